@@ -1,0 +1,164 @@
+//! What a backend is: storages, programs, reads that never block, and counters.
+
+use crate::error::{Error, Unsupported};
+use crate::op::Op;
+use crate::plan::Plan;
+use crate::step::StepParams;
+use crate::tensor::{DType, Shape, Tensor};
+
+/// A storage of a backend: the memory of one weight, state, input or output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StorageId(pub u32);
+
+/// A read under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReadId(pub u32);
+
+/// What a storage is to hold.
+#[derive(Debug, Clone)]
+pub struct StorageDesc {
+    /// For errors and debuggers.
+    pub name: String,
+    /// Its shape.
+    pub shape: Shape,
+    /// Its element type.
+    pub dtype: DType,
+    /// Rows (see [`Shape::rows`]) that are allocated beyond the shape, that kernels must leave alone and that can be
+    /// written and read like any others. Conformance puts sentinels there; 0 otherwise, and always for packed ones.
+    pub guard_rows: usize,
+}
+
+impl StorageDesc {
+    /// A storage for a tensor.
+    pub fn of(tensor: &Tensor) -> StorageDesc {
+        StorageDesc { name: tensor.name.clone(), shape: tensor.shape, dtype: tensor.dtype, guard_rows: 0 }
+    }
+}
+
+/// What a person wants to know of a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendInfo {
+    /// `cpu`, `webgpu` or `webgl`.
+    pub name: &'static str,
+    /// The device and driver as they name themselves.
+    pub adapter: String,
+    /// Whether the device is known to be a software renderer.
+    pub software: bool,
+    /// Limits and options that matter, as (name, value) for reports.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+/// Counters since the backend was opened. Differences between two readings are what tests assert on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Compute dispatches or draws (on the CPU: kernels run).
+    pub dispatches: u64,
+    /// Submissions of encoded work (WebGL: flushes).
+    pub submits: u64,
+    /// GPU objects made: buffers, textures, pipelines, bind groups, framebuffers, syncs.
+    pub objects: u64,
+    /// Bytes sent to the device, step parameters included.
+    pub uploaded: u64,
+    /// Bytes read back.
+    pub read_back: u64,
+    /// Bytes of device memory held now (not a counter).
+    pub memory: u64,
+}
+
+impl Stats {
+    /// What happened between an earlier reading and this one; `memory` is this reading's.
+    pub fn since(&self, earlier: &Stats) -> Stats {
+        Stats {
+            dispatches: self.dispatches - earlier.dispatches,
+            submits: self.submits - earlier.submits,
+            objects: self.objects - earlier.objects,
+            uploaded: self.uploaded - earlier.uploaded,
+            read_back: self.read_back - earlier.read_back,
+            memory: self.memory,
+        }
+    }
+}
+
+/// One dispatch or draw of a program, for `trace`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelInfo {
+    /// The kernel with its variant.
+    pub name: String,
+    /// The grid: workgroups, or the width and height of a draw.
+    pub grid: [u32; 3],
+    /// Bytes of operands and results that it touches, as far as they are known when compiled.
+    pub bytes: u64,
+}
+
+/// A device that can hold tensors and run programs.
+///
+/// No method blocks on the device. Methods take `&self`: a backend is a handle to shared state of one thread.
+pub trait Backend {
+    /// What it is.
+    fn info(&self) -> &BackendInfo;
+
+    /// Whether it can run an operator on operands of these shapes and dtypes. It asks the same function that compiles.
+    ///
+    /// *Errors*: the reason why not.
+    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported>;
+
+    /// The size of a temporary in this backend's units, for the planner.
+    fn slot_size(&self, tensor: &Tensor) -> u64;
+
+    /// Makes a storage filled with zeros.
+    ///
+    /// *Errors*: limits exceeded, out of memory, device lost.
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error>;
+
+    /// Writes whole rows: file bytes of the weight format for packed storages (see
+    /// [`Packing::repack`](crate::format::Packing::repack) for the alignment), little-endian 32-bit values otherwise.
+    /// Rows of a one-dimensional storage are its elements.
+    ///
+    /// *Errors*: rows out of range, device lost.
+    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Begins to read rows of an unpacked storage as they are after all steps submitted so far.
+    ///
+    /// *Errors*: rows out of range, device lost.
+    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error>;
+
+    /// Whether a read is done; if so its bytes (little-endian 32-bit values, rows without padding) are in `out` and
+    /// the read is forgotten. Never blocks: on `false` let the host do other things and ask again.
+    ///
+    /// *Errors*: `out` has another length, an unknown read, device lost.
+    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error>;
+
+    /// Frees a storage. Programs bound to it must have been dropped.
+    fn destroy(&self, id: StorageId);
+
+    /// Makes everything that a step needs: pipelines, slots, bindings. `storages` are those of the graph's
+    /// [externals](crate::Graph::externals), in that order.
+    ///
+    /// *Errors*: unsupported operators (all of them), limits, out of memory, shader or driver errors, device lost.
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error>;
+
+    /// Whether everything submitted so far is done, without blocking; how callers bound the work in flight.
+    ///
+    /// *Errors*: device lost.
+    fn idle(&self) -> Result<bool, Error>;
+
+    /// The counters.
+    fn stats(&self) -> Stats;
+}
+
+/// A compiled graph. Its storages and slots stay what they are; only [`StepParams`] change.
+pub trait Program {
+    /// Encodes and submits one step. Makes no GPU object and does not wait.
+    ///
+    /// *Errors*: rows or position out of range, device lost.
+    fn step(&mut self, params: &StepParams) -> Result<(), Error>;
+
+    /// Its dispatches or draws in order.
+    fn kernels(&self) -> Vec<KernelInfo>;
+}
+
+/// Row granularity of a storage or tensor in host terms: (rows, elements a row). One-dimensional tensors have rows of
+/// one element, so that token histories can be read and written in part.
+pub fn host_rows(shape: &Shape) -> (usize, usize) {
+    if shape.rank() <= 1 { (shape.len(), 1) } else { (shape.rows(), shape.cols()) }
+}

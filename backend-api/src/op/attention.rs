@@ -1,0 +1,135 @@
+//! `attention`: scaled dot-product attention in its flash form, token-major.
+//!
+//! *Operands*: q `[m, n_head * d]`, k `[n, n_head_kv * d]`, v `[n, n_head_kv * dv]`; with `masking.explicit` also a
+//! mask `[m, n]` that is added to the scores.
+//! *Results*: `[m, n_head * dv]`. Query head `h` uses KV head `h * n_head_kv / n_head`; scores are `scale * (q . k)`,
+//! then `softcap * tanh(scores / softcap)` if there is a cap, then masked; softmax; weighted sum of v.
+//! A row that is masked as a whole gives zeros.
+//! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022.
+
+use super::{Describe, F32, Output, ensure, floats, shape};
+use crate::case::{Case, Fill};
+use crate::step::StepParams;
+use crate::tensor::{DType, Tensor};
+
+/// Which keys a query may see. Query row `i` has the position `i + first`, where `first` is the step's position if the
+/// keys are `cached`, else `n - m` (the last query sees the last key).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Masking {
+    /// Keys after the query's position are hidden.
+    pub causal: bool,
+    /// If not 0, keys `window` or more positions before the query are hidden (causal only).
+    pub window: u32,
+    /// The keys are a cache filled up to the step's position plus rows; the rest is hidden.
+    pub cached: bool,
+    /// An operand is added to the scores.
+    pub explicit: bool,
+}
+
+impl Masking {
+    /// The half-open range of keys that query row `i` may see, for `m` queries, `n` keys.
+    pub fn visible(&self, i: usize, m: usize, n: usize, step: &StepParams) -> (usize, usize) {
+        let filled = if self.cached { (step.position as usize + step.rows as usize).min(n) } else { n };
+        let at = if self.cached { step.position as usize + i } else { (n + i).saturating_sub(m) };
+        let end = if self.causal { filled.min(at + 1) } else { filled };
+        let start = if self.causal && self.window > 0 { (at + 1).saturating_sub(self.window as usize) } else { 0 };
+        (start.min(end), end)
+    }
+
+    /// Checks that the parameters make sense together.
+    pub(super) fn check(&self) -> Result<(), String> {
+        ensure(self.window == 0 || self.causal, || "a window needs causal masking".into())
+    }
+}
+
+/// See the [module page](self).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Attention {
+    /// Query heads.
+    pub n_head: usize,
+    /// Key and value heads; divides `n_head`.
+    pub n_head_kv: usize,
+    /// Multiplies the dot products.
+    pub scale: f32,
+    /// Soft cap of the scores; 0 = none.
+    pub softcap: f32,
+    /// Which keys are seen.
+    pub masking: Masking,
+}
+
+impl Attention {
+    /// The width of a key head and of a value head.
+    pub fn head_dims(&self, inputs: &[&Tensor]) -> (usize, usize) {
+        (inputs[1].shape.cols() / self.n_head_kv, inputs[2].shape.cols() / self.n_head_kv)
+    }
+}
+
+impl Describe for Attention {
+    const NAME: &'static str = "attention";
+    const TOLERANCE: f64 = F32;
+
+    fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
+        floats(inputs)?;
+        let expected = if self.masking.explicit { 4 } else { 3 };
+        ensure(inputs.len() == expected, || format!("takes {expected} operands, not {}", inputs.len()))?;
+        self.masking.check()?;
+        let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
+        let matrices = inputs.iter().all(|t| t.shape.rank() == 2);
+        ensure(matrices, || "operands must be matrices of tokens".into())?;
+        let (h, g) = (self.n_head, self.n_head_kv);
+        ensure(h > 0 && g > 0 && h.is_multiple_of(g), || format!("{g} KV heads do not divide {h} heads"))?;
+        let whole = k.cols().is_multiple_of(g) && v.cols().is_multiple_of(g);
+        ensure(whole && q.cols() == k.cols() / g * h, || "widths do not match the heads".into())?;
+        ensure(k.dim(0) == v.dim(0), || "k and v have different lengths".into())?;
+        ensure(self.scale.is_finite() && self.softcap >= 0.0, || "scale and soft cap must be finite".into())?;
+        if let Some(mask) = inputs.get(3) {
+            let fits = mask.shape.dim(0) == q.dim(0) && mask.shape.dim(1) == k.dim(0);
+            ensure(fits, || format!("the mask must be [{}, {}]", q.dim(0), k.dim(0)))?;
+        }
+        Ok(vec![Output::New(shape(&[q.dim(0), v.cols() / g * h])?, DType::F32)])
+    }
+
+    fn cases() -> Vec<Case> {
+        let causal = Masking { causal: true, ..Masking::default() };
+        let cached = Masking { causal: true, cached: true, ..Masking::default() };
+        let window = Masking { window: 4, ..cached };
+        let explicit = Masking { explicit: true, ..Masking::default() };
+        // (name, masking, softcap, m, n, heads, KV heads, d, dv, step)
+        type Row = (&'static str, Masking, f32, usize, usize, usize, usize, usize, usize, StepParams);
+        let rows: &[Row] = &[
+            ("plain", Masking::default(), 0.0, 3, 5, 2, 2, 16, 16, StepParams::at(0, 3)),
+            ("causal", causal, 0.0, 6, 6, 2, 2, 64, 64, StepParams::at(0, 6)),
+            ("causal, more keys", causal, 0.0, 4, 9, 2, 1, 32, 32, StepParams::at(0, 4)),
+            ("decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
+            ("decode, first token", cached, 0.0, 1, 48, 8, 8, 64, 64, StepParams::at(0, 1)),
+            ("decode, full cache", cached, 0.0, 1, 300, 4, 2, 16, 16, StepParams::at(299, 1)),
+            ("decode, long", cached, 0.0, 1, 1100, 3, 1, 64, 64, StepParams::at(1030, 1)),
+            ("prefill", cached, 0.0, 8, 48, 9, 3, 64, 64, StepParams::at(0, 8)),
+            ("prefill, continued", cached, 0.0, 5, 48, 4, 2, 8, 8, StepParams::at(17, 5)),
+            ("window", window, 0.0, 6, 24, 4, 2, 16, 16, StepParams::at(9, 6)),
+            ("window, decode", window, 0.0, 1, 24, 4, 2, 16, 16, StepParams::at(2, 1)),
+            ("softcap", cached, 5.0, 4, 24, 4, 4, 32, 32, StepParams::at(3, 4)),
+            ("explicit mask", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
+            ("dv differs", causal, 0.0, 5, 7, 4, 2, 24, 12, StepParams::at(0, 5)),
+            ("head of 96", cached, 0.0, 3, 16, 2, 2, 96, 96, StepParams::at(4, 3)),
+            ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
+            ("odd sizes", causal, 0.0, 3, 5, 3, 3, 7, 5, StepParams::at(0, 3)),
+        ];
+        rows.iter()
+            .map(|&(name, masking, softcap, m, n, h, g, d, dv, step)| {
+                let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
+                Case::new(op, name, step, |o| {
+                    let mut inputs = vec![
+                        o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0)),
+                        o.input(&[n, g * d]),
+                        o.input(&[n, g * dv]),
+                    ];
+                    if masking.explicit {
+                        inputs.push(o.filled(&[m, n], Fill::Mask));
+                    }
+                    inputs
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,86 @@
+//! `binary`: elementwise arithmetic with broadcasting.
+//!
+//! *Operands*: a, b `[..]` whose dimensions, aligned at the innermost, are equal or 1.
+//! *Results*: the broadcast shape.
+
+use super::{Describe, F32, Output, arity, ensure, floats, shape};
+use crate::case::{Case, Fill};
+use crate::step::StepParams;
+use crate::tensor::{DType, Tensor};
+
+/// Which operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryKind {
+    /// `a + b`.
+    Add,
+    /// `a - b`.
+    Sub,
+    /// `a * b`.
+    Mul,
+    /// `a / b`.
+    Div,
+}
+
+impl BinaryKind {
+    /// All operations, in the order that shaders number them.
+    pub const ALL: [BinaryKind; 4] = [BinaryKind::Add, BinaryKind::Sub, BinaryKind::Mul, BinaryKind::Div];
+
+    /// Its name in vectors and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BinaryKind::Add => "add",
+            BinaryKind::Sub => "sub",
+            BinaryKind::Mul => "mul",
+            BinaryKind::Div => "div",
+        }
+    }
+}
+
+/// See the [module page](self).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Binary {
+    /// Which operation.
+    pub kind: BinaryKind,
+}
+
+impl Describe for Binary {
+    const NAME: &'static str = "binary";
+    const TOLERANCE: f64 = F32;
+
+    fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
+        let [a, b] = arity(inputs)?;
+        floats(&[a, b])?;
+        let (da, db) = (a.shape.dims4(), b.shape.dims4());
+        let mut dims = [1; 4];
+        for ((out, x), y) in dims.iter_mut().zip(da).zip(db) {
+            ensure(x == y || x == 1 || y == 1, || format!("dimensions {x} and {y} do not broadcast"))?;
+            *out = x.max(y);
+        }
+        let rank = a.shape.rank().max(b.shape.rank());
+        Ok(vec![Output::New(shape(&dims[4 - rank..])?, DType::F32)])
+    }
+
+    fn cases() -> Vec<Case> {
+        let shapes: &[(&[usize], &[usize])] = &[
+            (&[7, 33], &[7, 33]),
+            (&[7, 33], &[33]),
+            (&[7, 33], &[1]),
+            (&[5, 64], &[5, 1]),
+            (&[64], &[5, 64]),
+            (&[2, 3, 4, 10], &[3, 1, 10]),
+            (&[2, 1, 4, 1], &[1, 3, 1, 10]),
+        ];
+        let mut cases = Vec::new();
+        for kind in BinaryKind::ALL {
+            for (a, b) in shapes {
+                cases.push(Case::new(
+                    Binary { kind },
+                    format!("{} {a:?} {b:?}", kind.name()),
+                    StepParams::at(0, 1),
+                    |o| vec![o.input(a), o.filled(b, Fill::Uniform(0.5, 1.5))],
+                ));
+            }
+        }
+        cases
+    }
+}

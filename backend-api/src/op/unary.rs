@@ -1,0 +1,108 @@
+//! `unary`: an elementwise function.
+//!
+//! *Operands*: x `[..]`. *Results*: like x.
+//! *Source* of the GELU family: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
+
+use super::{Describe, F32, Output, arity, floats};
+use crate::case::{Case, Fill};
+use crate::step::StepParams;
+use crate::tensor::{DType, Tensor};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $lo:literal .. $hi:literal);+ $(;)?) => {
+        /// Which function.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum UnaryKind { $($(#[$doc])* $variant),+ }
+
+        impl UnaryKind {
+            /// All functions, in the order of declaration; shaders number them so.
+            pub const ALL: &'static [UnaryKind] = &[$(UnaryKind::$variant),+];
+
+            /// Its name in vectors and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(UnaryKind::$variant => $name),+ }
+            }
+
+            /// The range of its conformance inputs.
+            const fn range(self) -> (f32, f32) {
+                match self { $(UnaryKind::$variant => ($lo, $hi)),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
+    GeluTanh = "gelu_tanh", -150.0 .. 150.0;
+    /// `x / 2 * (1 + erf(x / sqrt(2)))`.
+    GeluErf = "gelu_erf", -150.0 .. 150.0;
+    /// `x / (1 + exp(-1.702 x))`.
+    GeluQuick = "gelu_quick", -150.0 .. 150.0;
+    /// `x / (1 + exp(-x))`.
+    Silu = "silu", -150.0 .. 150.0;
+    /// `max(x, 0)`.
+    Relu = "relu", -150.0 .. 150.0;
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid = "sigmoid", -150.0 .. 150.0;
+    /// Hyperbolic tangent.
+    Tanh = "tanh", -150.0 .. 150.0;
+    /// e^x.
+    Exp = "exp", -10.0 .. 10.0;
+    /// Natural logarithm.
+    Log = "log", 0.01 .. 100.0;
+    /// Square root.
+    Sqrt = "sqrt", 0.0 .. 100.0;
+    /// Sine of radians.
+    Sin = "sin", -150.0 .. 150.0;
+    /// Cosine of radians.
+    Cos = "cos", -150.0 .. 150.0;
+    /// Absolute value.
+    Abs = "abs", -150.0 .. 150.0;
+    /// `-x`.
+    Neg = "neg", -150.0 .. 150.0;
+    /// Largest integer not above x.
+    Floor = "floor", -150.0 .. 150.0;
+    /// Smallest integer not below x.
+    Ceil = "ceil", -150.0 .. 150.0;
+    /// `ln(1 + exp(x))`, without overflow.
+    Softplus = "softplus", -150.0 .. 150.0;
+    /// `x * clamp((x + 3) / 6, 0, 1)`.
+    Hardswish = "hardswish", -150.0 .. 150.0;
+}
+
+/// See the [module page](self).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unary {
+    /// Which function.
+    pub kind: UnaryKind,
+}
+
+impl Describe for Unary {
+    const NAME: &'static str = "unary";
+    const TOLERANCE: f64 = F32;
+
+    fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
+        let [x] = arity(inputs)?;
+        floats(&[x])?;
+        Ok(vec![Output::New(x.shape, DType::F32)])
+    }
+
+    fn cases() -> Vec<Case> {
+        let mut cases = Vec::new();
+        for &kind in UnaryKind::ALL {
+            let (lo, hi) = kind.range();
+            let narrow = (lo.max(-4.0), hi.min(4.0));
+            let shapes: [(&[usize], (f32, f32)); 3] =
+                [(&[7, 33], (lo, hi)), (&[2, 3, 5, 16], narrow), (&[1000], narrow)];
+            for (dims, (lo, hi)) in shapes {
+                cases.push(Case::new(
+                    Unary { kind },
+                    format!("{} {dims:?} {lo}..{hi}", kind.name()),
+                    StepParams::at(0, 1),
+                    |o| vec![o.filled(dims, Fill::Uniform(lo, hi))],
+                ));
+            }
+        }
+        cases
+    }
+}

@@ -1,0 +1,153 @@
+//! Shapes, element types and tensors. Row-major: the innermost dimension comes last.
+
+use crate::error::Error;
+use crate::format::Format;
+use std::fmt;
+
+/// Up to four dimensions, innermost last. A rank of 0 is a scalar.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    dims: [u32; 4],
+    rank: u8,
+}
+
+impl Shape {
+    /// Most elements a tensor may have: element indices are 32-bit signed in shaders.
+    pub const MAX_ELEMENTS: usize = i32::MAX as usize;
+
+    /// A shape from its dimensions.
+    ///
+    /// *Errors*: more than four dimensions, a dimension of 0, or more than [`Self::MAX_ELEMENTS`] elements.
+    pub fn new(dims: &[usize]) -> Result<Shape, Error> {
+        let invalid = |why: &str| Error::Invalid(format!("shape {dims:?} {why}"));
+        if dims.len() > 4 {
+            return Err(invalid("has more than 4 dimensions"));
+        }
+        let mut shape = Shape { dims: [1; 4], rank: dims.len() as u8 };
+        let mut elements = 1usize;
+        for (slot, dim) in shape.dims.iter_mut().zip(dims) {
+            elements = elements.checked_mul(*dim).ok_or_else(|| invalid("is too large"))?;
+            *slot = u32::try_from(*dim).map_err(|_| invalid("is too large"))?;
+        }
+        match elements {
+            0 => Err(invalid("has a dimension of 0")),
+            n if n > Self::MAX_ELEMENTS => Err(invalid("has more than 2^31 - 1 elements")),
+            _ => Ok(shape),
+        }
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        usize::from(self.rank)
+    }
+
+    /// Dimension `axis`, outermost first.
+    pub fn dim(&self, axis: usize) -> usize {
+        self.dims[..self.rank()][axis] as usize
+    }
+
+    /// The dimensions, outermost first.
+    pub fn dims(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + use<> {
+        let shape = *self;
+        (0..shape.rank()).map(move |axis| shape.dim(axis))
+    }
+
+    /// The dimensions as four numbers, padded with leading ones.
+    pub fn dims4(&self) -> [usize; 4] {
+        let mut out = [1; 4];
+        for (slot, dim) in out.iter_mut().rev().zip(self.dims().rev()) {
+            *slot = dim;
+        }
+        out
+    }
+
+    /// The innermost dimension; 1 for a scalar.
+    pub fn cols(&self) -> usize {
+        self.dims().next_back().unwrap_or(1)
+    }
+
+    /// The product of all dimensions but the innermost.
+    pub fn rows(&self) -> usize {
+        self.len() / self.cols()
+    }
+
+    /// The number of elements, never 0.
+    #[expect(clippy::len_without_is_empty, reason = "a shape is never empty")]
+    pub fn len(&self) -> usize {
+        self.dims().product()
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.dims()).finish()
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// The element type of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// 32-bit floats in the backend's dense layout.
+    F32,
+    /// 32-bit signed integers (ids). Backends may hold them as floats: values stay below 2^24.
+    I32,
+    /// A matrix in a weight format, repacked into planes; only read by matmul and get-rows.
+    Packed(Format),
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DType::F32 => f.write_str("f32"),
+            DType::I32 => f.write_str("i32"),
+            DType::Packed(format) => write!(f, "packed {}", format.name()),
+        }
+    }
+}
+
+/// What a tensor is for; it decides where it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Written once before the first step.
+    Weight,
+    /// Persists from step to step (KV cache, token history); changed only by append nodes.
+    State,
+    /// Written by the caller between steps.
+    Input,
+    /// Lives within a step, in a slot of the plan.
+    Temporary,
+    /// Made by a node and read by the caller.
+    Output,
+}
+
+impl Kind {
+    /// Whether the tensor has a storage of its own, which the caller makes and binds.
+    pub fn is_external(self) -> bool {
+        self != Kind::Temporary
+    }
+}
+
+/// A tensor of a graph.
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    /// For dumps and errors, e.g. `blk.3.attn_norm.weight`.
+    pub name: String,
+    /// Its shape.
+    pub shape: Shape,
+    /// Its element type.
+    pub dtype: DType,
+    /// What it is for.
+    pub kind: Kind,
+}
+
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.dtype, self.shape)
+    }
+}
