@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod gguf;
+pub mod tokenizer;
 
 pub use gguf::{ByteSource, BytesSource, Gguf, GgufError, Metadata, SourceError, TensorInfo};
+pub use tokenizer::{StreamDecoder, Tokenizer, TokenizerError};
