@@ -47,7 +47,7 @@ fn sentencepiece_merges_by_score_and_falls_back_to_bytes() {
     assert_eq!(raw("aab"), [5, 6, 8]);
     assert_eq!(raw("ä"), [5, 3, 4], "UTF-8 bytes");
     assert_eq!(raw("z"), [5, 0], "no byte token: unknown");
-    assert_eq!(raw(""), []);
+    assert!(raw("").is_empty());
     assert_eq!(t.encode("ab", true, false), [1, 10]);
     assert_eq!(t.decode(&[10, 5, 3, 4], false), "ab ä");
     assert_eq!(t.decode(&[1, 10], false), " ab", "only the first token loses its space");
