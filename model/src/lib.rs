@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chat;
+pub mod fuzz;
 pub mod gguf;
 pub mod tokenizer;
 

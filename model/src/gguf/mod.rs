@@ -6,7 +6,6 @@
 //! *Source*: the GGUF specification (`docs/gguf.md` of the ggml project).
 
 mod error;
-mod fuzz;
 mod metadata;
 mod source;
 mod tensors;
@@ -14,12 +13,12 @@ mod tensors;
 mod tests;
 mod values;
 mod window;
+pub(crate) mod writer;
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 pub use error::GgufError;
-pub use fuzz::fuzz_one;
 pub use metadata::{FromValue, Metadata, StringArray, Value};
 pub use source::{ByteSource, BytesSource, ReadFuture, SourceError};
 pub use tensors::TensorInfo;

@@ -1,70 +1,12 @@
 //! Bad files of every class.
 
+use super::writer::{Writer, string};
 use super::*;
 
 const F32: u32 = 0;
 
-/// Writes small files.
-#[derive(Default)]
-struct Writer {
-    pairs: Vec<Vec<u8>>,
-    infos: Vec<Vec<u8>>,
-    data: Vec<u8>,
-}
-
-fn string(s: &[u8]) -> Vec<u8> {
-    [&(s.len() as u64).to_le_bytes()[..], s].concat()
-}
-
 impl Writer {
-    fn pair(mut self, key: &str, kind: u32, value: &[u8]) -> Self {
-        self.pairs.push([&string(key.as_bytes())[..], &kind.to_le_bytes(), value].concat());
-        self
-    }
-
-    fn array(self, key: &str, kind: u32, count: u64, elements: &[u8]) -> Self {
-        self.pair(key, 9, &[&kind.to_le_bytes()[..], &count.to_le_bytes(), elements].concat())
-    }
-
-    fn tensor(mut self, name: &str, dims: &[u64], kind: u32, offset: u64) -> Self {
-        let dims_bytes: Vec<u8> = dims.iter().flat_map(|d| d.to_le_bytes()).collect();
-        self.infos.push(
-            [
-                &string(name.as_bytes())[..],
-                &(dims.len() as u32).to_le_bytes(),
-                &dims_bytes,
-                &kind.to_le_bytes(),
-                &offset.to_le_bytes(),
-            ]
-            .concat(),
-        );
-        self
-    }
-
-    fn data(mut self, bytes: usize) -> Self {
-        self.data = vec![0; bytes];
-        self
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let counts = [self.infos.len() as u64, self.pairs.len() as u64];
-        self.with_counts(3, counts)
-    }
-
-    fn with_counts(&self, version: u32, counts: [u64; 2]) -> Vec<u8> {
-        let mut out = b"GGUF".to_vec();
-        out.extend(version.to_le_bytes());
-        out.extend(counts.iter().flat_map(|c| c.to_le_bytes()));
-        out.extend(self.pairs.concat());
-        out.extend(self.infos.concat());
-        if !self.data.is_empty() {
-            out.resize(out.len().next_multiple_of(32), 0);
-            out.extend(&self.data);
-        }
-        out
-    }
-
-    fn error(&self) -> String {
+    fn bad(&self) -> String {
         error(&self.bytes())
     }
 }
@@ -174,7 +116,7 @@ fn other_files_and_versions() {
     says(&error(&small().with_counts(1, [0, 0])), &["version 1", "convert"]);
     says(&error(&small().with_counts(4, [0, 0])), &["version 4", "update"]);
     says(&error(&small().with_counts(3u32.swap_bytes(), [0, 0])), &["big-endian"]);
-    says(&Writer::default().pair("split.count", 2, &[3, 0]).error(), &["one of 3 files", "merge"]);
+    says(&Writer::default().pair("split.count", 2, &[3, 0]).bad(), &["one of 3 files", "merge"]);
 }
 
 #[test]
@@ -183,33 +125,33 @@ fn absurd_counts_and_lengths() {
     says(&error(&small().with_counts(3, [0, u64::MAX])), &["metadata count", "limit"]);
     says(&error(&small().with_counts(3, [100_000, 0])), &["truncated", "100000 items"]);
     let huge = u64::MAX.to_le_bytes();
-    says(&Writer::default().pair("k", 8, &huge).error(), &["\"k\"", "above the limit"]);
-    says(&Writer::default().pair("k", 8, &(1u64 << 27).to_le_bytes()).error(), &["\"k\"", "truncated"]);
+    says(&Writer::default().pair("k", 8, &huge).bad(), &["\"k\"", "above the limit"]);
+    says(&Writer::default().pair("k", 8, &(1u64 << 27).to_le_bytes()).bad(), &["\"k\"", "truncated"]);
     for kind in [0, 5, 6, 8, 10] {
-        says(&Writer::default().array("k", kind, u64::MAX / 2, b"").error(), &["\"k\"", "above the limit"]);
-        says(&Writer::default().array("k", kind, 1 << 24, b"").error(), &["\"k\"", "truncated"]);
+        says(&Writer::default().array("k", kind, u64::MAX / 2, b"").bad(), &["\"k\"", "above the limit"]);
+        says(&Writer::default().array("k", kind, 1 << 24, b"").bad(), &["\"k\"", "truncated"]);
     }
     let name = "n".repeat(2000);
-    says(&Writer::default().tensor(&name, &[1], F32, 0).data(4).error(), &["name of tensor 0", "2000"]);
+    says(&Writer::default().tensor(&name, &[1], F32, 0).data(4).bad(), &["name of tensor 0", "2000"]);
 }
 
 #[test]
 fn bad_metadata() {
-    says(&Writer::default().pair("k", 13, &[0; 8]).error(), &["\"k\"", "value type 13"]);
-    says(&Writer::default().pair("k", 7, &[2]).error(), &["\"k\"", "neither 0 nor 1"]);
-    says(&Writer::default().array("k", 9, 1, &[0; 16]).error(), &["array of arrays"]);
-    says(&Writer::default().array("k", 77, 1, &[0; 16]).error(), &["value type 77"]);
-    says(&Writer::default().pair("k", 8, &string(b"\xff")).error(), &["\"k\"", "UTF-8"]);
-    says(&Writer::default().array("k", 8, 1, &string(b"\xc3")).error(), &["element 0", "UTF-8"]);
-    says(&Writer::default().pair("k", 0, &[1]).pair("k", 0, &[1]).error(), &["\"k\"", "twice"]);
+    says(&Writer::default().pair("k", 13, &[0; 8]).bad(), &["\"k\"", "value type 13"]);
+    says(&Writer::default().pair("k", 7, &[2]).bad(), &["\"k\"", "neither 0 nor 1"]);
+    says(&Writer::default().array("k", 9, 1, &[0; 16]).bad(), &["array of arrays"]);
+    says(&Writer::default().array("k", 77, 1, &[0; 16]).bad(), &["value type 77"]);
+    says(&Writer::default().pair("k", 8, &string(b"\xff")).bad(), &["\"k\"", "UTF-8"]);
+    says(&Writer::default().array("k", 8, 1, &string(b"\xc3")).bad(), &["element 0", "UTF-8"]);
+    says(&Writer::default().pair("k", 0, &[1]).pair("k", 0, &[1]).bad(), &["\"k\"", "twice"]);
     for bad in [0u32, 24, 1 << 21] {
-        says(&Writer::default().pair("general.alignment", 4, &bad.to_le_bytes()).error(), &["power of two"]);
+        says(&Writer::default().pair("general.alignment", 4, &bad.to_le_bytes()).bad(), &["power of two"]);
     }
 }
 
 #[test]
 fn bad_tensors() {
-    let one = |dims: &[u64], kind, offset| Writer::default().tensor("t", dims, kind, offset).data(64).error();
+    let one = |dims: &[u64], kind, offset| Writer::default().tensor("t", dims, kind, offset).data(64).bad();
     says(&one(&[], F32, 0), &["\"t\"", "0 dimensions"]);
     says(&one(&[1; 5], F32, 0), &["\"t\"", "5 dimensions"]);
     says(&one(&[4, 0], F32, 0), &["\"t\"", "dimension is 0"]);
@@ -223,7 +165,7 @@ fn bad_tensors() {
     says(&one(&[256], 10, 0), &["\"t\"", "Q2_K", "Q4_K"]);
     says(&one(&[256], 99, 0), &["\"t\"", "99", "Q4_K"]);
     let two = |second: &str, offset| {
-        Writer::default().tensor("t", &[16], F32, 0).tensor(second, &[16], F32, offset).data(128).error()
+        Writer::default().tensor("t", &[16], F32, 0).tensor(second, &[16], F32, offset).data(128).bad()
     };
     says(&two("u", 32), &["\"u\"", "overlaps", "\"t\""]);
     says(&two("t", 64), &["\"t\"", "twice"]);
