@@ -2,6 +2,11 @@
 
 use super::source::SourceError;
 
+/// A name from a file as messages show it: on one line, and not too long.
+pub(crate) fn shown(name: &str) -> String {
+    name.chars().take(64).flat_map(char::escape_debug).collect()
+}
+
 /// A file that cannot be used. Each message is one line and names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GgufError {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::error::GgufError;
+use super::error::{GgufError, shown};
 
 /// Many strings in one allocation: a vocabulary has a quarter of a million of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl Metadata {
         let Some(value) = self.entries.get(key) else { return Ok(None) };
         match T::from_value(value) {
             Some(v) => Ok(Some(v)),
-            None => Err(GgufError::WrongValue { key: key.into(), expected: T::EXPECTED, found: value.to_string() }),
+            None => Err(GgufError::WrongValue { key: shown(key), expected: T::EXPECTED, found: value.to_string() }),
         }
     }
 
@@ -203,7 +203,7 @@ impl Metadata {
     ///
     /// *Errors*: the key is absent, the value has another type, or does not fit.
     pub fn require<'a, T: FromValue<'a>>(&'a self, key: &str) -> Result<T, GgufError> {
-        self.get(key)?.ok_or_else(|| GgufError::MissingKey { key: key.into(), expected: T::EXPECTED })
+        self.get(key)?.ok_or_else(|| GgufError::MissingKey { key: shown(key), expected: T::EXPECTED })
     }
 
     /// Adds a pair. Returns false, and changes nothing, if the key is there already.

@@ -19,6 +19,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 pub use error::GgufError;
+pub(crate) use error::shown;
 pub use metadata::{FromValue, Metadata, StringArray, Value};
 pub use source::{ByteSource, BytesSource, ReadFuture, SourceError};
 pub use tensors::TensorInfo;

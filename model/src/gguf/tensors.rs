@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use backend_api::Format;
 
-use super::error::GgufError;
+use super::error::{GgufError, shown};
 use super::metadata::Metadata;
 use super::window::Window;
 
@@ -69,8 +69,8 @@ fn alignment(metadata: &Metadata) -> Result<u64, GgufError> {
 /// Reads one description; `offset` is still relative to the data section.
 async fn read_info(window: &mut Window<'_>, index: u64) -> Result<TensorInfo, GgufError> {
     let name: Box<str> = window.string(MAX_NAME, &|| format!("the name of tensor {index}")).await?.into();
-    let what = || format!("the description of tensor \"{name}\"");
-    let wrong = |reason: String| GgufError::Tensor { tensor: name.to_string(), reason };
+    let what = || format!("the description of tensor \"{}\"", shown(&name));
+    let wrong = |reason: String| GgufError::Tensor { tensor: shown(&name), reason };
     let n_dims = window.u32(&what).await?;
     if !(1..=MAX_DIMS).contains(&n_dims) {
         return Err(wrong(format!("it has {n_dims} dimensions, but 1 to {MAX_DIMS} are possible")));
@@ -106,7 +106,7 @@ fn place(
     packed: u64,
     file_len: u64,
 ) -> Result<(), GgufError> {
-    let wrong = |reason: String| GgufError::Tensor { tensor: tensor.name.to_string(), reason };
+    let wrong = |reason: String| GgufError::Tensor { tensor: shown(&tensor.name), reason };
     if !tensor.offset.is_multiple_of(alignment) {
         return Err(wrong(format!("its offset {} is no multiple of the alignment {alignment}", tensor.offset)));
     }
@@ -123,7 +123,7 @@ fn place(
     if end > file_len {
         return Err(GgufError::Truncated {
             len: file_len,
-            what: format!("the data of tensor \"{}\"", tensor.name),
+            what: format!("the data of tensor \"{}\"", shown(&tensor.name)),
             need: end,
         });
     }
@@ -134,7 +134,7 @@ fn place(
 fn check_names(tensors: &[TensorInfo]) -> Result<(), GgufError> {
     let mut seen = HashSet::new();
     match tensors.iter().find(|t| !seen.insert(&*t.name)) {
-        Some(twice) => Err(GgufError::Duplicate { what: "tensor", name: twice.name.to_string() }),
+        Some(twice) => Err(GgufError::Duplicate { what: "tensor", name: shown(&twice.name) }),
         None => Ok(()),
     }
 }
@@ -147,8 +147,8 @@ fn check_overlap(tensors: &[TensorInfo]) -> Result<(), GgufError> {
         _ => None,
     }) {
         Some((a, b)) => Err(GgufError::Tensor {
-            tensor: b.name.to_string(),
-            reason: format!("its data at byte {} overlaps tensor \"{}\"", b.offset, a.name),
+            tensor: shown(&b.name),
+            reason: format!("its data at byte {} overlaps tensor \"{}\"", b.offset, shown(&a.name)),
         }),
         None => Ok(()),
     }
@@ -160,7 +160,7 @@ fn unknown_format(tensor: &str, id: u32) -> GgufError {
         None => format!("{id}, which ggml does not define"),
     };
     let supported = Format::ALL.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
-    GgufError::TensorType { tensor: tensor.into(), found, supported }
+    GgufError::TensorType { tensor: shown(tensor), found, supported }
 }
 
 /// Names of ggml's tensor types, for messages about those that [`Format`] lacks.

@@ -170,3 +170,13 @@ fn bad_tensors() {
     says(&two("u", 32), &["\"u\"", "overlaps", "\"t\""]);
     says(&two("t", 64), &["\"t\"", "twice"]);
 }
+
+#[test]
+fn names_cannot_break_messages() {
+    let name = format!("a\n\u{1b}[31m{}", "x".repeat(900));
+    says(&Writer::default().pair(&name, 77, &[]).bad(), &["a\\n\\u{1b}[31m"]);
+    says(&Writer::default().tensor(&name, &[4], 99, 0).data(16).bad(), &["a\\n\\u{1b}[31m"]);
+    let bytes = Writer::default().pair(&name, 0, &[1]).bytes();
+    let message = Gguf::from_bytes(&bytes).unwrap().metadata.require::<&str>(&name).unwrap_err().to_string();
+    assert!(!message.contains('\n') && message.len() < 400, "{message}");
+}

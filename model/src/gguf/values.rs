@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::error::GgufError;
+use super::error::{GgufError, shown};
 use super::metadata::{Metadata, StringArray, Value};
 use super::window::{MAX_HEADER, Window};
 
@@ -20,14 +20,15 @@ pub(super) async fn read_metadata(window: &mut Window<'_>, count: u64) -> Result
     let mut metadata = Metadata::default();
     for i in 0..count {
         let key: Box<str> = window.string(MAX_KEY, &|| format!("metadata key {i}")).await?.into();
-        let value = read_value(window, &key).await?;
+        let value = read_value(window, &shown(&key)).await?;
         if !metadata.insert(&key, value) {
-            return Err(GgufError::Duplicate { what: "metadata key", name: key.into() });
+            return Err(GgufError::Duplicate { what: "metadata key", name: shown(&key) });
         }
     }
     Ok(metadata)
 }
 
+/// `key` is as messages show it.
 async fn read_value(window: &mut Window<'_>, key: &str) -> Result<Value, GgufError> {
     let what = || format!("the value of metadata key \"{key}\"");
     match window.u32(&what).await? {

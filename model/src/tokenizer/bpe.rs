@@ -36,7 +36,7 @@ struct Symbol {
 
 impl Bpe {
     pub fn from_metadata(metadata: &Metadata, vocab: &Vocab, pre: &Pre) -> Result<Bpe, TokenizerError> {
-        let splitter = Splitter::new(pre).map_err(|e| TokenizerError::Expression(e.to_string()))?;
+        let splitter = Splitter::new(pre)?;
         let mut extra = Vec::new();
         let mut known: HashMap<Box<str>, u32> = HashMap::new();
         let mut intern = |text: &str| {

@@ -13,7 +13,7 @@ mod stream;
 mod tests;
 mod vocab;
 
-use crate::gguf::{GgufError, Metadata};
+use crate::gguf::{GgufError, Metadata, shown};
 
 use bpe::Bpe;
 use pre::Pre;
@@ -57,8 +57,8 @@ pub enum TokenizerError {
 
 #[derive(Debug)]
 enum Model {
-    Bpe(Bpe),
-    Spm(Spm),
+    Bpe(Box<Bpe>),
+    Spm(Box<Spm>),
 }
 
 /// A tokenizer.
@@ -85,7 +85,7 @@ impl Tokenizer {
             None | Some("none") => return Err(TokenizerError::Missing),
             Some("gpt2") => false,
             Some("llama") => true,
-            Some(other) => return Err(TokenizerError::Model(other.into())),
+            Some(other) => return Err(TokenizerError::Model(shown(other))),
         };
         let mut vocab = Vocab::from_metadata(metadata)?;
         let id = |key: &str, default: Option<u32>| -> Result<Option<u32>, GgufError> {
@@ -98,11 +98,11 @@ impl Tokenizer {
         let eog = eog::find(metadata, &mut vocab, eos)?;
 
         let (model, add_bos, clean_spaces) = if spm {
-            (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?), true, false)
+            (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false)
         } else {
             let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
-            let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(name.into()))?;
-            (Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?), pre.add_bos, pre.clean_spaces)
+            let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(shown(name)))?;
+            (Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?.into()), pre.add_bos, pre.clean_spaces)
         };
         let flag = |key: &str, default: bool| -> Result<bool, GgufError> {
             Ok(metadata.get::<bool>(&format!("tokenizer.ggml.{key}"))?.unwrap_or(default))

@@ -5,7 +5,9 @@
 //!
 //! *Source*: the `tokenizer.json` files of the model families, by the names GGUF converters give them.
 
-use regex_automata::meta::{BuildError, Regex};
+use regex_automata::meta::Regex;
+
+use super::TokenizerError;
 
 /// One expression of a pre-tokenizer; each pass cuts every piece of the one before.
 #[derive(Debug)]
@@ -142,10 +144,13 @@ pub(super) struct Splitter {
 
 impl Splitter {
     /// *Errors*: an expression of the table does not compile.
-    pub fn new(pre: &Pre) -> Result<Splitter, BuildError> {
-        let compile =
-            |pass: &Pass| if pass.spaces { Regex::new_many(&[pass.pattern, r"\s+"]) } else { Regex::new(pass.pattern) };
-        Ok(Splitter { passes: pre.passes.iter().map(compile).collect::<Result<_, _>>()? })
+    pub fn new(pre: &Pre) -> Result<Splitter, TokenizerError> {
+        let mut passes = Vec::new();
+        for pass in pre.passes {
+            let patterns: &[&str] = if pass.spaces { &[pass.pattern, r"\s+"] } else { &[pass.pattern] };
+            passes.push(Regex::new_many(patterns).map_err(|e| TokenizerError::Expression(e.to_string()))?);
+        }
+        Ok(Splitter { passes })
     }
 
     /// The pieces of a text: matches, and the gaps between them.
