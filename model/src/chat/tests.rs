@@ -1,0 +1,168 @@
+//! Renderings in the forms of the model families, by small templates that use the same constructs.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::gguf;
+
+fn template(source: &str) -> Result<ChatTemplate, ChatError> {
+    let mut m = Metadata::default();
+    m.insert("tokenizer.chat_template", gguf::Value::String(source.into()));
+    m.insert("tokenizer.ggml.tokens", gguf::Value::Strings(Arc::new(["<bos>", "<eos>"].into_iter().collect())));
+    m.insert("tokenizer.ggml.bos_token_id", gguf::Value::Uint(0));
+    m.insert("tokenizer.ggml.eos_token_id", gguf::Value::Uint(1));
+    ChatTemplate::from_metadata(&m)
+}
+
+fn system_user() -> [Message; 2] {
+    [Message::new("system", "S"), Message::new("user", "U")]
+}
+
+#[track_caller]
+fn renders(source: &str, expected: &str) {
+    assert_eq!(template(source).unwrap().render(&system_user(), true).unwrap(), expected);
+}
+
+#[test]
+fn chatml_is_the_fallback() {
+    let chat = ChatTemplate::from_metadata(&Metadata::default()).unwrap();
+    let text = "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n";
+    assert_eq!(chat.render(&system_user(), true).unwrap(), format!("{text}<|im_start|>assistant\n"));
+    assert_eq!(chat.render(&system_user(), false).unwrap(), text);
+}
+
+#[test]
+fn llama3_with_the_date() {
+    let source = "{{- bos_token }}
+{%- if strftime_now is defined %}
+    {%- set today = strftime_now(\"%d %b %Y\") %}
+{%- else %}
+    {%- set today = \"26 Jul 2024\" %}
+{%- endif %}
+{#- The system message is always there. #}
+{%- if messages[0]['role'] == 'system' %}
+    {%- set system = messages[0]['content']|trim %}
+    {%- set messages = messages[1:] %}
+{%- else %}
+    {%- set system = \"\" %}
+{%- endif %}
+{{- \"<|start_header_id|>system<|end_header_id|>\\n\\n\" }}
+{{- \"Today Date: \" + today + \"\\n\\n\" }}
+{{- system + \"<|eot_id|>\" }}
+{%- for message in messages %}
+    {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + message['content'] | trim + '<|eot_id|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}
+{%- endif %}
+";
+    let expected = |date: &str| {
+        format!(
+            "<bos><|start_header_id|>system<|end_header_id|>\n\nToday Date: {date}\n\nS<|eot_id|>\
+             <|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+        )
+    };
+    renders(source, &expected("26 Jul 2024"));
+    let mut dated = template(source).unwrap();
+    dated.set_now(0);
+    assert_eq!(dated.render(&system_user(), true).unwrap(), expected("01 Jan 1970"));
+}
+
+#[test]
+fn gemma_wants_alternating_roles() {
+    let source = "{{ bos_token }}
+{%- if messages[0]['role'] == 'system' -%}
+    {%- set prefix = messages[0]['content'] + '\n\n' -%}
+    {%- set turns = messages[1:] -%}
+{%- else -%}
+    {%- set prefix = '' -%}
+    {%- set turns = messages -%}
+{%- endif -%}
+{%- for message in turns -%}
+    {%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) -%}
+        {{ raise_exception('Roles must alternate') }}
+    {%- endif -%}
+    {%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}
+    {{ '<start_of_turn>' + role + '\n' + (prefix if loop.first else '') }}
+    {{- message['content'] | trim }}
+    {{- '<end_of_turn>\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+    {{ '<start_of_turn>model\n' }}
+{%- endif -%}
+";
+    renders(source, "<bos><start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\n");
+    let twice = [Message::new("user", "a"), Message::new("user", "b")];
+    let error = template(source).unwrap().render(&twice, true).unwrap_err().to_string();
+    assert!(error.contains("Roles must alternate") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn phi3_trims_blocks() {
+    let source = "{% for message in messages %}
+    {% if message['role'] == 'system' and message['content'] %}
+{{'<|system|>\n' + message['content'] + '<|end|>\n'}}
+    {%- elif message['role'] == 'user' %}
+{{'<|user|>\n' + message['content'] + '<|end|>\n'}}
+    {%- endif %}
+{% endfor %}
+{% if add_generation_prompt %}
+{{ '<|assistant|>\n' }}
+{%- else %}
+{{ eos_token }}
+{%- endif %}";
+    renders(source, "<|system|>\nS<|end|>\n<|user|>\nU<|end|>\n<|assistant|>\n");
+    let closed = template(source).unwrap().render(&system_user(), false).unwrap();
+    assert_eq!(closed, "<|system|>\nS<|end|>\n<|user|>\nU<|end|>\n<eos>");
+}
+
+#[test]
+fn qwen3_drops_earlier_thoughts() {
+    let source = "{%- set ns = namespace(last=messages|length - 1) %}
+{%- for message in messages[::-1] %}
+    {%- if message.role == 'user' and not ns.found is defined %}{% set ns.found = true %}{% endif %}
+{%- endfor %}
+{%- for message in messages %}
+    {%- set content = message.content %}
+    {%- if '</think>' in content and content.startswith('<think>') %}
+        {%- set content = content.split('</think>')[-1].lstrip('\\n') %}
+    {%- endif %}
+    {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+    {%- if enable_thinking is defined and enable_thinking is false %}
+        {{- '<think>\\n\\n</think>\\n\\n' }}
+    {%- endif %}
+{%- endif %}";
+    let mut chat = template(source).unwrap();
+    chat.set_variable("enable_thinking", &false.into());
+    let messages = [Message::new("assistant", "<think>\nhm\n</think>\n\nA"), Message::new("user", "U")];
+    assert_eq!(
+        chat.render(&messages, true).unwrap(),
+        "<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    );
+}
+
+#[test]
+fn json_is_pythons() {
+    renders("{{ messages[0]|tojson }}", r#"{"role": "system", "content": "S"}"#);
+    renders("{{ {'b': [1, true], 'a': '<ü>'}|tojson }}", r#"{"b": [1, true], "a": "<ü>"}"#);
+    renders("{{ [1]|tojson(indent=4) }}", "[\n    1\n]");
+}
+
+#[test]
+fn hostile_templates_end() {
+    let error = |source: &str| {
+        let error = template(source).and_then(|t| t.render(&system_user(), true)).unwrap_err();
+        assert!(!error.to_string().contains('\n'), "{error}");
+        error
+    };
+    assert!(matches!(error("{% for %}"), ChatError::Template(_)));
+    assert!(matches!(error(&"x".repeat(MAX_TEMPLATE + 1)), ChatError::TooLarge { .. }));
+    assert!(matches!(error(&format!("{{{{ {}1{} }}}}", "(".repeat(9_999), ")".repeat(9_999))), ChatError::Template(_)));
+    let endless = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+    assert!(error(endless).to_string().contains("fuel"));
+    assert!(matches!(error("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), ChatError::Render(_)));
+    assert!(matches!(error("{{ 'x' * 90000000 }}"), ChatError::Render(_)));
+}

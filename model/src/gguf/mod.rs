@@ -1,0 +1,114 @@
+//! GGUF files, versions 2 and 3, read over byte ranges: header first, tensors later, never the whole file.
+//!
+//! Every count and length is held against the rest of the file, and against fixed limits, before anything is
+//! allocated for it.
+//!
+//! *Source*: the GGUF specification (`docs/gguf.md` of the ggml project).
+
+mod error;
+mod metadata;
+mod source;
+mod tensors;
+#[cfg(test)]
+mod tests;
+mod values;
+mod window;
+pub(crate) mod writer;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+pub use error::GgufError;
+pub(crate) use error::shown;
+pub use metadata::{FromValue, Metadata, StringArray, Value};
+pub use source::{ByteSource, BytesSource, ReadFuture, SourceError};
+pub use tensors::TensorInfo;
+
+use window::Window;
+
+/// Metadata pairs of one file; real ones have fewer than 100.
+const MAX_PAIRS: u64 = 1 << 16;
+/// Tensors of one file; the largest known models have a few thousand.
+const MAX_TENSORS: u64 = 1 << 17;
+
+/// The header of a GGUF file: all but the tensor data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gguf {
+    /// 2 or 3.
+    pub version: u32,
+    /// The key-value pairs.
+    pub metadata: Metadata,
+    /// The tensors, in the order of the file.
+    pub tensors: Vec<TensorInfo>,
+    /// Where tensor data begins.
+    ///
+    /// *Units*: bytes from the beginning of the file.
+    pub data_offset: u64,
+}
+
+impl Gguf {
+    /// Reads and checks a header.
+    ///
+    /// *Errors*: the file is no usable GGUF file, or reading failed.
+    pub async fn read(source: &dyn ByteSource) -> Result<Gguf, GgufError> {
+        let mut window = Window::new(source);
+        let version = prologue(&mut window, source.len()).await?;
+        let tensor_count = window.u64(&|| "the header".into()).await?;
+        let pair_count = window.u64(&|| "the header".into()).await?;
+        check_count(&window, "the tensor count", tensor_count, MAX_TENSORS, tensors::MIN_INFO_BYTES)?;
+        check_count(&window, "the metadata count", pair_count, MAX_PAIRS, values::MIN_PAIR_BYTES)?;
+
+        let metadata = values::read_metadata(&mut window, pair_count).await?;
+        if let Some(count) = metadata.get::<u64>("split.count")?.filter(|&n| n > 1) {
+            return Err(GgufError::Split { count });
+        }
+        let (tensors, data_offset) = tensors::read_tensors(&mut window, tensor_count, &metadata, source.len()).await?;
+        Ok(Gguf { version, metadata, tensors, data_offset })
+    }
+
+    /// Reads a header that lies in memory.
+    ///
+    /// *Errors*: as [`Gguf::read`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Gguf, GgufError> {
+        let source = BytesSource(bytes);
+        let read = pin!(Gguf::read(&source));
+        match read.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => {
+                let reason = "a read from memory did not end at once; report this as a bug".into();
+                Err(SourceError { offset: 0, len: bytes.len() as u64, reason }.into())
+            }
+        }
+    }
+
+    /// The tensor of that name.
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.tensors.iter().find(|t| &*t.name == name)
+    }
+}
+
+/// Magic and version.
+async fn prologue(window: &mut Window<'_>, len: u64) -> Result<u32, GgufError> {
+    let start = window.take(len.min(4) as usize, &|| "the header".into()).await?;
+    if start != &b"GGUF"[..start.len()] || start.is_empty() {
+        return Err(GgufError::Magic { found: start.to_vec() });
+    }
+    if start.len() < 4 {
+        return Err(GgufError::Truncated { len, what: "the header".into(), need: 4 });
+    }
+    let version = window.u32(&|| "the header".into()).await?;
+    let remedy = match version {
+        2 | 3 => return Ok(version),
+        1 => "that first layout is obsolete; convert the original model again with a current converter",
+        v if v.swap_bytes() <= 3 => "the file is big-endian; convert the original model for little-endian machines",
+        _ => "this build reads versions 2 and 3; update it, or download the file again",
+    };
+    Err(GgufError::Version { version, remedy })
+}
+
+fn check_count(window: &Window<'_>, what: &str, count: u64, limit: u64, each: u64) -> Result<(), GgufError> {
+    if count > limit {
+        return Err(GgufError::TooLarge { what: what.into(), found: count, limit });
+    }
+    window.check(count, each, &|| format!("the {count} items of {what}"))
+}

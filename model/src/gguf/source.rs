@@ -1,0 +1,65 @@
+//! Where the bytes of a file come from.
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// The future of one read. Not `Send`: in a browser it holds JavaScript objects.
+pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SourceError>> + 'a>>;
+
+/// A file that is read by byte ranges: memory, a disk file, an HTTP resource, a browser `Blob`.
+pub trait ByteSource {
+    /// Size of the file.
+    ///
+    /// *Units*: bytes.
+    fn len(&self) -> u64;
+
+    /// Whether the file has no bytes at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `buf` with the bytes from `offset` on.
+    ///
+    /// *Errors*: the range reaches past the end, or the medium failed.
+    fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> ReadFuture<'a>;
+}
+
+/// A read that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read {len} bytes at byte {offset}: {reason}")]
+pub struct SourceError {
+    /// First byte asked for.
+    pub offset: u64,
+    /// Bytes asked for.
+    pub len: u64,
+    /// What went wrong and what to do, in words.
+    pub reason: String,
+}
+
+/// A file that lies in memory as a whole, such as an embedded model.
+#[derive(Debug, Clone)]
+pub struct BytesSource<T>(pub T);
+
+impl<T: AsRef<[u8]>> ByteSource for BytesSource<T> {
+    fn len(&self) -> u64 {
+        self.0.as_ref().len() as u64
+    }
+
+    fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> ReadFuture<'a> {
+        let bytes = self.0.as_ref();
+        let start = usize::try_from(offset).ok();
+        let range = start.and_then(|s| bytes.get(s..s.checked_add(buf.len())?));
+        let result = match range {
+            Some(range) => {
+                buf.copy_from_slice(range);
+                Ok(())
+            }
+            None => Err(SourceError {
+                offset,
+                len: buf.len() as u64,
+                reason: format!("the data ends at byte {}; load the whole file again", bytes.len()),
+            }),
+        };
+        Box::pin(std::future::ready(result))
+    }
+}

@@ -1,0 +1,77 @@
+//! Which tokens end a generation.
+
+use super::TokenizerError;
+use super::vocab::{TokenKind, Vocab};
+use crate::gguf::Metadata;
+
+/// Metadata keys that name such tokens.
+const KEYS: &[&str] = &[
+    "tokenizer.ggml.eos_token_id",
+    "tokenizer.ggml.eot_token_id",
+    "tokenizer.ggml.eom_token_id",
+    "tokenizer.ggml.fim_pad_token_id",
+    "tokenizer.ggml.fim_rep_token_id",
+    "tokenizer.ggml.fim_sep_token_id",
+];
+
+/// Texts of such tokens, whatever the metadata says: many files name only one of several.
+const TEXTS: &[&str] = &[
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "[e~[",
+    "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
+    // Fill-in-the-middle: padding, repository and file separators.
+    "<|fim_pad|>",
+    "<fim-pad>",
+    "<fim_pad>",
+    "<PAD>",
+    "[PAD]",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<fim-repo>",
+    "<REPO>",
+    "<reponame>",
+    "<|file_sep|>",
+];
+
+/// `<|end|>` only separates where a vocabulary has one of these pairs.
+const STRONGER_THAN_END: &[[&str; 2]] = &[["<|return|>", "<|call|>"], ["<|calls|>", "<|flush|>"]];
+
+/// The tokens that end a generation, ordered. Those known by their text become control tokens.
+pub(super) fn find(metadata: &Metadata, vocab: &mut Vocab, eos: Option<u32>) -> Result<Vec<u32>, TokenizerError> {
+    let mut ids: Vec<u32> = eos.into_iter().collect();
+    for key in KEYS {
+        ids.extend(metadata.get::<u32>(key)?.filter(|&id| (id as usize) < vocab.len()));
+    }
+    for text in TEXTS {
+        if let Some(id) = vocab.id(text) {
+            vocab.set_kind(id, TokenKind::Control);
+            ids.push(id);
+        }
+    }
+    if STRONGER_THAN_END.iter().any(|pair| pair.iter().all(|text| vocab.id(text).is_some())) {
+        let end = vocab.id("<|end|>");
+        ids.retain(|&id| Some(id) != end);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}

@@ -1,0 +1,263 @@
+//! Text to tokens and back, from a file's metadata.
+//!
+//! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`) or to SentencePiece
+//! (`llama`). Results equal llama.cpp's.
+
+mod bpe;
+mod eog;
+mod pre;
+mod special;
+mod spm;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod vocab;
+
+use crate::gguf::{GgufError, Metadata, shown};
+
+use bpe::Bpe;
+use pre::Pre;
+use special::{Fragment, Specials};
+use spm::Spm;
+pub use stream::StreamDecoder;
+pub use vocab::TokenKind;
+use vocab::Vocab;
+
+/// A file whose tokenizer cannot be used. The model can still be run on token ids.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TokenizerError {
+    /// The file has no tokenizer.
+    #[error("the file has no tokenizer (tokenizer.ggml.model); give token ids instead of text, or use another file")]
+    Missing,
+    /// An algorithm that this build lacks.
+    #[error(
+        "the tokenizer \"{0}\" is not supported, only \"gpt2\" and \"llama\"; give token ids, or use another model"
+    )]
+    Model(String),
+    /// A pre-tokenizer that this build lacks.
+    #[error("the pre-tokenizer \"{0}\" is not known; update this build, or give token ids instead of text")]
+    Pre(String),
+    /// Arrays that should be as long as the vocabulary.
+    #[error("{key} has {found} entries for {tokens} tokens; convert the model again with a current converter")]
+    Length {
+        /// The metadata key.
+        key: &'static str,
+        /// Its length.
+        found: usize,
+        /// Size of the vocabulary.
+        tokens: usize,
+    },
+    /// A pre-tokenizer expression did not compile.
+    #[error("a pre-tokenizer expression does not compile ({0}); report this as a bug")]
+    Expression(String),
+    /// Metadata is missing or of the wrong type.
+    #[error(transparent)]
+    Metadata(#[from] GgufError),
+}
+
+#[derive(Debug)]
+enum Model {
+    Bpe(Box<Bpe>),
+    Spm(Box<Spm>),
+}
+
+/// A tokenizer.
+#[derive(Debug)]
+pub struct Tokenizer {
+    vocab: Vocab,
+    specials: Specials,
+    model: Model,
+    bos: Option<u32>,
+    eos: Option<u32>,
+    eog: Vec<u32>,
+    add_bos: bool,
+    add_eos: bool,
+    add_space_prefix: bool,
+    clean_spaces: bool,
+}
+
+impl Tokenizer {
+    /// Builds the tokenizer that a file describes.
+    ///
+    /// *Errors*: there is none, or none that this build knows, or its description is malformed.
+    pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
+        let spm = match metadata.get::<&str>("tokenizer.ggml.model")? {
+            None | Some("none") => return Err(TokenizerError::Missing),
+            Some("gpt2") => false,
+            Some("llama") => true,
+            Some(other) => return Err(TokenizerError::Model(shown(other))),
+        };
+        let mut vocab = Vocab::from_metadata(metadata)?;
+        let id = |key: &str, default: Option<u32>| -> Result<Option<u32>, GgufError> {
+            let id = metadata.get::<u32>(&format!("tokenizer.ggml.{key}_token_id"))?.or(default);
+            Ok(id.filter(|&id| (id as usize) < vocab.len()))
+        };
+        let bos = id("bos", spm.then_some(1))?;
+        let eos = id("eos", spm.then_some(2))?;
+        let unknown = id("unknown", spm.then_some(0))?;
+        let eog = eog::find(metadata, &mut vocab, eos)?;
+
+        let (model, add_bos, clean_spaces) = if spm {
+            (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false)
+        } else {
+            let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
+            let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(shown(name)))?;
+            (Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?.into()), pre.add_bos, pre.clean_spaces)
+        };
+        let flag = |key: &str, default: bool| -> Result<bool, GgufError> {
+            Ok(metadata.get::<bool>(&format!("tokenizer.ggml.{key}"))?.unwrap_or(default))
+        };
+        // Phi-3's own tokenizer strips after special tokens, but GGUF has no key for that.
+        let name = metadata.get::<&str>("general.name")?.unwrap_or_default().to_lowercase();
+        let phi3 = name.contains("phi-3") || name.contains("phi3");
+        let specials = Specials::new(&vocab, |text| phi3 && !matches!(text, "<unk>" | "<s>" | "<|endoftext|>"));
+        Ok(Tokenizer {
+            specials,
+            model,
+            bos,
+            eos,
+            eog,
+            add_bos: flag("add_bos_token", add_bos)?,
+            add_eos: flag("add_eos_token", false)?,
+            add_space_prefix: flag("add_space_prefix", spm)?,
+            clean_spaces,
+            vocab,
+        })
+    }
+
+    /// Tokens of a text. `add_special` adds the tokens that the model wants around a text; `parse_special` reads control
+    /// tokens such as `<|im_end|>` in the text as such, which text from users should not be trusted with.
+    pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
+        let mut out = Vec::new();
+        if add_special && self.add_bos {
+            out.extend(self.bos);
+        }
+        let mut after_special = true;
+        for fragment in self.specials.partition(&self.vocab, text, parse_special) {
+            match fragment {
+                Fragment::Token(id) => out.push(id),
+                Fragment::Text(text) => match &self.model {
+                    Model::Bpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
+                    Model::Spm(spm) => {
+                        let prefix = if self.add_space_prefix && after_special { spm::SPACE } else { "" };
+                        spm.encode(&self.vocab, &(prefix.to_owned() + &text.replace(' ', spm::SPACE)), &mut out);
+                    }
+                },
+            }
+            after_special = matches!(fragment, Fragment::Token(_));
+        }
+        if add_special && self.add_eos {
+            out.extend(self.eos);
+        }
+        out
+    }
+
+    /// The text of a whole sequence. `render_special` shows control tokens. Bytes that are no UTF-8 become U+FFFD.
+    pub fn decode(&self, ids: &[u32], render_special: bool) -> String {
+        let mut bytes = Vec::new();
+        for (i, &id) in ids.iter().enumerate() {
+            self.write_piece(id, render_special, &mut bytes);
+            // The space that encoding put before the text.
+            if i == 0 && self.add_space_prefix && bytes.first() == Some(&b' ') {
+                bytes.remove(0);
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if self.clean_spaces { clean(text) } else { text }
+    }
+
+    /// Decodes tokens as they come.
+    pub fn stream(&self) -> StreamDecoder {
+        StreamDecoder::default()
+    }
+
+    /// Appends the bytes of one token, which need not be whole characters.
+    pub fn write_piece(&self, id: u32, render_special: bool, out: &mut Vec<u8>) {
+        let text = self.vocab.text(id);
+        match (self.vocab.kind(id), &self.model) {
+            (TokenKind::Unused, _) => {}
+            (TokenKind::Control | TokenKind::Unknown, _) => {
+                if render_special {
+                    out.extend(text.bytes());
+                }
+            }
+            (TokenKind::Byte, _) => out.extend(spm::byte_of(text)),
+            (TokenKind::Normal | TokenKind::User, Model::Spm(_)) => {
+                for (i, part) in text.split(spm::SPACE).enumerate() {
+                    if i > 0 {
+                        out.push(b' ');
+                    }
+                    out.extend(part.bytes());
+                }
+            }
+            (TokenKind::User, Model::Bpe(_)) => out.extend(text.bytes()),
+            (TokenKind::Normal, Model::Bpe(_)) => bpe::decode(text, out),
+        }
+    }
+
+    /// Whether a token ends the generation.
+    pub fn is_eog(&self, id: u32) -> bool {
+        self.eog.binary_search(&id).is_ok()
+    }
+
+    /// All tokens that end a generation, ordered.
+    pub fn eog(&self) -> &[u32] {
+        &self.eog
+    }
+
+    /// The token that begins a text.
+    pub fn bos(&self) -> Option<u32> {
+        self.bos
+    }
+
+    /// The token that ends a text.
+    pub fn eos(&self) -> Option<u32> {
+        self.eos
+    }
+
+    /// Whether encoding begins with [`Tokenizer::bos`].
+    pub fn add_bos(&self) -> bool {
+        self.add_bos
+    }
+
+    /// Whether encoding ends with [`Tokenizer::eos`].
+    pub fn add_eos(&self) -> bool {
+        self.add_eos
+    }
+
+    /// Number of tokens.
+    pub fn vocab_len(&self) -> usize {
+        self.vocab.len()
+    }
+
+    /// The token as it is stored; empty if the id is out of range.
+    pub fn token_text(&self, id: u32) -> &str {
+        self.vocab.text(id)
+    }
+
+    /// What the token is for.
+    pub fn token_kind(&self, id: u32) -> TokenKind {
+        self.vocab.kind(id)
+    }
+
+    /// The token stored with this text.
+    pub fn token_id(&self, text: &str) -> Option<u32> {
+        self.vocab.id(text)
+    }
+}
+
+/// Removes the spaces that word tokenizers put before punctuation and English contractions.
+fn clean(text: String) -> String {
+    const RULES: &[(&str, &str)] = &[
+        (" ?", "?"),
+        (" !", "!"),
+        (" .", "."),
+        (" ,", ","),
+        (" ' ", "'"),
+        (" 's", "'s"),
+        (" 'm", "'m"),
+        (" 're", "'re"),
+        (" 've", "'ve"),
+    ];
+    RULES.iter().fold(text, |text, (from, to)| if text.contains(from) { text.replace(from, to) } else { text })
+}

@@ -1,0 +1,67 @@
+//! Text from tokens as they come.
+
+use super::Tokenizer;
+
+/// Turns tokens into text one at a time. Bytes that do not yet make a character wait for the next token.
+///
+/// White space and punctuation are not tidied as [`Tokenizer::decode`] does: what was shown cannot be taken back.
+#[derive(Debug, Clone, Default)]
+pub struct StreamDecoder {
+    held: Vec<u8>,
+}
+
+impl StreamDecoder {
+    /// Appends to `out` what is certain after one more token.
+    pub fn push(&mut self, tokenizer: &Tokenizer, id: u32, out: &mut String) {
+        tokenizer.write_piece(id, false, &mut self.held);
+        let used = drain_chars(&self.held, out);
+        self.held.drain(..used);
+    }
+
+    /// Ends the text: a character that is still incomplete becomes U+FFFD.
+    pub fn finish(&mut self, out: &mut String) {
+        if !self.held.is_empty() {
+            out.push(char::REPLACEMENT_CHARACTER);
+            self.held.clear();
+        }
+    }
+}
+
+/// Appends whole characters, and U+FFFD for what can never become one. Returns how many bytes that took.
+fn drain_chars(bytes: &[u8], out: &mut String) -> usize {
+    let mut used = 0;
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        used += chunk.valid().len();
+        let invalid = chunk.invalid();
+        let incomplete =
+            used + invalid.len() == bytes.len() && std::str::from_utf8(invalid).is_err_and(|e| e.error_len().is_none());
+        if !invalid.is_empty() && !incomplete {
+            out.push(char::REPLACEMENT_CHARACTER);
+            used += invalid.len();
+        }
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incomplete_characters_wait() {
+        let llama = "🦙".as_bytes();
+        for cut in 1..llama.len() {
+            let mut out = String::new();
+            assert_eq!(drain_chars(&llama[..cut], &mut out), 0);
+            assert_eq!(drain_chars(llama, &mut out), 4);
+            assert_eq!(out, "🦙");
+        }
+        let mut out = String::new();
+        assert_eq!(drain_chars(b"a\xffb\xc3", &mut out), 3);
+        assert_eq!(out, "a\u{fffd}b");
+        let mut decoder = StreamDecoder { held: vec![0xc3] };
+        decoder.finish(&mut out);
+        assert_eq!(out, "a\u{fffd}b\u{fffd}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Small vocabularies made by hand.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::gguf::Value;
+
+/// Metadata of a vocabulary of (text, score, type).
+fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata {
+    let mut m = Metadata::default();
+    m.insert("tokenizer.ggml.model", Value::String(model.into()));
+    m.insert("tokenizer.ggml.tokens", Value::Strings(Arc::new(tokens.iter().map(|t| t.0).collect())));
+    m.insert("tokenizer.ggml.scores", Value::Floats(tokens.iter().map(|t| t.1).collect()));
+    m.insert("tokenizer.ggml.token_type", Value::Ints(tokens.iter().map(|t| t.2).collect()));
+    m
+}
+
+const SPM: &[(&str, f32, i32)] = &[
+    ("<unk>", 0.0, 2),
+    ("<s>", 0.0, 3),
+    ("</s>", 0.0, 3),
+    ("<0xC3>", 0.0, 6),
+    ("<0xA4>", 0.0, 6),
+    ("\u{2581}", -9.0, 1),
+    ("a", -9.0, 1),
+    ("b", -9.0, 1),
+    ("ab", -1.0, 1),
+    ("ba", -1.0, 1),
+    ("\u{2581}ab", -0.5, 1),
+    ("<|end|>", 0.0, 4),
+    ("<tag>", 0.0, 4),
+    ("aba", -3.0, 1),
+];
+
+fn spm(name: &str) -> Tokenizer {
+    let mut m = metadata("llama", SPM);
+    m.insert("general.name", Value::String(name.into()));
+    Tokenizer::from_metadata(&m).unwrap()
+}
+
+#[test]
+fn sentencepiece_merges_by_score_and_falls_back_to_bytes() {
+    let t = spm("test");
+    let raw = |text: &str| t.encode(text, false, false);
+    assert_eq!(raw("ab"), [10]);
+    assert_eq!(raw("bab"), [5, 9, 7], "of equal scores the left pair merges first");
+    assert_eq!(raw("aab"), [5, 6, 8]);
+    assert_eq!(raw("ä"), [5, 3, 4], "UTF-8 bytes");
+    assert_eq!(raw("z"), [5, 0], "no byte token: unknown");
+    assert!(raw("").is_empty());
+    assert_eq!(t.encode("ab", true, false), [1, 10]);
+    assert_eq!(t.decode(&[10, 5, 3, 4], false), "ab ä");
+    assert_eq!(t.decode(&[1, 10], false), " ab", "only the first token loses its space");
+    assert_eq!(t.decode(&[1, 8, 2], true), "<s>ab</s>");
+}
+
+#[test]
+fn sentencepiece_splits_at_special_tokens() {
+    let t = spm("test");
+    assert_eq!(t.encode("ab<tag>ab", false, false), [10, 12, 10], "user-defined tokens always count");
+    assert_eq!(t.encode("</s>ab", false, true), [2, 10]);
+    assert!(!t.encode("</s>ab", false, false).contains(&2));
+    assert_eq!(t.eog(), [2, 11]);
+    assert_eq!(t.token_kind(11), TokenKind::Control, "an end token is made a control token");
+    assert_eq!((t.is_eog(11), t.is_eog(1)), (true, false));
+}
+
+#[test]
+fn phi3_strips_after_special_tokens() {
+    let t = spm("Phi-3 mini");
+    assert_eq!(t.encode("<tag> \n ab<s> ab", false, true), [12, 10, 1, 5, 10]);
+}
+
+fn bpe_metadata() -> Metadata {
+    let mut tokens: Vec<(&str, f32, i32)> =
+        ["a", "b", "c", "Ġ", "ab", "bc", "Ġa", "abc", "Ã", "¤"].map(|t| (t, 0.0, 1)).into();
+    tokens.extend([("<|im_end|>", 0.0, 3), ("<|im_end|>x", 0.0, 4), ("!", 0.0, 1), ("", 0.0, 1)]);
+    let mut m = metadata("gpt2", &tokens);
+    let merges = ["b c", "a b", "Ġ a", "a bc", "a nospace?", "d e"];
+    m.insert("tokenizer.ggml.merges", Value::Strings(Arc::new(merges.into_iter().collect())));
+    m.insert("tokenizer.ggml.pre", Value::String("gpt-2".into()));
+    m
+}
+
+#[test]
+fn bpe_merges_by_rank() {
+    let t = Tokenizer::from_metadata(&bpe_metadata()).unwrap();
+    let raw = |text: &str| t.encode(text, false, true);
+    assert_eq!(raw("abc"), [7], "b c first, then a bc");
+    assert_eq!(raw("ab aab"), [4, 6, 4]);
+    assert_eq!(raw("ä"), [8, 9]);
+    assert_eq!(raw("dea"), [0], "symbols outside the vocabulary vanish");
+    assert_eq!(raw("a<|im_end|>xb<|im_end|>"), [0, 11, 1, 10], "the longer special token wins");
+    assert_eq!(t.decode(&[8, 9, 10, 6, 3, 12], false), "ä a!", "the space before ! is cleaned");
+    assert_eq!(t.decode(&[13], false), "[EMPTY_13]");
+    assert_eq!(t.decode(&[99_999], true), "");
+    let mut out = String::new();
+    let mut stream = t.stream();
+    stream.push(&t, 8, &mut out);
+    assert_eq!(out, "");
+    stream.push(&t, 9, &mut out);
+    assert_eq!(out, "ä");
+    let long = "ab".repeat(200_000);
+    assert_eq!(raw(&long), vec![4; 200_000]);
+}
+
+#[test]
+fn llama3_takes_whole_pieces() {
+    let mut m = Metadata::default();
+    for (key, value) in bpe_metadata().iter().filter(|(key, _)| !key.ends_with("pre")) {
+        m.insert(key, value.clone());
+    }
+    m.insert("tokenizer.ggml.pre", Value::String("llama-bpe".into()));
+    m.insert("tokenizer.ggml.bos_token_id", Value::Uint(12));
+    let t = Tokenizer::from_metadata(&m).unwrap();
+    assert_eq!((t.add_bos(), t.bos()), (true, Some(12)));
+    assert_eq!(t.encode("abc", true, false), [12, 7]);
+}
+
+#[test]
+fn unusable_tokenizers() {
+    let error = |m: &Metadata| Tokenizer::from_metadata(m).expect_err("unusable");
+    assert_eq!(error(&Metadata::default()), TokenizerError::Missing);
+    assert_eq!(error(&metadata("none", &[])), TokenizerError::Missing);
+    assert_eq!(error(&metadata("rwkv", SPM)), TokenizerError::Model("rwkv".into()));
+    let mut m = metadata("gpt2", SPM);
+    assert!(error(&m).to_string().contains("tokenizer.ggml.merges"));
+    m.insert("tokenizer.ggml.pre", Value::String("new".into()));
+    assert_eq!(error(&m), TokenizerError::Pre("new".into()));
+    let mut short = Metadata::default();
+    for (key, value) in metadata("llama", SPM).iter().filter(|(key, _)| !key.ends_with("scores")) {
+        short.insert(key, value.clone());
+    }
+    short.insert("tokenizer.ggml.scores", Value::Floats(vec![0.0]));
+    assert!(error(&short).to_string().contains("1 entries for 14 tokens"));
+}
