@@ -127,10 +127,8 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, storages: &[&Storage]) -> Resul
         let mut pipelines = shared.pipelines.borrow_mut();
         let (group_layout, layout) = pipelines.layout(shared, &writable);
         let pipeline = pipelines.pipeline(shared, kernel, &layout)?;
-        let mut entries = vec![
-            entry(0, &arena, offset, size),
-            entry(1, &program.step, 0, size_of::<StepParams>() as u64),
-        ];
+        let mut entries =
+            vec![entry(0, &arena, offset, size), entry(1, &program.step, 0, size_of::<StepParams>() as u64)];
         for (binding, index) in kernel.bindings.iter().zip(2..) {
             let id = match binding.operand {
                 Operand::Input(i) => node.inputs.get(i),
@@ -254,7 +252,9 @@ impl Bounds {
         let rows = params.rows as usize;
         if rows == 0 || rows > self.rows {
             let most = self.rows;
-            return Err(Error::Invalid(format!("a step of {rows} rows is not in 1..={most}; split it or compile more")));
+            return Err(Error::Invalid(format!(
+                "a step of {rows} rows is not in 1..={most}; split it or compile more"
+            )));
         }
         if params.position as usize + rows > self.tokens {
             return Err(Error::Invalid(format!(

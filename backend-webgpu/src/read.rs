@@ -28,13 +28,7 @@ pub struct Reads {
 
 impl Reads {
     /// Copies a range of a buffer and asks for it to be mapped.
-    pub fn begin(
-        &mut self,
-        shared: &Shared,
-        source: &wgpu::Buffer,
-        offset: u64,
-        bytes: u64,
-    ) -> Result<ReadId, Error> {
+    pub fn begin(&mut self, shared: &Shared, source: &wgpu::Buffer, offset: u64, bytes: u64) -> Result<ReadId, Error> {
         shared.faults.check("a read", bytes)?;
         let need = bytes.max(SMALLEST).next_power_of_two().min(bytes.max(1 << 20).next_multiple_of(16));
         let fits = self.free.iter().enumerate().filter(|(_, s)| s.buffer.size() >= need);

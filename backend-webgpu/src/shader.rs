@@ -53,7 +53,9 @@ pub fn assemble(kernel: &Kernel) -> Result<String, String> {
     assembler.head();
     assembler.include(kernel.file)?;
     let words: Vec<(&str, &str)> = kernel.words.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    Ok(replace_words(&assembler.out, &|word| words.iter().find(|(name, _)| *name == word).map(|(_, t)| (*t).to_owned())))
+    Ok(replace_words(&assembler.out, &|word| {
+        words.iter().find(|(name, _)| *name == word).map(|(_, t)| (*t).to_owned())
+    }))
 }
 
 struct Assembler<'a> {

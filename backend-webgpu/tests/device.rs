@@ -170,14 +170,8 @@ fn steps_and_reads_make_no_objects() {
         running.program.step(&StepParams::at(position, 1)).unwrap();
         read(&gpu, out, 0, 1, 256);
     }
-    let expected = Stats {
-        dispatches: 5,
-        submits: 10,
-        objects: 0,
-        uploaded: 5 * 32,
-        read_back: 5 * 256,
-        memory: before.memory,
-    };
+    let expected =
+        Stats { dispatches: 5, submits: 10, objects: 0, uploaded: 5 * 32, read_back: 5 * 256, memory: before.memory };
     assert_eq!(gpu.stats().since(&before), expected);
     while !gpu.idle().unwrap() {
         std::thread::yield_now();

@@ -122,9 +122,7 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let channels = dv.next_power_of_two().min(ATTENTION_WG);
     let vec4 = d % 4 == 0;
     let ty = if vec4 { "array<vec4<f32>>" } else { "array<f32>" };
-    let bind = |kernel: Kernel, name, i: usize| {
-        kernel.bind(name, ty, crate::kernel::Operand::Input(i), node.inputs[i])
-    };
+    let bind = |kernel: Kernel, name, i: usize| kernel.bind(name, ty, crate::kernel::Operand::Input(i), node.inputs[i]);
     let kernel = Kernel::new("attention", grid(m * op.n_head))
         .flag("VEC4", vec4)
         .word("WG", literal(ATTENTION_WG))

@@ -109,8 +109,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
 pub fn softmax(op: &Softmax, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let [_, _, m, n] = x.shape.dims4();
-    let kernel =
-        Kernel::new("softmax", grid(x.shape.rows())).word("WG", literal(ROW_WG)).u("rows", x.shape.rows());
+    let kernel = Kernel::new("softmax", grid(x.shape.rows())).word("WG", literal(ROW_WG)).u("rows", x.shape.rows());
     let mut kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n).input("x", 0, x);
     if let Some(mask) = node.inputs.get(1) {
         kernel = kernel.input("mask", 1, mask);
