@@ -9,6 +9,8 @@ mod dense;
 #[allow(unsafe_code)]
 mod gl;
 mod kernel;
+#[cfg(test)]
+mod lint;
 mod lower;
 mod program;
 mod read;

@@ -1,5 +1,7 @@
 // Q4_0: d * (q - 8).
-void decode32(int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7) {
+void decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
     float d = weight_half(PLANE1, group);
     uvec4 t = weight_texel(PLANE0 + group);
     w0 = d * (nibbles(t.x) - 8.0);

@@ -1,5 +1,7 @@
 // Q4_1: d * q + m.
-void decode32(int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7) {
+void decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
     uint scales = weight_word(PLANE1, group);
     float d = half_float(scales & 0xffffu);
     float m = half_float(scales >> 16);

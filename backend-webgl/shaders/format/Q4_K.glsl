@@ -3,7 +3,9 @@ uint field(uvec4 t, int i) {
     return (word_of(t, 1 + (i >> 2)) >> (8 * (i & 3))) & 255u;
 }
 
-void decode32(int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7) {
+void decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
     uvec4 s = weight_texel(PLANE1 + (group >> 3));
     int sub = group & 7;
     uint scale;

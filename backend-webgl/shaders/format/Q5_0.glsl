@@ -1,9 +1,11 @@
 // Q5_0: d * (q - 16).
-void decode32(int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7) {
+void decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
     float d = weight_half(PLANE2, group);
     uint bits = weight_word(PLANE1, group);
     uvec4 t = weight_texel(PLANE0 + group);
-    w0 = d * (nibbles(t.x) + fifths(bits >> 0) - 16.0);
+    w0 = d * (nibbles(t.x) + fifths(bits) - 16.0);
     w1 = d * (nibbles(t.x >> 16) + fifths(bits >> 4) - 16.0);
     w2 = d * (nibbles(t.y) + fifths(bits >> 8) - 16.0);
     w3 = d * (nibbles(t.y >> 16) + fifths(bits >> 12) - 16.0);

@@ -7,7 +7,9 @@ float signed_byte(uint word, int i) {
     return float(int(word << (24 - 8 * i)) >> 24);
 }
 
-void decode32(int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7) {
+void decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
     int block = group >> 3;
     int sub = group & 7;
     uint scales = weight_word(PLANE2, 4 * block + (sub >> 1));
