@@ -209,7 +209,9 @@ impl Session {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
         }
         if tokenizer.is_none() && !options.stop.is_empty() {
-            return Err(ModelError::Options("stop strings need a tokenizer, which this file lacks; use stop tokens".into()));
+            return Err(ModelError::Options(
+                "stop strings need a tokenizer, which this file lacks; use stop tokens".into(),
+            ));
         }
         let eog = tokenizer.map_or(&[][..], Tokenizer::eog);
         let mut sink = Sink {
@@ -231,7 +233,8 @@ impl Session {
         let wanted = if budget == 0 { Head::None } else { head };
         self.prefill(prompt, wanted, &sampling, host).await?;
 
-        let mut run = Run { begin, budget, made: 0, head, sampling, backend: &*backend, host, buffer: [0; MAX_FETCH_INTERVAL] };
+        let mut run =
+            Run { begin, budget, made: 0, head, sampling, backend: &*backend, host, buffer: [0; MAX_FETCH_INTERVAL] };
         let (mut finish, mut prefill_ms, mut steady) = (None, 0.0, None);
         if budget > 0 {
             self.prepare(1, head)?;

@@ -1,0 +1,61 @@
+//! The backends and variants that the suite knows.
+
+use backend_api::{Backend, Error};
+use backend_webgl::{Layout, WebGl};
+use backend_webgpu::WebGpu;
+use model::Host;
+use reference_cpu::Cpu;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// A backend or variant of the suite.
+pub struct Candidate {
+    /// Its name in reports and on the command line.
+    pub name: &'static str,
+    /// What is particular.
+    pub about: &'static str,
+    /// Opens it.
+    pub open: fn() -> Result<Box<dyn Backend>, Error>,
+}
+
+/// All of them.
+pub const ALL: &[Candidate] = &[
+    Candidate { name: "cpu", about: "the SIMD path of the CPU", open: || Ok(Box::new(Cpu::new(Default::default()))) },
+    Candidate { name: "webgpu", about: "WebGPU", open: || webgpu(None) },
+    Candidate {
+        name: "webgpu-split",
+        about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
+        open: || webgpu(Some(20 * 1024)),
+    },
+    Candidate { name: "webgl", about: "WebGL2 or GLES 3, packed layout", open: || webgl(Layout::Packed, None) },
+    Candidate { name: "webgl-r32f", about: "the same, one value a texel", open: || webgl(Layout::R32f, None) },
+    Candidate {
+        name: "webgl-fold",
+        about: "packed, in textures of 256 x 256, so that tensors are folded and layered",
+        open: || webgl(Layout::Packed, Some(256)),
+    },
+];
+
+fn webgpu(max_binding: Option<u64>) -> Result<Box<dyn Backend>, Error> {
+    let options = backend_webgpu::Options { max_binding, ..Default::default() };
+    Ok(Box::new(pollster::block_on(WebGpu::open(options))?))
+}
+
+fn webgl(layout: Layout, max_texture_size: Option<u32>) -> Result<Box<dyn Backend>, Error> {
+    let options = backend_webgl::Options { layout, max_texture_size, ..Default::default() };
+    Ok(Box::new(WebGl::open_egl(options)?))
+}
+
+/// A program without an event loop: it sleeps for a moment where a browser would do other things.
+pub struct Sleeper(pub Instant);
+
+impl Host for Sleeper {
+    fn wake_later(&self, waker: &Waker) {
+        std::thread::sleep(Duration::from_micros(20));
+        waker.wake_by_ref();
+    }
+
+    fn now_ms(&self) -> f64 {
+        self.0.elapsed().as_secs_f64() * 1e3
+    }
+}
