@@ -32,8 +32,21 @@ fn code(text: &str) -> String {
 fn sources_keep_the_style() {
     // What is precise, dynamic or infinite on some drivers only.
     let forbidden = [
-        "struct", "texture(", "textureLod", "mediump", "lowp", "isnan", "isinf", "unpackHalf", "dFdx", "varying",
-        "1.0 / 0.0", "sin(", "cos(", "tanh(", "#extension",
+        "struct",
+        "texture(",
+        "textureLod",
+        "mediump",
+        "lowp",
+        "isnan",
+        "isinf",
+        "unpackHalf",
+        "dFdx",
+        "varying",
+        "1.0 / 0.0",
+        "sin(",
+        "cos(",
+        "tanh(",
+        "#extension",
     ];
     for (file, text) in SOURCES {
         assert!(text.starts_with("// "), "{file} does not say what it is");
@@ -47,7 +60,8 @@ fn sources_keep_the_style() {
         }
         for line in code.lines().filter(|line| line.contains("for (")) {
             let bound = line.split(';').nth(1).unwrap_or("");
-            let constant = bound.split('<').nth(1).is_some_and(|b| b.trim_start_matches('=').trim().parse::<i32>().is_ok());
+            let constant =
+                bound.split('<').nth(1).is_some_and(|b| b.trim_start_matches('=').trim().parse::<i32>().is_ok());
             assert!(!constant, "{file}: a loop with a constant bound may be unrolled: {line}");
         }
         assert!(text.lines().all(|line| line.len() <= 120), "{file} has long lines");

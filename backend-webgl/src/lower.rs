@@ -22,6 +22,9 @@ pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: La
     })
 }
 
+/// Rows of x that share one decoding of the weights: the draw buffers that every device has.
+const BLOCK_ROWS: usize = 4;
+
 struct Lowering<'a> {
     inputs: &'a [&'a Tensor],
     outputs: &'a [&'a Tensor],
@@ -189,32 +192,45 @@ impl<'a> Lowering<'a> {
         let indices: Vec<usize> = (0..self.inputs.len()).collect();
         let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
-        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", x.shape.cols());
-        draw = draw.int("weight_rows", w.shape.rows());
-        if let Some(norm) = &op.norm {
-            if x.shape.rows() > 1 {
-                return Err("a norm of several rows is computed once, not for every output".into());
+        let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
+        if op.norm.is_some() && rows > 1 {
+            return Err("a norm of several rows is computed once, not for every output".into());
+        }
+        let epilogue = |mut draw: Draw| {
+            draw = draw.int("weight_rows", n);
+            if let Some(index) = at.bias {
+                draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
             }
-            draw = draw.define("NORM", "").float("eps", norm.eps);
-            draw = draw.define_if(norm.kind == NormKind::Layer, "LAYER");
+            if let Some(index) = at.residual {
+                draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
+            }
+            Ok::<_, String>(match op.activation {
+                Activation::None => draw.define("ACT", "act_none"),
+                Activation::Unary(kind) => draw.define("ACT", activation(kind)),
+                Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+            })
+        };
+        if rows >= BLOCK_ROWS {
+            let shape = backend_api::Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
+            let block = Dense::new(&shape, DType::F32, self.layout);
+            let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
+            first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
+            let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows);
+            let mut second = self.draw("linear_join")?;
+            for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
+                second = second.scratch(name, index);
+            }
+            return Ok(Kernel { draws: vec![first, epilogue(second)?], scratch: vec![block.texels(); BLOCK_ROWS] });
+        }
+        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k);
+        draw = draw.float("eps", op.norm.map_or(0.0, |norm| norm.eps));
+        if let Some(norm) = &op.norm {
+            draw = draw.define("NORM", "").define_if(norm.kind == NormKind::Layer, "LAYER");
             for (name, index) in ["src_gamma", "src_beta"].into_iter().zip(at.norm) {
                 draw = draw.input(name, *index, self.input(*index)?);
             }
-        } else {
-            draw = draw.float("eps", 0.0);
         }
-        if let Some(index) = at.bias {
-            draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
-        }
-        if let Some(index) = at.residual {
-            draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
-        }
-        Ok(match op.activation {
-            Activation::None => draw.define("ACT", "act_none"),
-            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
-            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
-        }
-        .into())
+        Ok(epilogue(draw)?.into())
     }
 
     fn masking(draw: Draw, masking: &Masking, scale: f32, softcap: f32, queries: usize) -> Draw {
