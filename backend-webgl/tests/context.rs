@@ -1,8 +1,8 @@
 //! What the backend promises beyond right numbers: counters, partial writes, limits, errors. On llvmpipe or a GPU.
 #![cfg(not(target_arch = "wasm32"))]
 
-use backend_api::op::{Append, At, Masking, Norm, NormKind, Unary, UnaryKind};
 use backend_api::op::{Activation, ArgMaxAppend, Attention, GluKind, Linear, QkvAppend, RopeMode};
+use backend_api::op::{Append, At, Masking, Norm, NormKind, Unary, UnaryKind};
 use backend_api::{
     Backend, DType, Error, Format, Graph, Op, Plan, Program, Shape, StepParams, StorageDesc, StorageId, TensorId,
 };
@@ -44,8 +44,7 @@ fn create(gl: &WebGl, shape: &[usize], dtype: DType, guard_rows: usize) -> Stora
 
 fn compile(gl: &WebGl, graph: Graph) -> (Box<dyn Program>, Vec<StorageId>) {
     let plan = Plan::new(graph, &|t| gl.slot_size(t));
-    let ids: Vec<StorageId> =
-        plan.graph().externals().map(|(_, t)| gl.create(&StorageDesc::of(t)).unwrap()).collect();
+    let ids: Vec<StorageId> = plan.graph().externals().map(|(_, t)| gl.create(&StorageDesc::of(t)).unwrap()).collect();
     (gl.compile(&plan, &ids).unwrap(), ids)
 }
 
