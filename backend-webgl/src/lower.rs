@@ -4,10 +4,10 @@ use crate::Layout;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Target};
 use backend_api::op::{
-    Activation, Append, Attention, Concat, GetRows, Index, Linear, Masking, NormKind, Permute, QkvAppend, RopeMode,
-    Softmax, TopK, UnaryKind,
+    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, Masking, NormKind, Permute,
+    QkvAppend, RopeMode, Softmax, TopK, UnaryKind,
 };
-use backend_api::{DType, Op, Tensor, Unsupported};
+use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
@@ -88,12 +88,11 @@ impl<'a> Lowering<'a> {
                 Ok(self.draw("unary")?.define("ACT", activation(op.kind)).input("src_x", 0, self.input(0)?).into())
             }
             Op::Binary(op) => {
-                use backend_api::op::BinaryKind::{Add, Div, Mul, Sub};
                 let operation = match op.kind {
-                    Add => "+",
-                    Sub => "-",
-                    Mul => "*",
-                    Div => "/",
+                    BinaryKind::Add => "+",
+                    BinaryKind::Sub => "-",
+                    BinaryKind::Mul => "*",
+                    BinaryKind::Div => "/",
                 };
                 let [_, d1, d2, _] = self.output(0)?.shape.dims4();
                 let mut draw = self.draw("binary")?.define("OPERATION", operation).int("dim1", d1).int("dim2", d2);
@@ -140,10 +139,9 @@ impl<'a> Lowering<'a> {
                 let draw = draw.int("n_ctx", ids.shape.len()).int("table_rows", table.shape.rows());
                 Ok(draw.int("position_rows", positions.shape.rows()).into())
             }
-            Op::ArgMaxAppend(op) => {
-                let backend_api::op::ArgMaxAppend = op;
+            Op::ArgMaxAppend(_) => {
                 let history = self.dense(self.input(0)?);
-                let draw = Draw::append("argmax", Target::Output(0), &history, backend_api::op::At::Next, 1, 1);
+                let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
                 self.argmax(draw, 1)
             }
         }
@@ -211,7 +209,7 @@ impl<'a> Lowering<'a> {
             })
         };
         if rows >= BLOCK_ROWS {
-            let shape = backend_api::Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
+            let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
             let block = Dense::new(&shape, DType::F32, self.layout);
             let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
             first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
@@ -258,7 +256,7 @@ impl<'a> Lowering<'a> {
         let (d, dv) = op.head_dims(self.inputs);
         let (m, n) = (q.shape.dim(0), k.shape.dim(0));
         let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
-        let shape = backend_api::Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
+        let shape = Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
         let scores = Dense::new(&shape, DType::F32, self.layout);
         let common = |draw: Draw| {
             let draw = Self::masking(draw, &op.masking, op.scale, op.softcap, m);
@@ -296,7 +294,7 @@ impl<'a> Lowering<'a> {
         let (t, cols) = (qkv.shape.dim(0), qkv.shape.cols());
         let cache = self.dense(self.output(1)?);
         let q = self.rope(self.draw("rope")?, cols, op.head_dim, op.rope)?;
-        let kv = Draw::append("kv_append", Target::Output(1), &cache, backend_api::op::At::Position, 1, t);
+        let kv = Draw::append("kv_append", Target::Output(1), &cache, At::Position, 1, t);
         let kv = self.rope(kv.and(Target::Output(2)), cols, op.head_dim, op.rope)?;
         Ok(Kernel { draws: vec![q, kv.int("k_start", op.n_head * op.head_dim)], scratch: Vec::new() })
     }
@@ -352,6 +350,9 @@ impl<'a> Lowering<'a> {
 
     fn top_k(&self, op: &TopK) -> Result<Kernel, String> {
         let x = self.input(0)?;
+        if op.k > LIST {
+            return Err(format!("lists hold {LIST} candidates, not {}", op.k));
+        }
         let (rows, cols) = (x.shape.rows(), x.shape.cols());
         let mut lists = cols.div_ceil(LIST);
         let common = |draw: Draw| draw.input("src_x", 0, x).int("cols", cols).int("list", LIST);
@@ -370,7 +371,6 @@ impl<'a> Lowering<'a> {
         }
         let values = common(self.draw("top_k")?.and(Target::Output(1)));
         draws.push(values.scratch("src_lists", from));
-        debug_assert!(op.k <= LIST, "the api bounds k");
         Ok(Kernel { draws, scratch })
     }
 }
