@@ -1,6 +1,6 @@
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one.
 #include "frame.glsl"
-#include "activation.glsl"
+#include "epilogue.glsl"
 #include "norm_stats.glsl"
 
 vec4 x0, x1, x2, x3, x4, x5, x6, x7;
@@ -22,21 +22,25 @@ vec4 products(int col, int group) {
 
 float norm_mean;
 float norm_factor;
+vec4 squares = vec4(0.0);
 
 vec4 operand(int row, int c4) {
     if (4 * c4 >= k) return vec4(0.0);
     vec4 x = load4(src_x, k, row, c4);
 #ifdef NORM
-    x = (x - norm_mean) * norm_factor * load4(src_gamma, k, 0, c4);
+    vec4 gamma = load4(src_gamma, k, 0, c4);
 #ifdef LAYER
-    x += load4(src_beta, k, 0, c4);
+    x = (x - norm_mean) * norm_factor * gamma + load4(src_beta, k, 0, c4);
+#else
+    squares += x * x;
+    x *= gamma;
 #endif
 #endif
     return x;
 }
 
 vec4 value(int row, int col) {
-#ifdef NORM
+#ifdef LAYER
     row_stats(src_x, k, row, eps, norm_mean, norm_factor);
 #endif
     int groups = (k + 31) >> 5;
@@ -59,25 +63,17 @@ vec4 value(int row, int col) {
         up += products(out_cols + col, group);
 #endif
     }
-#ifdef BIAS
-    sum += lanes(src_bias, weight_rows, 0, col);
-#endif
-    sum = ACT(sum);
+#if defined(NORM) && !defined(LAYER)
+    // The root mean square is a factor of the row: it may come after the sums.
+    float factor = 1.0 / sqrt(dot(squares, vec4(1.0)) / float(k) + eps);
+    sum *= factor;
 #ifdef GLU
-#ifdef BIAS
-    up.x += load1(src_bias, weight_rows, 0, out_cols + col);
-#ifdef PACKED
-    // The second half need not begin at a whole texel.
-    int last = weight_rows - 1;
-    up.y += load1(src_bias, weight_rows, 0, min(out_cols + col + 1, last));
-    up.z += load1(src_bias, weight_rows, 0, min(out_cols + col + 2, last));
-    up.w += load1(src_bias, weight_rows, 0, min(out_cols + col + 3, last));
+    up *= factor;
 #endif
 #endif
-    sum *= up;
+#ifdef GLU
+    return finish(row, col, sum, up);
+#else
+    return finish(row, col, sum, vec4(1.0));
 #endif
-#ifdef RESIDUAL
-    sum += lanes(src_residual, out_cols, row, col);
-#endif
-    return sum;
 }

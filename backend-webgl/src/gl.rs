@@ -6,6 +6,7 @@
 
 use backend_api::{Error, Stats};
 use glow::HasContext;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -196,9 +197,9 @@ impl Gl {
         });
         // SAFETY: one vertex array for all draws; the triangle's corners come from gl_VertexID.
         unsafe {
-            let vao = gl.raw.create_vertex_array().map_err(driver("vertex array"))?;
+            let vao = gl.made("vertex array", gl.raw.create_vertex_array())?;
             gl.raw.bind_vertex_array(Some(vao));
-            let utility = gl.raw.create_framebuffer().map_err(driver("framebuffer"))?;
+            let utility = gl.made("framebuffer", gl.raw.create_framebuffer())?;
             *gl.utility.borrow_mut() = Some(utility);
         }
         gl.count(|s| s.objects += 2);
@@ -248,6 +249,14 @@ impl Gl {
         }
     }
 
+    /// A fresh object, or why there is none: contexts that were lost make none.
+    fn made<T>(&self, what: &str, object: Result<T, String>) -> Result<T, Error> {
+        object.or_else(|why| {
+            self.check(what, 0)?;
+            Err(driver(what)(why))
+        })
+    }
+
     /// Makes a texture filled with zeros.
     ///
     /// *Errors*: out of memory, device lost.
@@ -262,7 +271,7 @@ impl Gl {
         let (w, h, d) = (width as i32, height as i32, layers as i32);
         // SAFETY: sizes were checked against the limits by the caller; a wrong one gives a GL error, checked below.
         let raw = unsafe {
-            let raw = self.raw.create_texture().map_err(driver(what))?;
+            let raw = self.made(what, self.raw.create_texture())?;
             self.raw.active_texture(glow::TEXTURE0);
             self.raw.bind_texture(target, Some(raw));
             match texels {
@@ -347,7 +356,7 @@ impl Gl {
     pub(crate) fn framebuffer(self: &Rc<Self>, targets: &[&Texture]) -> Result<Framebuffer, Error> {
         // SAFETY: all objects live in this context.
         unsafe {
-            let raw = self.raw.create_framebuffer().map_err(driver("framebuffer"))?;
+            let raw = self.made("framebuffer", self.raw.create_framebuffer())?;
             self.count(|s| s.objects += 1);
             let made = Framebuffer { gl: self.clone(), raw };
             self.raw.bind_framebuffer(glow::FRAMEBUFFER, Some(raw));
@@ -372,9 +381,9 @@ impl Gl {
     pub(crate) fn program(self: &Rc<Self>, vertex: &str, fragment: &str) -> Result<Program, Error> {
         // SAFETY: plain object creation.
         unsafe {
-            let raw = self.raw.create_program().map_err(driver("program"))?;
+            let raw = self.made("program", self.raw.create_program())?;
             let shader = |kind, source: &str| {
-                let shader = self.raw.create_shader(kind).map_err(driver("shader"))?;
+                let shader = self.made("shader", self.raw.create_shader(kind))?;
                 self.raw.shader_source(shader, source);
                 self.raw.compile_shader(shader);
                 self.raw.attach_shader(raw, shader);
@@ -392,7 +401,7 @@ impl Gl {
             i32::try_from(bytes).map_err(|_| Error::Invalid(format!("a buffer of {bytes} bytes is too large")))?;
         // SAFETY: the slice, if any, has `bytes` bytes.
         let raw = unsafe {
-            let raw = self.raw.create_buffer().map_err(driver("buffer"))?;
+            let raw = self.made("buffer", self.raw.create_buffer())?;
             self.raw.bind_buffer(target, Some(raw));
             match data {
                 Some(data) => self.raw.buffer_data_u8_slice(target, data, usage),
@@ -552,6 +561,12 @@ impl Texture {
         let target = self.texels.target();
         let (x, y, w, h) = (rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
         let raw = &self.gl.raw;
+        // Browsers take typed arrays, whose words are aligned.
+        let words: Cow<'_, [u32]> = match bytemuck::try_cast_slice(bytes) {
+            Ok(words) => Cow::Borrowed(words),
+            Err(_) => bytes.chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect(),
+        };
+        let bytes: &[u8] = bytemuck::cast_slice(&words);
         // SAFETY: the slice has exactly the bytes that the call reads, as checked above.
         unsafe {
             let data = glow::PixelUnpackData::Slice(Some(bytes));

@@ -4,10 +4,10 @@ use crate::Layout;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Target};
 use backend_api::op::{
-    Activation, Append, Attention, Concat, GetRows, Index, Linear, Masking, NormKind, Permute, QkvAppend, RopeMode,
-    Softmax, TopK, UnaryKind,
+    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, Masking, NormKind, Permute,
+    QkvAppend, RopeMode, Softmax, TopK, UnaryKind,
 };
-use backend_api::{DType, Op, Tensor, Unsupported};
+use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
@@ -21,6 +21,9 @@ pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: La
         Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
     })
 }
+
+/// Rows of x that share one decoding of the weights: the draw buffers that every device has.
+const BLOCK_ROWS: usize = 4;
 
 struct Lowering<'a> {
     inputs: &'a [&'a Tensor],
@@ -85,12 +88,11 @@ impl<'a> Lowering<'a> {
                 Ok(self.draw("unary")?.define("ACT", activation(op.kind)).input("src_x", 0, self.input(0)?).into())
             }
             Op::Binary(op) => {
-                use backend_api::op::BinaryKind::{Add, Div, Mul, Sub};
                 let operation = match op.kind {
-                    Add => "+",
-                    Sub => "-",
-                    Mul => "*",
-                    Div => "/",
+                    BinaryKind::Add => "+",
+                    BinaryKind::Sub => "-",
+                    BinaryKind::Mul => "*",
+                    BinaryKind::Div => "/",
                 };
                 let [_, d1, d2, _] = self.output(0)?.shape.dims4();
                 let mut draw = self.draw("binary")?.define("OPERATION", operation).int("dim1", d1).int("dim2", d2);
@@ -137,10 +139,9 @@ impl<'a> Lowering<'a> {
                 let draw = draw.int("n_ctx", ids.shape.len()).int("table_rows", table.shape.rows());
                 Ok(draw.int("position_rows", positions.shape.rows()).into())
             }
-            Op::ArgMaxAppend(op) => {
-                let backend_api::op::ArgMaxAppend = op;
+            Op::ArgMaxAppend(_) => {
                 let history = self.dense(self.input(0)?);
-                let draw = Draw::append("argmax", Target::Output(0), &history, backend_api::op::At::Next, 1, 1);
+                let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
                 self.argmax(draw, 1)
             }
         }
@@ -189,32 +190,45 @@ impl<'a> Lowering<'a> {
         let indices: Vec<usize> = (0..self.inputs.len()).collect();
         let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
-        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", x.shape.cols());
-        draw = draw.int("weight_rows", w.shape.rows());
-        if let Some(norm) = &op.norm {
-            if x.shape.rows() > 1 {
-                return Err("a norm of several rows is computed once, not for every output".into());
+        let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
+        if op.norm.is_some() && rows > 1 {
+            return Err("a norm of several rows is computed once, not for every output".into());
+        }
+        let epilogue = |mut draw: Draw| {
+            draw = draw.int("weight_rows", n);
+            if let Some(index) = at.bias {
+                draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
             }
-            draw = draw.define("NORM", "").float("eps", norm.eps);
-            draw = draw.define_if(norm.kind == NormKind::Layer, "LAYER");
+            if let Some(index) = at.residual {
+                draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
+            }
+            Ok::<_, String>(match op.activation {
+                Activation::None => draw.define("ACT", "act_none"),
+                Activation::Unary(kind) => draw.define("ACT", activation(kind)),
+                Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+            })
+        };
+        if rows >= BLOCK_ROWS {
+            let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
+            let block = Dense::new(&shape, DType::F32, self.layout);
+            let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
+            first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
+            let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows);
+            let mut second = self.draw("linear_join")?;
+            for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
+                second = second.scratch(name, index);
+            }
+            return Ok(Kernel { draws: vec![first, epilogue(second)?], scratch: vec![block.texels(); BLOCK_ROWS] });
+        }
+        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k);
+        draw = draw.float("eps", op.norm.map_or(0.0, |norm| norm.eps));
+        if let Some(norm) = &op.norm {
+            draw = draw.define("NORM", "").define_if(norm.kind == NormKind::Layer, "LAYER");
             for (name, index) in ["src_gamma", "src_beta"].into_iter().zip(at.norm) {
                 draw = draw.input(name, *index, self.input(*index)?);
             }
-        } else {
-            draw = draw.float("eps", 0.0);
         }
-        if let Some(index) = at.bias {
-            draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
-        }
-        if let Some(index) = at.residual {
-            draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
-        }
-        Ok(match op.activation {
-            Activation::None => draw.define("ACT", "act_none"),
-            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
-            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
-        }
-        .into())
+        Ok(epilogue(draw)?.into())
     }
 
     fn masking(draw: Draw, masking: &Masking, scale: f32, softcap: f32, queries: usize) -> Draw {
@@ -242,7 +256,7 @@ impl<'a> Lowering<'a> {
         let (d, dv) = op.head_dims(self.inputs);
         let (m, n) = (q.shape.dim(0), k.shape.dim(0));
         let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
-        let shape = backend_api::Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
+        let shape = Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
         let scores = Dense::new(&shape, DType::F32, self.layout);
         let common = |draw: Draw| {
             let draw = Self::masking(draw, &op.masking, op.scale, op.softcap, m);
@@ -280,7 +294,7 @@ impl<'a> Lowering<'a> {
         let (t, cols) = (qkv.shape.dim(0), qkv.shape.cols());
         let cache = self.dense(self.output(1)?);
         let q = self.rope(self.draw("rope")?, cols, op.head_dim, op.rope)?;
-        let kv = Draw::append("kv_append", Target::Output(1), &cache, backend_api::op::At::Position, 1, t);
+        let kv = Draw::append("kv_append", Target::Output(1), &cache, At::Position, 1, t);
         let kv = self.rope(kv.and(Target::Output(2)), cols, op.head_dim, op.rope)?;
         Ok(Kernel { draws: vec![q, kv.int("k_start", op.n_head * op.head_dim)], scratch: Vec::new() })
     }
@@ -336,6 +350,9 @@ impl<'a> Lowering<'a> {
 
     fn top_k(&self, op: &TopK) -> Result<Kernel, String> {
         let x = self.input(0)?;
+        if op.k > LIST {
+            return Err(format!("lists hold {LIST} candidates, not {}", op.k));
+        }
         let (rows, cols) = (x.shape.rows(), x.shape.cols());
         let mut lists = cols.div_ceil(LIST);
         let common = |draw: Draw| draw.input("src_x", 0, x).int("cols", cols).int("list", LIST);
@@ -354,7 +371,6 @@ impl<'a> Lowering<'a> {
         }
         let values = common(self.draw("top_k")?.and(Target::Output(1)));
         draws.push(values.scratch("src_lists", from));
-        debug_assert!(op.k <= LIST, "the api bounds k");
         Ok(Kernel { draws, scratch })
     }
 }

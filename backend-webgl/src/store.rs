@@ -5,6 +5,7 @@ use crate::gl::{Texels, Texture, UPLOAD_BYTES};
 use crate::{Layout, Shared};
 use backend_api::format::{Packing, TEXEL};
 use backend_api::{DType, Error, StorageDesc};
+use std::ops::Range;
 
 /// The largest id that a float holds exactly.
 const MAX_ID: i32 = 1 << 24;
@@ -93,44 +94,42 @@ impl Storage {
                 }
             };
         }
-        // Rows are whole texels; elements of a vector may begin or end within one, whose other lanes stay.
-        let vector = cols == 1 && dense.rows == 1 && dense.layout == Layout::Packed;
-        let texels = values.len() / lanes;
-        if vector {
-            // Ends, and the seam between elements and guards.
-            let seam = (dense.cols - 1) / 4;
-            let mut whole = Vec::new();
-            for texel in 0..texels {
-                let at = first.0 + texel;
-                let edge = texel == 0 || texel + 1 == texels || at == seam;
-                let mine = if edge { Self::lanes_of(dense, at, first_row, end) } else { [true; 4] };
-                if mine == [true; 4] {
-                    whole.push(texel);
-                } else {
-                    let lane = |i: usize| mine[i].then_some(values[4 * texel + i]);
-                    let (x, y) = (at & (shared.fold.width() - 1), at >> shared.fold.width_shift);
-                    let lanes = [lane(0), lane(1), lane(2), lane(3)];
-                    shared.gl.write_lanes(&self.texture, (x as u32, y as u32), lanes)?;
-                }
-            }
-            let mut runs: Vec<(usize, usize)> = Vec::new();
-            for texel in whole {
-                match runs.last_mut() {
-                    Some(run) if run.1 == texel => run.1 += 1,
-                    _ => runs.push((texel, texel + 1)),
-                }
-            }
-            for (from, to) in runs {
-                self.upload(shared, first.0 + from, bytemuck::cast_slice(&values[4 * from..4 * to]))?;
-            }
-            return shared.gl.check(&self.name, 0);
+        if cols > 1 || dense.rows > 1 || dense.layout == Layout::R32f {
+            return self.upload(shared, first.0, bytemuck::cast_slice(&values));
         }
-        self.upload(shared, first.0, bytemuck::cast_slice(&values))
+        self.write_elements(shared, dense, first_row..end, first.0, &values)
     }
 
-    /// Which lanes of a texel belong to the elements `first..end` of a vector.
-    fn lanes_of(dense: &Dense, texel: usize, first: usize, end: usize) -> [bool; 4] {
-        std::array::from_fn(|lane| (first..end).any(|row| dense.place(row, 0) == (texel, lane)))
+    /// Writes elements of a vector in the packed layout, given as the texels from `origin` on that they touch. The
+    /// first and last texel, and the one before the guards, may be shared with elements that must stay.
+    fn write_elements(
+        &self,
+        shared: &Shared,
+        dense: &Dense,
+        elements: Range<usize>,
+        origin: usize,
+        values: &[f32],
+    ) -> Result<(), Error> {
+        let last = values.len() / 4 - 1;
+        let seam = (dense.cols / 4).wrapping_sub(origin);
+        let mut edges = [0, seam.min(last), last];
+        edges.sort_unstable();
+        let mut from = 0;
+        for (i, &edge) in edges.iter().enumerate() {
+            if i > 0 && edges[i - 1] == edge {
+                continue;
+            }
+            if from < edge {
+                self.upload(shared, origin + from, bytemuck::cast_slice(&values[4 * from..4 * edge]))?;
+            }
+            from = edge + 1;
+            let at = origin + edge;
+            let mine = |lane| elements.clone().any(|row| dense.place(row, 0) == (at, lane));
+            let lanes = std::array::from_fn(|lane| mine(lane).then(|| values[4 * edge + lane]));
+            let (x, y) = (at & (shared.fold.width() - 1), at >> shared.fold.width_shift);
+            shared.gl.write_lanes(&self.texture, (x as u32, y as u32), lanes)?;
+        }
+        shared.gl.check(&self.name, 0)
     }
 
     /// Writes whole texels, in pieces that are rectangles and not too long.

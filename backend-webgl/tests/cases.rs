@@ -46,6 +46,11 @@ fn packed() {
 }
 
 #[test]
+fn folded_and_layered() {
+    run_all(Options { max_texture_size: Some(256), ..Options::default() });
+}
+
+#[test]
 fn one_value_a_texel() {
     run_all(Options { layout: Layout::R32f, ..Options::default() });
 }

@@ -1,0 +1,238 @@
+//! What the backend promises beyond right numbers: counters, partial writes, limits, errors. On llvmpipe or a GPU.
+#![cfg(not(target_arch = "wasm32"))]
+
+use backend_api::op::{Activation, ArgMaxAppend, Attention, GluKind, Linear, QkvAppend, RopeMode};
+use backend_api::op::{Append, At, Masking, Norm, NormKind, Unary, UnaryKind};
+use backend_api::{
+    Backend, DType, Error, Format, Graph, Op, Plan, Program, Shape, StepParams, StorageDesc, StorageId, TensorId,
+};
+use backend_webgl::{Layout, Options, WebGl};
+
+/// The backend, or `None` where there is no EGL; the test then says so.
+fn open(options: Options) -> Option<WebGl> {
+    match WebGl::open_egl(options) {
+        Ok(gl) => Some(gl),
+        Err(Error::Absent { reason, .. }) => {
+            assert!(reason.contains("libegl1"), "the reason names the packages: {reason}");
+            eprintln!("not run: {reason}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn both() -> impl Iterator<Item = WebGl> {
+    [Layout::Packed, Layout::R32f].into_iter().filter_map(|layout| open(Options { layout, ..Options::default() }))
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn read(gl: &WebGl, id: StorageId, first: usize, rows: usize, cols: usize) -> Vec<f32> {
+    let read = gl.read(id, first, rows).unwrap();
+    let mut bytes = vec![0u8; rows * cols * 4];
+    while !gl.try_read(read, &mut bytes).unwrap() {}
+    assert!(gl.try_read(read, &mut bytes).is_err(), "a finished read is forgotten");
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+fn create(gl: &WebGl, shape: &[usize], dtype: DType, guard_rows: usize) -> StorageId {
+    let shape = Shape::new(shape).unwrap();
+    gl.create(&StorageDesc { name: "storage".into(), shape, dtype, guard_rows }).unwrap()
+}
+
+fn compile(gl: &WebGl, graph: Graph) -> (Box<dyn Program>, Vec<StorageId>) {
+    let plan = Plan::new(graph, &|t| gl.slot_size(t));
+    let ids: Vec<StorageId> = plan.graph().externals().map(|(_, t)| gl.create(&StorageDesc::of(t)).unwrap()).collect();
+    (gl.compile(&plan, &ids).unwrap(), ids)
+}
+
+#[test]
+fn unary_and_linear_compute() {
+    for gl in both() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2, 6], DType::F32).unwrap();
+        let w = graph.weight("w", &[5, 6], DType::Packed(Format::F32)).unwrap();
+        let y = graph.push(Unary { kind: UnaryKind::Neg }, &[x]).unwrap();
+        let z = graph.push(Linear::PLAIN, &[y, w]).unwrap();
+        graph.output(z, "z").unwrap();
+        let (mut program, ids) = compile(&gl, graph);
+        let x: Vec<f32> = (0..12).map(|i| i as f32 * 0.5 - 2.0).collect();
+        let w: Vec<f32> = (0..30).map(|i| (i % 7) as f32 - 3.0).collect();
+        gl.write(ids[0], 0, &floats(&x)).unwrap();
+        gl.write(ids[1], 0, &floats(&w)).unwrap();
+        program.step(&StepParams::at(0, 2)).unwrap();
+        let dot = |i: usize, j: usize| (0..6).map(|c| -x[i * 6 + c] * w[j * 6 + c]).sum::<f32>();
+        let expected: Vec<f32> = (0..10).map(|at| dot(at / 5, at % 5)).collect();
+        assert_eq!(read(&gl, ids[2], 0, 2, 5), expected);
+        assert_eq!(program.kernels().len(), 2);
+    }
+}
+
+#[test]
+fn steps_and_reads_make_no_objects_but_the_fence() {
+    for gl in both() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[1, 33], DType::F32).unwrap();
+        let y = graph.push(Unary { kind: UnaryKind::Abs }, &[x]).unwrap();
+        graph.output(y, "y").unwrap();
+        let (mut program, ids) = compile(&gl, graph);
+        program.step(&StepParams::at(0, 1)).unwrap();
+        read(&gl, ids[1], 0, 1, 33);
+        let before = gl.stats();
+        program.step(&StepParams::at(0, 1)).unwrap();
+        let step = gl.stats().since(&before);
+        assert_eq!((step.dispatches, step.submits, step.objects, step.uploaded), (1, 1, 0, 32));
+        let before = gl.stats();
+        read(&gl, ids[1], 0, 1, 33);
+        let spent = gl.stats().since(&before);
+        assert_eq!((spent.objects, spent.submits), (1, 1));
+        assert!(spent.read_back >= 33 * 4);
+        let mut waits = 0;
+        while !gl.idle().unwrap() {
+            waits += 1;
+        }
+        assert!(waits <= 1_000_000 && gl.idle().unwrap(), "what is idle stays idle");
+    }
+}
+
+#[test]
+fn memory_is_given_back() {
+    for gl in both() {
+        let before = gl.stats().memory;
+        let id = create(&gl, &[10, 100], DType::F32, 0);
+        assert!(gl.stats().memory >= before + 4000);
+        gl.destroy(id);
+        assert_eq!(gl.stats().memory, before);
+        assert!(gl.read(id, 0, 1).is_err());
+    }
+}
+
+#[test]
+fn vectors_are_written_in_part() {
+    for gl in both() {
+        let id = create(&gl, &[10], DType::F32, 3);
+        assert_eq!(read(&gl, id, 0, 13, 1), [0.0; 13]);
+        gl.write(id, 1, &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).unwrap();
+        gl.write(id, 3, &floats(&[9.0])).unwrap();
+        gl.write(id, 8, &floats(&[7.0, 7.5, 8.0])).unwrap();
+        let expected = [0.0, 1.0, 2.0, 9.0, 4.0, 5.0, 6.0, 0.0, 7.0, 7.5, 8.0, 0.0, 0.0];
+        assert_eq!(read(&gl, id, 0, 13, 1), expected);
+        assert_eq!(read(&gl, id, 6, 4, 1), expected[6..10]);
+        assert!(gl.write(id, 12, &floats(&[1.0, 2.0])).is_err());
+        assert!(gl.write(id, 0, &[1, 2, 3]).is_err());
+    }
+}
+
+#[test]
+fn rows_fold_over_narrow_textures() {
+    for layout in [Layout::Packed, Layout::R32f] {
+        let Some(gl) = open(Options { layout, max_texture_size: Some(64) }) else { return };
+        let id = create(&gl, &[9, 101], DType::F32, 1);
+        let values: Vec<f32> = (0..909).map(|i| i as f32).collect();
+        gl.write(id, 0, &floats(&values[..303])).unwrap();
+        gl.write(id, 3, &floats(&values[303..])).unwrap();
+        assert_eq!(read(&gl, id, 0, 9, 101), values);
+        assert_eq!(read(&gl, id, 4, 2, 101), values[404..606]);
+        assert_eq!(read(&gl, id, 9, 1, 101), [0.0; 101]);
+    }
+}
+
+#[test]
+fn weights_fold_over_layers() {
+    let Some(gl) = open(Options { max_texture_size: Some(16), ..Options::default() }) else { return };
+    // 40 rows of 32 floats are 320 texels: two layers of 16 x 16.
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1, 32], DType::F32).unwrap();
+    let w = graph.weight("w", &[40, 32], DType::Packed(Format::F32)).unwrap();
+    let y = graph.push(Linear::PLAIN, &[x, w]).unwrap();
+    graph.output(y, "y").unwrap();
+    let (mut program, ids) = compile(&gl, graph);
+    let mut x = [0.0; 32];
+    x[5] = 1.0;
+    let w: Vec<f32> = (0..40 * 32).map(|i| i as f32).collect();
+    gl.write(ids[0], 0, &floats(&x)).unwrap();
+    gl.write(ids[1], 0, &floats(&w[..24 * 32])).unwrap();
+    gl.write(ids[1], 24, &floats(&w[24 * 32..])).unwrap();
+    program.step(&StepParams::at(0, 1)).unwrap();
+    let expected: Vec<f32> = (0..40).map(|row| (row * 32 + 5) as f32).collect();
+    assert_eq!(read(&gl, ids[2], 0, 1, 40), expected);
+}
+
+#[test]
+fn too_large_tensors_are_refused_with_a_remedy() {
+    let Some(gl) = open(Options { max_texture_size: Some(64), ..Options::default() }) else { return };
+    let shape = Shape::new(&[1 << 10, 1 << 10]).unwrap();
+    let desc = StorageDesc { name: "big".into(), shape, dtype: DType::F32, guard_rows: 0 };
+    let error = gl.create(&desc).unwrap_err();
+    assert!(matches!(&error, Error::Limit { need, have: 4096, .. } if *need == 1 << 18), "{error}");
+}
+
+#[test]
+fn steps_out_of_range_are_refused() {
+    for gl in both() {
+        let mut graph = Graph::new();
+        let state = graph.state("state", &[8, 5], DType::F32).unwrap();
+        let x = graph.input("x", &[2, 5], DType::F32).unwrap();
+        graph.push(Append { at: At::Position }, &[state, x]).unwrap();
+        let (mut program, ids) = compile(&gl, graph);
+        gl.write(ids[1], 0, &floats(&[1.0; 10])).unwrap();
+        for params in [StepParams::at(0, 0), StepParams::at(0, 3), StepParams::at(7, 2), StepParams::at(u32::MAX, 1)] {
+            assert!(matches!(program.step(&params), Err(Error::Invalid(_))), "{params:?}");
+        }
+        program.step(&StepParams::at(6, 2)).unwrap();
+        assert_eq!(read(&gl, ids[0], 5, 3, 5), [[0.0; 5].as_slice(), &[1.0; 10]].concat());
+    }
+}
+
+#[test]
+fn ids_beyond_floats_are_refused() {
+    for gl in both() {
+        let id = create(&gl, &[4], DType::I32, 0);
+        gl.write(id, 1, &(1_i32 << 24).to_le_bytes()).unwrap();
+        assert!(gl.write(id, 1, &((1_i32 << 24) + 1).to_le_bytes()).is_err());
+    }
+}
+
+/// One block of a llama: what decode pays for it.
+fn llama_block(graph: &mut Graph, x: TensorId, d: usize, n_ctx: usize) -> TensorId {
+    let (h, g, hd, ff) = (4, 2, 16, 96);
+    let norm = Some(Norm { kind: NormKind::Rms, eps: 1e-5 });
+    let q4 = DType::Packed(Format::Q4_0);
+    let gamma = graph.weight("gamma", &[d], DType::F32).unwrap();
+    let wqkv = graph.weight("qkv", &[(h + 2 * g) * hd, d], q4).unwrap();
+    let table = graph.weight("table", &[n_ctx, hd], DType::F32).unwrap();
+    let k = graph.state("k", &[n_ctx, g * hd], DType::F32).unwrap();
+    let v = graph.state("v", &[n_ctx, g * hd], DType::F32).unwrap();
+    let qkv = graph.push(Linear { norm, ..Linear::PLAIN }, &[x, gamma, wqkv]).unwrap();
+    let split = QkvAppend { n_head: h, n_head_kv: g, head_dim: hd, rope: Some((hd, RopeMode::Normal)) };
+    let parts = graph.push_multi(Op::QkvAppend(split), &[qkv, table, k, v]).unwrap();
+    let masking = Masking { causal: true, cached: true, ..Masking::default() };
+    let attention = Attention { n_head: h, n_head_kv: g, scale: 0.25, softcap: 0.0, masking };
+    let heads = graph.push(attention, &parts).unwrap();
+    let wo = graph.weight("o", &[d, h * hd], q4).unwrap();
+    let x = graph.push(Linear { residual: true, ..Linear::PLAIN }, &[heads, wo, x]).unwrap();
+    let up = graph.weight("up", &[2 * ff, d], q4).unwrap();
+    let activation = Activation::Glu(GluKind::Swiglu);
+    let y = graph.push(Linear { norm, activation, ..Linear::PLAIN }, &[x, gamma, up]).unwrap();
+    let down = graph.weight("down", &[d, ff], q4).unwrap();
+    graph.push(Linear { residual: true, ..Linear::PLAIN }, &[y, down, x]).unwrap()
+}
+
+#[test]
+fn decoding_a_block_takes_eight_draws() {
+    for gl in both() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[1, 64], DType::F32).unwrap();
+        let y = llama_block(&mut graph, x, 64, 32);
+        let history = graph.state("history", &[32], DType::I32).unwrap();
+        graph.push(ArgMaxAppend, &[history, y]).unwrap();
+        let (mut program, _) = compile(&gl, graph);
+        let names: Vec<String> = program.kernels().into_iter().map(|k| k.name).collect();
+        assert_eq!(names.len(), 8 + 2, "{names:#?}");
+        let before = gl.stats();
+        program.step(&StepParams::at(3, 1)).unwrap();
+        assert_eq!(gl.stats().since(&before).dispatches, 10);
+    }
+}
