@@ -83,7 +83,9 @@ pub(crate) async fn prove(backend: &dyn Backend, graph: &Graph, host: &dyn Host)
             let error = nmse(*dtype, found, expected);
             if error > case.tolerance {
                 let (op, name, limit) = (case.op, &case.name, case.tolerance);
-                return Err(format!("self-test {op} ({name}) is wrong: NMSE {error:.1e} instead of at most {limit:.0e}"));
+                return Err(format!(
+                    "self-test {op} ({name}) is wrong: NMSE {error:.1e} instead of at most {limit:.0e}"
+                ));
             }
         }
     }
