@@ -52,7 +52,7 @@ impl Sampling {
             Sampling::Random { top_k, .. } if top_k as usize > TopK::MAX => {
                 refused("top-k can be at most 64; 0 keeps as many as possible")
             }
-            Sampling::Random { temperature, .. } if temperature == 0.0 => Ok((Head::Greedy, greedy)),
+            Sampling::Random { temperature: 0.0, .. } => Ok((Head::Greedy, greedy)),
             Sampling::Random { temperature, top_k, top_p, seed } => {
                 let (seed_lo, seed_hi) = (seed as u32, (seed >> 32) as u32);
                 Ok((Head::Sample, StepParams { temperature, top_k, top_p, seed_lo, seed_hi, ..greedy }))
