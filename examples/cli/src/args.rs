@@ -118,7 +118,7 @@ pub struct ModelArgs {
 pub struct LoadArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Tokens that the context holds [default: what the model was trained for, at most 4096]
+    /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
 }

@@ -62,7 +62,11 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     for run in 0..=args.repeat {
         let generation = loaded.generate(&prompt, &options, &mut |_| ())?;
         if generation.tokens.len() <= args.decode {
-            bail!("the context is too short for {} + {} tokens; use smaller numbers or a larger --n-ctx", args.prefill, args.decode);
+            bail!(
+                "the context is too short for {} + {} tokens; use smaller numbers or a larger --n-ctx",
+                args.prefill,
+                args.decode
+            );
         }
         memory = generation.steady.memory;
         if run == 0 {

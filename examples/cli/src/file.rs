@@ -20,11 +20,14 @@ impl FileSource {
     /// *Errors*: it is absent, no regular file, or may not be read.
     pub fn open(path: &Path) -> Result<FileSource> {
         let shown = path.display();
-        let hint = || format!("cannot open the model {shown:?}; give the path of a GGUF file, or gab for the built-in model");
+        let hint =
+            || format!("cannot open the model {shown:?}; give the path of a GGUF file, or gab for the built-in model");
         let file = File::open(path).with_context(hint)?;
         let metadata = file.metadata().with_context(hint)?;
         if !metadata.is_file() {
-            bail!("the model {shown:?} is no regular file; give the path of a GGUF file, or gab for the built-in model");
+            bail!(
+                "the model {shown:?} is no regular file; give the path of a GGUF file, or gab for the built-in model"
+            );
         }
         Ok(FileSource { file: RefCell::new(file), len: metadata.len() })
     }

@@ -72,7 +72,8 @@ impl SamplingArgs {
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     let loaded = Loaded::new(&args.load, device)?;
-    let prompt = if args.chat { loaded.chat(&[Message::new("user", &*args.prompt)])? } else { loaded.prompt(&args.prompt)? };
+    let prompt =
+        if args.chat { loaded.chat(&[Message::new("user", &*args.prompt)])? } else { loaded.prompt(&args.prompt)? };
     let mut options = GenerateOptions {
         max_tokens: args.max_tokens,
         sampling: args.sampling.sampling(),
@@ -133,7 +134,8 @@ fn stream(loaded: &Loaded, prompt: &[u32], options: GenerateOptions, show: bool)
     let warm_up = 2 * options.fetch_interval + 1;
     let options = GenerateOptions { cancel: Some(cancel.clone()), ..options };
     let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::default());
-    let mut write = |text: &str| -> io::Result<()> { if show && !text.is_empty() { output::text(text) } else { Ok(()) } };
+    let write =
+        |text: &str| -> io::Result<()> { if show && !text.is_empty() { output::text(text) } else { Ok(()) } };
 
     interrupt::generating(true);
     let generation = loaded.generate(prompt, &options, &mut |piece| {

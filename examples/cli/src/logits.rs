@@ -28,7 +28,8 @@ pub fn run(args: &LogitsArgs, device: &DeviceArgs) -> Result<()> {
     let logits = loaded.logits(&prompt, args.npy.is_some())?;
     let n_vocab = loaded.n_vocab();
     if let Some(path) = &args.npy {
-        save(path, n_vocab, &logits).with_context(|| format!("cannot write {path:?}; choose another file for --npy"))?;
+        save(path, n_vocab, &logits)
+            .with_context(|| format!("cannot write {path:?}; choose another file for --npy"))?;
     }
     let last = &logits[logits.len().saturating_sub(n_vocab)..];
     let top = best(last, args.top);

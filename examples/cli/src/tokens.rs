@@ -25,6 +25,10 @@ pub fn decode(model: &ModelArgs, tokens: &[u32], special: bool, json: bool) -> R
         anyhow::bail!("token {id} is not in the vocabulary of {}; use ids of this model", tokenizer.vocab_len());
     }
     let text = tokenizer.decode(tokens, special);
-    if json { output::json(&json!({ "text": text }))? } else { output::text(&format!("{text}\n"))? }
+    if json {
+        output::json(&json!({ "text": text }))?;
+    } else {
+        output::text(&format!("{text}\n"))?;
+    }
     Ok(())
 }
