@@ -1,7 +1,9 @@
 //! The command line. Its contracts are stable: others script against them.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use engine::Choice;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// One language model file, any GPU a browser has.
 ///
@@ -68,7 +70,7 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct DeviceArgs {
     /// auto (the first that proves itself), gpu (the first that is no CPU), or one by name
-    #[arg(long, global = true, env = "ANYGPU_BACKEND", value_enum, default_value = "auto")]
+    #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
     pub backend: Choice,
     /// How WebGL keeps values: packed (four a texel), or r32f (one a texel, works everywhere) [default: packed]
     #[arg(long, global = true, value_enum)]
@@ -79,21 +81,6 @@ pub struct DeviceArgs {
     /// Behave like a WebGPU device whose bindings are at most this large
     #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
     pub max_binding: Option<u64>,
-}
-
-/// A backend, or a way to choose one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Choice {
-    /// The first that proves itself.
-    Auto,
-    /// The first GPU backend that proves itself.
-    Gpu,
-    /// WebGPU.
-    Webgpu,
-    /// WebGL2.
-    Webgl,
-    /// The CPU.
-    Cpu,
 }
 
 /// How WebGL keeps values.

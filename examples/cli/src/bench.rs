@@ -52,11 +52,11 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let n_vocab = loaded.n_vocab() as u32;
     let prompt: Vec<u32> = (0..args.prefill as u32).map(|i| i.wrapping_mul(7919) % n_vocab.max(1)).collect();
     // One token more: the first comes with the prefill.
-    let mut options =
-        GenerateOptions { max_tokens: args.decode + 1, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
-    if let Some(interval) = args.fetch_interval {
-        options.fetch_interval = interval;
-    }
+    let options = GenerateOptions {
+        max_tokens: args.decode + 1,
+        stop_tokens: Some(Vec::new()),
+        ..loaded.generate_options(args.fetch_interval)
+    };
     let (mut prefill, mut decode, mut warm_up_ms, mut memory) = (Vec::new(), Vec::new(), 0.0, 0);
     let bar = ProgressBar::new(u64::from(args.repeat) + 1);
     for run in 0..=args.repeat {

@@ -74,16 +74,13 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     let loaded = Loaded::new(&args.load, device)?;
     let prompt =
         if args.chat { loaded.chat(&[Message::new("user", &*args.prompt)])? } else { loaded.prompt(&args.prompt)? };
-    let mut options = GenerateOptions {
+    let options = GenerateOptions {
         max_tokens: args.max_tokens,
         sampling: args.sampling.sampling(),
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
-        ..GenerateOptions::default()
+        ..loaded.generate_options(args.fetch_interval)
     };
-    if let Some(interval) = args.fetch_interval {
-        options.fetch_interval = interval;
-    }
     if !args.json && !args.chat {
         output::text(&args.prompt)?;
     }
@@ -121,7 +118,7 @@ pub fn story(device: &DeviceArgs) -> Result<bool> {
     let load = LoadArgs { model: ModelArgs { model: embedded::NAME.into() }, n_ctx: None };
     let loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n{OPENING}", loaded.report()))?;
-    let options = GenerateOptions { max_tokens: usize::MAX, ..GenerateOptions::default() };
+    let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };
     let (generation, _) = stream(&loaded, &loaded.prompt(OPENING)?, options, true)?;
     summary(&loaded, &generation);
     Ok(interrupt::interrupted())
@@ -134,8 +131,7 @@ fn stream(loaded: &Loaded, prompt: &[u32], options: GenerateOptions, show: bool)
     let warm_up = 2 * options.fetch_interval + 1;
     let options = GenerateOptions { cancel: Some(cancel.clone()), ..options };
     let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::default());
-    let write =
-        |text: &str| -> io::Result<()> { if show && !text.is_empty() { output::text(text) } else { Ok(()) } };
+    let write = |text: &str| -> io::Result<()> { if show && !text.is_empty() { output::text(text) } else { Ok(()) } };
 
     interrupt::generating(true);
     let generation = loaded.generate(prompt, &options, &mut |piece| {

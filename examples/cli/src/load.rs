@@ -1,65 +1,56 @@
 //! From the command line to a model on a device.
 
-use crate::args::{DeviceArgs, LoadArgs, ModelArgs};
+use crate::args::{DeviceArgs, Layout, LoadArgs, ModelArgs};
 use crate::embedded;
 use crate::file::FileSource;
-use crate::host::{Native, block_on};
 use anyhow::{Context, Result};
 use backend_api::{BackendInfo, KernelInfo};
+use engine::native::{NativeHost, block_on};
+use engine::{Engine, EngineOptions, Progress, Report, SelectOptions};
 use indicatif::{ProgressBar, ProgressStyle};
-use model::{
-    ByteSource, BytesSource, ChatTemplate, GenerateOptions, Generation, Gguf, Message, Model, Piece, Recipe, Session,
-    Tokenizer,
-};
+use model::{ByteSource, BytesSource, GenerateOptions, Generation, Message, Piece, Session};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-/// A model file whose header was read.
-pub struct Opened {
-    /// Its name in reports.
-    pub name: String,
-    /// Its bytes.
-    pub source: Box<dyn ByteSource>,
-    /// Its header.
-    pub gguf: Gguf,
-}
-
-impl Opened {
-    /// Opens the file, or the built-in model.
-    ///
-    /// *Errors*: the file cannot be read, or is no usable GGUF file.
-    pub fn new(args: &ModelArgs) -> Result<Opened> {
-        let path = &args.model;
-        let source: Box<dyn ByteSource> = if path == Path::new(embedded::NAME) {
-            Box::new(BytesSource(embedded::GAB))
-        } else {
-            Box::new(FileSource::open(path)?)
-        };
-        let gguf = block_on(Gguf::read(&*source)).with_context(|| path.display().to_string())?;
-        let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
-        Ok(Opened { name, source, gguf })
+impl DeviceArgs {
+    /// The same, as the engine takes it.
+    pub fn options(&self) -> SelectOptions {
+        SelectOptions {
+            backend: self.backend,
+            webgpu_max_binding: self.max_binding,
+            webgl_layout: self.webgl_layout.map(|layout| match layout {
+                Layout::Packed => engine::Layout::Packed,
+                Layout::R32f => engine::Layout::R32f,
+            }),
+            webgl_max_texture_size: self.max_texture_size,
+        }
     }
 }
 
-/// The tokenizer of a file.
-///
-/// *Errors*: it has none, or one that this build lacks.
-pub fn tokenizer(gguf: &Gguf) -> Result<Tokenizer> {
-    Ok(Tokenizer::from_metadata(&gguf.metadata)?)
+impl ModelArgs {
+    /// The model's name in reports.
+    pub fn name(&self) -> String {
+        self.model.file_name().unwrap_or(self.model.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The bytes of the file, or of the built-in model.
+    ///
+    /// *Errors*: the file cannot be opened.
+    pub fn open(&self) -> Result<Box<dyn ByteSource>> {
+        if self.model == Path::new(embedded::NAME) {
+            return Ok(Box::new(BytesSource(embedded::GAB)));
+        }
+        Ok(Box::new(FileSource::open(&self.model)?))
+    }
 }
 
-/// A model on a device.
+/// A model on a device, with one session that begins anew for each call.
 pub struct Loaded {
     /// Its name in reports.
     pub name: String,
-    gguf: Gguf,
-    /// Without one, prompts can still be given as tokens.
-    tokenizer: Option<Tokenizer>,
-    model: Rc<Model>,
+    engine: Engine,
     session: RefCell<Session>,
-    report: String,
-    host: Native,
 }
 
 impl Loaded {
@@ -67,67 +58,78 @@ impl Loaded {
     ///
     /// *Errors*: the file is unusable, or no backend that was asked for can run it.
     pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
-        let Opened { name, source, gguf } = Opened::new(&args.model)?;
-        let recipe = Recipe::new(&gguf, args.n_ctx).with_context(|| name.clone())?;
-        let host = Native::new();
-        let (backend, report) = crate::device::select(device, Some(&recipe), &host)?;
-        let bar = ProgressBar::new(0).with_message(format!("loading {name}"));
-        bar.set_style(ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?);
-        let mut progress = |done: u64, total: u64| {
-            bar.set_length(total);
-            bar.set_position(done);
+        let name = args.model.name();
+        let source = args.model.open()?;
+        let options = EngineOptions { select: device.options(), n_ctx: args.n_ctx };
+        let bar = ProgressBar::new(0).with_message("trying backends");
+        let trying = ProgressStyle::with_template("{spinner} {msg}")?;
+        let loading = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?;
+        let mut show = |progress| match progress {
+            Progress::Header | Progress::Selecting => {
+                bar.set_style(trying.clone());
+                bar.tick();
+            }
+            Progress::Weights { done, total } => {
+                if bar.length() != Some(total) {
+                    bar.set_style(loading.clone());
+                    bar.set_message(format!("loading {name}"));
+                    bar.set_length(total);
+                }
+                bar.set_position(done);
+            }
         };
-        let model = block_on(Model::load(&*source, recipe, backend, &host, &mut progress));
+        let engine = block_on(Engine::load(&*source, &options, Rc::new(NativeHost::default()), &mut show));
         bar.finish_and_clear();
-        let model = Rc::new(model.with_context(|| name.clone())?);
-        let session = RefCell::new(Session::new(model.clone())?);
-        let tokenizer = tokenizer(&gguf).ok();
-        Ok(Loaded { name, gguf, tokenizer, model, session, report, host })
+        let engine = engine.with_context(|| name.clone())?;
+        let session = RefCell::new(engine.session()?);
+        Ok(Loaded { name, engine, session })
     }
 
     /// The backend that was chosen.
     pub fn info(&self) -> &BackendInfo {
-        self.model.backend().info()
+        self.engine.backend().info()
     }
 
-    /// How the backend was chosen.
-    pub fn report(&self) -> &str {
-        &self.report
+    /// How it was chosen.
+    pub fn report(&self) -> &Report {
+        self.engine.report()
     }
 
-    /// How long loading took, in milliseconds.
+    /// How long loading the weights took.
+    ///
+    /// *Units*: milliseconds.
     pub fn load_ms(&self) -> f64 {
-        self.model.load_ms()
+        self.engine.model().load_ms()
     }
 
     /// Size of the vocabulary.
     pub fn n_vocab(&self) -> usize {
-        self.model.recipe().sizes().n_vocab
+        self.engine.model().recipe().sizes().n_vocab
     }
 
-    /// The text of one token.
-    pub fn piece(&self, id: u32) -> String {
-        self.tokenizer.as_ref().map_or_else(String::new, |t| format!("{:?}", t.decode(&[id], true)))
+    /// The text of one token, if the file has a tokenizer.
+    pub fn piece(&self, id: u32) -> Option<String> {
+        self.engine.tokenizer().ok().map(|tokenizer| tokenizer.decode(&[id], true))
     }
 
     /// The tokens of a prompt; those of an empty one are the token that begins a text.
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn prompt(&self, text: &str) -> Result<Vec<u32>> {
-        let Some(tokenizer) = &self.tokenizer else { return tokenizer(&self.gguf).map(|_| Vec::new()) };
-        let mut tokens = tokenizer.encode(text, true, true);
-        if tokens.is_empty() {
-            tokens.extend(tokenizer.bos().or(tokenizer.eos()));
-        }
-        Ok(tokens)
+        Ok(self.engine.encode(text)?)
     }
 
     /// The tokens of a conversation whose next turn is the model's.
     ///
     /// *Errors*: the file has no tokenizer, or its template refuses.
     pub fn chat(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        let Some(tokenizer) = &self.tokenizer else { return tokenizer(&self.gguf).map(|_| Vec::new()) };
-        Ok(ChatTemplate::from_metadata(&self.gguf.metadata)?.encode(tokenizer, messages, true)?)
+        Ok(self.engine.encode_chat(messages)?)
+    }
+
+    /// Options that suit the backend, with a fetch interval that was asked for.
+    pub fn generate_options(&self, fetch_interval: Option<usize>) -> GenerateOptions {
+        let options = self.engine.generate_options();
+        GenerateOptions { fetch_interval: fetch_interval.unwrap_or(options.fetch_interval), ..options }
     }
 
     /// Generates from an empty context.
@@ -141,7 +143,7 @@ impl Loaded {
     ) -> Result<Generation> {
         let mut session = self.session.borrow_mut();
         session.rewind(0);
-        Ok(block_on(session.generate(prompt, options, self.tokenizer.as_ref(), &self.host, on_piece))?)
+        Ok(block_on(self.engine.generate(&mut session, prompt, options, on_piece))?)
     }
 
     /// The logits of all positions, or of the last one, from an empty context.
@@ -150,7 +152,7 @@ impl Loaded {
     pub fn logits(&self, prompt: &[u32], all: bool) -> Result<Vec<f32>> {
         let mut session = self.session.borrow_mut();
         session.rewind(0);
-        Ok(block_on(session.logits(prompt, all, &self.host))?)
+        Ok(block_on(session.logits(prompt, all, self.engine.host()))?)
     }
 
     /// The kernels of a decode step.

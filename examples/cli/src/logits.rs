@@ -39,7 +39,10 @@ pub fn run(args: &LogitsArgs, device: &DeviceArgs) -> Result<()> {
         output::json(&Report { backend, adapter, model: &loaded.name, prompt_tokens: &prompt, top: &top })?;
     } else {
         for (id, logit) in &top {
-            output::text(&format!("{id:>8} {logit:>12.6}  {}\n", loaded.piece(*id)))?;
+            output::text(&format!(
+                "{id:>8} {logit:>12.6}  {}\n",
+                loaded.piece(*id).map(|text| format!("{text:?}")).unwrap_or_default()
+            ))?;
         }
     }
     Ok(())

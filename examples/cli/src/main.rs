@@ -4,11 +4,9 @@
 mod alloc;
 mod args;
 mod bench;
-mod device;
 mod embedded;
 mod file;
 mod generate;
-mod host;
 mod interrupt;
 mod load;
 mod logits;
@@ -20,10 +18,19 @@ mod trace;
 
 use args::{Cli, Command};
 use clap::Parser;
+use clap::error::ErrorKind;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Our own words say what to do; a pointer to --help would only make two lines of it.
+        Err(error) if error.kind() == ErrorKind::ValueValidation => {
+            eprintln!("{}", error.to_string().lines().next().unwrap_or_default());
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
     match interrupt::listen().and_then(|()| run(&cli)) {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(interrupt::EXIT_CODE),

@@ -1,14 +1,15 @@
 //! `tokenize` and `detokenize`. They need no backend.
 
 use crate::args::ModelArgs;
-use crate::load::{Opened, tokenizer};
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use engine::native::block_on;
+use model::{Gguf, Tokenizer};
 use serde_json::json;
 
 /// Runs `tokenize`.
 pub fn encode(model: &ModelArgs, text: &str, special: bool, json: bool) -> Result<()> {
-    let tokens = tokenizer(&Opened::new(model)?.gguf)?.encode(text, special, special);
+    let tokens = tokenizer(model)?.encode(text, special, special);
     if json {
         output::json(&json!({ "tokens": tokens }))?;
     } else {
@@ -18,9 +19,15 @@ pub fn encode(model: &ModelArgs, text: &str, special: bool, json: bool) -> Resul
     Ok(())
 }
 
+fn tokenizer(model: &ModelArgs) -> Result<Tokenizer> {
+    let source = model.open()?;
+    let read = || -> Result<Tokenizer> { Ok(Tokenizer::from_metadata(&block_on(Gguf::read(&*source))?.metadata)?) };
+    read().with_context(|| model.name())
+}
+
 /// Runs `detokenize`.
 pub fn decode(model: &ModelArgs, tokens: &[u32], special: bool, json: bool) -> Result<()> {
-    let tokenizer = tokenizer(&Opened::new(model)?.gguf)?;
+    let tokenizer = tokenizer(model)?;
     if let Some(id) = tokens.iter().find(|id| **id as usize >= tokenizer.vocab_len()) {
         anyhow::bail!("token {id} is not in the vocabulary of {}; use ids of this model", tokenizer.vocab_len());
     }

@@ -17,7 +17,7 @@ const TIMED: usize = 33;
 pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     let loaded = Loaded::new(&args.load, device)?;
     let kernels = loaded.decode_kernels()?;
-    let options = GenerateOptions { max_tokens: TIMED, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+    let options = GenerateOptions { max_tokens: TIMED, stop_tokens: Some(Vec::new()), ..loaded.generate_options(None) };
     let generation = loaded.generate(&loaded.prompt("")?, &options, &mut |_| ())?;
     let (step_ms, bytes) = (generation.decode_ms_per_token, kernels.iter().map(|k| k.bytes).sum::<u64>());
     let info = loaded.info();
