@@ -117,13 +117,13 @@ pub struct SamplingArgs {
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "seed"])]
     pub greedy: bool,
     /// Sample; higher is more surprising [default when sampling: 0.8]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub temperature: Option<f32>,
     /// Sample from this many candidates, at most 64 [default when sampling: 40]
     #[arg(long)]
     pub top_k: Option<u32>,
     /// Sample from the likeliest candidates that reach this probability [default when sampling: 0.95]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub top_p: Option<f32>,
     /// The same seed gives the same text [default when sampling: 0]
     #[arg(long)]

@@ -8,6 +8,7 @@ use model::{Finish, GenerateOptions, Generation, Message, Sampling};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io;
+use std::mem;
 use std::rc::Rc;
 
 /// `generate --json`. A number is null where too few tokens came to measure it.
@@ -81,10 +82,8 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
         stop: args.stop.clone(),
         ..loaded.generate_options(args.fetch_interval)
     };
-    if !args.json && !args.chat {
-        output::text(&args.prompt)?;
-    }
-    let (generation, heap) = stream(&loaded, &prompt, options, !args.json)?;
+    let begin = if args.chat { "" } else { &args.prompt };
+    let (generation, heap) = stream(&loaded, &prompt, options, (!args.json).then_some(begin))?;
     if args.json {
         let info = loaded.info();
         output::json(&Report {
@@ -117,21 +116,31 @@ const OPENING: &str = "Once upon a time";
 pub fn story(device: &DeviceArgs) -> Result<bool> {
     let load = LoadArgs { model: ModelArgs { model: embedded::NAME.into() }, n_ctx: None };
     let loaded = Loaded::new(&load, device)?;
-    output::text(&format!("{}\n{OPENING}", loaded.report()))?;
+    output::text(&format!("{}\n\n", loaded.report()))?;
     let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };
-    let (generation, _) = stream(&loaded, &loaded.prompt(OPENING)?, options, true)?;
+    let (generation, _) = stream(&loaded, &loaded.prompt(OPENING)?, options, Some(OPENING))?;
     summary(&loaded, &generation);
     Ok(interrupt::interrupted())
 }
 
-/// Generates, showing the text as it comes; also heap allocations a token.
-fn stream(loaded: &Loaded, prompt: &[u32], options: GenerateOptions, show: bool) -> Result<(Generation, Option<f64>)> {
+/// Generates; also heap allocations a token. The text is shown as it comes if there is something that it begins with.
+fn stream(
+    loaded: &Loaded,
+    prompt: &[u32],
+    options: GenerateOptions,
+    begin: Option<&str>,
+) -> Result<(Generation, Option<f64>)> {
     let cancel = Rc::new(Cell::new(false));
     // The first intervals still fill pipelines and caches.
     let warm_up = 2 * options.fetch_interval + 1;
     let options = GenerateOptions { cancel: Some(cancel.clone()), ..options };
     let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::default());
-    let write = |text: &str| -> io::Result<()> { if show && !text.is_empty() { output::text(text) } else { Ok(()) } };
+    let (show, mut begin) = (begin.is_some(), begin.unwrap_or_default());
+    let mut write = |text: &str| -> io::Result<()> {
+        // What it begins with waits for the first token: until then there may be an error instead of a text.
+        let parts = [mem::take(&mut begin), text];
+        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::text)
+    };
 
     interrupt::generating(true);
     let generation = loaded.generate(prompt, &options, &mut |piece| {

@@ -12,11 +12,11 @@ pub fn text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes one object, and a line break.
+/// Writes one object on one line.
 ///
 /// *Errors*: as [`text`].
 pub fn json(value: &impl Serialize) -> io::Result<()> {
-    let mut json = serde_json::to_string_pretty(value)?;
+    let mut json = serde_json::to_string(value)?;
     json.push('\n');
     text(&json)
 }
