@@ -131,10 +131,8 @@ fn stream(
     begin: Option<&str>,
 ) -> Result<(Generation, Option<f64>)> {
     let cancel = Rc::new(Cell::new(false));
-    // The first intervals still fill pipelines and caches.
-    let warm_up = 2 * options.fetch_interval + 1;
     let options = GenerateOptions { cancel: Some(cancel.clone()), ..options };
-    let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::default());
+    let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::new(options.fetch_interval));
     let (show, mut begin) = (begin.is_some(), begin.unwrap_or_default());
     let mut write = |text: &str| -> io::Result<()> {
         // What it begins with waits for the first token: until then there may be an error instead of a text.
@@ -144,7 +142,7 @@ fn stream(
 
     interrupt::generating(true);
     let generation = loaded.generate(prompt, &options, &mut |piece| {
-        heap.token(warm_up);
+        heap.token();
         shown += piece.text.len();
         if written.is_ok() {
             written = write(piece.text);
