@@ -183,15 +183,6 @@ impl Graph {
     pub fn operands(&self, node: &Node) -> Vec<&Tensor> {
         node.inputs.iter().map(|id| self.tensor(*id)).collect()
     }
-
-    /// How many nodes read each tensor.
-    pub(crate) fn uses(&self) -> Vec<u32> {
-        let mut uses = vec![0; self.tensors.len()];
-        for id in self.nodes.iter().flat_map(|n| &n.inputs) {
-            uses[id.index()] += 1;
-        }
-        uses
-    }
 }
 
 impl fmt::Display for Graph {
