@@ -56,8 +56,8 @@ pub fn load(bytes: Vec<u8>, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> R
     let recipe = Recipe::new(&gguf, n_ctx).unwrap();
     let (mut done, mut total) = (0, 0);
     let mut progress = |d, t| (done, total) = (d, t);
-    let model = Model::load(&BytesSource(bytes), recipe, backend, &TestHost::default(), &mut progress);
-    let model = block_on(model).unwrap();
+    let (source, host) = (BytesSource(bytes), TestHost::default());
+    let model = block_on(Model::load(&source, recipe, backend, &host, &mut progress)).unwrap();
     assert!(done == total && total > 0, "progress ended at {done} of {total}");
     Rc::new(model)
 }
@@ -86,6 +86,7 @@ struct Fixture {
     n_ctx: usize,
     tokens: Vec<u32>,
     logits: String,
+    nmse_vs_float64_numpy: f64,
 }
 
 /// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's.
@@ -109,19 +110,23 @@ pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     session.rewind(0);
     let last = block_on(session.logits(tokens, false, &host)).unwrap();
 
-    let exact = !name.contains("-q") && !name.contains("-e96");
-    let limit = if exact { 1e-6 } else { 1e-2 };
-    for (way, logits, reference) in [
-        ("at once", &at_once, &reference[..]),
-        ("one by one", &one_by_one, &reference),
-        ("in two parts", &rest, &reference[5 * n_vocab..]),
-        ("the last", &last, &reference[reference.len() - n_vocab..]),
+    // llama.cpp quantises activations for quantised weights, so it is itself that far from exact, as the manifest says.
+    let limit = 1e-6 + 1.1 * fixture.nmse_vs_float64_numpy;
+    for (way, logits, reference, limit) in [
+        ("at once", &at_once, &reference[..], limit),
+        ("one by one", &one_by_one, &reference, limit),
+        ("in two parts", &rest, &reference[5 * n_vocab..], 2.0 * limit),
+        ("the last", &last, &reference[reference.len() - n_vocab..], 10.0 * limit),
     ] {
         let error = nmse(logits, reference);
         println!("{name} {way}: NMSE {error:.1e}");
         assert!(error <= limit, "{name} {way}: NMSE {error:.2e}");
-        let tops = |l: &[f32]| l.chunks(n_vocab).map(best).collect::<Vec<_>>();
-        assert_eq!(tops(logits), tops(reference), "{name} {way}");
+        for (position, (ours, theirs)) in logits.chunks(n_vocab).zip(reference.chunks(n_vocab)).enumerate() {
+            // Where llama.cpp's error is as large as the gap between two tokens, either may be the best.
+            let noise = 4.0 * (limit as f32 * theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
+            let gap = theirs[best(theirs)] - theirs[best(ours)];
+            assert!(gap <= noise, "{name} {way}: the best token at {position} is off by {gap}, noise is {noise}");
+        }
     }
     // Ways of computing the same must agree far better than with an engine that quantises activations.
     let error = nmse(&one_by_one, &at_once);
