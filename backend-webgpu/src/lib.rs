@@ -1,1 +1,36 @@
-//! See the package description.
+//! The WebGPU compute backend: own kernels in WGSL on wgpu, natively (Vulkan, Metal, Direct3D 12) and in browsers.
+//!
+//! An operator is [lowered](lower) to kernels, which are data: a file of `shaders/`, its variant, operands, parameters
+//! and a grid. The [assembler](shader) makes WGSL of them. A [program](program) holds everything that a step needs.
+//!
+//! Only core limits of WebGPU are needed, and no optional feature.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod fault;
+mod kernel;
+mod lower;
+mod program;
+mod read;
+mod shader;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub use backend::WebGpu;
+
+/// How to open the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// *Units*: bytes. Packed weights are split so that no binding of theirs is larger, even where the device allows
+    /// more. For tests of devices with small limits.
+    pub max_binding: Option<u64>,
+    /// Whether kernels may use optional features of the device. Today's kernels need none, so it changes nothing yet.
+    pub optional_features: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { max_binding: None, optional_features: true }
+    }
+}

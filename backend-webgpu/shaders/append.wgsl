@@ -1,0 +1,20 @@
+// Writes rows into a state. Rows that are not real and rows beyond the state's end are dropped.
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * WG + lane;
+    let row = i / p.cols;
+//!if NEXT
+    let real = 1u;
+    let target_row = step.position + step.rows + row;
+//!else
+    let real = min(step.rows, p.rows);
+    let target_row = step.position + row;
+//!end
+    if (row < real && target_row < p.n_ctx) {
+        state[target_row * p.cols + i % p.cols] = x[i];
+    }
+}

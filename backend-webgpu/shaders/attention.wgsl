@@ -1,0 +1,101 @@
+// Attention with online softmax, a workgroup for each query row and head. WG keys at a time: each invocation scores one
+// key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys.
+//!include lib/reduce.wgsl
+//!include lib/masking.wgsl
+
+const LOWEST: f32 = -3.4028234e38;
+const PARTS: u32 = WG / CHANNELS;
+//!if VEC4
+var<workgroup> query: array<vec4<f32>, D / 4u>;
+//!else
+var<workgroup> query: array<f32, D>;
+//!end
+var<workgroup> weight: array<f32, WG>;
+
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let job = wid.y * groups.x + wid.x;
+    if (job >= p.m * p.n_head) {
+        return;
+    }
+    let row = job / p.n_head;
+    let head = job % p.n_head;
+    let kv_head = head * p.n_head_kv / p.n_head;
+//!if VEC4
+    for (var c = lane; c < D / 4u; c += WG) {
+        query[c] = q[job * (D / 4u) + c];
+    }
+//!else
+    for (var c = lane; c < D; c += WG) {
+        query[c] = q[job * D + c];
+    }
+//!end
+    workgroupBarrier();
+    let range = visible(row);
+    let channel = lane % CHANNELS;
+    let part = lane / CHANNELS;
+    var sums: array<f32, PER>;
+    var highest = LOWEST;
+    var total = 0.0;
+    for (var first = range.x; first < range.y; first += WG) {
+        let key = first + lane;
+        var score = LOWEST;
+        if (key < range.y) {
+            var product = 0.0;
+//!if VEC4
+            let at = (key * p.n_head_kv + kv_head) * (D / 4u);
+            for (var c = 0u; c < D / 4u; c++) {
+                product += dot(query[c], k[at + c]);
+            }
+//!else
+            let at = (key * p.n_head_kv + kv_head) * D;
+            for (var c = 0u; c < D; c++) {
+                product += query[c] * k[at + c];
+            }
+//!end
+            score = capped(p.scale * product);
+//!if EXPLICIT
+            score = max(score + mask[row * p.n + key], LOWEST);
+//!end
+        }
+        let before = highest;
+        highest = max(highest, workgroup_max(lane, score));
+        let shrink = exp(before - highest);
+        let own = select(0.0, exp(score - highest), key < range.y);
+        weight[lane] = own;
+        total = total * shrink + workgroup_sum(lane, own);
+        let count = min(WG, range.y - first);
+        for (var c = 0u; c < PER; c++) {
+            let at = channel + c * CHANNELS;
+            var sum = sums[c] * shrink;
+            if (at < DV) {
+                for (var i = part; i < count; i += PARTS) {
+                    sum += weight[i] * v[((first + i) * p.n_head_kv + kv_head) * DV + at];
+                }
+            }
+            sums[c] = sum;
+        }
+        workgroupBarrier();
+    }
+    let scale = select(0.0, 1.0 / total, total > 0.0);
+    for (var c = 0u; c < PER; c++) {
+        // Parts of the keys are added up through the workgroup's memory.
+        weight[lane] = sums[c];
+        workgroupBarrier();
+        for (var s = PARTS / 2u; s > 0u; s >>= 1u) {
+            if (part < s) {
+                weight[lane] += weight[lane + s * CHANNELS];
+            }
+            workgroupBarrier();
+        }
+        let at = channel + c * CHANNELS;
+        if (part == 0u && at < DV) {
+            out[job * DV + at] = weight[lane] * scale;
+        }
+        workgroupBarrier();
+    }
+}

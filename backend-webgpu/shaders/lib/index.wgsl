@@ -1,0 +1,15 @@
+// The row of the table that row i of the result comes from; ids below 0 count as 0.
+fn row_id(i: u32) -> u32 {
+//!if IDS
+    return u32(max(ids[i], 0));
+//!end
+//!if TOKENS
+    return u32(max(ids[min(step.position + i, p.n_ctx - 1u)], 0));
+//!end
+//!if POSITIONS
+    return step.position + i;
+//!end
+//!if LAST
+    return max(step.rows, 1u) - 1u;
+//!end
+}

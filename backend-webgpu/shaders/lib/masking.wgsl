@@ -1,0 +1,26 @@
+// Caps a score; `p.softcap` = 0 means no cap.
+fn capped(score: f32) -> f32 {
+    if (p.softcap > 0.0) {
+        return p.softcap * tanh(clamp(score / p.softcap, -15.0, 15.0));
+    }
+    return score;
+}
+
+// The half-open range of the p.n keys that query row i of p.m may see.
+fn visible(i: u32) -> vec2<u32> {
+    var filled = p.n;
+    var at = max(p.n + i, p.m) - p.m;
+    if (p.cached != 0u) {
+        filled = min(step.position + step.rows, p.n);
+        at = step.position + i;
+    }
+    var start = 0u;
+    var end = filled;
+    if (p.causal != 0u) {
+        end = min(filled, at + 1u);
+        if (p.window != 0u) {
+            start = max(at + 1u, p.window) - p.window;
+        }
+    }
+    return vec2<u32>(min(start, end), end);
+}

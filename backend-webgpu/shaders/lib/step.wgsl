@@ -1,0 +1,11 @@
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    reserved: u32,
+}

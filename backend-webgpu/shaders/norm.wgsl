@@ -1,0 +1,38 @@
+// Layer or RMS norm, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
+// of squares would cancel.
+//!include lib/reduce.wgsl
+
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = wid.y * groups.x + wid.x;
+    if (row >= p.rows) {
+        return;
+    }
+    let first = row * p.cols;
+    var mean = 0.0;
+//!if LAYER
+    var sum = 0.0;
+    for (var c = lane; c < p.cols; c += WG) {
+        sum += x[first + c];
+    }
+    mean = workgroup_sum(lane, sum) / f32(p.cols);
+//!end
+    var squares = 0.0;
+    for (var c = lane; c < p.cols; c += WG) {
+        let value = x[first + c] - mean;
+        squares += value * value;
+    }
+    let variance = workgroup_sum(lane, squares) / f32(p.cols);
+    let scale = 1.0 / sqrt(variance + p.eps);
+    for (var c = lane; c < p.cols; c += WG) {
+        var value = (x[first + c] - mean) * scale * gamma[c];
+//!if LAYER
+        value += beta[c];
+//!end
+        out[first + c] = value;
+    }
+}

@@ -1,0 +1,17 @@
+// Copies in another order of dimensions.
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * WG + lane;
+    if (i >= p.len) {
+        return;
+    }
+    let d3 = i % p.dim3;
+    let d2 = i / p.dim3 % p.dim2;
+    let d1 = i / (p.dim3 * p.dim2) % p.dim1;
+    let d0 = i / (p.dim3 * p.dim2 * p.dim1);
+    out[i] = x[d0 * p.step0 + d1 * p.step1 + d2 * p.step2 + d3 * p.step3];
+}

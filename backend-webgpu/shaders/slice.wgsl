@@ -1,0 +1,13 @@
+// Copies some columns.
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * WG + lane;
+    if (i >= p.len) {
+        return;
+    }
+    out[i] = x[i / p.cols * p.x_cols + p.start + i % p.cols];
+}

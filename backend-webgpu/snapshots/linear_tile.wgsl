@@ -1,0 +1,264 @@
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    reserved: u32,
+}
+struct Params {
+    k: u32,
+    count: u32,
+    first: u32,
+    out_cols: u32,
+    w_row: u32,
+    w_groups: u32,
+    w_plane0: u32,
+    w_plane1: u32,
+    w_plane2: u32,
+    w_plane3: u32,
+    m: u32,
+    x0: u32,
+    x1: u32,
+    b0: u32,
+    b1: u32,
+    out0: u32,
+    out1: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+// Rows of x times a weight matrix, in tiles of 32 rows by 64 weight rows. A group of 32 inner elements at a time is
+// decoded into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
+// weight rows of a tile are gates and the others the up parts of the same columns.
+// What the decoders of the weight formats share.
+
+// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
+// those are converted by integer arithmetic.
+fn half_value(bits: u32) -> f32 {
+    let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
+    let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
+    return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
+}
+
+// Both halves of a word.
+fn half_pair(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
+}
+
+// Half i of the eight in a texel.
+fn half_of(texel: vec4<u32>, i: u32) -> f32 {
+    return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
+}
+
+// The four lowest nibbles of a word.
+fn nibbles(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+}
+
+// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
+fn fives(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
+fn sixes(word: u32, pairs: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four signed bytes of a word.
+fn signed_bytes(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+// Elementwise functions that are safe over the whole range of f32.
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+// Some drivers compute tanh from exponentials that overflow.
+fn unary_tanh(x: f32) -> f32 {
+    return tanh(clamp(x, -15.0, 15.0));
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+// Q8_0: x = d * q.
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = w[p.w_plane0 + group * 2u];
+    let b = w[p.w_plane0 + group * 2u + 1u];
+    let d = half_of(w[p.w_plane1 + (group >> 3u)], group & 7u);
+    return array<vec4<f32>, 8>(
+        d * signed_bytes(a.x), d * signed_bytes(a.y), d * signed_bytes(a.z), d * signed_bytes(a.w),
+        d * signed_bytes(b.x), d * signed_bytes(b.y), d * signed_bytes(b.z), d * signed_bytes(b.w));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
+}
+
+// Rows of 8 texels, padded to 9 against bank conflicts.
+var<workgroup> tile_x: array<vec4<f32>, 288>;
+var<workgroup> tile_w: array<vec4<f32>, 576>;
+
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+
+@compute @workgroup_size(128)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let n0 = wid.x * 64u;
+    let m0 = wid.y * 32u;
+    // Batches that are repeated in place: of B results and A matrices, result i uses matrix i * A / B.
+    let outer = wid.z / p.out1;
+    let inner = wid.z % p.out1;
+    let x_row = ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m;
+    let w_row = p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count;
+    let tx = lane % 16u;
+    let ty = lane / 16u;
+    var acc: array<vec4<f32>, 4>;
+    for (var g = 0u; g < p.w_groups; g++) {
+        if (lane < 64u) {
+            let col = min(n0 + lane % 64u, p.count - 1u);
+            var q: array<vec4<f32>, 8>;
+            q = w_decode_row(w_row + col, g);
+            for (var i = 0u; i < 8u; i++) {
+                tile_w[lane * 9u + i] = q[i];
+            }
+        } else {
+            let t = lane - 64u;
+            let row = x_row + min(m0 + t / 2u, p.m - 1u);
+            for (var i = (t % 2u) * 4u; i < (t % 2u) * 4u + 4u; i++) {
+                tile_x[(t / 2u) * 9u + i] = x4(row, g * 8u + i);
+            }
+        }
+        workgroupBarrier();
+        for (var i = 0u; i < 8u; i++) {
+            let b0 = tile_w[tx * 9u + i];
+            let b1 = tile_w[(tx + 16u) * 9u + i];
+            let b2 = tile_w[(tx + 32u) * 9u + i];
+            let b3 = tile_w[(tx + 48u) * 9u + i];
+            for (var r = 0u; r < 4u; r++) {
+                let a = tile_x[(ty + 8u * r) * 9u + i];
+                acc[r] += vec4<f32>(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
+            }
+        }
+        workgroupBarrier();
+    }
+    for (var r = 0u; r < 4u; r++) {
+        let row = m0 + ty + 8u * r;
+        if (row >= p.m) {
+            continue;
+        }
+        let sums = acc[r];
+        for (var c = 0u; c < 64u / 16u; c++) {
+            let local = n0 + tx + 16u * c;
+            if (local >= p.count) {
+                continue;
+            }
+            let col = p.first + local;
+            let at = (wid.z * p.m + row) * p.out_cols + col;
+            var value = sums[c];
+            value = unary_none(value);
+            out[at] = value;
+        }
+    }
+}

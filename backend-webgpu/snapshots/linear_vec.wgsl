@@ -1,0 +1,329 @@
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    reserved: u32,
+}
+struct Params {
+    k: u32,
+    count: u32,
+    first: u32,
+    out_cols: u32,
+    w_row: u32,
+    w_groups: u32,
+    w_plane0: u32,
+    w_plane1: u32,
+    w_plane2: u32,
+    w_plane3: u32,
+    u_row: u32,
+    u_groups: u32,
+    u_plane0: u32,
+    u_plane1: u32,
+    u_plane2: u32,
+    u_plane3: u32,
+    eps: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> u: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> gamma: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+
+// One row of x times a weight matrix. 8u invocations share a row of weights and 64u / 8u rows a workgroup; each
+// weight is read once. Every workgroup computes the statistics of the norm for itself: x is small and cached.
+// What the decoders of the weight formats share.
+
+// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
+// those are converted by integer arithmetic.
+fn half_value(bits: u32) -> f32 {
+    let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
+    let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
+    return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
+}
+
+// Both halves of a word.
+fn half_pair(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
+}
+
+// Half i of the eight in a texel.
+fn half_of(texel: vec4<u32>, i: u32) -> f32 {
+    return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
+}
+
+// The four lowest nibbles of a word.
+fn nibbles(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+}
+
+// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
+fn fives(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
+fn sixes(word: u32, pairs: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four signed bytes of a word.
+fn signed_bytes(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+// Elementwise functions that are safe over the whole range of f32.
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+// Some drivers compute tanh from exponentials that overflow.
+fn unary_tanh(x: f32) -> f32 {
+    return tanh(clamp(x, -15.0, 15.0));
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result.
+var<workgroup> reduce_scratch: array<f32, 64u>;
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    reduce_scratch[lane] = value;
+    workgroupBarrier();
+    for (var s = 64u / 2u; s > 0u; s >>= 1u) {
+        if (lane < s) {
+            reduce_scratch[lane] += reduce_scratch[lane + s];
+        }
+        workgroupBarrier();
+    }
+    let total = reduce_scratch[0];
+    workgroupBarrier();
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    reduce_scratch[lane] = value;
+    workgroupBarrier();
+    for (var s = 64u / 2u; s > 0u; s >>= 1u) {
+        if (lane < s) {
+            reduce_scratch[lane] = max(reduce_scratch[lane], reduce_scratch[lane + s]);
+        }
+        workgroupBarrier();
+    }
+    let highest = reduce_scratch[0];
+    workgroupBarrier();
+    return highest;
+}
+// Q4_0: x = d * (q - 8).
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let q = w[p.w_plane0 + group];
+    let d = half_of(w[p.w_plane1 + (group >> 3u)], group & 7u);
+    return array<vec4<f32>, 8>(
+        d * (nibbles(q.x) - 8.0), d * (nibbles(q.x >> 16u) - 8.0),
+        d * (nibbles(q.y) - 8.0), d * (nibbles(q.y >> 16u) - 8.0),
+        d * (nibbles(q.z) - 8.0), d * (nibbles(q.z >> 16u) - 8.0),
+        d * (nibbles(q.w) - 8.0), d * (nibbles(q.w >> 16u) - 8.0));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
+}
+
+// Q4_0: x = d * (q - 8).
+fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let q = u[p.u_plane0 + group];
+    let d = half_of(u[p.u_plane1 + (group >> 3u)], group & 7u);
+    return array<vec4<f32>, 8>(
+        d * (nibbles(q.x) - 8.0), d * (nibbles(q.x >> 16u) - 8.0),
+        d * (nibbles(q.y) - 8.0), d * (nibbles(q.y >> 16u) - 8.0),
+        d * (nibbles(q.z) - 8.0), d * (nibbles(q.z >> 16u) - 8.0),
+        d * (nibbles(q.w) - 8.0), d * (nibbles(q.w >> 16u) - 8.0));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return u_decode32(row * p.u_groups + group);
+}
+
+const ROWS: u32 = 64u / 8u;
+var<workgroup> part: array<f32, 64u>;
+var<workgroup> part_up: array<f32, 64u>;
+
+// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
+fn x4(i: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+
+fn gamma4(i: u32) -> vec4<f32> {
+    return gamma[min(i, p.k / 4u - 1u)];
+}
+
+// 1 for elements within the row, 0 beyond.
+fn within(i: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), vec4<f32>(1.0), vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.k));
+}
+
+// Mean (0 for RMS) and reciprocal deviation.
+fn statistics(lane: u32) -> vec2<f32> {
+    let quads = (p.k + 3u) / 4u;
+    var mean = 0.0;
+    var squares = 0.0;
+    for (var i = lane; i < quads; i += 64u) {
+        let c = (x4(i) - mean) * within(i);
+        squares += dot(c, c);
+    }
+    let variance = workgroup_sum(lane, squares) / f32(p.k);
+    return vec2<f32>(mean, 1.0 / sqrt(variance + p.eps));
+}
+
+// The normed row; finite beyond its end, where weights are 0.
+fn input4(i: u32, stats: vec2<f32>) -> vec4<f32> {
+    let y = (x4(i) - stats.x) * stats.y * gamma4(i);
+    return y;
+}
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let stats = statistics(lane);
+    let row = (wid.y * groups.x + wid.x) * ROWS + lane / 8u;
+    let local = min(row, p.count - 1u);
+    let l = lane % 8u;
+    var acc = 0.0;
+    var up = 0.0;
+    for (var g = l; g < p.w_groups; g += 8u) {
+        let i = g * 8u;
+        let x0 = input4(i, stats);
+        let x1 = input4(i + 1u, stats);
+        let x2 = input4(i + 2u, stats);
+        let x3 = input4(i + 3u, stats);
+        let x4_ = input4(i + 4u, stats);
+        let x5 = input4(i + 5u, stats);
+        let x6 = input4(i + 6u, stats);
+        let x7 = input4(i + 7u, stats);
+        let q = w_decode_row(p.w_row + local, g);
+        acc += dot(q[0], x0) + dot(q[1], x1) + dot(q[2], x2) + dot(q[3], x3);
+        acc += dot(q[4], x4_) + dot(q[5], x5) + dot(q[6], x6) + dot(q[7], x7);
+        let v = u_decode_row(p.u_row + local, g);
+        up += dot(v[0], x0) + dot(v[1], x1) + dot(v[2], x2) + dot(v[3], x3);
+        up += dot(v[4], x4_) + dot(v[5], x5) + dot(v[6], x6) + dot(v[7], x7);
+    }
+    part[lane] = acc;
+    part_up[lane] = up;
+    workgroupBarrier();
+    for (var s = 8u / 2u; s > 0u; s >>= 1u) {
+        if (l < s) {
+            part[lane] += part[lane + s];
+            part_up[lane] += part_up[lane + s];
+        }
+        workgroupBarrier();
+    }
+    if (l != 0u || row >= p.count) {
+        return;
+    }
+    let col = p.first + row;
+    var value = part[lane];
+    var upper = part_up[lane];
+    value = unary_silu(value) * upper;
+    out[col] = value;
+}

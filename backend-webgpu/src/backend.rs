@@ -1,0 +1,373 @@
+//! The backend: a device, its storages, and what programs share.
+
+use crate::Options;
+use crate::fault::Faults;
+use crate::lower::{Limits, Node, lower};
+use crate::program::{self, GpuProgram, Pipelines};
+use crate::read::Reads;
+use crate::storage::{Chunk, chunks};
+use backend_api::{
+    Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
+    host_rows,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of writes after which they are submitted, so that the driver can free its staging memory.
+const FLUSH_BYTES: u64 = 16 << 20;
+/// Bytes of one upload.
+const UPLOAD_BYTES: usize = 4 << 20;
+
+/// The counters of one backend, shared with its programs.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub dispatches: Cell<u64>,
+    pub submits: Cell<u64>,
+    pub objects: Cell<u64>,
+    pub uploaded: Cell<u64>,
+    pub read_back: Cell<u64>,
+    pub memory: Cell<u64>,
+}
+
+/// Adds to a counter.
+pub fn count(counter: &Cell<u64>, n: u64) {
+    counter.set(counter.get().saturating_add(n));
+}
+
+/// A storage: one buffer, or one for each chunk of a packed weight.
+pub struct Storage {
+    pub desc: StorageDesc,
+    pub chunks: Vec<Chunk>,
+    pub buffers: Vec<wgpu::Buffer>,
+}
+
+impl Storage {
+    fn bytes(&self) -> u64 {
+        self.buffers.iter().map(wgpu::Buffer::size).sum()
+    }
+
+    /// Rows, guard rows included, and bytes of a row of an unpacked storage.
+    fn rows(&self) -> (usize, usize) {
+        let (rows, cols) = host_rows(&self.desc.shape);
+        (rows + self.desc.guard_rows, cols * 4)
+    }
+
+    /// The bytes of `rows` rows from `first`.
+    ///
+    /// *Errors*: they are out of range.
+    fn range(&self, first: usize, rows: usize) -> Result<(u64, u64), Error> {
+        let (all, row) = self.rows();
+        if first.checked_add(rows).is_none_or(|end| end > all) {
+            return Err(Error::Invalid(format!(
+                "rows {first}+{rows} are outside of {}, which has {all}; ask for rows within it",
+                self.desc.name
+            )));
+        }
+        Ok((first as u64 * row as u64, rows as u64 * row as u64))
+    }
+}
+
+/// What a backend shares with its programs.
+pub struct Shared {
+    pub device: wgpu::Device,
+    pub queue: wgpu::Queue,
+    pub faults: Faults,
+    pub counters: Counters,
+    pub limits: Limits,
+    pub uniform_align: u64,
+    pub pipelines: RefCell<Pipelines>,
+}
+
+impl Shared {
+    /// Makes a buffer filled with zeros.
+    ///
+    /// *Errors*: the device's limit, out of memory, device lost.
+    pub fn buffer(&self, what: &str, bytes: u64, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer, Error> {
+        let have = self.device.limits().max_buffer_size;
+        if bytes > have {
+            let remedy = "use a smaller context, batch or model, or another backend";
+            return Err(Error::Limit { what: format!("the buffer of {what} (bytes)"), need: bytes, have, remedy });
+        }
+        self.faults.check(what, bytes)?;
+        let size = bytes.max(16).next_multiple_of(16);
+        let label = Some(what);
+        let buffer =
+            self.device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false });
+        self.faults.check(what, bytes)?;
+        count(&self.counters.objects, 1);
+        count(&self.counters.memory, size);
+        Ok(buffer)
+    }
+
+    /// Frees a buffer's memory.
+    pub fn free(&self, buffer: &wgpu::Buffer) {
+        self.counters.memory.set(self.counters.memory.get().saturating_sub(buffer.size()));
+        buffer.destroy();
+    }
+
+    /// Lets the driver run callbacks; never waits. In browsers the event loop does it.
+    pub fn poll(&self) -> Result<(), Error> {
+        let polled = self.device.poll(wgpu::PollType::Poll);
+        self.faults.check("a step", 0)?;
+        polled.map(drop).map_err(|e| Error::Driver(e.to_string()))
+    }
+}
+
+/// The WebGPU backend.
+pub struct WebGpu {
+    info: BackendInfo,
+    shared: Rc<Shared>,
+    storages: RefCell<HashMap<u32, Storage>>,
+    next: Cell<u32>,
+    reads: RefCell<Reads>,
+    unflushed: Cell<u64>,
+    /// The number of submits that are known to be done, and the one that is waited for.
+    done: Arc<AtomicU64>,
+    watched: Cell<u64>,
+}
+
+impl WebGpu {
+    /// Opens the device that the system thinks fastest.
+    ///
+    /// *Errors*: [`Error::Absent`] if there is no adapter or it gives no device.
+    pub async fn open(options: Options) -> Result<WebGpu, Error> {
+        let absent = |reason: String| Error::Absent { backend: "webgpu", reason };
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let wanted = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..Default::default()
+        };
+        let adapter = instance.request_adapter(&wanted).await.map_err(|e| {
+            absent(format!(
+                "no adapter was found ({e}); install a Vulkan, Metal or Direct3D 12 driver (Mesa's lavapipe does), or \
+                 use a browser with WebGPU turned on"
+            ))
+        })?;
+        let offered = adapter.limits();
+        let required_limits = wgpu::Limits {
+            max_buffer_size: offered.max_buffer_size,
+            max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
+            ..wgpu::Limits::default()
+        };
+        let descriptor = wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, ..Default::default() };
+        let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
+            absent(format!("the adapter gives no device with the default limits of WebGPU ({e}); update its driver"))
+        })?;
+        let faults = Faults::listen(&device);
+        let limits = device.limits();
+        let dense = limits.max_storage_buffer_binding_size;
+        let weights = options.max_binding.map_or(dense, |most| most.min(dense));
+        let about = adapter.get_info();
+        let adapter_name =
+            [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
+        let info = BackendInfo {
+            name: "webgpu",
+            adapter: adapter_name.trim().to_owned(),
+            software: about.device_type == wgpu::DeviceType::Cpu,
+            facts: vec![
+                ("api", about.backend.to_string()),
+                ("largest binding of weights", format!("{weights} bytes")),
+                ("largest binding", format!("{dense} bytes")),
+                ("largest buffer", format!("{} bytes", limits.max_buffer_size)),
+                ("optional features", "none needed".into()),
+            ],
+        };
+        let shared = Shared {
+            device,
+            queue,
+            faults,
+            counters: Counters::default(),
+            limits: Limits { weights, dense },
+            uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
+            pipelines: RefCell::default(),
+        };
+        Ok(WebGpu {
+            info,
+            shared: Rc::new(shared),
+            storages: RefCell::default(),
+            next: Cell::new(0),
+            reads: RefCell::default(),
+            unflushed: Cell::new(0),
+            done: Arc::default(),
+            watched: Cell::new(0),
+        })
+    }
+
+    /// Uploads bytes in pieces and submits them now and then.
+    fn upload(&self, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        for (i, piece) in bytes.chunks(UPLOAD_BYTES).enumerate() {
+            self.shared.queue.write_buffer(buffer, offset + (i * UPLOAD_BYTES) as u64, piece);
+            count(&self.shared.counters.uploaded, piece.len() as u64);
+            count(&self.unflushed, piece.len() as u64);
+            if self.unflushed.get() >= FLUSH_BYTES {
+                self.unflushed.set(0);
+                self.shared.queue.submit([]);
+                count(&self.shared.counters.submits, 1);
+                self.shared.poll()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_packed(&self, storage: &Storage, first: usize, bytes: &[u8]) -> Result<(), Error> {
+        let name = &storage.desc.name;
+        let DType::Packed(format) = storage.desc.dtype else {
+            return Err(Error::Invalid(format!("{name} is not packed")));
+        };
+        let row = format.row_bytes(storage.desc.shape.cols())?;
+        let rows = bytes.len() / row.max(1);
+        if rows * row != bytes.len() || first.checked_add(rows).is_none_or(|e| e > storage.desc.shape.rows()) {
+            return Err(Error::Invalid(format!(
+                "cannot write {} bytes at row {first} of {name}, which is {}: whole rows of {row} bytes within it are \
+                 needed",
+                bytes.len(),
+                storage.desc.shape
+            )));
+        }
+        for (chunk, buffer) in storage.chunks.iter().zip(&storage.buffers) {
+            let (from, to) = (first.max(chunk.first), (first + rows).min(chunk.first + chunk.rows));
+            let Some(packing) = chunk.packing.filter(|_| from < to) else { continue };
+            let part = &bytes[(from - first) * row..(to - first) * row];
+            packing.repack(from - chunk.first, part, &mut |texel, bytes| {
+                self.upload(buffer, u64::from(texel) * backend_api::format::TEXEL as u64, bytes)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn unknown(id: StorageId) -> Error {
+    Error::Invalid(format!("storage {} does not exist; it was destroyed, or belongs to another backend", id.0))
+}
+
+impl Backend for WebGpu {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
+        lower(op, &Node { inputs, outputs, limits: self.shared.limits }).map(drop)
+    }
+
+    fn slot_size(&self, tensor: &Tensor) -> u64 {
+        tensor.shape.len() as u64 * 4
+    }
+
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+        let chunks = chunks(desc.dtype, &desc.shape, self.shared.limits.weights)?;
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new() };
+        let (rows, row) = storage.rows();
+        for chunk in &storage.chunks {
+            let bytes = if chunk.packing.is_some() { chunk.bytes() } else { rows as u64 * row as u64 };
+            match self.shared.buffer(&desc.name, bytes, usage) {
+                Ok(buffer) => storage.buffers.push(buffer),
+                Err(error) => {
+                    storage.buffers.iter().for_each(|b| self.shared.free(b));
+                    return Err(error);
+                }
+            }
+        }
+        let id = self.next.get();
+        self.next.set(id.wrapping_add(1));
+        self.storages.borrow_mut().insert(id, storage);
+        Ok(StorageId(id))
+    }
+
+    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        let storages = self.storages.borrow();
+        let storage = storages.get(&id.0).ok_or_else(|| unknown(id))?;
+        if matches!(storage.desc.dtype, DType::Packed(_)) {
+            self.write_packed(storage, first_row, bytes)?;
+        } else {
+            let row = storage.rows().1;
+            let rows = bytes.len() / row;
+            if rows * row != bytes.len() {
+                return Err(Error::Invalid(format!(
+                    "{} bytes are no whole rows of {}, which take {row} bytes each",
+                    bytes.len(),
+                    storage.desc.name
+                )));
+            }
+            let (offset, _) = storage.range(first_row, rows)?;
+            let buffer = storage.buffers.first().ok_or_else(|| unknown(id))?;
+            self.upload(buffer, offset, bytes)?;
+        }
+        self.shared.faults.check(&storage.desc.name, bytes.len() as u64)
+    }
+
+    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
+        let storages = self.storages.borrow();
+        let storage = storages.get(&id.0).ok_or_else(|| unknown(id))?;
+        if matches!(storage.desc.dtype, DType::Packed(_)) {
+            return Err(Error::Invalid(format!("{} is packed and cannot be read", storage.desc.name)));
+        }
+        let (offset, bytes) = storage.range(first_row, rows)?;
+        let buffer = storage.buffers.first().ok_or_else(|| unknown(id))?;
+        self.unflushed.set(0);
+        self.reads.borrow_mut().begin(&self.shared, buffer, offset, bytes)
+    }
+
+    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
+        self.shared.poll()?;
+        self.reads.borrow_mut().finish(&self.shared, read, out)
+    }
+
+    fn destroy(&self, id: StorageId) {
+        if let Some(storage) = self.storages.borrow_mut().remove(&id.0) {
+            storage.buffers.iter().for_each(|b| self.shared.free(b));
+        }
+    }
+
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+        let known = self.storages.borrow();
+        let bound = storages
+            .iter()
+            .map(|id| known.get(&id.0).ok_or_else(|| unknown(*id)))
+            .collect::<Result<Vec<&Storage>, Error>>()?;
+        let program: GpuProgram = program::compile(&self.shared, plan, &bound)?;
+        Ok(Box::new(program))
+    }
+
+    fn idle(&self) -> Result<bool, Error> {
+        self.shared.poll()?;
+        let submitted = self.shared.counters.submits.get();
+        let done = self.done.load(Ordering::Acquire);
+        if done < submitted && done >= self.watched.get() {
+            self.watched.set(submitted);
+            let flag = self.done.clone();
+            self.shared.queue.on_submitted_work_done(move || {
+                flag.fetch_max(submitted, Ordering::Release);
+            });
+            self.shared.poll()?;
+        }
+        Ok(self.done.load(Ordering::Acquire) >= submitted)
+    }
+
+    fn stats(&self) -> Stats {
+        let c = &self.shared.counters;
+        Stats {
+            dispatches: c.dispatches.get(),
+            submits: c.submits.get(),
+            objects: c.objects.get(),
+            uploaded: c.uploaded.get(),
+            read_back: c.read_back.get(),
+            memory: c.memory.get(),
+        }
+    }
+}
+
+impl std::fmt::Debug for WebGpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebGpu").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} bytes)", self.desc.name, self.bytes())
+    }
+}

@@ -1,0 +1,57 @@
+//! Errors that the driver reports outside of any call: kept until the next call of the backend returns them.
+
+use backend_api::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the driver reported.
+#[derive(Debug, Default)]
+struct Reported {
+    lost: Option<String>,
+    memory: bool,
+    driver: Option<String>,
+}
+
+/// The faults of one device. Callbacks may come from other threads natively.
+#[derive(Debug, Clone, Default)]
+pub struct Faults(Arc<Mutex<Reported>>);
+
+impl Faults {
+    /// Listens to a device.
+    pub fn listen(device: &wgpu::Device) -> Faults {
+        let faults = Faults::default();
+        let on_error = faults.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            on_error.with(|r| match error {
+                wgpu::Error::OutOfMemory { .. } => r.memory = true,
+                other => {
+                    // The first error is the cause of those that follow.
+                    r.driver.get_or_insert_with(|| other.to_string());
+                }
+            });
+        }));
+        let on_lost = faults.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            on_lost.with(|r| r.lost = Some(format!("{reason:?}: {message}")));
+        });
+        faults
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Reported) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Fails with what was reported since the last check; a lost device stays lost. `what` of `bytes` is what memory
+    /// was asked for.
+    pub fn check(&self, what: &str, bytes: u64) -> Result<(), Error> {
+        self.with(|r| {
+            if let Some(reason) = &r.lost {
+                return Err(Error::Lost(reason.clone()));
+            }
+            if std::mem::take(&mut r.memory) {
+                r.driver = None;
+                return Err(Error::OutOfMemory { what: what.to_owned(), bytes });
+            }
+            r.driver.take().map_or(Ok(()), |message| Err(Error::Driver(message)))
+        })
+    }
+}

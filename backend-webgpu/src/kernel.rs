@@ -1,0 +1,190 @@
+//! A kernel as data: what [`lower`](crate::lower) gives, the assembler turns into WGSL and a program binds.
+
+use crate::storage::Chunk;
+use backend_api::{DType, Format, Tensor};
+
+/// An operand or a result of the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    /// Operand i.
+    Input(usize),
+    /// Result i.
+    Output(usize),
+}
+
+/// A storage binding.
+#[derive(Debug, Clone)]
+pub struct Binding {
+    /// Its name in the shader.
+    pub name: &'static str,
+    /// Its WGSL type.
+    pub ty: &'static str,
+    /// What is bound.
+    pub operand: Operand,
+    /// Which chunk of a packed weight.
+    pub chunk: usize,
+    /// Bytes bound.
+    pub bytes: u64,
+}
+
+/// A parameter that is fixed when compiled.
+#[derive(Debug, Clone, Copy)]
+pub enum Value {
+    /// An unsigned integer.
+    U(u32),
+    /// A float.
+    F(f32),
+}
+
+impl Value {
+    /// Its bits in the uniform block.
+    pub fn bits(self) -> u32 {
+        match self {
+            Value::U(v) => v,
+            Value::F(v) => v.to_bits(),
+        }
+    }
+
+    /// Its WGSL type.
+    pub fn ty(self) -> &'static str {
+        match self {
+            Value::U(_) => "u32",
+            Value::F(_) => "f32",
+        }
+    }
+}
+
+/// How a table of numbers is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decoder {
+    /// Row-major f32.
+    Dense,
+    /// The planes of a weight format.
+    Packed(Format),
+}
+
+/// One dispatch.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The file in `shaders/`, without its extension.
+    pub file: &'static str,
+    /// Flags of the file's conditional parts.
+    pub flags: Vec<&'static str>,
+    /// Words of the file that are replaced.
+    pub words: Vec<(&'static str, String)>,
+    /// The decoders of its tables by name.
+    pub decoders: Vec<(&'static str, Decoder)>,
+    /// Its storage bindings, in order.
+    pub bindings: Vec<Binding>,
+    /// Its parameters, in order.
+    pub params: Vec<(String, Value)>,
+    /// Workgroups.
+    pub grid: [u32; 3],
+}
+
+impl Kernel {
+    /// A kernel of a file with a grid.
+    pub fn new(file: &'static str, grid: [u32; 3]) -> Kernel {
+        Kernel {
+            file,
+            flags: Vec::new(),
+            words: Vec::new(),
+            decoders: Vec::new(),
+            bindings: Vec::new(),
+            params: Vec::new(),
+            grid,
+        }
+    }
+
+    /// Sets a flag if a condition holds.
+    pub fn flag(mut self, name: &'static str, on: bool) -> Kernel {
+        if on {
+            self.flags.push(name);
+        }
+        self
+    }
+
+    /// Replaces a word.
+    pub fn word(mut self, name: &'static str, text: impl ToString) -> Kernel {
+        self.words.push((name, text.to_string()));
+        self
+    }
+
+    /// Adds an integer parameter. Sizes fit: tensors have fewer than 2^31 elements.
+    pub fn u(mut self, name: impl Into<String>, value: usize) -> Kernel {
+        self.params.push((name.into(), Value::U(value as u32)));
+        self
+    }
+
+    /// Adds a float parameter.
+    pub fn f(mut self, name: &'static str, value: f32) -> Kernel {
+        self.params.push((name.to_owned(), Value::F(value)));
+        self
+    }
+
+    /// Adds four parameters `name0` .. `name3`.
+    pub fn u4(self, name: &str, values: [usize; 4]) -> Kernel {
+        values.into_iter().enumerate().fold(self, |k, (i, v)| k.u(format!("{name}{i}"), v))
+    }
+
+    /// Binds a dense tensor.
+    pub fn bind(mut self, name: &'static str, ty: &'static str, operand: Operand, tensor: &Tensor) -> Kernel {
+        self.bindings.push(Binding { name, ty, operand, chunk: 0, bytes: tensor.shape.len() as u64 * 4 });
+        self
+    }
+
+    /// Binds dense operand `i` as `array<f32>`.
+    pub fn input(self, name: &'static str, i: usize, tensor: &Tensor) -> Kernel {
+        self.bind(name, element(tensor), Operand::Input(i), tensor)
+    }
+
+    /// Binds result `i`.
+    pub fn output(self, name: &'static str, i: usize, tensor: &Tensor) -> Kernel {
+        self.bind(name, element(tensor), Operand::Output(i), tensor)
+    }
+
+    /// Binds a chunk of a table with its decoder.
+    pub fn table(mut self, name: &'static str, i: usize, tensor: &Tensor, chunk: &Chunk) -> Kernel {
+        let operand = Operand::Input(i);
+        match &chunk.packing {
+            Some(packing) => {
+                self.decoders.push((name, Decoder::Packed(packing.format)));
+                let bytes = chunk.bytes();
+                self.bindings.push(Binding { name, ty: "array<vec4<u32>>", operand, chunk: chunk.index, bytes });
+                let planes = packing.planes.map(|p| p as usize);
+                self.u(format!("{name}_groups"), packing.groups).u4(&format!("{name}_plane"), planes)
+            }
+            None => {
+                self.decoders.push((name, Decoder::Dense));
+                let cols = tensor.shape.cols();
+                self.bind(name, "array<f32>", operand, tensor)
+                    .u(format!("{name}_groups"), cols.div_ceil(backend_api::format::GROUP))
+                    .u(format!("{name}_cols"), cols)
+            }
+        }
+    }
+
+    /// The name with the variant, for traces.
+    pub fn title(&self) -> String {
+        let mut title = self.file.to_owned();
+        for (_, decoder) in &self.decoders {
+            title.push(' ');
+            title.push_str(match decoder {
+                Decoder::Dense => "dense",
+                Decoder::Packed(format) => format.name(),
+            });
+        }
+        for flag in &self.flags {
+            title.push(' ');
+            title.push_str(&flag.to_lowercase());
+        }
+        title
+    }
+}
+
+fn element(tensor: &Tensor) -> &'static str {
+    match tensor.dtype {
+        DType::I32 => "array<i32>",
+        DType::F32 | DType::Packed(_) => "array<f32>",
+    }
+}

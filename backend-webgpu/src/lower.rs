@@ -1,0 +1,93 @@
+//! From operators to kernels: the only truth about what this backend can run.
+
+mod linear;
+mod rows;
+mod tokens;
+mod wise;
+
+use crate::kernel::Kernel;
+use backend_api::{DType, Op, Tensor, Unsupported};
+
+/// Most workgroups of one dimension of a grid.
+pub const MAX_GRID: usize = 65_535;
+/// Invocations of a workgroup of elementwise kernels.
+pub const WG: usize = 64;
+
+/// What a device allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a binding of packed weights.
+    pub weights: u64,
+    /// Bytes of any other binding.
+    pub dense: u64,
+}
+
+/// A node to lower.
+pub struct Node<'a> {
+    /// Its operands.
+    pub inputs: &'a [&'a Tensor],
+    /// Its results.
+    pub outputs: &'a [&'a Tensor],
+    /// What the device allows.
+    pub limits: Limits,
+}
+
+/// The kernels of an operator, in order.
+///
+/// *Errors*: why this backend cannot run it.
+pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
+    let unsupported = |reason: String| {
+        let list: Vec<String> = node.inputs.iter().map(|t| t.to_string()).collect();
+        Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
+    };
+    op.infer(node.inputs).map_err(unsupported)?;
+    for tensor in node.inputs.iter().chain(node.outputs) {
+        let bytes = tensor.shape.len() as u64 * 4;
+        if !matches!(tensor.dtype, DType::Packed(_)) && bytes > node.limits.dense {
+            let reason = format!(
+                "{} takes {bytes} bytes, but a binding of this device holds {}; use a smaller context or batch",
+                tensor.name, node.limits.dense
+            );
+            return Err(unsupported(reason));
+        }
+    }
+    let kernels = match op {
+        Op::GetRows(op) => rows::get_rows(op, node),
+        Op::MatMul(_) => linear::matmul(node),
+        Op::Norm(op) => wise::norm(op, node),
+        Op::Softmax(op) => wise::softmax(op, node),
+        Op::Unary(op) => wise::unary(op, node),
+        Op::Binary(op) => wise::binary(op, node),
+        Op::Glu(op) => wise::glu(op, node),
+        Op::Rope(op) => tokens::rope(op, node),
+        Op::Permute(op) => wise::permute(op, node),
+        Op::Slice(op) => wise::slice(op, node),
+        Op::Concat(op) => wise::concat(op, node),
+        Op::Append(op) => tokens::append(op, node),
+        Op::ArgMax(_) => tokens::argmax(node),
+        Op::TopK(op) => tokens::top_k(op, node),
+        Op::Sample(_) => tokens::sample(node),
+        Op::Linear(op) => linear::linear(op, node),
+        Op::QkvAppend(op) => tokens::qkv_append(op, node),
+        Op::Attention(op) => tokens::attention(op, node),
+        Op::Embed(_) => rows::embed(node),
+        Op::ArgMaxAppend(_) => tokens::argmax_append(node),
+    };
+    kernels.map_err(unsupported)
+}
+
+/// A grid of `n` workgroups, folded into two dimensions where one does not suffice.
+fn grid(n: usize) -> [u32; 3] {
+    let width = n.clamp(1, MAX_GRID);
+    [width as u32, n.max(1).div_ceil(width) as u32, 1]
+}
+
+/// A grid of one invocation an element.
+fn elements(n: usize) -> [u32; 3] {
+    grid(n.div_ceil(WG))
+}
+
+/// The workgroup size as WGSL.
+fn literal(n: usize) -> String {
+    format!("{n}u")
+}

@@ -1,0 +1,161 @@
+//! Matmul and linear: one row by a matrix-vector kernel, several by tiles. Weights in several chunks take a dispatch for
+//! each range of columns whose rows of weights lie in one chunk (for a GLU: the gate's and the up part's).
+
+use super::{MAX_GRID, Node, grid, literal};
+use crate::kernel::Kernel;
+use crate::storage::{Chunk, chunks};
+use backend_api::Tensor;
+use backend_api::op::{Activation, Linear, NormKind};
+
+/// Invocations of the matrix-vector kernel.
+const WG: usize = 64;
+/// Rows of x and of weights in a tile.
+const TILE: (usize, usize) = (32, 64);
+
+/// Columns of the result that one dispatch makes.
+struct Segment {
+    first: usize,
+    count: usize,
+    w: (Chunk, usize),
+    u: Option<(Chunk, usize)>,
+}
+
+/// Cuts `n` columns where the chunks of weight row `i` or, for a GLU, of row `i + n` end.
+fn segments(chunks: &[Chunk], n: usize, glu: bool) -> Vec<Segment> {
+    let at = |row: usize| {
+        let chunk = chunks.iter().find(|c| row < c.first + c.rows).copied();
+        chunk.map(|c| (c, row - c.first))
+    };
+    let mut segments = Vec::new();
+    let mut first = 0;
+    while first < n {
+        let Some(w) = at(first) else { break };
+        let u = if glu { at(first + n) } else { None };
+        let mut count = (w.0.rows - w.1).min(n - first);
+        if let Some((chunk, row)) = &u {
+            count = count.min(chunk.rows - row);
+        }
+        segments.push(Segment { first, count, w, u });
+        first += count;
+    }
+    segments
+}
+
+/// The batch of a matmul: leading dimensions of x, b and the result.
+struct Batch {
+    x: [usize; 2],
+    b: [usize; 2],
+    out: [usize; 2],
+}
+
+pub fn matmul(node: &Node<'_>) -> Result<Vec<Kernel>, String> {
+    let leading = |t: &Tensor| {
+        let [outer, inner, _, _] = t.shape.dims4();
+        [outer, inner]
+    };
+    let batch = Batch { x: leading(node.inputs[0]), b: leading(node.inputs[1]), out: leading(node.outputs[0]) };
+    lower(&Linear::PLAIN, node, &batch)
+}
+
+pub fn linear(op: &Linear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
+    lower(op, node, &Batch { x: [1, 1], b: [1, 1], out: [1, 1] })
+}
+
+fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
+    let places: Vec<usize> = (0..node.inputs.len()).collect();
+    let o = op.operands(&places).ok_or("the number of operands does not fit")?;
+    let tensor = |i: &usize| node.inputs[*i];
+    let (x, w, out) = (tensor(o.x), tensor(o.w), node.outputs[0]);
+    let [_, _, m, k] = x.shape.dims4();
+    let [_, _, n, _] = w.shape.dims4();
+    let glu = matches!(op.activation, Activation::Glu(_));
+    let out_cols = op.out_cols(n);
+    let [outer, inner] = batch.out;
+    let vector = m == 1 && outer * inner == 1;
+    if op.norm.is_some() && !vector {
+        return Err("a norm is fused for one row only; apply it before".into());
+    }
+    let act = match op.activation {
+        Activation::None => "none",
+        Activation::Unary(kind) => kind.name(),
+        Activation::Glu(kind) => kind.activation().name(),
+    };
+    let layer = op.norm.is_some_and(|n| n.kind == NormKind::Layer);
+    let all = chunks(w.dtype, &w.shape, node.limits.weights).map_err(|e| e.to_string())?;
+    // A dense b has all its batches in one chunk; columns are those of one matrix.
+    let all = if all.iter().all(|c| c.packing.is_none()) {
+        vec![Chunk { index: 0, first: 0, rows: n, packing: None }]
+    } else {
+        all
+    };
+    let vec4 = k % 4 == 0;
+    let row_type = if vec4 { "array<vec4<f32>>" } else { "array<f32>" };
+    let mut kernels = Vec::new();
+    for s in segments(&all, out_cols, glu) {
+        let mut kernel = if vector {
+            let lanes = lanes(k);
+            Kernel::new("linear_vec", grid(s.count.div_ceil(WG / lanes)))
+                .word("WG", literal(WG))
+                .word("LANES", literal(lanes))
+        } else {
+            let cols = if glu { TILE.1 / 2 } else { TILE.1 };
+            let size = [s.count.div_ceil(cols), m.div_ceil(TILE.0), outer * inner];
+            if size.iter().any(|n| *n > MAX_GRID) {
+                return Err(format!("a grid of {size:?} workgroups exceeds {MAX_GRID}"));
+            }
+            Kernel::new("linear_tile", size.map(|n| n as u32)).word("TILE_COLS", literal(cols))
+        };
+        kernel = kernel
+            .flag("VEC4", vec4)
+            .flag("GLU", glu)
+            .flag("BIAS", op.bias)
+            .flag("RESIDUAL", op.residual)
+            .flag("NORM", op.norm.is_some())
+            .flag("LAYER", layer)
+            .word("ACT", format!("unary_{act}"))
+            .u("k", k)
+            .u("count", s.count)
+            .u("first", s.first)
+            .u("out_cols", out_cols)
+            .u("w_row", s.w.1)
+            .bind("x", row_type, crate::kernel::Operand::Input(*o.x), x)
+            .table("w", *o.w, w, &s.w.0);
+        if let Some((chunk, row)) = &s.u {
+            kernel = kernel.u("u_row", *row).table("u", *o.w, w, chunk);
+        }
+        if !vector {
+            kernel = kernel
+                .u("m", m)
+                .u("x0", batch.x[0])
+                .u("x1", batch.x[1])
+                .u("b0", batch.b[0])
+                .u("b1", batch.b[1])
+                .u("out0", outer)
+                .u("out1", inner);
+        }
+        if let Some(norm) = &op.norm {
+            kernel = kernel.f("eps", norm.eps);
+        }
+        for (name, place) in ["gamma", "beta"].into_iter().zip(o.norm) {
+            kernel = kernel.bind(name, row_type, crate::kernel::Operand::Input(*place), tensor(place));
+        }
+        if let Some(place) = o.bias {
+            kernel = kernel.input("bias", *place, tensor(place));
+        }
+        if let Some(place) = o.residual {
+            kernel = kernel.input("residual", *place, tensor(place));
+        }
+        kernels.push(kernel.output("out", 0, out));
+    }
+    Ok(kernels)
+}
+
+/// Invocations that share a row of `k` weights: few enough that each has at least two groups of them.
+fn lanes(k: usize) -> usize {
+    let groups = k.div_ceil(backend_api::format::GROUP);
+    let mut lanes = 4;
+    while lanes < 32 && lanes * 4 <= groups {
+        lanes *= 2;
+    }
+    lanes
+}

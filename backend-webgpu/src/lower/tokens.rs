@@ -1,0 +1,141 @@
+//! Operators that know tokens: positions, caches, attention, and choosing the next token.
+
+use super::wise::masked;
+use super::{Node, WG, elements, grid, literal};
+use crate::kernel::Kernel;
+use backend_api::Tensor;
+use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
+
+/// Invocations that search a row.
+const SEARCH_WG: usize = 256;
+/// Invocations of an attention workgroup; as many keys are scored at a time.
+const ATTENTION_WG: usize = 128;
+/// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
+const MAX_HEAD: usize = 1024;
+
+type Kernels = Result<Vec<Kernel>, String>;
+
+/// The parameters of a rotation.
+fn rotation(kernel: Kernel, n_dims: usize, mode: RopeMode, head_dim: usize, table: &Tensor) -> Kernel {
+    kernel
+        .flag("NEOX", mode == RopeMode::Neox)
+        .u("n_dims", n_dims)
+        .u("head_dim", head_dim)
+        .u("table_rows", table.shape.dim(0))
+        .input("table", 1, table)
+}
+
+pub fn rope(op: &Rope, node: &Node<'_>) -> Kernels {
+    let (x, table, out) = (node.inputs[0], node.inputs[1], node.outputs[0]);
+    let cols = x.shape.cols();
+    let kernel = Kernel::new("rope", elements(x.shape.len()))
+        .flag("ROPE", true)
+        .word("WG", literal(WG))
+        .u("len", x.shape.len())
+        .u("cols", cols)
+        .input("x", 0, x);
+    Ok(vec![rotation(kernel, op.n_dims, op.mode, cols / op.n_head, table).output("out", 0, out)])
+}
+
+pub fn qkv_append(op: &QkvAppend, node: &Node<'_>) -> Kernels {
+    let (qkv, q) = (node.inputs[0], node.outputs[0]);
+    let (k, v) = (node.outputs[1], node.outputs[2]);
+    let kernel = Kernel::new("qkv_append", elements(qkv.shape.len()))
+        .flag("ROPE", op.rope.is_some())
+        .word("WG", literal(WG))
+        .u("len", qkv.shape.len())
+        .u("cols", qkv.shape.cols())
+        .u("q_cols", q.shape.cols())
+        .u("kv_cols", k.shape.cols())
+        .u("n_ctx", k.shape.dim(0))
+        .input("x", 0, qkv);
+    let kernel = match op.rope {
+        Some((n_dims, mode)) => rotation(kernel, n_dims, mode, op.head_dim, node.inputs[1]),
+        None => kernel,
+    };
+    Ok(vec![kernel.output("q", 0, q).output("k_cache", 1, k).output("v_cache", 2, v)])
+}
+
+pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
+    let (x, state) = (node.inputs[1], node.outputs[0]);
+    let rows = x.shape.dim(0);
+    // Values are moved, not computed with, so floats and ids go as bits.
+    let (input, output) = (crate::kernel::Operand::Input(1), crate::kernel::Operand::Output(0));
+    let kernel = Kernel::new("append", elements(x.shape.len()))
+        .flag("NEXT", op.at == At::Next)
+        .word("WG", literal(WG))
+        .u("rows", rows)
+        .u("cols", x.shape.len() / rows)
+        .u("n_ctx", state.shape.dim(0))
+        .bind("x", "array<u32>", input, x)
+        .bind("state", "array<u32>", output, state);
+    Ok(vec![kernel])
+}
+
+fn search(x: &Tensor, at: usize) -> Kernel {
+    Kernel::new("argmax", grid(x.shape.rows()))
+        .word("WG", literal(SEARCH_WG))
+        .u("rows", x.shape.rows())
+        .u("cols", x.shape.cols())
+        .input("x", at, x)
+}
+
+pub fn argmax(node: &Node<'_>) -> Kernels {
+    Ok(vec![search(node.inputs[0], 0).output("out", 0, node.outputs[0])])
+}
+
+pub fn argmax_append(node: &Node<'_>) -> Kernels {
+    let history = node.outputs[0];
+    let kernel = search(node.inputs[1], 1).flag("APPEND", true).u("n_ctx", history.shape.len());
+    Ok(vec![kernel.output("out", 0, history)])
+}
+
+pub fn top_k(op: &TopK, node: &Node<'_>) -> Kernels {
+    let x = node.inputs[0];
+    let kernel = Kernel::new("top_k", grid(x.shape.rows()))
+        .word("WG", literal(SEARCH_WG))
+        .u("rows", x.shape.rows())
+        .u("cols", x.shape.cols())
+        .u("k", op.k)
+        .input("x", 0, x);
+    Ok(vec![kernel.output("values", 0, node.outputs[0]).output("ids", 1, node.outputs[1])])
+}
+
+pub fn sample(node: &Node<'_>) -> Kernels {
+    let (values, ids) = (node.inputs[0], node.inputs[1]);
+    let kernel = Kernel::new("sample", grid(1))
+        .u("k", values.shape.len())
+        .input("values", 0, values)
+        .input("ids", 1, ids)
+        .output("out", 0, node.outputs[0]);
+    Ok(vec![kernel])
+}
+
+pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
+    let (q, k, v, out) = (node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]);
+    let (m, n) = (q.shape.dim(0), k.shape.dim(0));
+    let (d, dv) = op.head_dims(node.inputs);
+    if d > MAX_HEAD || dv > MAX_HEAD {
+        return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));
+    }
+    // Invocations are (part of the keys, channel of v); wide heads take several channels each.
+    let channels = dv.next_power_of_two().min(ATTENTION_WG);
+    let vec4 = d % 4 == 0;
+    let ty = if vec4 { "array<vec4<f32>>" } else { "array<f32>" };
+    let bind = |kernel: Kernel, name, i: usize| kernel.bind(name, ty, crate::kernel::Operand::Input(i), node.inputs[i]);
+    let kernel = Kernel::new("attention", grid(m * op.n_head))
+        .flag("VEC4", vec4)
+        .word("WG", literal(ATTENTION_WG))
+        .word("D", literal(d))
+        .word("DV", literal(dv))
+        .word("CHANNELS", literal(channels))
+        .word("PER", literal(dv.div_ceil(channels)))
+        .u("n_head", op.n_head)
+        .u("n_head_kv", op.n_head_kv);
+    let kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n);
+    let mut kernel = bind(bind(kernel, "q", 0), "k", 1).input("v", 2, v);
+    if let Some(mask) = node.inputs.get(3) {
+        kernel = kernel.input("mask", 3, mask);
+    }
+    Ok(vec![kernel.output("out", 0, out)])
+}

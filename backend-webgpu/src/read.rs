@@ -1,0 +1,88 @@
+//! Reads: staging buffers that are used again and again.
+
+use crate::backend::{Shared, count};
+use backend_api::{Error, ReadId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const PENDING: u8 = 0;
+const MAPPED: u8 = 1;
+const FAILED: u8 = 2;
+
+/// The smallest staging buffer; sizes are powers of two, so that reads of about one size share buffers.
+const SMALLEST: u64 = 256;
+
+struct Staging {
+    buffer: wgpu::Buffer,
+    state: Arc<AtomicU8>,
+}
+
+/// The reads under way and the staging buffers that are free.
+#[derive(Default)]
+pub struct Reads {
+    free: Vec<Staging>,
+    pending: HashMap<u32, (Staging, u64)>,
+    next: u32,
+}
+
+impl Reads {
+    /// Copies a range of a buffer and asks for it to be mapped.
+    pub fn begin(&mut self, shared: &Shared, source: &wgpu::Buffer, offset: u64, bytes: u64) -> Result<ReadId, Error> {
+        shared.faults.check("a read", bytes)?;
+        let need = bytes.max(SMALLEST).next_power_of_two().min(bytes.max(1 << 20).next_multiple_of(16));
+        let fits = self.free.iter().enumerate().filter(|(_, s)| s.buffer.size() >= need);
+        let staging = match fits.min_by_key(|(_, s)| s.buffer.size()).map(|(at, _)| at) {
+            Some(at) => self.free.swap_remove(at),
+            None => {
+                let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+                Staging { buffer: shared.buffer("a read", need, usage)?, state: Arc::default() }
+            }
+        };
+        staging.state.store(PENDING, Ordering::Release);
+        let mut encoder = shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+        if bytes > 0 {
+            encoder.copy_buffer_to_buffer(source, offset, &staging.buffer, 0, Some(bytes));
+        }
+        shared.queue.submit([encoder.finish()]);
+        count(&shared.counters.submits, 1);
+        let state = staging.state.clone();
+        staging.buffer.map_async(wgpu::MapMode::Read, .., move |result| {
+            state.store(if result.is_ok() { MAPPED } else { FAILED }, Ordering::Release);
+        });
+        shared.faults.check("a read", bytes)?;
+        let id = self.next;
+        self.next = id.wrapping_add(1);
+        self.pending.insert(id, (staging, bytes));
+        Ok(ReadId(id))
+    }
+
+    /// Copies the bytes of a read that is done and frees its staging buffer.
+    pub fn finish(&mut self, shared: &Shared, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
+        let unknown = || Error::Invalid(format!("read {} is unknown; each read is finished once", read.0));
+        let (staging, bytes) = self.pending.get(&read.0).ok_or_else(unknown)?;
+        if out.len() as u64 != *bytes {
+            return Err(Error::Invalid(format!("the read has {bytes} bytes, but room for {} was given", out.len())));
+        }
+        let state = staging.state.load(Ordering::Acquire);
+        if state == PENDING {
+            return Ok(false);
+        }
+        let (staging, bytes) = self.pending.remove(&read.0).ok_or_else(unknown)?;
+        if state == FAILED {
+            shared.free(&staging.buffer);
+            shared.faults.check("a read", bytes)?;
+            return Err(Error::Driver("a read could not be mapped; try it again".into()));
+        }
+        let copied = staging.buffer.get_mapped_range(..).map(|view| {
+            if let Some(part) = view.get(..out.len()) {
+                out.copy_from_slice(part);
+            }
+        });
+        staging.buffer.unmap();
+        self.free.push(staging);
+        copied.map_err(|e| Error::Driver(e.to_string()))?;
+        count(&shared.counters.read_back, bytes);
+        Ok(true)
+    }
+}

@@ -1,0 +1,167 @@
+//! The assembler: makes the WGSL of a kernel from the files in `shaders/`.
+//!
+//! A file is WGSL with four kinds of lines that begin with `//!`: `include FILE` (each file once), `decoder NAME` (the
+//! decoder of table NAME, its identifiers prefixed), and `if FLAG` / `else` / `end`. Before it comes a head that is
+//! generated from the kernel: the parameter block `p`, the step parameters `step`, and the bindings. At last whole
+//! words are replaced.
+
+use crate::kernel::{Decoder, Kernel, Operand};
+use backend_api::Format;
+use std::fmt::Write;
+
+macro_rules! files {
+    ($($name:literal),+ $(,)?) => {
+        /// The text of a file.
+        fn file(name: &str) -> Option<&'static str> {
+            match name {
+                $($name => Some(include_str!(concat!("../shaders/", $name, ".wgsl"))),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+files! {
+    "append", "argmax", "attention", "binary", "concat", "embed", "get_rows", "glu", "linear_tile", "linear_vec",
+    "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
+    "lib/best", "lib/decode", "lib/index", "lib/masking", "lib/reduce", "lib/rotate", "lib/step", "lib/unary",
+    "format/dense", "format/packed",
+}
+
+/// The decoder of a weight format.
+fn decoder(format: Format) -> &'static str {
+    match format {
+        Format::F32 => include_str!("../shaders/format/f32.wgsl"),
+        Format::F16 => include_str!("../shaders/format/f16.wgsl"),
+        Format::BF16 => include_str!("../shaders/format/bf16.wgsl"),
+        Format::Q4_0 => include_str!("../shaders/format/q4_0.wgsl"),
+        Format::Q4_1 => include_str!("../shaders/format/q4_1.wgsl"),
+        Format::Q5_0 => include_str!("../shaders/format/q5_0.wgsl"),
+        Format::Q5_1 => include_str!("../shaders/format/q5_1.wgsl"),
+        Format::Q8_0 => include_str!("../shaders/format/q8_0.wgsl"),
+        Format::Q4_K => include_str!("../shaders/format/q4_k.wgsl"),
+        Format::Q6_K => include_str!("../shaders/format/q6_k.wgsl"),
+    }
+}
+
+/// The WGSL of a kernel.
+///
+/// *Errors*: a directive that is malformed or names nothing; tests assemble every variant.
+pub fn assemble(kernel: &Kernel) -> Result<String, String> {
+    let mut assembler = Assembler { kernel, included: Vec::new(), out: String::new() };
+    assembler.include("lib/step")?;
+    assembler.head();
+    assembler.include(kernel.file)?;
+    let words: Vec<(&str, &str)> = kernel.words.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    Ok(replace_words(&assembler.out, &|word| {
+        words.iter().find(|(name, _)| *name == word).map(|(_, t)| (*t).to_owned())
+    }))
+}
+
+struct Assembler<'a> {
+    kernel: &'a Kernel,
+    included: Vec<String>,
+    out: String,
+}
+
+impl Assembler<'_> {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn head(&mut self) {
+        let mut head = String::from("struct Params {\n");
+        // Writing to a string cannot fail.
+        for (name, value) in &self.kernel.params {
+            let _ = writeln!(head, "    {name}: {},", value.ty());
+        }
+        head.push_str("}\n@group(0) @binding(0) var<uniform> p: Params;\n");
+        head.push_str("@group(0) @binding(1) var<uniform> step: Step;\n");
+        for (i, binding) in self.kernel.bindings.iter().enumerate() {
+            let access = match binding.operand {
+                Operand::Input(_) => "read",
+                Operand::Output(_) => "read_write",
+            };
+            let _ = writeln!(
+                head,
+                "@group(0) @binding({}) var<storage, {access}> {}: {};",
+                i + 2,
+                binding.name,
+                binding.ty
+            );
+        }
+        self.line(&head);
+    }
+
+    fn include(&mut self, name: &str) -> Result<(), String> {
+        if self.included.iter().any(|seen| seen == name) {
+            return Ok(());
+        }
+        self.included.push(name.to_owned());
+        let text = file(name).ok_or_else(|| format!("no shader file {name}"))?;
+        // For each open condition: whether its lines are taken, and whether the condition around it is.
+        let mut open: Vec<(bool, bool)> = Vec::new();
+        for line in text.lines() {
+            let taken = open.last().is_none_or(|(now, _)| *now);
+            let Some(directive) = line.strip_prefix("//!") else {
+                if taken {
+                    self.line(line);
+                }
+                continue;
+            };
+            match (directive.split_once(' ').unwrap_or((directive, "")), open.last_mut()) {
+                (("if", flag), _) => open.push((taken && self.kernel.flags.contains(&flag), taken)),
+                (("else", ""), Some((now, around))) => *now = *around && !*now,
+                (("end", ""), Some(_)) => {
+                    open.pop();
+                }
+                (("include", other), _) if taken => self.include(other.trim_end_matches(".wgsl"))?,
+                (("decoder", table), _) if taken => self.decoder(table)?,
+                (("include" | "decoder", _), _) => {}
+                _ => return Err(format!("{name}: cannot read the line {line}")),
+            }
+        }
+        if open.is_empty() { Ok(()) } else { Err(format!("{name}: a condition has no end")) }
+    }
+
+    fn decoder(&mut self, table: &str) -> Result<(), String> {
+        let found = self.kernel.decoders.iter().find(|(name, _)| *name == table);
+        let (_, kind) = found.ok_or_else(|| format!("{}: table {table} has no decoder", self.kernel.file))?;
+        let shared = |name: &str| file(name).ok_or_else(|| format!("no shader file {name}"));
+        let text = match kind {
+            Decoder::Dense => shared("format/dense")?.to_owned(),
+            Decoder::Packed(format) => format!("{}\n{}", decoder(*format), shared("format/packed")?),
+        };
+        let functions: Vec<String> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("fn ")?.split_once('(').map(|(name, _)| name.to_owned()))
+            .collect();
+        let renamed = replace_words(&text, &|word| match word {
+            "weights" => Some(table.to_owned()),
+            "GROUPS" => Some(format!("p.{table}_groups")),
+            "COLS" => Some(format!("p.{table}_cols")),
+            "PLANE0" | "PLANE1" | "PLANE2" | "PLANE3" => Some(format!("p.{table}_{}", word.to_lowercase())),
+            function if functions.iter().any(|f| f == function) => Some(format!("{table}_{function}")),
+            _ => None,
+        });
+        self.line(&renamed);
+        Ok(())
+    }
+}
+
+/// Replaces whole words of letters, digits and underscores.
+fn replace_words(text: &str, replacement: &dyn Fn(&str) -> Option<String>) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_word) {
+        let (before, tail) = rest.split_at(start);
+        let (word, after) = tail.split_at(tail.find(|c| !is_word(c)).unwrap_or(tail.len()));
+        out.push_str(before);
+        out.push_str(&replacement(word).unwrap_or_else(|| word.to_owned()));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,61 @@
+//! How tensors lie in buffers: dense ones in one, packed ones in chunks of rows that fit a binding.
+
+use backend_api::format::{Packing, ROW_ALIGN, TEXEL};
+use backend_api::{DType, Error, Shape};
+
+/// Some rows of a matrix in a buffer of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chunk {
+    /// Its place among the chunks.
+    pub index: usize,
+    /// Its first row.
+    pub first: usize,
+    /// Its rows.
+    pub rows: usize,
+    /// Its layout; none for a dense matrix.
+    pub packing: Option<Packing>,
+}
+
+impl Chunk {
+    /// Bytes of a packed chunk's buffer.
+    pub fn bytes(&self) -> u64 {
+        self.packing.map_or(0, |p| p.texels as u64 * TEXEL as u64)
+    }
+}
+
+/// The chunks of a matrix. A dense one is a single chunk.
+///
+/// *Errors*: the fewest rows that can be split off do not fit `max_binding` bytes.
+pub fn chunks(dtype: DType, shape: &Shape, max_binding: u64) -> Result<Vec<Chunk>, Error> {
+    let (rows, k) = (shape.rows(), shape.cols());
+    let DType::Packed(format) = dtype else {
+        return Ok(vec![Chunk { index: 0, first: 0, rows, packing: None }]);
+    };
+    let fits = |n: usize| Packing::new(format, n, k).is_ok_and(|p| p.texels as u64 * TEXEL as u64 <= max_binding);
+    let per_chunk = if fits(rows) {
+        rows
+    } else {
+        // The most multiples of ROW_ALIGN rows that fit, by bisection: planes round up to texels.
+        let (mut low, mut high) = (0, rows.div_ceil(ROW_ALIGN));
+        while low + 1 < high {
+            let middle = low.midpoint(high);
+            if fits(middle * ROW_ALIGN) { low = middle } else { high = middle }
+        }
+        low * ROW_ALIGN
+    };
+    if per_chunk == 0 {
+        let least = Packing::new(format, ROW_ALIGN.min(rows), k)?;
+        return Err(Error::Limit {
+            what: format!("a binding of {ROW_ALIGN} rows of {k} {} weights (bytes)", format.name()),
+            need: least.texels as u64 * TEXEL as u64,
+            have: max_binding,
+            remedy: "use a model with narrower matrices, or another backend",
+        });
+    }
+    let mut chunks = Vec::new();
+    for first in (0..rows).step_by(per_chunk) {
+        let rows = per_chunk.min(rows - first);
+        chunks.push(Chunk { index: chunks.len(), first, rows, packing: Some(Packing::new(format, rows, k)?) });
+    }
+    Ok(chunks)
+}

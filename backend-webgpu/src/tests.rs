@@ -1,0 +1,145 @@
+//! Tests without a device: every variant that the conformance cases need assembles and validates.
+
+use crate::kernel::Kernel;
+use crate::lower::{Limits, Node, lower};
+use crate::shader::assemble;
+use crate::storage::chunks;
+use backend_api::format::ROW_ALIGN;
+use backend_api::op::Linear;
+use backend_api::{DType, Format, Op, Shape, Unsupported};
+
+const LIMITS: Limits = Limits { weights: 128 << 20, dense: 128 << 20 };
+
+/// What core WebGPU has beyond the least that naga knows: `unpack2x16float`.
+const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+
+/// The kernels of all conformance cases that are supported with these limits, and the reasons of the others.
+fn all_kernels(limits: Limits) -> (Vec<Kernel>, Vec<Unsupported>) {
+    let (mut kernels, mut refused) = (Vec::new(), Vec::new());
+    for case in Op::all_cases() {
+        for node in case.graph.nodes() {
+            let inputs = case.graph.operands(node);
+            let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
+            match lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits }) {
+                Ok(list) => kernels.extend(list),
+                Err(why) => {
+                    let several_rows =
+                        matches!(&node.op, Op::Linear(Linear { norm: Some(_), .. })) && inputs[0].shape.rows() > 1;
+                    assert!(several_rows || limits != LIMITS, "{}: {why}", case.name);
+                    refused.push(why);
+                }
+            }
+        }
+    }
+    (kernels, refused)
+}
+
+#[test]
+fn every_shader_validates() {
+    let mut seen = std::collections::HashSet::new();
+    for kernel in all_kernels(LIMITS).0 {
+        let source = assemble(&kernel).unwrap();
+        if !seen.insert(source.clone()) {
+            continue;
+        }
+        let module = match naga::front::wgsl::parse_str(&source) {
+            Ok(module) => module,
+            Err(e) => panic!("{}:\n{}\n{source}", kernel.title(), e.emit_to_string(&source)),
+        };
+        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), CORE);
+        if let Err(e) = validator.validate(&module) {
+            panic!("{}: {}\n{source}", kernel.title(), e.emit_to_string(&source));
+        }
+        let storages = kernel.bindings.len();
+        assert!(storages <= 8, "{} binds {storages} storage buffers", kernel.title());
+    }
+    assert!(seen.len() > 100, "only {} variants", seen.len());
+}
+
+#[test]
+fn an_operator_is_one_dispatch() {
+    for case in Op::all_cases() {
+        let [node] = case.graph.nodes() else { panic!("{}: cases have one node", case.name) };
+        let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
+        let inputs = case.graph.operands(node);
+        if let Ok(kernels) = lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits: LIMITS }) {
+            assert_eq!(kernels.len(), 1, "{} {}", case.op, case.name);
+        }
+    }
+}
+
+#[test]
+fn small_bindings_split_and_never_exceed_the_limit() {
+    let limits = Limits { weights: 4096, dense: 128 << 20 };
+    let (kernels, refused) = all_kernels(limits);
+    assert!(refused.iter().any(|why| why.reason.contains("narrower matrices")));
+    let tables = |k: &Kernel| k.bindings.iter().filter(|b| b.ty == "array<vec4<u32>>").cloned().collect::<Vec<_>>();
+    let packed = |k: &Kernel| k.decoders.iter().any(|(_, d)| *d != crate::kernel::Decoder::Dense);
+    let bound: Vec<_> = kernels.iter().filter(|k| packed(k)).flat_map(tables).collect();
+    assert!(bound.iter().any(|b| b.chunk > 3));
+    let largest = bound.iter().filter(|b| b.name == "w" || b.name == "u").map(|b| b.bytes).max();
+    assert!(largest.is_some_and(|bytes| bytes <= 4096), "{largest:?}");
+}
+
+#[test]
+fn chunks_cover_all_rows() {
+    for format in Format::ALL {
+        let shape = Shape::new(&[203, 512]).unwrap();
+        for limit in [1 << 14, 40_000, 1 << 20] {
+            let Ok(list) = chunks(DType::Packed(*format), &shape, limit) else { continue };
+            let mut next = 0;
+            for chunk in &list {
+                assert_eq!(chunk.first, next);
+                assert!(chunk.bytes() <= limit && chunk.first % ROW_ALIGN == 0);
+                next += chunk.rows;
+            }
+            assert_eq!(next, 203);
+        }
+    }
+}
+
+#[test]
+fn conditions_and_words_are_assembled() {
+    let kernel = Kernel::new("norm", [1, 1, 1]).word("WG", "64u").u("rows", 1).f("eps", 0.5);
+    let plain = assemble(&kernel).unwrap();
+    assert!(plain.contains("struct Params {\n    rows: u32,\n    eps: f32,\n}"));
+    assert!(!plain.contains("//!") && !plain.contains("beta") && !plain.contains("WG"));
+    assert!(assemble(&kernel.clone().flag("LAYER", true)).unwrap().contains("value += beta[c];"));
+    assert_eq!(assemble(&kernel).unwrap(), plain, "assembly is deterministic");
+    assert!(assemble(&Kernel::new("no such file", [1, 1, 1])).is_err());
+    assert!(assemble(&Kernel::new("get_rows", [1, 1, 1])).unwrap_err().contains("no decoder"));
+}
+
+/// FNV-1a, so that a change of any assembled source shows in review.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Compares with a committed file; with `UPDATE_SNAPSHOTS` set it is written instead.
+fn snapshot(name: &str, text: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots").join(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == text, "snapshots/{name} changed; run the tests with UPDATE_SNAPSHOTS=1 and review the diff");
+}
+
+#[test]
+fn sources_are_as_committed() {
+    let mut lines = std::collections::BTreeSet::new();
+    for kernel in all_kernels(LIMITS).0 {
+        let words: Vec<String> = kernel.words.iter().map(|(name, text)| format!("{name}={text}")).collect();
+        let source = assemble(&kernel).unwrap();
+        lines.insert(format!("{:016x} {} {}\n", hash(&source), kernel.title(), words.join(" ")));
+        // One kernel of each kind in full, for readers.
+        let whole = match kernel.title().as_str() {
+            "linear_vec Q4_0 Q4_0 vec4 glu norm" => "linear_vec.wgsl",
+            "linear_tile Q8_0 vec4" => "linear_tile.wgsl",
+            "get_rows Q6_K ids" => "get_rows.wgsl",
+            _ => continue,
+        };
+        snapshot(whole, &source);
+    }
+    snapshot("sources.txt", &lines.into_iter().collect::<String>());
+}
