@@ -30,11 +30,11 @@ impl Tally {
     /// ignored; ...`) or of another run (`3 passed, 0 failed, 1 skipped`), or one test that skipped itself.
     ///
     /// A Rust test cannot say that it was skipped, so one that lacks its driver prints a line that begins with
-    /// `SKIPPED ` and returns: its program counts it as passed, and here it is moved to where it belongs. Other runs
+    /// `SKIPPED` and returns: its program counts it as passed, and here it is moved to where it belongs. Other runs
     /// count for themselves.
     pub fn read(&mut self, line: &str) {
         let line = line.trim();
-        if line.starts_with("SKIPPED ") {
+        if line.starts_with("SKIPPED") {
             self.pending += 1;
             return;
         }

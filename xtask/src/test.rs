@@ -10,28 +10,29 @@ use std::process::{Command, Stdio};
 struct Run {
     title: &'static str,
     /// The driver it needs, as [`drivers`] names it.
-    backend: Option<&'static str>,
+    driver: Option<&'static str>,
     args: &'static [&'static str],
 }
 
-const CONFORMANCE: &[&str] = &["run", "--quiet", "--release", "-p", "conformance", "--"];
+/// A run of the conformance suite.
+macro_rules! suite {
+    ($title:literal, $driver:expr, $($arg:literal),+) => {
+        Run { title: $title, driver: $driver, args: &["run", "--quiet", "--release", "-p", "conformance", "--", $($arg),+] }
+    };
+}
 
-/// `--show-output`: the lines of tests that skip themselves must be seen to be counted.
-const UNIT: Run = Run {
-    title: "unit and integration tests",
-    backend: None,
-    args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
-};
-
-const SUITES: &[(Run, &[&str])] = &[
-    (Run { title: "conformance: cpu", backend: None, args: CONFORMANCE }, &["--backend", "cpu"]),
-    (Run { title: "conformance: webgpu", backend: Some("webgpu"), args: CONFORMANCE }, &["--backend", "webgpu"]),
-    (Run { title: "conformance: webgl, packed", backend: Some("webgl"), args: CONFORMANCE }, &["--backend", "webgl"]),
-    (
-        Run { title: "conformance: webgl, r32f", backend: Some("webgl"), args: CONFORMANCE },
-        &["--backend", "webgl-r32f"],
-    ),
-    (Run { title: "mutation check", backend: None, args: CONFORMANCE }, &["--mutate"]),
+const RUNS: &[Run] = &[
+    Run {
+        title: "unit and integration tests",
+        driver: None,
+        // The lines of tests that skip themselves must be seen to be counted.
+        args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
+    },
+    suite!("conformance: cpu", None, "--backend", "cpu"),
+    suite!("conformance: webgpu", Some("webgpu"), "--backend", "webgpu", "--backend", "webgpu-split"),
+    suite!("conformance: webgl, packed", Some("webgl"), "--backend", "webgl", "--backend", "webgl-fold"),
+    suite!("conformance: webgl, r32f", Some("webgl"), "--backend", "webgl-r32f"),
+    suite!("mutation check", None, "--mutate"),
 ];
 
 /// Runs everything. Whether all of it passed.
@@ -61,14 +62,13 @@ pub fn run() -> Result<bool> {
     }
     note("models", Tally::one(fetched.is_ok()));
 
-    note(UNIT.title, UNIT.start(&[], &skip)?);
-    for (run, more) in SUITES {
-        match run.backend.filter(|backend| missing.contains(backend)) {
-            Some(backend) => {
-                println!("\n== {}: SKIPPED, the driver of {backend} is missing (see above)", run.title);
+    for run in RUNS {
+        match run.driver.filter(|driver| missing.contains(driver)) {
+            Some(driver) => {
+                println!("\n== {}: SKIPPED, the driver of {driver} is missing (see above)", run.title);
                 note(run.title, Tally::skip());
             }
-            None => note(run.title, run.start(more, &skip)?),
+            None => note(run.title, run.start(&skip)?),
         }
     }
 
@@ -87,12 +87,11 @@ pub fn run() -> Result<bool> {
 
 impl Run {
     /// Runs it, showing its output. A run that ends badly without having counted a failure is one.
-    fn start(&self, more: &[&str], skip: &str) -> Result<Tally> {
+    fn start(&self, skip: &str) -> Result<Tally> {
         println!("\n== {}", self.title);
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
         let mut child = Command::new(&cargo)
             .args(self.args)
-            .args(more)
             .current_dir(root())
             .env("ANYGPU_SKIP", skip)
             .stdin(Stdio::null())
