@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use model::{
-    ByteSource, ChatError, ChatTemplate, FETCH_INTERVAL, GenerateOptions, Generation, Gguf, Host, Message, Metadata, Model,
-    Piece, Recipe, Session, Tokenizer, TokenizerError,
+    ByteSource, ChatError, ChatTemplate, FETCH_INTERVAL, GenerateOptions, Generation, Gguf, Host, Message, Metadata,
+    Model, Piece, Recipe, Session, Tokenizer, TokenizerError,
 };
 
 use crate::error::EngineError;

@@ -114,7 +114,7 @@ impl Candidate {
         match self {
             Candidate::WebGpu { optional_features } => open_webgpu(optional_features, options).await,
             Candidate::WebGl(layout) => open_webgl(layout, options),
-            Candidate::Cpu => Ok(Rc::new(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))),
+            Candidate::Cpu => Ok(Rc::new(Cpu::new(reference_cpu::Options { fast: true }))),
         }
     }
 }

@@ -74,7 +74,7 @@ async fn run(backend: &dyn Backend, case: &Case, host: &dyn Host) -> Result<Vec<
 ///
 /// *Errors*: the first case that fails, with its error, or that could not be run.
 pub(crate) async fn prove(backend: &dyn Backend, graph: &Graph, host: &dyn Host) -> Result<(), String> {
-    let reference = Cpu::new(reference_cpu::Options::default());
+    let reference = Cpu::new(reference_cpu::Options { fast: false });
     for case in cases(graph) {
         let named = |e: Error| format!("self-test {} ({}): {e}", case.op, case.name);
         let expected = run(&reference, &case, host).await.map_err(named)?;
@@ -83,7 +83,9 @@ pub(crate) async fn prove(backend: &dyn Backend, graph: &Graph, host: &dyn Host)
             let error = nmse(*dtype, found, expected);
             if error > case.tolerance {
                 let (op, name, limit) = (case.op, &case.name, case.tolerance);
-                return Err(format!("self-test {op} ({name}) is wrong: NMSE {error:.1e} instead of at most {limit:.0e}"));
+                return Err(format!(
+                    "self-test {op} ({name}) is wrong: NMSE {error:.1e} instead of at most {limit:.0e}"
+                ));
             }
         }
     }

@@ -52,7 +52,7 @@ impl Sampling {
             Sampling::Random { top_k, .. } if top_k as usize > TopK::MAX => {
                 refused("top-k can be at most 64; 0 keeps as many as possible")
             }
-            Sampling::Random { temperature, .. } if temperature == 0.0 => Ok((Head::Greedy, greedy)),
+            Sampling::Random { temperature: 0.0, .. } => Ok((Head::Greedy, greedy)),
             Sampling::Random { temperature, top_k, top_p, seed } => {
                 let (seed_lo, seed_hi) = (seed as u32, (seed >> 32) as u32);
                 Ok((Head::Sample, StepParams { temperature, top_k, top_p, seed_lo, seed_hi, ..greedy }))
@@ -209,7 +209,9 @@ impl Session {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
         }
         if tokenizer.is_none() && !options.stop.is_empty() {
-            return Err(ModelError::Options("stop strings need a tokenizer, which this file lacks; use stop tokens".into()));
+            return Err(ModelError::Options(
+                "stop strings need a tokenizer, which this file lacks; use stop tokens".into(),
+            ));
         }
         let eog = tokenizer.map_or(&[][..], Tokenizer::eog);
         let mut sink = Sink {
@@ -231,7 +233,8 @@ impl Session {
         let wanted = if budget == 0 { Head::None } else { head };
         self.prefill(prompt, wanted, &sampling, host).await?;
 
-        let mut run = Run { begin, budget, made: 0, head, sampling, backend: &*backend, host, buffer: [0; MAX_FETCH_INTERVAL] };
+        let mut run =
+            Run { begin, budget, made: 0, head, sampling, backend: &*backend, host, buffer: [0; MAX_FETCH_INTERVAL] };
         let (mut finish, mut prefill_ms, mut steady) = (None, 0.0, None);
         if budget > 0 {
             self.prepare(1, head)?;

@@ -1,8 +1,8 @@
 //! Records the operators of a model.
 
 use backend_api::op::{
-    Append, ArgMax, At, Attention, Binary, BinaryKind, GetRows, Glu, Index, MatMul, Masking, Op, Rope, Sample, Slice, TopK,
-    Unary,
+    Append, ArgMax, At, Attention, Binary, BinaryKind, GetRows, Glu, Index, Masking, MatMul, Op, Rope, Sample, Slice,
+    TopK, Unary,
 };
 use backend_api::{DType, Error, Graph, TensorId};
 
@@ -133,7 +133,13 @@ impl<'a> Recorder<'a> {
     }
 
     /// Attention without its output projection; nothing if only keys and values are wanted.
-    fn attention(&mut self, i: usize, block: &Block, x: TensorId, append_only: bool) -> Result<Option<TensorId>, Error> {
+    fn attention(
+        &mut self,
+        i: usize,
+        block: &Block,
+        x: TensorId,
+        append_only: bool,
+    ) -> Result<Option<TensorId>, Error> {
         let sizes = self.recipe.parts.sizes;
         let x = self.norm(&block.attn_norm, x)?;
         let [mut q, mut k, v] = self.joint(&block.qkv, x)?.try_into().map_err(|_| {

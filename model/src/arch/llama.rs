@@ -9,11 +9,7 @@ use super::weights::Weights;
 use super::{Block, FeedForward, MAX_BLOCKS, MAX_N_CTX, MAX_WIDTH, Parts, Positions, Sizes, choose_n_ctx, output, qkv};
 use crate::error::ModelError;
 
-pub(super) fn parts(
-    keys: &Keys<'_>,
-    weights: &mut Weights<'_>,
-    n_ctx: Option<usize>,
-) -> Result<Parts, ModelError> {
+pub(super) fn parts(keys: &Keys<'_>, weights: &mut Weights<'_>, n_ctx: Option<usize>) -> Result<Parts, ModelError> {
     let n_ctx_train = keys.size("context_length", MAX_N_CTX, None)?;
     let n_embd = keys.size("embedding_length", MAX_WIDTH, None)?;
     let n_head = keys.size("attention.head_count", MAX_WIDTH, None)?;

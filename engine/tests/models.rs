@@ -1,0 +1,107 @@
+//! Whole models on every backend against known answers: one test a backend and model.
+//!
+//! A backend whose driver is absent fails, unless the environment variable `ANYGPU_SKIP` names it (`webgpu`, `webgl`,
+//! separated by commas): what was not tested must be said.
+
+#[path = "../../model/tests/common/mod.rs"]
+mod common;
+
+use std::rc::Rc;
+
+use backend_api::{Backend, Error};
+use engine::native::block_on;
+use reference_cpu::Cpu;
+
+/// Opens a backend for a test; none if it was named as one to skip.
+fn open<B: Backend + 'static>(name: &str, backend: impl FnOnce() -> Result<B, Error>) -> Option<Rc<dyn Backend>> {
+    let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
+    if skip.split(',').any(|s| s.trim() == name) {
+        println!("SKIPPED: ANYGPU_SKIP names {name}");
+        return None;
+    }
+    match backend() {
+        Ok(backend) => Some(Rc::new(backend)),
+        Err(e) => panic!("{e}; or skip it with ANYGPU_SKIP={name}"),
+    }
+}
+
+fn webgpu(max_binding: Option<u64>) -> Option<Rc<dyn Backend>> {
+    let options = backend_webgpu::Options { max_binding, ..Default::default() };
+    open("webgpu", || block_on(backend_webgpu::WebGpu::open(options)))
+}
+
+fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option<Rc<dyn Backend>> {
+    open("webgl", || backend_webgl::WebGl::open_egl(backend_webgl::Options { layout, max_texture_size }))
+}
+
+macro_rules! backends {
+    ($($name:ident = $open:expr;)+) => {
+        $(mod $name {
+            use super::*;
+
+            fn fixture(file: &str) {
+                if let Some(backend) = $open {
+                    common::fixture(file, backend);
+                }
+            }
+
+            #[test]
+            fn gpt2() {
+                fixture("gpt2-tiny");
+            }
+
+            #[test]
+            fn llama_grouped_queries_tied() {
+                fixture("llama-gqa-tied");
+            }
+
+            #[test]
+            fn llama_yarn() {
+                fixture("llama-yarn4");
+            }
+
+            #[test]
+            fn llama_q4_0() {
+                fixture("llama-q4_0");
+            }
+
+            #[test]
+            fn llama_q8_0() {
+                fixture("llama-q8_0");
+            }
+
+            #[test]
+            fn llama_mixed_formats() {
+                fixture("llama-e96-q5_0-mix");
+            }
+
+            #[test]
+            fn llama_k_formats() {
+                fixture("llama-q4_k-mix");
+            }
+
+            #[test]
+            fn gab() {
+                if let Some(backend) = $open {
+                    common::gab(backend, 64);
+                }
+            }
+
+            #[test]
+            fn smollm2() {
+                if let Some(backend) = $open {
+                    common::smollm2(backend);
+                }
+            }
+        })+
+    };
+}
+
+backends! {
+    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true })));
+    webgpu_native = webgpu(None);
+    webgpu_small_bindings = webgpu(Some(1 << 20));
+    webgl_packed = webgl(backend_webgl::Layout::Packed, None);
+    webgl_r32f = webgl(backend_webgl::Layout::R32f, None);
+    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048));
+}

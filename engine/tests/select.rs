@@ -1,0 +1,76 @@
+//! Selection: what is chosen, what is refused, and that reasons are given.
+
+use std::rc::Rc;
+
+use engine::native::{NativeHost, block_on};
+use engine::{Choice, Engine, EngineError, EngineOptions, Outcome, Progress, SelectOptions, select};
+use model::BytesSource;
+
+const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
+
+fn on_cpu() -> EngineOptions {
+    EngineOptions { select: SelectOptions { backend: Choice::Cpu, ..Default::default() }, ..Default::default() }
+}
+
+fn load(bytes: &[u8], options: &EngineOptions) -> Result<Engine, EngineError> {
+    block_on(Engine::load(&BytesSource(bytes), options, Rc::new(NativeHost::default()), &mut |_| {}))
+}
+
+#[test]
+fn the_cpu_passes_its_self_test_and_the_report_says_so() {
+    let host = NativeHost::default();
+    let (backend, report) = block_on(select(None, &on_cpu().select, &host)).unwrap();
+    assert_eq!(backend.info().name, "cpu");
+    assert_eq!(report.chosen, Some("cpu"));
+    assert!(report.chosen().unwrap().matvec_ms.unwrap() > 0.0);
+    let skipped = report.rungs.iter().filter(|r| matches!(r.outcome, Outcome::Skipped(_))).count();
+    assert_eq!(skipped, report.rungs.len() - 1);
+    assert_eq!(report.to_string().lines().count(), report.rungs.len());
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["rungs"][4]["outcome"]["kind"], "chosen");
+}
+
+#[test]
+fn automatic_choice_always_finds_something() {
+    let (_, report) = block_on(select(None, &SelectOptions::default(), &NativeHost::default())).unwrap();
+    assert!(report.chosen().is_some(), "{report}");
+    for rung in &report.rungs {
+        if let Outcome::Rejected(reason) = &rung.outcome {
+            assert!(!reason.is_empty() && !reason.contains('\n'), "{}: {reason}", rung.name);
+        }
+    }
+    println!("{report}");
+}
+
+#[test]
+fn a_story_from_the_embedded_model() {
+    let mut seen = Vec::new();
+    let host = Rc::new(NativeHost::default());
+    let engine = block_on(Engine::load(&BytesSource(GAB), &on_cpu(), host, &mut |p| seen.push(p))).unwrap();
+    assert!(seen.contains(&Progress::Selecting));
+    assert!(matches!(seen.last(), Some(Progress::Weights { done, total }) if done == total));
+
+    let mut session = engine.session().unwrap();
+    let prompt = engine.encode("Once upon a time").unwrap();
+    let mut options = engine.generate_options();
+    options.max_tokens = 8;
+    let mut streamed = String::new();
+    let mut show = |piece: model::Piece<'_>| streamed.push_str(piece.text);
+    let generation = block_on(engine.generate(&mut session, &prompt, &options, &mut show)).unwrap();
+    assert_eq!(generation.text, ", there was a little dragon named Iris");
+    assert_eq!(streamed, generation.text);
+    assert_eq!(engine.encode("").unwrap(), [0]);
+}
+
+#[test]
+fn files_that_are_no_models_are_one_line_errors() {
+    let cut = &GAB[..GAB.len() / 2];
+    let other = b"PK\x03\x04 a zip file".as_slice();
+    for bytes in [cut, other, b"", &GAB[..100]] {
+        let error = load(bytes, &on_cpu()).err().unwrap().to_string();
+        assert!(!error.contains('\n') && error.len() < 300, "{error}");
+    }
+    let long = EngineOptions { n_ctx: Some(1 << 20), ..on_cpu() };
+    let error = load(GAB, &long).err().unwrap().to_string();
+    assert!(error.contains("1048576") && error.contains("2048"), "{error}");
+}
