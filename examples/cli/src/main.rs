@@ -1,2 +1,63 @@
-//! See the package description.
-fn main() {}
+//! The anygpu command line.
+#![forbid(unsafe_code)]
+
+mod alloc;
+mod args;
+mod bench;
+mod embedded;
+mod file;
+mod generate;
+mod interrupt;
+mod load;
+mod logits;
+mod npy;
+mod output;
+mod probe;
+mod tokens;
+mod trace;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Our own words say what to do; a pointer to --help would only make two lines of it.
+        Err(error) if error.kind() == ErrorKind::ValueValidation => {
+            eprintln!("{}", error.to_string().lines().next().unwrap_or_default());
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
+    match interrupt::listen().and_then(|()| run(&cli)) {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(interrupt::EXIT_CODE),
+        Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // One line, whatever a driver's message looks like.
+            let message = format!("{error:#}");
+            eprintln!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether it was interrupted.
+fn run(cli: &Cli) -> anyhow::Result<bool> {
+    let device = &cli.device;
+    match &cli.command {
+        None => return generate::story(device),
+        Some(Command::Generate(args)) => return generate::run(args, device),
+        Some(Command::Probe { json }) => probe::run(device, *json)?,
+        Some(Command::Logits(args)) => logits::run(args, device)?,
+        Some(Command::Tokenize { model, text, no_special, json }) => tokens::encode(model, text, !no_special, *json)?,
+        Some(Command::Detokenize { model, tokens, no_special, json }) => {
+            tokens::decode(model, tokens, !no_special, *json)?;
+        }
+        Some(Command::Bench(args)) => bench::run(args, device)?,
+        Some(Command::Trace(args)) => trace::run(args, device)?,
+    }
+    Ok(false)
+}

@@ -1,0 +1,223 @@
+//! The command line. Its contracts are stable: others script against them.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use engine::Choice;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// One language model file, any GPU a browser has.
+///
+/// Without a command: the probe report, then a story from the built-in model.
+#[derive(Debug, Parser)]
+#[command(name = "anygpu", version, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Where to do it.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say which backends this machine has, and which one would be chosen, and why
+    Probe {
+        /// The report as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Continue a prompt, or answer it
+    Generate(GenerateArgs),
+    /// The logits of a prompt
+    Logits(LogitsArgs),
+    /// Text to token ids
+    Tokenize {
+        #[command(flatten)]
+        model: ModelArgs,
+        /// The text
+        #[arg(long, allow_hyphen_values = true)]
+        text: String,
+        /// Add no tokens around the text, and take special tokens in it for ordinary text
+        #[arg(long)]
+        no_special: bool,
+        /// {"tokens": [...]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Token ids to text
+    Detokenize {
+        #[command(flatten)]
+        model: ModelArgs,
+        /// The ids
+        #[arg(long, value_delimiter = ',', num_args = 0..)]
+        tokens: Vec<u32>,
+        /// Leave out special tokens
+        #[arg(long)]
+        no_special: bool,
+        /// {"text": "..."}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure prefill and decode
+    Bench(BenchArgs),
+    /// One line for each dispatch or draw of a decode step
+    Trace(TraceArgs),
+}
+
+/// Where to run. `--backend` may also stand in the environment, as `ANYGPU_BACKEND`.
+#[derive(Debug, Clone, Args)]
+pub struct DeviceArgs {
+    /// auto (the first that proves itself), gpu (the first that is no CPU), or one by name
+    #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
+    pub backend: Choice,
+    /// How WebGL keeps values: packed (four a texel), or r32f (one a texel, works everywhere) [default: packed]
+    #[arg(long, global = true, value_enum)]
+    pub webgl_layout: Option<Layout>,
+    /// Behave like a WebGL device whose textures are at most this wide and high
+    #[arg(long, global = true, value_name = "TEXELS", value_parser = clap::value_parser!(u32).range(64..))]
+    pub max_texture_size: Option<u32>,
+    /// Behave like a WebGPU device whose bindings are at most this large
+    #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
+    pub max_binding: Option<u64>,
+}
+
+/// How WebGL keeps values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// Four a texel.
+    Packed,
+    /// One a texel.
+    R32f,
+}
+
+/// Which model.
+#[derive(Debug, Clone, Args)]
+pub struct ModelArgs {
+    /// A GGUF file, or gab: the built-in story model
+    #[arg(long, value_name = "FILE|gab", default_value = "gab")]
+    pub model: PathBuf,
+}
+
+/// Which model, and how much of it.
+#[derive(Debug, Clone, Args)]
+pub struct LoadArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Tokens that the context holds [default: what the model was trained for, at most 2048]
+    #[arg(long, value_name = "TOKENS")]
+    pub n_ctx: Option<usize>,
+}
+
+/// How to choose tokens.
+#[derive(Debug, Clone, Args)]
+pub struct SamplingArgs {
+    /// Always the likeliest token; the default unless a sampling option is given
+    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "seed"])]
+    pub greedy: bool,
+    /// Sample; higher is more surprising [default when sampling: 0.8]
+    #[arg(long, allow_hyphen_values = true)]
+    pub temperature: Option<f32>,
+    /// Sample from this many candidates, at most 64 [default when sampling: 40]
+    #[arg(long)]
+    pub top_k: Option<u32>,
+    /// Sample from the likeliest candidates that reach this probability [default when sampling: 0.95]
+    #[arg(long, allow_hyphen_values = true)]
+    pub top_p: Option<f32>,
+    /// The same seed gives the same text [default when sampling: 0]
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// What to generate.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// The text to continue; with --chat the message to answer
+    #[arg(long, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
+    pub prompt: String,
+    /// Wrap the prompt in the model's chat template
+    #[arg(long)]
+    pub chat: bool,
+    /// End after this many tokens
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub max_tokens: usize,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// End where this text would appear; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub stop: Vec<String>,
+    /// Go on where the model would end
+    #[arg(long)]
+    pub ignore_eos: bool,
+    /// Decode steps in flight before their tokens are read
+    #[arg(long, value_name = "STEPS")]
+    pub fetch_interval: Option<usize>,
+    /// One JSON object with the tokens, the text, times and counters, at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whose logits.
+#[derive(Debug, Args)]
+pub struct LogitsArgs {
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub input: PromptArgs,
+    /// How many of the best ids to give
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Write the logits of all positions: float32 [tokens, vocab]
+    #[arg(long, value_name = "FILE")]
+    pub npy: Option<PathBuf>,
+    /// {"prompt_tokens": [...], "top": [[id, logit], ...]} of the last position
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A prompt as text or as tokens.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct PromptArgs {
+    /// The prompt as text
+    #[arg(long, allow_hyphen_values = true)]
+    pub prompt: Option<String>,
+    /// The prompt as token ids
+    #[arg(long, value_delimiter = ',')]
+    pub tokens: Option<Vec<u32>>,
+}
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Tokens of the prompt
+    #[arg(long, value_name = "TOKENS", default_value_t = 128)]
+    pub prefill: usize,
+    /// Tokens to decode after it
+    #[arg(long, value_name = "TOKENS", default_value_t = 64)]
+    pub decode: usize,
+    /// Measurements, after one that is not counted
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// Decode steps in flight before their tokens are read
+    #[arg(long, value_name = "STEPS")]
+    pub fetch_interval: Option<usize>,
+    /// The measurements as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to trace.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// The kernels as JSON
+    #[arg(long)]
+    pub json: bool,
+}

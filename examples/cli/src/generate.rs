@@ -1,0 +1,173 @@
+//! `generate`, and the story that is told without a command.
+
+use crate::args::{DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
+use crate::load::Loaded;
+use crate::{alloc, embedded, interrupt, output};
+use anyhow::Result;
+use model::{Finish, GenerateOptions, Generation, Message, Sampling};
+use serde::Serialize;
+use std::cell::Cell;
+use std::io;
+use std::mem;
+use std::rc::Rc;
+
+/// `generate --json`. A number is null where too few tokens came to measure it.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    backend: &'a str,
+    adapter: &'a str,
+    model: &'a str,
+    prompt_tokens: &'a [u32],
+    tokens: &'a [u32],
+    text: &'a str,
+    finish: &'static str,
+    load_ms: f64,
+    prefill_ms: f64,
+    decode_ms_per_token: f64,
+    stats: PerToken,
+}
+
+/// Counters of steady decoding.
+#[derive(Debug, Serialize)]
+struct PerToken {
+    dispatches_per_token: Option<f64>,
+    submits_per_token: Option<f64>,
+    gpu_objects_per_token: Option<f64>,
+    heap_allocations_per_token: Option<f64>,
+    upload_bytes_per_token: Option<f64>,
+    readback_bytes_per_token: Option<f64>,
+    device_memory_bytes: u64,
+}
+
+impl PerToken {
+    fn of(generation: &Generation, heap: Option<f64>) -> PerToken {
+        let (steps, steady) = (generation.steady_steps, generation.steady);
+        let rate = |count: u64| (steps > 0).then(|| count as f64 / steps as f64);
+        PerToken {
+            dispatches_per_token: rate(steady.dispatches),
+            submits_per_token: rate(steady.submits),
+            gpu_objects_per_token: rate(steady.objects),
+            heap_allocations_per_token: heap,
+            upload_bytes_per_token: rate(steady.uploaded),
+            readback_bytes_per_token: rate(steady.read_back),
+            device_memory_bytes: steady.memory,
+        }
+    }
+}
+
+impl SamplingArgs {
+    fn sampling(&self) -> Sampling {
+        let given = self.temperature.is_some() || self.top_k.is_some() || self.top_p.is_some() || self.seed.is_some();
+        if self.greedy || !given {
+            return Sampling::Greedy;
+        }
+        Sampling::Random {
+            temperature: self.temperature.unwrap_or(0.8),
+            top_k: self.top_k.unwrap_or(40),
+            top_p: self.top_p.unwrap_or(0.95),
+            seed: self.seed.unwrap_or(0),
+        }
+    }
+}
+
+/// Runs `generate`. Whether it was interrupted.
+pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
+    let loaded = Loaded::new(&args.load, device)?;
+    let prompt =
+        if args.chat { loaded.chat(&[Message::new("user", &*args.prompt)])? } else { loaded.prompt(&args.prompt)? };
+    let options = GenerateOptions {
+        max_tokens: args.max_tokens,
+        sampling: args.sampling.sampling(),
+        stop_tokens: args.ignore_eos.then(Vec::new),
+        stop: args.stop.clone(),
+        ..loaded.generate_options(args.fetch_interval)
+    };
+    let begin = if args.chat { "" } else { &args.prompt };
+    let (generation, heap) = stream(&loaded, &prompt, options, (!args.json).then_some(begin))?;
+    if args.json {
+        let info = loaded.info();
+        output::json(&Report {
+            backend: info.name,
+            adapter: &info.adapter,
+            model: &loaded.name,
+            prompt_tokens: &prompt,
+            tokens: &generation.tokens,
+            text: &generation.text,
+            finish: match generation.finish {
+                Finish::Stop => "stop",
+                Finish::Length => "length",
+                Finish::Cancelled => "cancelled",
+            },
+            load_ms: loaded.load_ms(),
+            prefill_ms: generation.prefill_ms,
+            decode_ms_per_token: generation.decode_ms_per_token,
+            stats: PerToken::of(&generation, heap),
+        })?;
+    } else {
+        summary(&loaded, &generation);
+    }
+    Ok(interrupt::interrupted())
+}
+
+/// How the story without a command begins. Greedy: the same story on every machine, and a coherent one.
+const OPENING: &str = "Once upon a time";
+
+/// Tells a story with the built-in model. Whether it was interrupted.
+pub fn story(device: &DeviceArgs) -> Result<bool> {
+    let load = LoadArgs { model: ModelArgs { model: embedded::NAME.into() }, n_ctx: None };
+    let loaded = Loaded::new(&load, device)?;
+    output::text(&format!("{}\n\n", loaded.report()))?;
+    let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };
+    let (generation, _) = stream(&loaded, &loaded.prompt(OPENING)?, options, Some(OPENING))?;
+    summary(&loaded, &generation);
+    Ok(interrupt::interrupted())
+}
+
+/// Generates; also heap allocations a token. The text is shown as it comes if there is something that it begins with.
+fn stream(
+    loaded: &Loaded,
+    prompt: &[u32],
+    options: GenerateOptions,
+    begin: Option<&str>,
+) -> Result<(Generation, Option<f64>)> {
+    let cancel = Rc::new(Cell::new(false));
+    let options = GenerateOptions { cancel: Some(cancel.clone()), ..options };
+    let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::new(options.fetch_interval));
+    let (show, mut begin) = (begin.is_some(), begin.unwrap_or_default());
+    let mut write = |text: &str| -> io::Result<()> {
+        // What it begins with waits for the first token: until then there may be an error instead of a text.
+        let parts = [mem::take(&mut begin), text];
+        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::text)
+    };
+
+    interrupt::generating(true);
+    let generation = loaded.generate(prompt, &options, &mut |piece| {
+        heap.token();
+        shown += piece.text.len();
+        if written.is_ok() {
+            written = write(piece.text);
+        }
+        cancel.set(interrupt::interrupted() || written.is_err());
+    });
+    interrupt::generating(false);
+    let generation = generation?;
+    written?;
+    write(generation.text.get(shown..).unwrap_or_default())?;
+    write("\n")?;
+    Ok((generation, heap.rate()))
+}
+
+/// What a person wants to know afterwards.
+fn summary(loaded: &Loaded, generation: &Generation) {
+    let info = loaded.info();
+    let rate = if generation.decode_ms_per_token > 0.0 { 1000.0 / generation.decode_ms_per_token } else { 0.0 };
+    eprintln!(
+        "\n{} on {} ({}): loaded in {:.0} ms, first token after {:.0} ms, {} tokens at {rate:.1} a second",
+        loaded.name,
+        info.name,
+        info.adapter,
+        loaded.load_ms(),
+        generation.prefill_ms,
+        generation.tokens.len(),
+    );
+}

@@ -1,0 +1,164 @@
+//! From the command line to a model on a device.
+
+use crate::args::{DeviceArgs, Layout, LoadArgs, ModelArgs};
+use crate::embedded;
+use crate::file::FileSource;
+use anyhow::{Context, Result};
+use backend_api::{BackendInfo, KernelInfo};
+use engine::native::{NativeHost, block_on};
+use engine::{Engine, EngineOptions, Progress, Report, SelectOptions};
+use indicatif::{ProgressBar, ProgressStyle};
+use model::{ByteSource, BytesSource, GenerateOptions, Generation, Message, Piece, Session};
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+impl DeviceArgs {
+    /// The same, as the engine takes it.
+    pub fn options(&self) -> SelectOptions {
+        SelectOptions {
+            backend: self.backend,
+            webgpu_max_binding: self.max_binding,
+            webgl_layout: self.webgl_layout.map(|layout| match layout {
+                Layout::Packed => engine::Layout::Packed,
+                Layout::R32f => engine::Layout::R32f,
+            }),
+            webgl_max_texture_size: self.max_texture_size,
+        }
+    }
+}
+
+impl ModelArgs {
+    /// The model's name in reports.
+    pub fn name(&self) -> String {
+        self.model.file_name().unwrap_or(self.model.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The bytes of the file, or of the built-in model.
+    ///
+    /// *Errors*: the file cannot be opened.
+    pub fn open(&self) -> Result<Box<dyn ByteSource>> {
+        if self.model == Path::new(embedded::NAME) {
+            return Ok(Box::new(BytesSource(embedded::GAB)));
+        }
+        Ok(Box::new(FileSource::open(&self.model)?))
+    }
+}
+
+/// A model on a device, with one session that begins anew for each call.
+pub struct Loaded {
+    /// Its name in reports.
+    pub name: String,
+    engine: Engine,
+    session: RefCell<Session>,
+}
+
+impl Loaded {
+    /// Chooses a backend and loads the model, with a progress bar.
+    ///
+    /// *Errors*: the file is unusable, or no backend that was asked for can run it.
+    pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
+        let name = args.model.name();
+        let source = args.model.open()?;
+        let options = EngineOptions { select: device.options(), n_ctx: args.n_ctx };
+        let bar = ProgressBar::new(0).with_message("trying backends");
+        let trying = ProgressStyle::with_template("{spinner} {msg}")?;
+        let loading = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?;
+        let mut show = |progress| match progress {
+            Progress::Header | Progress::Selecting => {
+                bar.set_style(trying.clone());
+                bar.tick();
+            }
+            Progress::Weights { done, total } => {
+                if bar.length() != Some(total) {
+                    bar.set_style(loading.clone());
+                    bar.set_message(format!("loading {name}"));
+                    bar.set_length(total);
+                }
+                bar.set_position(done);
+            }
+        };
+        let engine = block_on(Engine::load(&*source, &options, Rc::new(NativeHost::default()), &mut show));
+        bar.finish_and_clear();
+        let engine = engine.with_context(|| name.clone())?;
+        let session = RefCell::new(engine.session()?);
+        Ok(Loaded { name, engine, session })
+    }
+
+    /// The backend that was chosen.
+    pub fn info(&self) -> &BackendInfo {
+        self.engine.backend().info()
+    }
+
+    /// How it was chosen.
+    pub fn report(&self) -> &Report {
+        self.engine.report()
+    }
+
+    /// How long loading the weights took.
+    ///
+    /// *Units*: milliseconds.
+    pub fn load_ms(&self) -> f64 {
+        self.engine.model().load_ms()
+    }
+
+    /// Size of the vocabulary.
+    pub fn n_vocab(&self) -> usize {
+        self.engine.model().recipe().sizes().n_vocab
+    }
+
+    /// The text of one token, if the file has a tokenizer.
+    pub fn piece(&self, id: u32) -> Option<String> {
+        self.engine.tokenizer().ok().map(|tokenizer| tokenizer.decode(&[id], true))
+    }
+
+    /// The tokens of a prompt; those of an empty one are the token that begins a text.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn prompt(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.engine.encode(text)?)
+    }
+
+    /// The tokens of a conversation whose next turn is the model's.
+    ///
+    /// *Errors*: the file has no tokenizer, or its template refuses.
+    pub fn chat(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        Ok(self.engine.encode_chat(messages)?)
+    }
+
+    /// Options that suit the backend, with a fetch interval that was asked for.
+    pub fn generate_options(&self, fetch_interval: Option<usize>) -> GenerateOptions {
+        let options = self.engine.generate_options();
+        GenerateOptions { fetch_interval: fetch_interval.unwrap_or(options.fetch_interval), ..options }
+    }
+
+    /// Generates from an empty context.
+    ///
+    /// *Errors*: as [`Session::generate`].
+    pub fn generate(
+        &self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Generation> {
+        let mut session = self.session.borrow_mut();
+        session.rewind(0);
+        Ok(block_on(self.engine.generate(&mut session, prompt, options, on_piece))?)
+    }
+
+    /// The logits of all positions, or of the last one, from an empty context.
+    ///
+    /// *Errors*: as [`Session::logits`].
+    pub fn logits(&self, prompt: &[u32], all: bool) -> Result<Vec<f32>> {
+        let mut session = self.session.borrow_mut();
+        session.rewind(0);
+        Ok(block_on(session.logits(prompt, all, self.engine.host()))?)
+    }
+
+    /// The kernels of a decode step.
+    ///
+    /// *Errors*: as [`Session::decode_kernels`].
+    pub fn decode_kernels(&self) -> Result<Vec<KernelInfo>> {
+        Ok(self.session.borrow_mut().decode_kernels()?)
+    }
+}

@@ -1,0 +1,28 @@
+//! `probe`: which backends this machine has, which one would be chosen, and why.
+
+use crate::args::DeviceArgs;
+use crate::output;
+use anyhow::Result;
+use engine::native::{NativeHost, block_on};
+use engine::{EngineError, select};
+
+/// Runs `probe`. A machine on which nothing works has a report too, and then an error.
+pub fn run(device: &DeviceArgs, json: bool) -> Result<()> {
+    let selected = block_on(select(None, &device.options(), &NativeHost::default()));
+    let (report, error) = match selected {
+        Ok((_, report)) => (report, None),
+        Err(EngineError::NoBackend(report)) => (report.clone(), Some(EngineError::NoBackend(report))),
+        Err(error) => return Err(error.into()),
+    };
+    if json {
+        output::json(&report)?;
+    } else {
+        output::text(&format!("{report}\n"))?;
+        for rung in &report.rungs {
+            for (name, value) in &rung.facts {
+                output::text(&format!("    {}: {name} = {value}\n", rung.name))?;
+            }
+        }
+    }
+    error.map_or(Ok(()), |error| Err(error.into()))
+}

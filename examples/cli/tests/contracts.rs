@@ -1,0 +1,162 @@
+//! What others script against: arguments, JSON, exit codes, one-line errors.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+/// Runs the binary on the CPU, which every machine has.
+fn anygpu(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command.args(args).env("ANYGPU_BACKEND", "cpu").stdin(Stdio::null());
+    command
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = anygpu(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn reference(prompt: &str) -> Value {
+    let all: Value = serde_json::from_str(include_str!("../../../models/gab.reference.json")).unwrap();
+    let cases = all["files"]["gab-q4_0.gguf"].as_array().unwrap();
+    cases.iter().find(|case| case["prompt"] == prompt).unwrap().clone()
+}
+
+#[test]
+fn generate_gives_the_reference_and_all_fields() {
+    for prompt in ["Once upon a time", ""] {
+        let case = reference(prompt);
+        let found = json(&["generate", "--prompt", prompt, "--max-tokens", "64", "--greedy", "--ignore-eos", "--json"]);
+        assert_eq!((&found["prompt_tokens"], &found["tokens"]), (&case["prompt_ids"], &case["greedy_ids"]));
+        assert_eq!(found["text"], case["greedy_text"]);
+        assert_eq!((&found["backend"], &found["model"]), (&"cpu".into(), &"gab".into()));
+        for key in ["adapter", "finish"] {
+            assert!(found[key].is_string(), "{key}");
+        }
+        for key in ["load_ms", "prefill_ms", "decode_ms_per_token"] {
+            assert!(found[key].as_f64().is_some_and(|ms| ms > 0.0), "{key}");
+        }
+        let stats = &found["stats"];
+        for key in ["dispatches", "submits", "gpu_objects", "heap_allocations", "upload_bytes", "readback_bytes"] {
+            assert!(stats[format!("{key}_per_token")].is_number(), "{key}");
+        }
+        assert!(stats["device_memory_bytes"].is_u64());
+    }
+}
+
+#[test]
+fn logits_give_the_reference_and_an_array_of_all_positions() {
+    let case = reference("Once upon a time");
+    let path = std::env::temp_dir().join(format!("anygpu-logits-{}.npy", std::process::id()));
+    let found = json(&["logits", "--tokens", "956,1352,259,490", "--json", "--npy", path.to_str().unwrap()]);
+    let text = json(&["logits", "--prompt", "Once upon a time", "--top", "10", "--json"]);
+    let file = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(found["prompt_tokens"], case["prompt_ids"]);
+    assert_eq!(text["prompt_tokens"], case["prompt_ids"]);
+    let (top, expected) = (found["top"].as_array().unwrap(), case["top10"].as_array().unwrap());
+    assert_eq!(top.len(), 10);
+    for (found, expected) in top.iter().zip(expected) {
+        assert_eq!(found[0], expected[0]);
+        assert!((found[1].as_f64().unwrap() - expected[1].as_f64().unwrap()).abs() < 1e-3);
+    }
+    let header = String::from_utf8_lossy(&file[10..128]);
+    assert!(header.contains("'shape': (4, 5256)"), "{header}");
+    assert_eq!(file.len() % 64, (4 * 5256 * 4) % 64);
+}
+
+#[test]
+fn tokenize_and_detokenize_are_inverse() {
+    let tokens = json(&["tokenize", "--text", "Once upon a time", "--json"]);
+    assert_eq!(tokens["tokens"], reference("Once upon a time")["prompt_ids"]);
+    let text = json(&["detokenize", "--tokens", "956,1352,259,490", "--json"]);
+    assert_eq!(text["text"], "Once upon a time");
+}
+
+#[test]
+fn without_a_command_there_is_a_report_and_a_whole_story() {
+    let output = anygpu(&[]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().any(|line| line.starts_with("* cpu")), "{text}");
+    assert!(text.contains("\n\nOnce upon a time, there was"), "{text}");
+    assert!(text.trim_end().ends_with(['.', '!', '?', '"']), "{text}");
+}
+
+#[test]
+fn probe_bench_and_trace_answer_in_json() {
+    let probe = json(&["probe", "--json"]);
+    assert_eq!(probe["chosen"], "cpu");
+    assert!(probe["rungs"].as_array().is_some_and(|rungs| rungs.len() >= 3));
+    let bench = json(&["bench", "--prefill", "8", "--decode", "4", "--repeat", "2", "--json"]);
+    assert_eq!(bench["prefill_ms"]["n"], 2);
+    assert!(bench["decode_ms_per_token"]["median"].as_f64().is_some_and(|ms| ms > 0.0));
+    let trace = json(&["trace", "--json"]);
+    assert!(trace["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
+}
+
+#[test]
+fn errors_are_one_line_with_the_right_exit_code() {
+    let folder = std::env::temp_dir().join(format!("anygpu-bad-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let gab = include_bytes!("../../../models/gab-q4_0.gguf");
+    let file = |name: &str, bytes: &[u8]| -> String {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().into()
+    };
+    let mut huge = gab[..1000].to_vec();
+    huge[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+    let (empty, text) = (file("empty.gguf", b""), file("text.gguf", b"not a model"));
+    let (cut, half) = (file("cut.gguf", &gab[..100_000]), file("half.gguf", &gab[..gab.len() / 2]));
+    let huge = file("huge.gguf", &huge);
+    let absent = folder.join("absent.gguf").to_str().unwrap().to_owned();
+    let long = "word ".repeat(3000);
+    let cases: &[(i32, &[&str])] = &[
+        (1, &["generate", "--model", &absent]),
+        (1, &["generate", "--model", folder.to_str().unwrap()]),
+        (1, &["generate", "--model", &empty]),
+        (1, &["generate", "--model", &text]),
+        (1, &["generate", "--model", &cut]),
+        (1, &["generate", "--model", &half]),
+        (1, &["tokenize", "--text", "a", "--model", &huge]),
+        (1, &["generate", "--prompt", &long]),
+        (1, &["generate", "--n-ctx", "0"]),
+        (1, &["generate", "--temperature", "-1"]),
+        (1, &["generate", "--top-k", "1000"]),
+        (1, &["generate", "--fetch-interval", "0"]),
+        (1, &["logits", "--tokens", "999999"]),
+        (1, &["detokenize", "--tokens", "999999"]),
+        (2, &["generate", "--backend", "abacus"]),
+    ];
+    for (code, args) in cases {
+        let output = anygpu(args);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {message}");
+        assert!(message.starts_with("error: ") && message.trim_end().lines().count() == 1, "{args:?}: {message}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(anygpu(&["generate", "--no-such-flag"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let mut child = command(&["generate", "--max-tokens", "500", "--ignore-eos"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = Vec::new();
+    let mut pipe = BufReader::with_capacity(1, child.stdout.take().unwrap());
+    pipe.read_until(b' ', &mut first).unwrap();
+    assert!(!first.is_empty());
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,79 @@
+//! Which GPU drivers this machine has, found without loading them: a broken driver must not take the task down.
+
+#[cfg(target_os = "linux")]
+use std::{fs, path::Path, process::Command};
+
+/// What a backend needs from the machine.
+pub struct Driver {
+    /// The backend, as `ANYGPU_SKIP` names it.
+    pub backend: &'static str,
+    /// What it needs, in words.
+    pub what: &'static str,
+    /// What was found, or what to do.
+    pub found: Result<String, String>,
+}
+
+/// Looks for the driver of each GPU backend.
+pub fn find() -> Vec<Driver> {
+    vec![
+        Driver { backend: "webgpu", what: "Vulkan adapter", found: vulkan() },
+        Driver { backend: "webgl", what: "EGL with OpenGL ES 3", found: egl() },
+    ]
+}
+
+#[cfg(target_os = "linux")]
+fn vulkan() -> Result<String, String> {
+    library("libvulkan.so.1", "libvulkan1")?;
+    let home = std::env::var("HOME").unwrap_or_default();
+    let folders = ["/usr/share", "/usr/local/share", "/etc", &format!("{home}/.local/share")]
+        .map(|folder| format!("{folder}/vulkan/icd.d"));
+    let named = std::env::var("VK_DRIVER_FILES").or_else(|_| std::env::var("VK_ICD_FILENAMES")).unwrap_or_default();
+    let mut drivers: Vec<String> = folders.iter().flat_map(|folder| manifests(Path::new(folder))).collect();
+    drivers.extend(named.split(':').filter(|f| Path::new(f).is_file()).map(String::from));
+    if drivers.is_empty() {
+        return Err("no Vulkan driver is installed; a software one: apt-get install mesa-vulkan-drivers".into());
+    }
+    drivers.sort();
+    Ok(format!("libvulkan.so.1 with {}", drivers.join(", ")))
+}
+
+#[cfg(target_os = "linux")]
+fn egl() -> Result<String, String> {
+    library("libEGL.so.1", "libegl1")?;
+    let vendors: Vec<String> = ["/usr/share/glvnd/egl_vendor.d", "/etc/glvnd/egl_vendor.d"]
+        .iter()
+        .flat_map(|f| manifests(Path::new(f)))
+        .collect();
+    if vendors.is_empty() {
+        return Err("no EGL driver is installed; a software one: apt-get install libegl-mesa0 libgl1-mesa-dri".into());
+    }
+    Ok(format!("libEGL.so.1 with {}", vendors.join(", ")))
+}
+
+/// Names of the driver manifests of a folder.
+#[cfg(target_os = "linux")]
+fn manifests(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter_map(|name| name.strip_suffix(".json").map(String::from)).collect()
+}
+
+/// Whether the dynamic linker would find a library.
+#[cfg(target_os = "linux")]
+fn library(name: &str, package: &str) -> Result<(), String> {
+    let cache = Command::new("/sbin/ldconfig").arg("-p").output().map(|out| out.stdout).unwrap_or_default();
+    let in_cache = String::from_utf8_lossy(&cache).lines().any(|line| line.trim_start().starts_with(name));
+    let path = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    if in_cache || in_path { Ok(()) } else { Err(format!("{name} is missing: apt-get install {package}")) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn vulkan() -> Result<String, String> {
+    Ok("the system's own (Metal or Direct3D 12)".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn egl() -> Result<String, String> {
+    Err("EGL is looked for on Linux only; there is nothing to install".into())
+}
