@@ -15,6 +15,9 @@ impl Shape {
     /// Most elements a tensor may have: element indices are 32-bit signed in shaders.
     pub const MAX_ELEMENTS: usize = i32::MAX as usize;
 
+    /// No dimensions: one element.
+    pub const SCALAR: Shape = Shape { dims: [1; 4], rank: 0 };
+
     /// A shape from its dimensions.
     ///
     /// *Errors*: more than four dimensions, a dimension of 0, or more than [`Self::MAX_ELEMENTS`] elements.

@@ -1,1 +1,16 @@
-//! See the package description.
+//! The CPU: the truth that other backends are held to, and the last rung of the ladder.
+//!
+//! - [`decode`]: one file a weight format, file bytes to f32, as the formats are defined.
+//! - `plain`: one function an operator that reads like its definition: f32 data, f64 accumulation. Primitives only;
+//!   fused operators are run as their expansions.
+//! - `fast`: SIMD kernels for what takes the time, fused operators among them; held to `plain` by the conformance suite.
+//! - [`Cpu`]: the backend that runs either.
+#![forbid(unsafe_code)]
+
+mod args;
+mod cpu;
+pub mod decode;
+mod fast;
+mod plain;
+
+pub use cpu::{Cpu, Options};

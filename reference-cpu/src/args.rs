@@ -1,0 +1,109 @@
+//! What a kernel is given: operands, results, the step.
+
+use backend_api::{DType, Format, Shape, StepParams, Tensor};
+
+/// The most operands and results that an operator has.
+pub(crate) const MAX_INPUTS: usize = 6;
+pub(crate) const MAX_OUTPUTS: usize = 3;
+
+/// Memory of a tensor.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    /// 32-bit words: f32 or i32, row-major.
+    Words(&'a [u32]),
+    /// Rows of file blocks.
+    Packed(&'a [u8]),
+}
+
+/// An operand.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    pub tensor: &'a Tensor,
+    pub bytes: Bytes<'a>,
+}
+
+impl<'a> Operand<'a> {
+    pub fn shape(&self) -> Shape {
+        self.tensor.shape
+    }
+
+    /// The values of an f32 tensor; none of any other.
+    pub fn floats(&self) -> &'a [f32] {
+        match self.bytes {
+            Bytes::Words(words) => bytemuck::cast_slice(words),
+            Bytes::Packed(_) => &[],
+        }
+    }
+
+    /// The values of an i32 tensor; none of any other.
+    pub fn ints(&self) -> &'a [i32] {
+        match self.bytes {
+            Bytes::Words(words) => bytemuck::cast_slice(words),
+            Bytes::Packed(_) => &[],
+        }
+    }
+
+    /// The format and file bytes of row `row` of a packed matrix.
+    pub fn packed_row(&self, row: usize) -> Option<(Format, &'a [u8])> {
+        let (DType::Packed(format), Bytes::Packed(bytes)) = (self.tensor.dtype, self.bytes) else { return None };
+        let len = bytes.len() / self.tensor.shape.dim(0);
+        Some((format, &bytes[row * len..][..len]))
+    }
+
+    /// Row `row` of a matrix as f32: as it is, or decoded into `scratch`.
+    pub fn row<'s>(&self, row: usize, scratch: &'s mut [f32]) -> &'s [f32]
+    where
+        'a: 's,
+    {
+        let cols = self.tensor.shape.cols();
+        match self.packed_row(row) {
+            Some((format, bytes)) => {
+                let out = &mut scratch[..cols];
+                crate::decode::row(format, bytes, out);
+                out
+            }
+            None => &self.floats()[row * cols..][..cols],
+        }
+    }
+}
+
+/// Everything that one kernel runs on.
+pub(crate) struct Args<'a> {
+    pub step: StepParams,
+    pub inputs: [Option<Operand<'a>>; MAX_INPUTS],
+    pub outputs: [&'a mut [u32]; MAX_OUTPUTS],
+    /// Working memory of the size that [`crate::cpu`] plans: a decoded row and more.
+    pub scratch: &'a mut [f32],
+}
+
+impl<'a> Args<'a> {
+    /// Operand `index`. Graphs are checked when they are built, so it is there.
+    pub fn input(&self, index: usize) -> Operand<'a> {
+        self.inputs[index].unwrap_or(Operand { tensor: empty(), bytes: Bytes::Words(&[]) })
+    }
+
+    /// Result 0 as f32.
+    pub fn out(&mut self) -> &mut [f32] {
+        bytemuck::cast_slice_mut(self.outputs[0])
+    }
+
+    /// Result 0 as f32, with the scratch memory.
+    pub fn out_and_scratch(&mut self) -> (&mut [f32], &mut [f32]) {
+        (bytemuck::cast_slice_mut(self.outputs[0]), self.scratch)
+    }
+
+    /// Result 0 as i32.
+    pub fn out_ints(&mut self) -> &mut [i32] {
+        bytemuck::cast_slice_mut(self.outputs[0])
+    }
+}
+
+fn empty() -> &'static Tensor {
+    static EMPTY: std::sync::OnceLock<Tensor> = std::sync::OnceLock::new();
+    EMPTY.get_or_init(|| Tensor {
+        name: String::new(),
+        shape: Shape::SCALAR,
+        dtype: DType::F32,
+        kind: backend_api::Kind::Temporary,
+    })
+}

@@ -1,0 +1,350 @@
+//! The backend: storages and slots are vectors, programs are lists of kernels.
+
+use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand};
+use crate::plain::Kernel;
+use crate::{fast, plain};
+use backend_api::{
+    Backend, BackendInfo, DType, Error, KernelInfo, Node, Place, Plan, Program, ReadId, Stats, StepParams, StorageDesc,
+    StorageId, Tensor, Unsupported, host_rows,
+};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// How the CPU computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// SIMD kernels and fused operators; otherwise the plain definitions.
+    pub fast: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { fast: true }
+    }
+}
+
+/// The CPU as a backend.
+#[derive(Debug)]
+pub struct Cpu {
+    options: Options,
+    info: BackendInfo,
+    memory: Rc<RefCell<Memory>>,
+}
+
+#[derive(Debug)]
+enum Data {
+    Words(Vec<u32>),
+    Packed(Vec<u8>),
+}
+
+#[derive(Debug)]
+struct Storage {
+    desc: StorageDesc,
+    data: Data,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    storages: Vec<Option<Storage>>,
+    /// Reads are done when they are begun: steps run at once. Finished ones leave their vector for the next.
+    reads: Vec<Option<Vec<u8>>>,
+    spare: Vec<Vec<u8>>,
+    stats: Stats,
+}
+
+impl Memory {
+    fn storage(&self, id: StorageId) -> Result<&Storage, Error> {
+        self.storages.get(id.0 as usize).and_then(Option::as_ref).ok_or_else(unknown)
+    }
+}
+
+fn unknown() -> Error {
+    Error::Invalid("this storage or read does not exist (any more)".into())
+}
+
+impl Cpu {
+    /// Opens the CPU, which is always there.
+    pub fn new(options: Options) -> Cpu {
+        let how = if options.fast { "SIMD kernels" } else { "plain definitions" };
+        let info = BackendInfo {
+            name: "cpu",
+            adapter: format!("CPU, {how}"),
+            software: true,
+            facts: vec![("instructions", format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or("").into())],
+        };
+        Cpu { options, info, memory: Rc::default() }
+    }
+
+    fn lower(&self, op: &backend_api::Op) -> Result<Kernel, Unsupported> {
+        if self.options.fast { fast::lower(op) } else { plain::lower(op) }
+    }
+}
+
+fn zeros<T: Clone + Default>(len: usize, what: &str) -> Result<Vec<T>, Error> {
+    let mut data = Vec::new();
+    data.try_reserve_exact(len)
+        .map_err(|_| Error::OutOfMemory { what: what.into(), bytes: (len * size_of::<T>()) as u64 })?;
+    data.resize(len, T::default());
+    Ok(data)
+}
+
+impl Backend for Cpu {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn supports(&self, op: &backend_api::Op, _: &[&Tensor], _: &[&Tensor]) -> Result<(), Unsupported> {
+        self.lower(op).map(|_| ())
+    }
+
+    fn slot_size(&self, tensor: &Tensor) -> u64 {
+        tensor.shape.len() as u64
+    }
+
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+        let (rows, cols) = host_rows(&desc.shape);
+        let data = match desc.dtype {
+            DType::Packed(format) => {
+                let bytes = format.row_bytes(cols)?.checked_mul(rows).ok_or_else(unknown)?;
+                Data::Packed(zeros(bytes, &desc.name)?)
+            }
+            DType::F32 | DType::I32 => Data::Words(zeros((rows + desc.guard_rows) * cols, &desc.name)?),
+        };
+        let mut memory = self.memory.borrow_mut();
+        memory.stats.objects += 1;
+        memory.stats.memory += data.len() as u64;
+        memory.storages.push(Some(Storage { desc: desc.clone(), data }));
+        Ok(StorageId(memory.storages.len() as u32 - 1))
+    }
+
+    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        let mut memory = self.memory.borrow_mut();
+        memory.stats.uploaded += bytes.len() as u64;
+        let storage = memory.storages.get_mut(id.0 as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
+        let (_, cols) = host_rows(&storage.desc.shape);
+        let (target, row): (&mut [u8], usize) = match (&mut storage.data, storage.desc.dtype) {
+            (Data::Packed(data), DType::Packed(format)) => (data, format.row_bytes(cols)?),
+            (Data::Packed(data), _) => (data, 1),
+            (Data::Words(words), _) => (bytemuck::cast_slice_mut(words), cols * 4),
+        };
+        let start = first_row.saturating_mul(row);
+        let room = target.get_mut(start..start.saturating_add(bytes.len()));
+        match room {
+            Some(room) if bytes.len().is_multiple_of(row) => room.copy_from_slice(bytes),
+            _ => {
+                return Err(Error::Invalid(format!(
+                    "cannot write {} bytes at row {first_row} of {}: rows are {row} bytes each",
+                    bytes.len(),
+                    storage.desc.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
+        let mut memory = self.memory.borrow_mut();
+        let mut copy = memory.spare.pop().unwrap_or_default();
+        copy.clear();
+        let storage = memory.storage(id)?;
+        let (_, cols) = host_rows(&storage.desc.shape);
+        let Data::Words(words) = &storage.data else {
+            return Err(Error::Invalid(format!("{} is packed and cannot be read", storage.desc.name)));
+        };
+        let range = first_row.saturating_mul(cols)..first_row.saturating_add(rows).saturating_mul(cols);
+        let words = words.get(range).ok_or_else(|| {
+            Error::Invalid(format!("rows {first_row}+{rows} of {} are out of range", storage.desc.name))
+        })?;
+        copy.extend_from_slice(bytemuck::cast_slice(words));
+        let free = memory.reads.iter().position(Option::is_none);
+        let index = free.unwrap_or(memory.reads.len());
+        match free {
+            Some(index) => memory.reads[index] = Some(copy),
+            None => memory.reads.push(Some(copy)),
+        }
+        Ok(ReadId(index as u32))
+    }
+
+    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
+        let mut memory = self.memory.borrow_mut();
+        let slot = memory.reads.get_mut(read.0 as usize).ok_or_else(unknown)?;
+        let bytes = slot.take_if(|bytes| bytes.len() == out.len()).ok_or_else(unknown)?;
+        out.copy_from_slice(&bytes);
+        memory.stats.read_back += bytes.len() as u64;
+        memory.spare.push(bytes);
+        Ok(true)
+    }
+
+    fn destroy(&self, id: StorageId) {
+        let mut memory = self.memory.borrow_mut();
+        if let Some(storage) = memory.storages.get_mut(id.0 as usize).and_then(Option::take) {
+            memory.stats.memory -= storage.data.len() as u64;
+        }
+    }
+
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+        let graph = plan.graph();
+        let mut refused = Vec::new();
+        let mut kernels = Vec::new();
+        for node in graph.nodes() {
+            match self.lower(&node.op) {
+                Ok(kernel) => kernels.push((kernel, node.clone())),
+                Err(reason) => refused.push(reason),
+            }
+        }
+        if !refused.is_empty() {
+            return Err(Error::Unsupported(refused));
+        }
+        let bound: Vec<(&Tensor, &StorageId)> = graph.externals().map(|(_, t)| t).zip(storages).collect();
+        if bound.len() != storages.len() || bound.len() != graph.externals().count() {
+            return Err(Error::Invalid("the number of storages does not match the graph".into()));
+        }
+        let mut memory = self.memory.borrow_mut();
+        for (tensor, id) in bound {
+            let desc = &memory.storage(*id)?.desc;
+            if desc.shape != tensor.shape || desc.dtype != tensor.dtype {
+                return Err(Error::Invalid(format!("the storage of {} has another shape or dtype", tensor.name)));
+            }
+        }
+        let slots =
+            plan.slots().iter().map(|words| zeros::<u32>(*words as usize, "a slot")).collect::<Result<Vec<_>, _>>()?;
+        let scratch = graph.nodes().iter().map(|n| fast::scratch(&graph.operands(n))).max().unwrap_or(0);
+        let scratch = zeros::<f32>(scratch, "scratch memory")?;
+        let held = (slots.iter().map(Vec::len).sum::<usize>() + scratch.len()) as u64 * 4;
+        memory.stats.memory += held;
+        memory.stats.objects += 1;
+        Ok(Box::new(CpuProgram {
+            plan: plan.clone(),
+            storages: storages.to_vec(),
+            kernels,
+            slots,
+            scratch,
+            held,
+            memory: self.memory.clone(),
+        }))
+    }
+
+    fn idle(&self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn stats(&self) -> Stats {
+        self.memory.borrow().stats
+    }
+}
+
+impl Data {
+    fn len(&self) -> usize {
+        match self {
+            Data::Words(words) => words.len() * 4,
+            Data::Packed(bytes) => bytes.len(),
+        }
+    }
+}
+
+struct CpuProgram {
+    plan: Plan,
+    storages: Vec<StorageId>,
+    kernels: Vec<(Kernel, Node)>,
+    slots: Vec<Vec<u32>>,
+    scratch: Vec<f32>,
+    held: u64,
+    memory: Rc<RefCell<Memory>>,
+}
+
+impl Drop for CpuProgram {
+    fn drop(&mut self) {
+        self.memory.borrow_mut().stats.memory -= self.held;
+    }
+}
+
+/// The words of a place, moved out while a kernel writes them, so that operands can be borrowed beside them.
+fn take(place: Place, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) -> Vec<u32> {
+    match place {
+        Place::Slot(slot) => std::mem::take(&mut slots[slot]),
+        Place::External(at) => match &mut memory.storages[storages[at].0 as usize] {
+            Some(Storage { data: Data::Words(words), .. }) => std::mem::take(words),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn put(place: Place, words: Vec<u32>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) {
+    match place {
+        Place::Slot(slot) => slots[slot] = words,
+        Place::External(at) => {
+            if let Some(Storage { data: Data::Words(data), .. }) = &mut memory.storages[storages[at].0 as usize] {
+                *data = words;
+            }
+        }
+    }
+}
+
+impl Program for CpuProgram {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        let memory = &mut *self.memory.borrow_mut();
+        if let Some(gone) = self.storages.iter().find(|id| memory.storage(**id).is_err()) {
+            return Err(Error::Invalid(format!("storage {} was destroyed; compile the program again", gone.0)));
+        }
+        if params.rows == 0 {
+            return Err(Error::Invalid("a step needs at least one row".into()));
+        }
+        let graph = self.plan.graph();
+        for (kernel, node) in &self.kernels {
+            let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
+            for (words, id) in outputs.iter_mut().zip(&node.outputs) {
+                *words = take(self.plan.place(*id), &self.storages, memory, &mut self.slots);
+            }
+            let mut inputs = [None; MAX_INPUTS];
+            for (input, id) in inputs.iter_mut().zip(&node.inputs) {
+                let tensor = graph.tensor(*id);
+                let bytes = match self.plan.place(*id) {
+                    Place::Slot(slot) => Bytes::Words(&self.slots[slot]),
+                    Place::External(at) => match &memory.storages[self.storages[at].0 as usize] {
+                        Some(Storage { data: Data::Packed(bytes), .. }) => Bytes::Packed(bytes),
+                        Some(Storage { data: Data::Words(words), .. }) => Bytes::Words(words),
+                        None => Bytes::Words(&[]),
+                    },
+                };
+                // Slots and guarded storages are longer than the tensor; states that are being written are empty.
+                let bytes = match bytes {
+                    Bytes::Words(words) => Bytes::Words(&words[..tensor.shape.len().min(words.len())]),
+                    packed => packed,
+                };
+                *input = Some(Operand { tensor, bytes });
+            }
+            let mut lengths = [0; MAX_OUTPUTS];
+            for (len, id) in lengths.iter_mut().zip(&node.outputs) {
+                *len = graph.tensor(*id).shape.len();
+            }
+            let [a, b, c] = &mut outputs;
+            let outputs_of = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
+            kernel(&node.op, &mut Args { step: *params, inputs, outputs: outputs_of, scratch: &mut self.scratch });
+            for (words, id) in outputs.into_iter().zip(&node.outputs) {
+                put(self.plan.place(*id), words, &self.storages, memory, &mut self.slots);
+            }
+        }
+        memory.stats.dispatches += self.kernels.len() as u64;
+        memory.stats.submits += 1;
+        memory.stats.uploaded += size_of::<StepParams>() as u64;
+        Ok(())
+    }
+
+    fn kernels(&self) -> Vec<KernelInfo> {
+        let graph = self.plan.graph();
+        let info = |(_, node): &(Kernel, Node)| {
+            let bytes = |t: &Tensor| match t.dtype {
+                DType::Packed(format) => format.row_bytes(t.shape.cols()).unwrap_or(0) as u64 * t.shape.rows() as u64,
+                DType::F32 | DType::I32 => t.shape.len() as u64 * 4,
+            };
+            let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
+            let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
+            KernelInfo {
+                name: node.op.name().into(),
+                grid: [cols, rows, 1],
+                bytes: node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum(),
+            }
+        };
+        self.kernels.iter().map(info).collect()
+    }
+}

@@ -1,0 +1,11 @@
+//! Q4_1: `d * q + m`.
+
+#[inline(always)]
+pub(super) fn block(b: &[u8; 20], out: &mut [f32; 32]) {
+    let (d, m) = (super::half(b[0], b[1]), super::half(b[2], b[3]));
+    let (low, high) = out.split_at_mut(16);
+    for i in 0..16 {
+        low[i] = d * f32::from(b[4 + i] & 15) + m;
+        high[i] = d * f32::from(b[4 + i] >> 4) + m;
+    }
+}

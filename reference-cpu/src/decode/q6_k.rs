@@ -1,0 +1,17 @@
+//! Q6_K: `(d * scale) * (q - 32)`, sixteen sub-blocks of 16 with 8-bit scales.
+
+#[inline(always)]
+pub(super) fn block(b: &[u8; 210], out: &mut [f32; 256]) {
+    let d = super::half(b[208], b[209]);
+    for n in 0..2 {
+        for k in 0..4 {
+            let (low, high) = (&b[64 * n + 32 * (k & 1)..][..32], &b[128 + 32 * n..][..32]);
+            let first = 128 * n + 32 * k;
+            for l in 0..32 {
+                let q = (low[l] >> (4 * (k / 2)) & 15) | (high[l] >> (2 * k) & 3) << 4;
+                let scale = d * f32::from(b[192 + (first + l) / 16] as i8);
+                out[first + l] = scale * f32::from(i16::from(q) - 32);
+            }
+        }
+    }
+}

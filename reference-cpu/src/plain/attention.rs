@@ -1,0 +1,36 @@
+//! Attention by its definition.
+
+use super::softmax::capped;
+use crate::args::Args;
+use backend_api::Op;
+
+pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
+    let Op::Attention(a) = op else { return };
+    let (q, k, v) = (args.input(0), args.input(1), args.input(2));
+    let mask = if a.masking.explicit { args.input(3).floats() } else { &[] };
+    let (m, n) = (q.shape().dim(0), k.shape().dim(0));
+    let (d, dv) = (k.shape().cols() / a.n_head_kv, v.shape().cols() / a.n_head_kv);
+    let (q, k, v) = (q.floats(), k.floats(), v.floats());
+    let step = args.step;
+    let out = args.out();
+    for i in 0..m {
+        let (start, end) = a.masking.visible(i, m, n, &step);
+        for h in 0..a.n_head {
+            let g = h * a.n_head_kv / a.n_head;
+            let q = &q[(i * a.n_head + h) * d..][..d];
+            let score = |j: usize| {
+                let k = &k[(j * a.n_head_kv + g) * d..][..d];
+                let dot: f64 = q.iter().zip(k).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
+                let mask = mask.get(i * n + j).map_or(0.0, |v| f64::from(*v));
+                capped(dot * f64::from(a.scale), a.softcap) + mask
+            };
+            let max = (start..end).map(score).fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = (start..end).map(|j| (score(j) - max).exp()).sum();
+            for (c, out) in out[(i * a.n_head + h) * dv..][..dv].iter_mut().enumerate() {
+                let value = |j: usize| f64::from(v[(j * a.n_head_kv + g) * dv + c]);
+                let mixed: f64 = (start..end).map(|j| (score(j) - max).exp() * value(j)).sum();
+                *out = if start < end { (mixed / sum) as f32 } else { 0.0 };
+            }
+        }
+    }
+}

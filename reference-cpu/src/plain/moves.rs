@@ -1,0 +1,51 @@
+//! Permute, slice, concat: words move, nothing is computed.
+
+use crate::args::{Args, Bytes, Operand};
+use backend_api::Op;
+
+fn words<'a>(operand: &Operand<'a>) -> &'a [u32] {
+    match operand.bytes {
+        Bytes::Words(words) => words,
+        Bytes::Packed(_) => &[],
+    }
+}
+
+pub(super) fn permute(op: &Op, args: &mut Args<'_>) {
+    let Op::Permute(op) = op else { return };
+    let x = words(&args.input(0));
+    let (view, perm) = op.normalized();
+    let mut strides = [1; 4];
+    for axis in (0..3).rev() {
+        strides[axis] = strides[axis + 1] * view[axis + 1];
+    }
+    for (i, out) in args.outputs[0].iter_mut().enumerate() {
+        let (mut rest, mut at) = (i, 0);
+        for axis in (0..4).rev() {
+            at += rest % view[perm[axis]] * strides[perm[axis]];
+            rest /= view[perm[axis]];
+        }
+        *out = x[at];
+    }
+}
+
+pub(super) fn slice(op: &Op, args: &mut Args<'_>) {
+    let Op::Slice(op) = op else { return };
+    let x = args.input(0);
+    let rows = words(&x).chunks_exact(x.shape().cols());
+    for (out, x) in args.outputs[0].chunks_exact_mut(op.len).zip(rows) {
+        out.copy_from_slice(&x[op.start..][..op.len]);
+    }
+}
+
+pub(super) fn concat(op: &Op, args: &mut Args<'_>) {
+    let Op::Concat(op) = op else { return };
+    let (a, b) = (args.input(0), args.input(1));
+    // What lies at or within the axis is contiguous in both.
+    let inner = |operand: &Operand<'_>| operand.shape().dims().skip(op.axis).product::<usize>();
+    let (from_a, from_b) = (inner(&a), inner(&b));
+    let parts = words(&a).chunks_exact(from_a).zip(words(&b).chunks_exact(from_b));
+    for (out, (a, b)) in args.outputs[0].chunks_exact_mut(from_a + from_b).zip(parts) {
+        out[..from_a].copy_from_slice(a);
+        out[from_a..].copy_from_slice(b);
+    }
+}

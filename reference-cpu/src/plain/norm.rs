@@ -1,0 +1,24 @@
+//! Layer and RMS norm.
+
+use crate::args::Args;
+use backend_api::Op;
+use backend_api::op::NormKind;
+
+pub(super) fn norm(op: &Op, args: &mut Args<'_>) {
+    let Op::Norm(norm) = op else { return };
+    let (x, gamma) = (args.input(0), args.input(1).floats());
+    let beta = if norm.kind == NormKind::Layer { args.input(2).floats() } else { &[] };
+    let n = x.shape().cols();
+    for (x, out) in x.floats().chunks_exact(n).zip(args.out().chunks_exact_mut(n)) {
+        let mean = match norm.kind {
+            NormKind::Layer => x.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64,
+            NormKind::Rms => 0.0,
+        };
+        let variance = x.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / n as f64;
+        let scale = 1.0 / (variance + f64::from(norm.eps)).sqrt();
+        for (i, out) in out.iter_mut().enumerate() {
+            let shift = beta.get(i).map_or(0.0, |b| f64::from(*b));
+            *out = ((f64::from(x[i]) - mean) * scale * f64::from(gamma[i]) + shift) as f32;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Get-rows, append, rope: what depends on the step's position.
+
+use crate::args::{Args, Bytes};
+use backend_api::Op;
+use backend_api::op::{At, Index, RopeMode};
+
+pub(super) fn get_rows(op: &Op, args: &mut Args<'_>) {
+    let Op::GetRows(op) = op else { return };
+    let table = args.input(0);
+    let ids = args.inputs[1].map_or(&[][..], |ids| ids.ints());
+    let (position, last) = (args.step.position as i64, i64::from(args.step.rows) - 1);
+    let (v, d) = (table.shape().dim(0) as i64, table.shape().cols());
+    let (out, scratch) = args.out_and_scratch();
+    for (i, out) in out.chunks_exact_mut(d).enumerate() {
+        let id = match op.index {
+            Index::Ids => i64::from(ids[i]),
+            Index::Tokens { .. } => i64::from(ids[(position as usize + i).min(ids.len() - 1)]),
+            Index::Positions { .. } => position + i as i64,
+            Index::Last => last,
+        };
+        out.copy_from_slice(table.row(id.clamp(0, v - 1) as usize, scratch));
+    }
+}
+
+pub(super) fn append(op: &Op, args: &mut Args<'_>) {
+    let Op::Append(op) = op else { return };
+    let (state, x) = (args.input(0).shape(), args.input(1));
+    let (position, rows) = (args.step.position as usize, args.step.rows as usize);
+    let (n_ctx, t) = (state.dim(0), x.shape().dim(0));
+    let width = state.len() / n_ctx;
+    let (first, count) = match op.at {
+        At::Position => (position, rows.min(t)),
+        At::Next => (position + rows, 1),
+    };
+    let Bytes::Words(x) = x.bytes else { return };
+    let count = count.min(n_ctx.saturating_sub(first));
+    args.outputs[0][first.min(n_ctx) * width..][..count * width].copy_from_slice(&x[..count * width]);
+}
+
+pub(super) fn rope(op: &Op, args: &mut Args<'_>) {
+    let Op::Rope(rope) = op else { return };
+    let (x, table) = (args.input(0), args.input(1));
+    let (width, n) = (x.shape().cols(), rope.n_dims);
+    let (x, last) = (x.floats(), table.shape().dim(0) - 1);
+    let position = args.step.position as usize;
+    let out = args.out();
+    out.copy_from_slice(x);
+    for (i, row) in out.chunks_exact_mut(width).enumerate() {
+        let angles = &table.floats()[(position + i).min(last) * n..][..n];
+        for head in row.chunks_exact_mut(width / rope.n_head) {
+            rotate(head, angles, rope.mode);
+        }
+    }
+}
+
+/// Rotates the pairs of a head; `angles` holds cosine and sine of each.
+pub(crate) fn rotate(head: &mut [f32], angles: &[f32], mode: RopeMode) {
+    let half = angles.len() / 2;
+    for pair in 0..half {
+        let (i, j) = match mode {
+            RopeMode::Normal => (2 * pair, 2 * pair + 1),
+            RopeMode::Neox => (pair, pair + half),
+        };
+        let (cos, sin) = (angles[2 * pair], angles[2 * pair + 1]);
+        (head[i], head[j]) = (head[i] * cos - head[j] * sin, head[i] * sin + head[j] * cos);
+    }
+}

@@ -1,0 +1,69 @@
+//! Argmax, top-k, sampling.
+
+use crate::args::Args;
+use backend_api::Op;
+
+/// The index of the largest element after the pick `(value, index)` in the order "larger first, of equals the first
+/// first"; the row's largest if there is no pick yet.
+fn next_largest(row: &[f32], after: Option<(f32, usize)>) -> usize {
+    let mut best: Option<usize> = None;
+    for (i, value) in row.iter().enumerate() {
+        let open = after.is_none_or(|(v, at)| *value < v || (*value == v && i > at));
+        if open && best.is_none_or(|b| *value > row[b]) {
+            best = Some(i);
+        }
+    }
+    best.unwrap_or(0)
+}
+
+pub(super) fn argmax(_: &Op, args: &mut Args<'_>) {
+    let x = args.input(0);
+    let rows = x.floats().chunks_exact(x.shape().cols());
+    for (out, row) in args.out_ints().iter_mut().zip(rows) {
+        *out = next_largest(row, None) as i32;
+    }
+}
+
+pub(super) fn top_k(op: &Op, args: &mut Args<'_>) {
+    let Op::TopK(op) = op else { return };
+    let x = args.input(0);
+    let [values, ids, _] = &mut args.outputs;
+    let values: &mut [f32] = bytemuck::cast_slice_mut(values);
+    let ids: &mut [i32] = bytemuck::cast_slice_mut(ids);
+    let rows = x.floats().chunks_exact(x.shape().cols());
+    for ((values, ids), row) in values.chunks_exact_mut(op.k).zip(ids.chunks_exact_mut(op.k)).zip(rows) {
+        let mut pick = None;
+        for (value, id) in values.iter_mut().zip(ids) {
+            let i = next_largest(row, pick);
+            (*value, *id) = (row[i], i as i32);
+            pick = Some((row[i], i));
+        }
+    }
+}
+
+pub(super) fn sample(_: &Op, args: &mut Args<'_>) {
+    let (values, ids) = (args.input(0).floats(), args.input(1).ints());
+    let step = args.step;
+    let candidates = if step.top_k == 0 { values.len() } else { values.len().min(step.top_k as usize) };
+    let weight = |i: usize| ((f64::from(values[i]) - f64::from(values[0])) / f64::from(step.temperature)).exp();
+    let mut pick = 0;
+    if step.temperature > 0.0 {
+        let total: f64 = (0..candidates).map(weight).sum();
+        let (mut kept, mut stays) = (0, 0.0);
+        while kept < candidates && (kept == 0 || stays < total * f64::from(step.top_p)) {
+            stays += weight(kept);
+            kept += 1;
+        }
+        let target = f64::from(step.uniform()) * stays;
+        let mut running = 0.0;
+        pick = kept - 1;
+        for i in 0..kept {
+            running += weight(i);
+            if running > target {
+                pick = i;
+                break;
+            }
+        }
+    }
+    args.out_ints()[0] = ids[pick];
+}

@@ -1,0 +1,31 @@
+//! Softmax with scale, soft cap and mask.
+
+use crate::args::Args;
+use backend_api::Op;
+
+pub(super) fn softmax(op: &Op, args: &mut Args<'_>) {
+    let Op::Softmax(softmax) = op else { return };
+    let x = args.input(0);
+    let mask = if softmax.masking.explicit { args.input(1).floats() } else { &[] };
+    let [_, _, m, n] = x.shape().dims4();
+    let step = args.step;
+    for (row, (x, out)) in x.floats().chunks_exact(n).zip(args.out().chunks_exact_mut(n)).enumerate() {
+        let i = row % m;
+        let (start, end) = softmax.masking.visible(i, m, n, &step);
+        let score = |j: usize| {
+            let mask = mask.get(i * n + j).map_or(0.0, |v| f64::from(*v));
+            capped(f64::from(x[j]) * f64::from(softmax.scale), softmax.softcap) + mask
+        };
+        let max = (start..end).map(score).fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = (start..end).map(|j| (score(j) - max).exp()).sum();
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = if (start..end).contains(&j) { ((score(j) - max).exp() / sum) as f32 } else { 0.0 };
+        }
+    }
+}
+
+/// A score with its soft cap; a cap of 0 is none.
+pub(super) fn capped(score: f64, softcap: f32) -> f64 {
+    let cap = f64::from(softcap);
+    if cap > 0.0 { cap * (score / cap).tanh() } else { score }
+}
