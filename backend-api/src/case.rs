@@ -6,7 +6,7 @@ use crate::format::Format;
 use crate::graph::{Graph, TensorId};
 use crate::op::Op;
 use crate::step::StepParams;
-use crate::tensor::{DType, Kind};
+use crate::tensor::{DType, Kind, Tensor};
 
 /// How an external tensor of a case is filled, always from the case's seed.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,89 @@ pub enum Fill {
     Values(Vec<f32>),
     /// A mask: rows of 0 and a large negative number, the first column always 0.
     Mask,
+}
+
+impl Fill {
+    /// What [`Backend::write`](crate::Backend::write) is given to fill a whole tensor, from a seed.
+    pub fn bytes(&self, tensor: &Tensor, seed: u64) -> Vec<u8> {
+        let mut random = Random(seed ^ 0x9E37_79B9_7F4A_7C15);
+        let (rows, cols) = (tensor.shape.rows(), tensor.shape.cols());
+        if let DType::Packed(format) = tensor.dtype {
+            return random.blocks(format, tensor.shape.len());
+        }
+        let mut values = Vec::with_capacity(tensor.shape.len());
+        for row in 0..rows {
+            match self {
+                Fill::Uniform(lo, hi) => values.extend((0..cols).map(|_| lo + (hi - lo) * random.unit())),
+                Fill::Blocks => values.extend((0..cols).map(|_| random.unit() - 0.5)),
+                Fill::Integers(below) => values.extend((0..cols).map(|_| random.below(*below) as f32)),
+                Fill::Shuffled => {
+                    let start = values.len();
+                    values.extend((0..cols).map(|i| i as f32));
+                    (1..cols).rev().for_each(|i| values.swap(start + i, start + random.below(i as u32 + 1) as usize));
+                }
+                Fill::Descending(hi) => {
+                    let mut at = *hi;
+                    values.extend((0..cols).map(|_| {
+                        at -= 0.01 + 0.5 * random.unit();
+                        at
+                    }));
+                }
+                Fill::Values(list) => values.extend((0..cols).map(|i| list[(row * cols + i) % list.len()])),
+                Fill::Mask => {
+                    values.extend((0..cols).map(|i| if i == 0 || random.below(4) > 0 { 0.0 } else { -1e30 }));
+                }
+            }
+        }
+        match tensor.dtype {
+            DType::I32 => values.iter().flat_map(|v| (*v as i32).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        }
+    }
+}
+
+/// SplitMix64: small, and good enough for test data.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// In [0, 1).
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / 16_777_216.0
+    }
+
+    fn below(&mut self, n: u32) -> u32 {
+        (self.next() % u64::from(n.max(1))) as u32
+    }
+
+    fn blocks(&mut self, format: Format, elements: usize) -> Vec<u8> {
+        let spec = format.spec();
+        let mut bytes = Vec::new();
+        for _ in 0..elements / spec.block_len {
+            if matches!(format, Format::F32 | Format::BF16) {
+                let value = (2.0 * self.unit() - 1.0).to_le_bytes();
+                bytes.extend(&value[4 - spec.block_bytes..]);
+                continue;
+            }
+            let start = bytes.len();
+            bytes.extend((0..spec.block_bytes).map(|_| self.next() as u8));
+            for at in spec.halves {
+                // A random sign and fraction; the exponent is that of a small number, now and then a subnormal one.
+                let largest = if spec.block_len == 1 { 14 } else { 9 };
+                let exponent = if self.below(16) == 0 { 0 } else { largest - self.below(5) as u16 };
+                let half = (self.next() as u16 & 0x83FF) | exponent << 10;
+                bytes[start + at..start + at + 2].copy_from_slice(&half.to_le_bytes());
+            }
+        }
+        bytes
+    }
 }
 
 /// One conformance case.

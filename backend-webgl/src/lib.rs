@@ -1,1 +1,202 @@
-//! See the package description.
+//! The WebGL2 / GLES 3 backend: each operator is one or a few draws of a triangle over float textures.
+//!
+//! Tensors are textures ([`Layout`]), weights are textures of 16-byte texels exactly as
+//! [`Packing`](backend_api::format::Packing) lays them out, and kernels are fragment shaders of GLSL ES 3.00 in
+//! `shaders/`. A program is a list of draws whose GL objects were all made when it was compiled.
+#![deny(unsafe_code)]
+
+mod dense;
+#[allow(unsafe_code)]
+mod gl;
+mod kernel;
+#[cfg(test)]
+mod lint;
+mod lower;
+mod program;
+mod read;
+mod shader;
+mod store;
+
+use backend_api::{
+    Backend, BackendInfo, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
+};
+use dense::{Dense, Fold};
+use gl::Gl;
+use read::Reads;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use store::Storage;
+
+/// How dense tensors lie in textures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Layout {
+    /// Four neighbours of a row in a texel of `RGBA32F`.
+    #[default]
+    Packed,
+    /// One value in a texel of `R32F`.
+    R32f,
+}
+
+/// How to open the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// How dense tensors lie in textures.
+    pub layout: Layout,
+    /// Use no larger textures than this, as if the device had this limit.
+    pub max_texture_size: Option<u32>,
+}
+
+/// The backend. Clones of its state are held by its programs; all of it belongs to one thread.
+pub struct WebGl {
+    shared: Rc<Shared>,
+    info: BackendInfo,
+    storages: RefCell<HashMap<u32, Rc<Storage>>>,
+    next: std::cell::Cell<u32>,
+    reads: RefCell<Reads>,
+    idle: RefCell<Idle>,
+}
+
+/// What programs share with the backend.
+pub(crate) struct Shared {
+    pub(crate) gl: Rc<Gl>,
+    pub(crate) layout: Layout,
+    pub(crate) fold: Fold,
+    pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
+}
+
+/// The newest fence and how many submissions it covers.
+#[derive(Default)]
+struct Idle {
+    fence: Option<gl::Fence>,
+    covered: u64,
+}
+
+impl WebGl {
+    /// Opens a windowless context by EGL.
+    ///
+    /// *Errors*: no EGL library, no display, or a driver without float render targets; the reason says what to
+    /// install.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open_egl(options: Options) -> Result<WebGl, Error> {
+        WebGl::of(Gl::open_egl()?, options)
+    }
+
+    /// Takes a context over. Natively the caller keeps it current on this thread.
+    ///
+    /// *Errors*: a driver without float render targets, a lost context.
+    pub fn new(gl: glow::Context, options: Options) -> Result<WebGl, Error> {
+        WebGl::of(Gl::wrap(gl)?, options)
+    }
+
+    fn of(gl: Rc<Gl>, options: Options) -> Result<WebGl, Error> {
+        let limits = gl.limits();
+        let size = options.max_texture_size.unwrap_or(u32::MAX).min(limits.texture_size);
+        if size == 0 {
+            return Err(Error::Invalid("the largest texture size must not be 0".into()));
+        }
+        let fold = Fold::new(size, limits.layers);
+        let info = BackendInfo {
+            name: "webgl",
+            adapter: format!("{}, {}", limits.renderer, limits.version),
+            software: gl.software(),
+            facts: vec![
+                ("layout", format!("{:?}", options.layout)),
+                ("max_texture_size", size.to_string()),
+                ("max_array_texture_layers", limits.layers.to_string()),
+            ],
+        };
+        let shared = Shared { gl, layout: options.layout, fold, programs: RefCell::default() };
+        Ok(WebGl {
+            shared: Rc::new(shared),
+            info,
+            storages: RefCell::default(),
+            next: std::cell::Cell::new(0),
+            reads: RefCell::default(),
+            idle: RefCell::default(),
+        })
+    }
+
+    fn storage(&self, id: StorageId) -> Result<Rc<Storage>, Error> {
+        let found = self.storages.borrow().get(&id.0).cloned();
+        found.ok_or_else(|| Error::Invalid(format!("storage {} does not exist", id.0)))
+    }
+}
+
+impl Backend for WebGl {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
+        lower::lower(op, inputs, outputs, self.shared.layout).map(|_| ())
+    }
+
+    fn slot_size(&self, tensor: &Tensor) -> u64 {
+        Dense::of(tensor, self.shared.layout).texels() as u64
+    }
+
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+        self.shared.gl.enter()?;
+        let storage = Storage::new(&self.shared, desc)?;
+        let id = self.next.get();
+        self.next.set(id.checked_add(1).ok_or_else(|| Error::Invalid("too many storages were made".into()))?);
+        self.storages.borrow_mut().insert(id, Rc::new(storage));
+        Ok(StorageId(id))
+    }
+
+    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        let storage = self.storage(id)?;
+        self.shared.gl.enter()?;
+        storage.write(&self.shared, first_row, bytes)
+    }
+
+    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
+        let storage = self.storage(id)?;
+        self.shared.gl.enter()?;
+        self.reads.borrow_mut().begin(&self.shared, &storage, first_row, rows)
+    }
+
+    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
+        self.shared.gl.enter()?;
+        self.reads.borrow_mut().try_finish(read, out)
+    }
+
+    fn destroy(&self, id: StorageId) {
+        self.storages.borrow_mut().remove(&id.0);
+    }
+
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+        self.shared.gl.enter()?;
+        let storages = storages.iter().map(|id| self.storage(*id)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(program::Compiled::new(&self.shared, plan, &storages)?))
+    }
+
+    fn idle(&self) -> Result<bool, Error> {
+        let gl = &self.shared.gl;
+        gl.enter()?;
+        let mut idle = self.idle.borrow_mut();
+        let submits = gl.stats().submits;
+        if idle.fence.is_none() && idle.covered == submits {
+            return Ok(true);
+        }
+        let covered = match &idle.fence {
+            Some(fence) if !fence.passed()? => return Ok(false),
+            Some(_) => idle.covered,
+            None => 0,
+        };
+        idle.fence = None;
+        if covered == submits {
+            return Ok(true);
+        }
+        // A fence counts as done only once the device is given the commands before it.
+        idle.fence = Some(gl.fence()?);
+        gl.flush();
+        idle.covered = gl.stats().submits;
+        Ok(false)
+    }
+
+    fn stats(&self) -> Stats {
+        self.shared.gl.stats()
+    }
+}

@@ -1,1 +1,15 @@
-//! See the package description.
+//! The only crate that knows every backend: it [selects](select()) one by proof and runs models on it ([`Engine`]).
+#![forbid(unsafe_code)]
+
+mod engine;
+mod error;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod native;
+mod report;
+mod select;
+mod selftest;
+
+pub use engine::{Engine, EngineOptions, Progress};
+pub use error::EngineError;
+pub use report::{Outcome, Report, Rung};
+pub use select::{Choice, Layout, SelectOptions, select};

@@ -1,0 +1,46 @@
+// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on; with
+// TWO, `value2` makes those of a second target of the same shape. With APPEND the result is a state, of which only
+// the step's new rows are drawn, and `append_first` is the first of them.
+#include "dense.glsl"
+
+layout(location = 0) out vec4 result;
+#ifdef TWO
+layout(location = 1) out vec4 result2;
+#endif
+
+#ifdef APPEND
+int append_first() {
+#ifdef APPEND_NEXT
+    return (int(step_position) + int(step_rows)) * append_unit;
+#else
+    return int(step_position) * append_unit;
+#endif
+}
+#endif
+
+vec4 value(int row, int col);
+#ifdef TWO
+vec4 value2(int row, int col);
+#endif
+
+void main() {
+    int texel = fragment();
+    int row_texels = (out_cols + LANES - 1) / LANES;
+    int row = texel / row_texels;
+    int col = (texel - row * row_texels) * LANES;
+#ifdef APPEND
+#ifdef APPEND_NEXT
+    int count = append_unit;
+#else
+    int count = min(int(step_rows), append_max) * append_unit;
+#endif
+    int first = append_first();
+    if (row < first || row >= first + count || row >= out_rows) discard;
+#else
+    if (row >= out_rows) discard;
+#endif
+    result = keep(value(row, col), col, out_cols);
+#ifdef TWO
+    result2 = keep(value2(row, col), col, out_cols);
+#endif
+}

@@ -1,0 +1,14 @@
+// norm: LAYER or RMS norm of each row.
+#include "frame.glsl"
+#include "norm_stats.glsl"
+
+vec4 value(int row, int col) {
+    float mean;
+    float factor;
+    row_stats(src_x, out_cols, row, eps, mean, factor);
+    vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
+#ifdef LAYER
+    v += lanes(src_beta, out_cols, 0, col);
+#endif
+    return v;
+}

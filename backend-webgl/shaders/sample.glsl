@@ -1,0 +1,37 @@
+// sample: draws one of the candidates.
+#include "elements.glsl"
+
+uint pcg(uint x) {
+    uint state = x * 747796405u + 2891336453u;
+    uint word = ((state >> ((state >> 28) + 4u)) ^ state) * 277803737u;
+    return (word >> 22) ^ word;
+}
+
+float weight(int i) {
+    return exp((load1(src_values, k, 0, i) - load1(src_values, k, 0, 0)) / step_temperature);
+}
+
+float element(int row, int col) {
+    int kept = step_top_k == 0u ? k : min(int(step_top_k), k);
+    int drawn = 0;
+    if (step_temperature > 0.0) {
+        float total = 0.0;
+        for (int i = 0; i < kept; i++) total += weight(i);
+        float stayed = 0.0;
+        int prefix = 0;
+        for (int i = 0; i < kept; i++) {
+            stayed += weight(i);
+            prefix = i + 1;
+            if (stayed >= step_top_p * total) break;
+        }
+        uint h = pcg(step_position ^ pcg(step_seed_lo ^ pcg(step_seed_hi)));
+        float goal = float(h >> 8) / 16777216.0 * stayed;
+        float running = 0.0;
+        for (int i = 0; i < prefix; i++) {
+            running += weight(i);
+            drawn = i;
+            if (running > goal) break;
+        }
+    }
+    return load1(src_ids, k, 0, drawn);
+}

@@ -1,0 +1,230 @@
+//! Kernels as data: the draws that an operator becomes.
+
+use crate::Layout;
+use crate::dense::Dense;
+use backend_api::format::Packing;
+use backend_api::op::At;
+use backend_api::{DType, Format, Tensor};
+
+/// Where a draw reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// An operand of the node.
+    Input(usize),
+    /// A scratch texture.
+    Scratch(usize),
+}
+
+/// Where a draw writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A result of the node.
+    Output(usize),
+    /// A scratch texture.
+    Scratch(usize),
+}
+
+/// A constant of a draw.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Word {
+    Int(i32),
+    Float(f32),
+}
+
+impl Word {
+    pub(crate) fn glsl(self) -> &'static str {
+        match self {
+            Word::Int(_) => "int",
+            Word::Float(_) => "float",
+        }
+    }
+
+    pub(crate) fn bytes(self) -> [u8; 4] {
+        match self {
+            Word::Int(v) => v.to_ne_bytes(),
+            Word::Float(v) => v.to_ne_bytes(),
+        }
+    }
+}
+
+/// Which texels of the targets are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Region {
+    /// The first ones.
+    Whole(usize),
+    /// Those of the step's new rows of a state.
+    Append {
+        at: At,
+        /// Texels of one appended row.
+        unit: usize,
+        /// Rows that may come at once.
+        max: usize,
+        /// Texels of the state.
+        texels: usize,
+    },
+}
+
+/// One draw.
+#[derive(Debug, Clone)]
+pub(crate) struct Draw {
+    /// The shader file.
+    pub(crate) shader: &'static str,
+    /// Preprocessor definitions.
+    pub(crate) defines: Vec<(&'static str, &'static str)>,
+    /// Constants, in the order of the uniform block.
+    pub(crate) params: Vec<(String, Word)>,
+    /// Dense operands with the names that shaders give them.
+    pub(crate) dense: Vec<(&'static str, Source)>,
+    /// Packed operands.
+    pub(crate) weights: Vec<(Source, Format)>,
+    /// Colour attachments.
+    pub(crate) targets: Vec<Target>,
+    /// What is drawn.
+    pub(crate) region: Region,
+    /// Bytes of operands and results.
+    pub(crate) bytes: u64,
+}
+
+/// An operator as draws.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kernel {
+    pub(crate) draws: Vec<Draw>,
+    /// Texels of each scratch texture.
+    pub(crate) scratch: Vec<usize>,
+}
+
+impl From<Draw> for Kernel {
+    fn from(draw: Draw) -> Kernel {
+        Kernel { draws: vec![draw], scratch: Vec::new() }
+    }
+}
+
+impl Draw {
+    fn empty(shader: &'static str, region: Region) -> Draw {
+        Draw {
+            shader,
+            defines: Vec::new(),
+            params: Vec::new(),
+            dense: Vec::new(),
+            weights: Vec::new(),
+            targets: Vec::new(),
+            region,
+            bytes: 0,
+        }
+    }
+
+    /// A draw of a whole tensor.
+    pub(crate) fn new(shader: &'static str, to: Target, out: &Dense) -> Draw {
+        let mut draw =
+            Draw::empty(shader, Region::Whole(out.texels())).int("out_rows", out.rows).int("out_cols", out.cols);
+        draw.bytes += (out.rows * out.cols * 4) as u64;
+        draw.targets.push(to);
+        draw
+    }
+
+    /// A draw of one value a texel into a scratch texture.
+    pub(crate) fn raw(shader: &'static str, to: usize, count: usize) -> Draw {
+        let mut draw = Draw::empty(shader, Region::Whole(count)).int("out_count", count);
+        draw.bytes += (count * 4) as u64;
+        draw.targets.push(Target::Scratch(to));
+        draw
+    }
+
+    /// A draw of the step's new rows into a state of `units` appended rows at most.
+    pub(crate) fn append(
+        shader: &'static str,
+        to: Target,
+        state: &Dense,
+        at: At,
+        unit_rows: usize,
+        max: usize,
+    ) -> Draw {
+        let unit = unit_rows * state.row_texels();
+        let region = Region::Append { at, unit, max, texels: state.texels() };
+        let mut draw = Draw::empty(shader, region)
+            .define("APPEND", "")
+            .int("out_rows", state.rows)
+            .int("out_cols", state.cols)
+            .int("append_unit", unit_rows)
+            .int("append_max", max);
+        if at == At::Next {
+            draw = draw.define("APPEND_NEXT", "");
+        }
+        draw.bytes += (unit_rows * max * state.cols * 4) as u64;
+        draw.targets.push(to);
+        draw
+    }
+
+    /// Another colour attachment of the same shape.
+    pub(crate) fn and(mut self, to: Target) -> Draw {
+        self.targets.push(to);
+        self.define("TWO", "")
+    }
+
+    pub(crate) fn define(mut self, name: &'static str, value: &'static str) -> Draw {
+        self.defines.push((name, value));
+        self
+    }
+
+    pub(crate) fn define_if(self, condition: bool, name: &'static str) -> Draw {
+        if condition { self.define(name, "") } else { self }
+    }
+
+    /// An integer constant; element counts are below 2^31.
+    pub(crate) fn int(mut self, name: impl Into<String>, value: usize) -> Draw {
+        self.params.push((name.into(), Word::Int(i32::try_from(value).unwrap_or(i32::MAX))));
+        self
+    }
+
+    pub(crate) fn float(mut self, name: &'static str, value: f32) -> Draw {
+        self.params.push((name.into(), Word::Float(value)));
+        self
+    }
+
+    /// A dense operand.
+    pub(crate) fn input(mut self, name: &'static str, index: usize, tensor: &Tensor) -> Draw {
+        self.dense.push((name, Source::Input(index)));
+        self.bytes += tensor.shape.len() as u64 * 4;
+        self
+    }
+
+    /// A scratch texture as an operand.
+    pub(crate) fn scratch(mut self, name: &'static str, index: usize) -> Draw {
+        self.dense.push((name, Source::Scratch(index)));
+        self
+    }
+
+    /// A packed operand.
+    ///
+    /// *Errors*: it is not packed or too large to address.
+    pub(crate) fn packed(mut self, index: usize, tensor: &Tensor) -> Result<Draw, String> {
+        let DType::Packed(format) = tensor.dtype else { return Err(format!("operand {index} must be packed")) };
+        let packing = Packing::new(format, tensor.shape.rows(), tensor.shape.cols()).map_err(|e| e.to_string())?;
+        if i32::try_from(packing.texels).is_err() {
+            return Err(format!("{} has 2^31 texels or more", tensor.name));
+        }
+        let operand = crate::shader::OPERANDS.get(self.weights.len()).ok_or("too many packed operands")?;
+        for (plane, start) in packing.planes.iter().enumerate() {
+            self = self.int(format!("plane{plane}_{operand}"), *start as usize);
+        }
+        self = self.int(format!("groups_{operand}"), packing.groups);
+        self.weights.push((Source::Input(index), format));
+        self.bytes += (packing.texels * backend_api::format::TEXEL) as u64;
+        Ok(self)
+    }
+
+    /// What reports call it.
+    pub(crate) fn name(&self, layout: Layout) -> String {
+        let mut name = self.shader.to_string();
+        for (_, format) in &self.weights {
+            name = format!("{name} {}", format.name());
+        }
+        for (define, value) in &self.defines {
+            name = format!("{name} {}", if value.is_empty() { define } else { value });
+        }
+        match layout {
+            Layout::Packed => name,
+            Layout::R32f => format!("{name} r32f"),
+        }
+    }
+}

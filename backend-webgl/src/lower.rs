@@ -1,0 +1,360 @@
+//! From operators to kernels: the only place that knows what this backend can do.
+
+use crate::Layout;
+use crate::dense::Dense;
+use crate::kernel::{Draw, Kernel, Target};
+use backend_api::op::{
+    Activation, Append, Attention, Concat, GetRows, Index, Linear, Masking, NormKind, Permute, QkvAppend, RopeMode,
+    Softmax, TopK, UnaryKind,
+};
+use backend_api::{DType, Op, Tensor, Unsupported};
+
+/// Elements of the lists that top-k sorts and merges: as many as it may yield.
+const LIST: usize = TopK::MAX;
+
+/// The kernel of an operator on these operands.
+///
+/// *Errors*: why there is none.
+pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: Layout) -> Result<Kernel, Unsupported> {
+    Lowering { inputs, outputs, layout }.lower(op).map_err(|reason| {
+        let list: Vec<String> = inputs.iter().map(|t| t.to_string()).collect();
+        Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
+    })
+}
+
+struct Lowering<'a> {
+    inputs: &'a [&'a Tensor],
+    outputs: &'a [&'a Tensor],
+    layout: Layout,
+}
+
+const fn activation(kind: UnaryKind) -> &'static str {
+    match kind {
+        UnaryKind::GeluTanh => "act_gelu_tanh",
+        UnaryKind::GeluErf => "act_gelu_erf",
+        UnaryKind::GeluQuick => "act_gelu_quick",
+        UnaryKind::Silu => "act_silu",
+        UnaryKind::Relu => "act_relu",
+        UnaryKind::Sigmoid => "act_sigmoid",
+        UnaryKind::Tanh => "act_tanh",
+        UnaryKind::Exp => "act_exp",
+        UnaryKind::Log => "act_log",
+        UnaryKind::Sqrt => "act_sqrt",
+        UnaryKind::Sin => "act_sin",
+        UnaryKind::Cos => "act_cos",
+        UnaryKind::Abs => "act_abs",
+        UnaryKind::Neg => "act_neg",
+        UnaryKind::Floor => "act_floor",
+        UnaryKind::Ceil => "act_ceil",
+        UnaryKind::Softplus => "act_softplus",
+        UnaryKind::Hardswish => "act_hardswish",
+    }
+}
+
+impl<'a> Lowering<'a> {
+    fn input(&self, index: usize) -> Result<&'a Tensor, String> {
+        self.inputs.get(index).copied().ok_or_else(|| format!("operand {index} is missing"))
+    }
+
+    fn output(&self, index: usize) -> Result<&'a Tensor, String> {
+        self.outputs.get(index).copied().ok_or_else(|| format!("result {index} is missing"))
+    }
+
+    fn dense(&self, tensor: &Tensor) -> Dense {
+        Dense::of(tensor, self.layout)
+    }
+
+    fn draw(&self, shader: &'static str) -> Result<Draw, String> {
+        Ok(Draw::new(shader, Target::Output(0), &self.dense(self.output(0)?)))
+    }
+
+    fn lower(&self, op: &Op) -> Result<Kernel, String> {
+        match op {
+            Op::GetRows(op) => self.get_rows(op),
+            Op::MatMul(_) => self.matmul(),
+            Op::Norm(op) => {
+                let mut draw = self.draw("norm")?.float("eps", op.eps).input("src_x", 0, self.input(0)?);
+                draw = draw.input("src_gamma", 1, self.input(1)?);
+                if op.kind == NormKind::Layer {
+                    draw = draw.define("LAYER", "").input("src_beta", 2, self.input(2)?);
+                }
+                Ok(draw.into())
+            }
+            Op::Softmax(op) => self.softmax(op),
+            Op::Unary(op) => {
+                Ok(self.draw("unary")?.define("ACT", activation(op.kind)).input("src_x", 0, self.input(0)?).into())
+            }
+            Op::Binary(op) => {
+                use backend_api::op::BinaryKind::{Add, Div, Mul, Sub};
+                let operation = match op.kind {
+                    Add => "+",
+                    Sub => "-",
+                    Mul => "*",
+                    Div => "/",
+                };
+                let [_, d1, d2, _] = self.output(0)?.shape.dims4();
+                let mut draw = self.draw("binary")?.define("OPERATION", operation).int("dim1", d1).int("dim2", d2);
+                for (name, sampler, index) in [('a', "src_a", 0), ('b', "src_b", 1)] {
+                    let tensor = self.input(index)?;
+                    let dims = tensor.shape.dims4();
+                    let strides = [dims[1] * dims[2], dims[2], 1, 1];
+                    draw = draw.input(sampler, index, tensor).int(format!("{name}_cols"), dims[3]);
+                    for (axis, (stride, dim)) in strides.into_iter().zip(dims).enumerate() {
+                        draw = draw.int(format!("{name}{axis}"), if dim == 1 { 0 } else { stride });
+                    }
+                }
+                Ok(draw.into())
+            }
+            Op::Glu(op) => {
+                let draw = self.draw("glu")?.define("ACT", activation(op.kind.activation()));
+                Ok(draw.input("src_gate", 0, self.input(0)?).input("src_up", 1, self.input(1)?).into())
+            }
+            Op::Rope(op) => {
+                let cols = self.input(0)?.shape.cols();
+                self.rope(self.draw("rope")?, cols, cols / op.n_head, Some((op.n_dims, op.mode))).map(Kernel::from)
+            }
+            Op::Permute(op) => self.permute(op),
+            Op::Slice(op) => {
+                let x = self.input(0)?;
+                let draw = self.draw("slice")?.int("start", op.start).int("x_cols", x.shape.cols());
+                Ok(draw.input("src_x", 0, x).into())
+            }
+            Op::Concat(op) => self.concat(op),
+            Op::Append(op) => self.append(op),
+            Op::ArgMax(_) => self.argmax(self.draw("argmax")?, 0),
+            Op::TopK(op) => self.top_k(op),
+            Op::Sample(_) => {
+                let (values, ids) = (self.input(0)?, self.input(1)?);
+                let draw = self.draw("sample")?.int("k", values.shape.cols());
+                Ok(draw.input("src_values", 0, values).input("src_ids", 1, ids).into())
+            }
+            Op::Linear(op) => self.linear(op),
+            Op::QkvAppend(op) => self.qkv_append(op),
+            Op::Attention(op) => self.attention(op),
+            Op::Embed(_) => {
+                let (table, ids, positions) = (self.input(0)?, self.input(1)?, self.input(2)?);
+                let draw = self.draw("embed")?.packed(0, table)?.packed(2, positions)?.input("src_ids", 1, ids);
+                let draw = draw.int("n_ctx", ids.shape.len()).int("table_rows", table.shape.rows());
+                Ok(draw.int("position_rows", positions.shape.rows()).into())
+            }
+            Op::ArgMaxAppend(op) => {
+                let backend_api::op::ArgMaxAppend = op;
+                let history = self.dense(self.input(0)?);
+                let draw = Draw::append("argmax", Target::Output(0), &history, backend_api::op::At::Next, 1, 1);
+                self.argmax(draw, 1)
+            }
+        }
+    }
+
+    fn get_rows(&self, op: &GetRows) -> Result<Kernel, String> {
+        let table = self.input(0)?;
+        let mut draw = self.draw("get_rows")?.int("table_rows", table.shape.rows());
+        draw = match table.dtype {
+            DType::Packed(_) => draw.define("TABLE_PACKED", "").packed(0, table)?,
+            DType::F32 | DType::I32 => draw.input("src_table", 0, table),
+        };
+        Ok(match op.index {
+            Index::Ids => {
+                let ids = self.input(1)?;
+                let cols = self.dense(ids).cols;
+                draw.define("INDEX", "0").input("src_ids", 1, ids).int("ids_cols", cols)
+            }
+            Index::Tokens { .. } => {
+                let history = self.input(1)?;
+                draw.define("INDEX", "1").input("src_ids", 1, history).int("n_ctx", history.shape.len())
+            }
+            Index::Positions { .. } => draw.define("INDEX", "2"),
+            Index::Last => draw.define("INDEX", "3"),
+        }
+        .into())
+    }
+
+    fn matmul(&self) -> Result<Kernel, String> {
+        let (a, b) = (self.input(0)?, self.input(1)?);
+        if matches!(b.dtype, DType::Packed(_)) {
+            return self.linear(&Linear::PLAIN);
+        }
+        let ([a0, a1, m, k], [b0, b1, _, _]) = (a.shape.dims4(), b.shape.dims4());
+        let [dim0, dim1, _, _] = self.output(0)?.shape.dims4();
+        let mut draw = self.draw("matmul")?.input("src_a", 0, a).input("src_b", 1, b);
+        for (name, value) in
+            [("m", m), ("k", k), ("a0", a0), ("a1", a1), ("b0", b0), ("b1", b1), ("dim0", dim0), ("dim1", dim1)]
+        {
+            draw = draw.int(name, value);
+        }
+        Ok(draw.into())
+    }
+
+    fn linear(&self, op: &Linear) -> Result<Kernel, String> {
+        let indices: Vec<usize> = (0..self.inputs.len()).collect();
+        let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
+        let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
+        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", x.shape.cols());
+        draw = draw.int("weight_rows", w.shape.rows());
+        if let Some(norm) = &op.norm {
+            if x.shape.rows() > 1 {
+                return Err("a norm of several rows is computed once, not for every output".into());
+            }
+            draw = draw.define("NORM", "").float("eps", norm.eps);
+            draw = draw.define_if(norm.kind == NormKind::Layer, "LAYER");
+            for (name, index) in ["src_gamma", "src_beta"].into_iter().zip(at.norm) {
+                draw = draw.input(name, *index, self.input(*index)?);
+            }
+        } else {
+            draw = draw.float("eps", 0.0);
+        }
+        if let Some(index) = at.bias {
+            draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
+        }
+        if let Some(index) = at.residual {
+            draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
+        }
+        Ok(match op.activation {
+            Activation::None => draw.define("ACT", "act_none"),
+            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
+            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+        }
+        .into())
+    }
+
+    fn masking(draw: Draw, masking: &Masking, scale: f32, softcap: f32, queries: usize) -> Draw {
+        let flags = [("causal", masking.causal), ("cached", masking.cached)];
+        let draw = flags.into_iter().fold(draw, |d, (name, on)| d.int(name, usize::from(on)));
+        draw.int("window", masking.window as usize)
+            .float("scale", scale)
+            .float("softcap", softcap)
+            .int("queries", queries)
+    }
+
+    fn softmax(&self, op: &Softmax) -> Result<Kernel, String> {
+        let x = self.input(0)?;
+        let [_, _, m, _] = x.shape.dims4();
+        let draw = Self::masking(self.draw("softmax")?, &op.masking, op.scale, op.softcap, m).input("src_x", 0, x);
+        Ok(if op.masking.explicit {
+            draw.define("EXPLICIT", "").input("src_mask", 1, self.input(1)?).into()
+        } else {
+            draw.into()
+        })
+    }
+
+    fn attention(&self, op: &Attention) -> Result<Kernel, String> {
+        let (q, k, v) = (self.input(0)?, self.input(1)?, self.input(2)?);
+        let (d, dv) = op.head_dims(self.inputs);
+        let (m, n) = (q.shape.dim(0), k.shape.dim(0));
+        let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
+        let shape = backend_api::Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
+        let scores = Dense::new(&shape, DType::F32, self.layout);
+        let common = |draw: Draw| {
+            let draw = Self::masking(draw, &op.masking, op.scale, op.softcap, m);
+            draw.int("heads", op.n_head).int("heads_kv", op.n_head_kv)
+        };
+        let mut first = common(Draw::new("attention_scores", Target::Scratch(0), &scores)).int("head_dim", d);
+        first = first.define_if(d.is_multiple_of(4), "ALIGNED").input("src_q", 0, q).input("src_k", 1, k);
+        if op.masking.explicit {
+            first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
+        }
+        let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
+        second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", 2, v);
+        Ok(Kernel { draws: vec![first, second], scratch: vec![scores.texels()] })
+    }
+
+    /// The parameters of `rope_at.glsl`, for heads in rows of `x_cols`.
+    fn rope(
+        &self,
+        draw: Draw,
+        x_cols: usize,
+        head_dim: usize,
+        rope: Option<(usize, RopeMode)>,
+    ) -> Result<Draw, String> {
+        let mut draw = draw.input("src_x", 0, self.input(0)?).int("x_cols", x_cols).int("head_dim", head_dim);
+        if let Some((n_dims, mode)) = rope {
+            let table = self.input(1)?;
+            draw = draw.define("ROPE", "").int("n_dims", n_dims).int("table_rows", table.shape.rows());
+            draw = draw.define_if(mode == RopeMode::Neox, "NEOX").input("src_table", 1, table);
+        }
+        Ok(draw)
+    }
+
+    fn qkv_append(&self, op: &QkvAppend) -> Result<Kernel, String> {
+        let qkv = self.input(0)?;
+        let (t, cols) = (qkv.shape.dim(0), qkv.shape.cols());
+        let cache = self.dense(self.output(1)?);
+        let q = self.rope(self.draw("rope")?, cols, op.head_dim, op.rope)?;
+        let kv = Draw::append("kv_append", Target::Output(1), &cache, backend_api::op::At::Position, 1, t);
+        let kv = self.rope(kv.and(Target::Output(2)), cols, op.head_dim, op.rope)?;
+        Ok(Kernel { draws: vec![q, kv.int("k_start", op.n_head * op.head_dim)], scratch: Vec::new() })
+    }
+
+    fn permute(&self, op: &Permute) -> Result<Kernel, String> {
+        let x = self.input(0)?;
+        let (view, perm) = op.normalized();
+        let view_strides = [view[1] * view[2] * view[3], view[2] * view[3], view[3], 1];
+        let [_, d1, d2, _] = self.output(0)?.shape.dims4();
+        let mut draw = self.draw("permute")?.input("src_x", 0, x).int("x_cols", x.shape.cols());
+        draw = draw.int("dim1", d1).int("dim2", d2);
+        for (name, axis) in ["s0", "s1", "s2", "s3"].into_iter().zip(perm) {
+            draw = draw.int(name, view_strides[axis]);
+        }
+        Ok(draw.into())
+    }
+
+    fn concat(&self, op: &Concat) -> Result<Kernel, String> {
+        let (a, b) = (self.input(0)?, self.input(1)?);
+        let draw = self.draw("concat")?.input("src_a", 0, a).input("src_b", 1, b);
+        let rank = a.shape.rank();
+        Ok(if op.axis + 1 == rank {
+            draw.define("COLUMNS", "").int("a_cols", a.shape.cols())
+        } else {
+            let block = |t: &Tensor| t.shape.dims().take(rank - 1).skip(op.axis).product::<usize>();
+            draw.int("a_block", block(a)).int("b_block", block(b))
+        }
+        .into())
+    }
+
+    fn append(&self, op: &Append) -> Result<Kernel, String> {
+        let (state, x) = (self.input(0)?, self.input(1)?);
+        let (to, from) = (self.dense(state), self.dense(x));
+        if to.cols != from.cols || to.host_cols() != to.cols {
+            return Err("a state of single floats cannot be written in part; give it the shape [n, 1]".into());
+        }
+        let unit = to.rows / state.shape.dim(0);
+        let draw = Draw::append("append", Target::Output(0), &to, op.at, unit, x.shape.dim(0));
+        Ok(draw.input("src_x", 1, x).into())
+    }
+
+    /// Two passes over operand `x`; `last` is the second one's draw.
+    fn argmax(&self, last: Draw, x: usize) -> Result<Kernel, String> {
+        let tensor = self.input(x)?;
+        let (rows, cols) = (tensor.shape.rows(), tensor.shape.cols());
+        let chunk = cols.isqrt().max(8).next_multiple_of(4);
+        let chunks = cols.div_ceil(chunk);
+        let first = Draw::raw("argmax_chunks", 0, rows * chunks).int("cols", cols).int("chunk", chunk);
+        let first = first.int("chunks", chunks).input("src_x", x, tensor);
+        let last = last.int("cols", cols).int("chunks", chunks).input("src_x", x, tensor).scratch("src_chunks", 0);
+        Ok(Kernel { draws: vec![first, last], scratch: vec![rows * chunks] })
+    }
+
+    fn top_k(&self, op: &TopK) -> Result<Kernel, String> {
+        let x = self.input(0)?;
+        let (rows, cols) = (x.shape.rows(), x.shape.cols());
+        let mut lists = cols.div_ceil(LIST);
+        let common = |draw: Draw| draw.input("src_x", 0, x).int("cols", cols).int("list", LIST);
+        let mut scratch = vec![rows * cols, rows * lists * LIST];
+        let mut draws = vec![common(Draw::raw("top_k_rank", 0, rows * cols))];
+        let sort = Draw::raw("top_k_sort", 1, rows * lists * LIST).int("cols", cols).int("list", LIST);
+        draws.push(sort.int("lists", lists).scratch("src_ranks", 0));
+        let (mut from, mut to) = (1, 0);
+        while lists > 1 {
+            let merged = rows * lists.div_ceil(2) * LIST;
+            let merge = common(Draw::raw("top_k_merge", to, merged)).int("lists", lists);
+            draws.push(merge.scratch("src_lists", from));
+            scratch[to] = scratch[to].max(merged);
+            lists = lists.div_ceil(2);
+            (from, to) = (to, from);
+        }
+        let values = common(self.draw("top_k")?.and(Target::Output(1)));
+        draws.push(values.scratch("src_lists", from));
+        debug_assert!(op.k <= LIST, "the api bounds k");
+        Ok(Kernel { draws, scratch })
+    }
+}

@@ -1,0 +1,304 @@
+//! Compiled programs: all GL objects of a graph, and the loop that draws.
+
+use crate::Shared;
+use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, WEIGHT_UNIT};
+use crate::kernel::{Draw, Region, Source, Target};
+use crate::lower::lower;
+use crate::shader;
+use crate::store::Storage;
+use backend_api::op::{At, Index};
+use backend_api::{Error, Graph, KernelInfo, Node, Op, Place, Plan, Program, StepParams, TensorId};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A texture of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Texturing {
+    External(usize),
+    Slot(usize),
+    Scratch(usize),
+}
+
+/// One draw with its objects.
+struct Pass {
+    program: Rc<Linked>,
+    framebuffer: usize,
+    /// (unit, texture) of its operands.
+    bindings: Vec<(u32, Texturing)>,
+    offset: usize,
+    bytes: usize,
+    region: Region,
+    info: KernelInfo,
+}
+
+/// A compiled graph.
+pub(crate) struct Compiled {
+    shared: Rc<Shared>,
+    storages: Vec<Rc<Storage>>,
+    slots: Vec<Texture>,
+    scratch: Vec<Texture>,
+    framebuffers: Vec<Framebuffer>,
+    passes: Vec<Pass>,
+    params: Option<Buffer>,
+    step: Buffer,
+    limits: StepLimits,
+}
+
+/// What a step may ask for.
+#[derive(Debug, Clone, Copy)]
+struct StepLimits {
+    /// Rows that the graph has room for.
+    rows: usize,
+    /// Positions that its tables and states have.
+    positions: usize,
+}
+
+impl StepLimits {
+    fn of(graph: &Graph) -> StepLimits {
+        let mut limits = StepLimits { rows: usize::MAX, positions: usize::MAX };
+        for node in graph.nodes() {
+            let dim0 = |i: usize| {
+                node.inputs.get(i).map_or(usize::MAX, |id| graph.tensor(*id).shape.dims().next().unwrap_or(1))
+            };
+            let (rows, positions) = match &node.op {
+                Op::Append(op) if op.at == At::Position => (dim0(1), dim0(0)),
+                Op::QkvAppend(_) => (dim0(0), dim0(node.inputs.len() - 1)),
+                Op::GetRows(op) => match op.index {
+                    Index::Tokens { rows } => (rows, dim0(1)),
+                    Index::Positions { rows } => (rows, dim0(0)),
+                    Index::Last => (dim0(0), usize::MAX),
+                    Index::Ids => (usize::MAX, usize::MAX),
+                },
+                Op::Embed(op) => (op.rows, dim0(1)),
+                Op::Rope(_) => (dim0(0), dim0(1)),
+                _ => (usize::MAX, usize::MAX),
+            };
+            limits.rows = limits.rows.min(rows);
+            limits.positions = limits.positions.min(positions);
+        }
+        limits
+    }
+
+    fn check(&self, params: &StepParams) -> Result<(), Error> {
+        let (position, rows) = (params.position as usize, params.rows as usize);
+        if rows == 0 || rows > self.rows {
+            return Err(Error::Invalid(format!("a step of {rows} rows, but the program takes 1 to {}", self.rows)));
+        }
+        if position.saturating_add(rows) > self.positions {
+            return Err(Error::Invalid(format!(
+                "a step of {rows} rows at position {position} exceeds the context of {}; start a new conversation",
+                self.positions
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Compiled {
+    pub(crate) fn new(shared: &Rc<Shared>, plan: &Plan, storages: &[Rc<Storage>]) -> Result<Compiled, Error> {
+        let graph = plan.graph();
+        check_storages(graph, storages)?;
+        let mut kernels = Vec::new();
+        let mut refused = Vec::new();
+        for node in graph.nodes() {
+            let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
+            match lower(&node.op, &graph.operands(node), &outputs, shared.layout) {
+                Ok(kernel) => kernels.push((node, kernel)),
+                Err(why) => refused.push(why),
+            }
+        }
+        if !refused.is_empty() {
+            return Err(Error::Unsupported(refused));
+        }
+        let texture = |what: &str, texels: usize| {
+            let size = shared.fold.size(what, texels, false)?;
+            shared.gl.texture(what, shared.layout.texels(), size)
+        };
+        let slots = (plan.slots().iter().enumerate())
+            .map(|(i, size)| texture(&format!("slot {i}"), usize::try_from(*size).unwrap_or(usize::MAX)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut sizes: Vec<usize> = Vec::new();
+        for (_, kernel) in &kernels {
+            for (i, size) in kernel.scratch.iter().enumerate() {
+                match sizes.get_mut(i) {
+                    Some(largest) => *largest = (*largest).max(*size),
+                    None => sizes.push(*size),
+                }
+            }
+        }
+        let scratch = (sizes.iter().enumerate())
+            .map(|(i, size)| texture(&format!("scratch {i}"), *size))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut made = Compiled {
+            shared: shared.clone(),
+            storages: storages.to_vec(),
+            slots,
+            scratch,
+            framebuffers: Vec::new(),
+            passes: Vec::new(),
+            params: None,
+            step: shared.gl.step_uniforms(size_of::<StepParams>())?,
+            limits: StepLimits::of(graph),
+        };
+        let mut arena = Vec::new();
+        let mut sets: HashMap<Vec<Texturing>, usize> = HashMap::new();
+        let mut fresh: Vec<(String, Rc<Linked>)> = Vec::new();
+        for (node, kernel) in &kernels {
+            for draw in &kernel.draws {
+                let pass = made.pass(plan, node, draw, &mut arena, &mut sets, &mut fresh)?;
+                made.passes.push(pass);
+            }
+        }
+        for (name, program) in &fresh {
+            if let Err(error) = program.finish(name) {
+                shared.programs.borrow_mut().clear();
+                return Err(error);
+            }
+        }
+        made.params = Some(shared.gl.uniforms(&arena)?);
+        shared.gl.check("compiling", 0)?;
+        Ok(made)
+    }
+
+    fn pass(
+        &mut self,
+        plan: &Plan,
+        node: &Node,
+        draw: &Draw,
+        arena: &mut Vec<u8>,
+        sets: &mut HashMap<Vec<Texturing>, usize>,
+        fresh: &mut Vec<(String, Rc<Linked>)>,
+    ) -> Result<Pass, Error> {
+        let shared = self.shared.clone();
+        let place = |ids: &[TensorId], i: usize| match ids.get(i).map(|id| plan.place(*id)) {
+            Some(Place::External(at)) => Ok(Texturing::External(at)),
+            Some(Place::Slot(at)) => Ok(Texturing::Slot(at)),
+            None => Err(Error::Invalid(format!("{}: operand {i} is missing", node.op.name()))),
+        };
+        let source = |from: &Source| match from {
+            Source::Input(i) => place(&node.inputs, *i),
+            Source::Scratch(i) => Ok(Texturing::Scratch(*i)),
+        };
+        let mut bindings = Vec::new();
+        for (unit, (_, from)) in (0..).zip(&draw.dense) {
+            bindings.push((unit, source(from)?));
+        }
+        for (unit, (from, _)) in (WEIGHT_UNIT..).zip(&draw.weights) {
+            bindings.push((unit, source(from)?));
+        }
+        let target = |to: &Target| match to {
+            Target::Output(i) => place(&node.outputs, *i),
+            Target::Scratch(i) => Ok(Texturing::Scratch(*i)),
+        };
+        let targets = draw.targets.iter().map(target).collect::<Result<Vec<_>, _>>()?;
+        if bindings.iter().any(|(_, texture)| targets.contains(texture)) {
+            return Err(Error::Invalid(format!("{} would read and write one texture", node.op.name())));
+        }
+        let framebuffer = match sets.get(&targets) {
+            Some(at) => *at,
+            None => {
+                let textures = targets.iter().map(|t| self.texture(*t)).collect::<Result<Vec<_>, _>>()?;
+                let framebuffer = shared.gl.framebuffer(&textures)?;
+                self.framebuffers.push(framebuffer);
+                sets.insert(targets, self.framebuffers.len() - 1);
+                self.framebuffers.len() - 1
+            }
+        };
+        let name = draw.name(shared.layout);
+        let text = shader::assemble(draw, shared.layout, &shared.fold);
+        let cached = shared.programs.borrow().get(&text).cloned();
+        let program = match cached {
+            Some(program) => program,
+            None => {
+                let program = Rc::new(shared.gl.program(shader::VERTEX, &text)?);
+                shared.programs.borrow_mut().insert(text, program.clone());
+                fresh.push((name.clone(), program.clone()));
+                program
+            }
+        };
+        arena.resize(arena.len().next_multiple_of(shared.gl.limits().uniform_align as usize), 0);
+        let offset = arena.len();
+        for (_, word) in &draw.params {
+            arena.extend(word.bytes());
+        }
+        // A std140 block is a whole number of 16-byte vectors.
+        arena.resize(arena.len().next_multiple_of(16), 0);
+        let texels = match draw.region {
+            Region::Whole(texels) => texels,
+            Region::Append { unit, max, .. } => unit * max,
+        };
+        let rect = shared.fold.rect(0, texels);
+        let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
+        Ok(Pass { program, framebuffer, bindings, offset, bytes: arena.len() - offset, region: draw.region, info })
+    }
+
+    fn texture(&self, at: Texturing) -> Result<&Texture, Error> {
+        let found = match at {
+            Texturing::External(i) => self.storages.get(i).map(|s| &s.texture),
+            Texturing::Slot(i) => self.slots.get(i),
+            Texturing::Scratch(i) => self.scratch.get(i),
+        };
+        found.ok_or_else(|| Error::Invalid("a texture of the plan is missing".into()))
+    }
+
+    /// The rectangle that a pass draws in this step; `None` if nothing is to be drawn.
+    fn rect(&self, region: &Region, params: &StepParams) -> Option<Rect> {
+        let (first, end) = match *region {
+            Region::Whole(texels) => (0, texels),
+            Region::Append { at, unit, max, texels } => {
+                let (row, rows) = match at {
+                    At::Position => (params.position as usize, max.min(params.rows as usize)),
+                    At::Next => (params.position as usize + params.rows as usize, 1),
+                };
+                (row.saturating_mul(unit), (row + rows).saturating_mul(unit).min(texels))
+            }
+        };
+        (first < end).then(|| self.shared.fold.rect(first, end))
+    }
+}
+
+impl Program for Compiled {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        self.limits.check(params)?;
+        let gl = &self.shared.gl;
+        gl.enter()?;
+        self.step.update(bytemuck::bytes_of(params));
+        gl.bind_step(&self.step);
+        let Some(arena) = &self.params else { return Ok(()) };
+        for pass in &self.passes {
+            let Some(rect) = self.rect(&pass.region, params) else { continue };
+            if let Some(framebuffer) = self.framebuffers.get(pass.framebuffer) {
+                gl.target(&pass.program, framebuffer);
+            }
+            for (unit, texture) in &pass.bindings {
+                gl.bind(*unit, self.texture(*texture)?);
+            }
+            gl.bind_params(arena, pass.offset, pass.bytes);
+            gl.draw(rect);
+        }
+        gl.flush();
+        Ok(())
+    }
+
+    fn kernels(&self) -> Vec<KernelInfo> {
+        self.passes.iter().map(|pass| pass.info.clone()).collect()
+    }
+}
+
+/// Storages must be what the graph's externals are.
+fn check_storages(graph: &Graph, storages: &[Rc<Storage>]) -> Result<(), Error> {
+    let externals: Vec<_> = graph.externals().collect();
+    if externals.len() != storages.len() {
+        return Err(Error::Invalid(format!(
+            "the graph has {} externals, but {} storages were given",
+            externals.len(),
+            storages.len()
+        )));
+    }
+    for ((_, tensor), storage) in externals.into_iter().zip(storages) {
+        if !storage.holds(tensor) {
+            return Err(Error::Invalid(format!("storage {} does not hold {} {tensor}", storage.name, tensor.name)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Storages: one texture each.
+
+use crate::dense::Dense;
+use crate::gl::{Texels, Texture, UPLOAD_BYTES};
+use crate::{Layout, Shared};
+use backend_api::format::{Packing, TEXEL};
+use backend_api::{DType, Error, StorageDesc};
+
+/// The largest id that a float holds exactly.
+const MAX_ID: i32 = 1 << 24;
+
+/// What a storage holds.
+pub(crate) enum Content {
+    Dense { dense: Dense, dtype: DType, guard_rows: usize },
+    Packed(Packing),
+}
+
+/// A storage.
+pub(crate) struct Storage {
+    pub(crate) name: String,
+    pub(crate) texture: Texture,
+    pub(crate) content: Content,
+}
+
+impl Storage {
+    pub(crate) fn new(shared: &Shared, desc: &StorageDesc) -> Result<Storage, Error> {
+        let (texels, count, content) = match desc.dtype {
+            DType::Packed(format) => {
+                let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
+                (Texels::Rgba32ui, packing.texels, Content::Packed(packing))
+            }
+            dtype @ (DType::F32 | DType::I32) => {
+                let dense = Dense::new(&desc.shape, dtype, shared.layout);
+                let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows };
+                (shared.layout.texels(), dense.texels_with(desc.guard_rows), content)
+            }
+        };
+        let size = shared.fold.size(&desc.name, count, texels == Texels::Rgba32ui)?;
+        let texture = shared.gl.texture(&desc.name, texels, size)?;
+        Ok(Storage { name: desc.name.clone(), texture, content })
+    }
+
+    pub(crate) fn write(&self, shared: &Shared, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        match &self.content {
+            Content::Packed(packing) => {
+                packing.repack(first_row, bytes, &mut |texel, bytes| self.upload(shared, texel as usize, bytes))
+            }
+            Content::Dense { dense, dtype, guard_rows } => {
+                self.write_dense(shared, dense, *dtype, *guard_rows, first_row, bytes)
+            }
+        }
+    }
+
+    fn write_dense(
+        &self,
+        shared: &Shared,
+        dense: &Dense,
+        dtype: DType,
+        guard_rows: usize,
+        first_row: usize,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let cols = dense.host_cols();
+        let rows = bytes.len() / (4 * cols);
+        let end = first_row.checked_add(rows).filter(|end| *end <= dense.host_rows() + guard_rows);
+        let Some(end) = end.filter(|_| rows * cols * 4 == bytes.len()) else {
+            return Err(Error::Invalid(format!(
+                "cannot write {} bytes at row {first_row} of {}: it has {} rows of {} bytes",
+                bytes.len(),
+                self.name,
+                dense.host_rows() + guard_rows,
+                4 * cols
+            )));
+        };
+        if rows == 0 {
+            return Ok(());
+        }
+        let lanes = dense.layout.lanes();
+        let first = dense.place(first_row, 0);
+        let last = dense.place(end - 1, cols - 1);
+        let mut values = vec![0f32; (last.0 + 1 - first.0) * lanes];
+        for (i, four) in bytes.chunks_exact(4).enumerate() {
+            let (texel, lane) = dense.place(first_row + i / cols, i % cols);
+            let four = [four[0], four[1], four[2], four[3]];
+            values[(texel - first.0) * lanes + lane] = match dtype {
+                DType::F32 | DType::Packed(_) => f32::from_le_bytes(four),
+                DType::I32 => {
+                    let id = i32::from_le_bytes(four);
+                    if !(-MAX_ID..=MAX_ID).contains(&id) {
+                        return Err(Error::Invalid(format!("{}: the id {id} exceeds 2^24", self.name)));
+                    }
+                    id as f32
+                }
+            };
+        }
+        // Rows are whole texels; elements of a vector may begin or end within one, whose other lanes stay.
+        let vector = cols == 1 && dense.rows == 1 && dense.layout == Layout::Packed;
+        let texels = values.len() / lanes;
+        if vector {
+            // Ends, and the seam between elements and guards.
+            let seam = (dense.cols - 1) / 4;
+            let mut whole = Vec::new();
+            for texel in 0..texels {
+                let at = first.0 + texel;
+                let edge = texel == 0 || texel + 1 == texels || at == seam;
+                let mine = if edge { Self::lanes_of(dense, at, first_row, end) } else { [true; 4] };
+                if mine == [true; 4] {
+                    whole.push(texel);
+                } else {
+                    let lane = |i: usize| mine[i].then_some(values[4 * texel + i]);
+                    let (x, y) = (at & (shared.fold.width() - 1), at >> shared.fold.width_shift);
+                    let lanes = [lane(0), lane(1), lane(2), lane(3)];
+                    shared.gl.write_lanes(&self.texture, (x as u32, y as u32), lanes)?;
+                }
+            }
+            let mut runs: Vec<(usize, usize)> = Vec::new();
+            for texel in whole {
+                match runs.last_mut() {
+                    Some(run) if run.1 == texel => run.1 += 1,
+                    _ => runs.push((texel, texel + 1)),
+                }
+            }
+            for (from, to) in runs {
+                self.upload(shared, first.0 + from, bytemuck::cast_slice(&values[4 * from..4 * to]))?;
+            }
+            return shared.gl.check(&self.name, 0);
+        }
+        self.upload(shared, first.0, bytemuck::cast_slice(&values))
+    }
+
+    /// Which lanes of a texel belong to the elements `first..end` of a vector.
+    fn lanes_of(dense: &Dense, texel: usize, first: usize, end: usize) -> [bool; 4] {
+        std::array::from_fn(|lane| (first..end).any(|row| dense.place(row, 0) == (texel, lane)))
+    }
+
+    /// Writes whole texels, in pieces that are rectangles and not too long.
+    fn upload(&self, shared: &Shared, first: usize, bytes: &[u8]) -> Result<(), Error> {
+        let size = self.texture.texels.bytes();
+        debug_assert!(size == TEXEL || self.texture.texels == Texels::R32f, "texels have one of two sizes");
+        let (width, height) = (shared.fold.width(), shared.fold.height());
+        let mut at = first;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (x, line) = (at & (width - 1), at >> shared.fold.width_shift);
+            let (y, layer) = (line & (height - 1), line >> shared.fold.height_shift);
+            let left = rest.len() / size;
+            let lines = (left / width).min(height - y).min((UPLOAD_BYTES / size / width).max(1));
+            let texels = if x > 0 || lines == 0 { left.min(width - x) } else { lines * width };
+            let mut rect = shared.fold.rect(x, x + texels);
+            rect.y = y as u32;
+            let (piece, after) = rest.split_at(texels * size);
+            self.texture.upload(layer as u32, rect, piece)?;
+            (at, rest) = (at + texels, after);
+        }
+        shared.gl.check(&self.name, bytes.len() as u64)
+    }
+}
+
+impl Storage {
+    /// Whether it was made for such a tensor.
+    pub(crate) fn holds(&self, tensor: &backend_api::Tensor) -> bool {
+        match (&self.content, tensor.dtype) {
+            (Content::Packed(packing), DType::Packed(format)) => {
+                packing.format == format && packing.rows == tensor.shape.rows() && packing.k == tensor.shape.cols()
+            }
+            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32)) => {
+                *dtype == wanted && *dense == Dense::new(&tensor.shape, wanted, dense.layout)
+            }
+            (Content::Packed(_), DType::F32 | DType::I32) | (Content::Dense { .. }, DType::Packed(_)) => false,
+        }
+    }
+}

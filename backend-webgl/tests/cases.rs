@@ -1,0 +1,51 @@
+//! Every conformance case compiles and runs, in both layouts and with tiny textures.
+#![cfg(not(target_arch = "wasm32"))]
+
+use backend_api::{Backend, Error, Op, Plan, StorageDesc, StorageId};
+use backend_webgl::{Layout, Options, WebGl};
+
+fn run_all(options: Options) {
+    let gl = match WebGl::open_egl(options) {
+        Ok(gl) => gl,
+        Err(Error::Absent { reason, .. }) => {
+            eprintln!("not run: {reason}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let mut failures = Vec::new();
+    let mut ran = 0;
+    for case in Op::all_cases() {
+        let run = || -> Result<(), Error> {
+            let plan = Plan::new(case.graph.clone(), &|t| gl.slot_size(t));
+            let ids: Vec<StorageId> =
+                case.graph.externals().map(|(_, t)| gl.create(&StorageDesc::of(t))).collect::<Result<_, _>>()?;
+            let mut program = gl.compile(&plan, &ids)?;
+            let before = gl.stats();
+            program.step(&case.step)?;
+            let spent = gl.stats().since(&before);
+            assert_eq!((spent.objects, spent.submits), (0, 1), "a step makes no objects and submits once");
+            drop(program);
+            ids.into_iter().for_each(|id| gl.destroy(id));
+            Ok(())
+        };
+        match run() {
+            Ok(()) => ran += 1,
+            // Norms of several rows are left to the caller to expand.
+            Err(Error::Unsupported(_)) if case.op == "linear" => {}
+            Err(error) => failures.push(format!("{} {}: {error}", case.op, case.name)),
+        }
+    }
+    assert!(failures.is_empty(), "{ran} ran, {} failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(ran > 300, "only {ran} cases ran");
+}
+
+#[test]
+fn packed() {
+    run_all(Options::default());
+}
+
+#[test]
+fn one_value_a_texel() {
+    run_all(Options { layout: Layout::R32f, ..Options::default() });
+}

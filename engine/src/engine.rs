@@ -1,0 +1,164 @@
+//! A model with its tokenizer on the backend that was chosen for it.
+
+use std::rc::Rc;
+
+use backend_api::Backend;
+use model::{
+    ByteSource, ChatError, ChatTemplate, FETCH_INTERVAL, GenerateOptions, Generation, Gguf, Host, Message, Metadata, Model,
+    Piece, Recipe, Session, Tokenizer, TokenizerError,
+};
+
+use crate::error::EngineError;
+use crate::report::Report;
+use crate::select::{SelectOptions, select};
+
+/// How to load a model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EngineOptions {
+    /// Which backends may be chosen, and how they are opened.
+    pub select: SelectOptions,
+    /// Tokens that the context holds; by default the training context, but at most 2048.
+    pub n_ctx: Option<usize>,
+}
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The file's header is read.
+    Header,
+    /// Backends are tried.
+    Selecting,
+    /// Weights go to the device.
+    ///
+    /// *Units*: bytes of the file.
+    Weights {
+        /// Bytes done.
+        done: u64,
+        /// Bytes of the whole.
+        total: u64,
+    },
+}
+
+/// A model, ready to run.
+pub struct Engine {
+    model: Rc<Model>,
+    metadata: Metadata,
+    tokenizer: Result<Tokenizer, TokenizerError>,
+    chat: Result<ChatTemplate, ChatError>,
+    report: Report,
+    host: Rc<dyn Host>,
+}
+
+impl Engine {
+    /// Reads a file's header, chooses a backend, and uploads the weights.
+    ///
+    /// *Errors*: a file that is malformed or not supported, no backend that works, limits or memory of the device.
+    /// A file whose tokenizer or chat template cannot be used is loaded all the same: it can be run on token ids.
+    pub async fn load(
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        host: Rc<dyn Host>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Engine, EngineError> {
+        progress(Progress::Header);
+        let gguf = Gguf::read(source).await?;
+        let recipe = Recipe::new(&gguf, options.n_ctx)?;
+        progress(Progress::Selecting);
+        let (backend, report) = select(Some(&recipe), &options.select, &*host).await?;
+        let mut weights = |done, total| progress(Progress::Weights { done, total });
+        let model = Model::load(source, recipe, backend, &*host, &mut weights).await?;
+        Ok(Engine {
+            model: Rc::new(model),
+            tokenizer: Tokenizer::from_metadata(&gguf.metadata),
+            chat: ChatTemplate::from_metadata(&gguf.metadata),
+            metadata: gguf.metadata,
+            report,
+            host,
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<Model> {
+        &self.model
+    }
+
+    /// The metadata of the file.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The backend that the model runs on.
+    pub fn backend(&self) -> &dyn Backend {
+        &**self.model.backend()
+    }
+
+    /// What was chosen, and what was refused and why.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The host given to [`Self::load`].
+    pub fn host(&self) -> &dyn Host {
+        &*self.host
+    }
+
+    /// The tokenizer.
+    ///
+    /// *Errors*: the file has none that can be used.
+    pub fn tokenizer(&self) -> Result<&Tokenizer, EngineError> {
+        self.tokenizer.as_ref().map_err(|e| e.clone().into())
+    }
+
+    /// The chat template.
+    ///
+    /// *Errors*: the file's template cannot be used.
+    pub fn chat(&self) -> Result<&ChatTemplate, EngineError> {
+        self.chat.as_ref().map_err(|e| e.clone().into())
+    }
+
+    /// An empty text.
+    ///
+    /// *Errors*: memory for the KV cache, or the device was lost.
+    pub fn session(&self) -> Result<Session, EngineError> {
+        Ok(Session::new(self.model.clone())?)
+    }
+
+    /// The tokens of a prompt. An empty one becomes the token that begins a text, if the model has one.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn encode(&self, prompt: &str) -> Result<Vec<u32>, EngineError> {
+        let tokenizer = self.tokenizer()?;
+        let mut tokens = tokenizer.encode(prompt, true, true);
+        if tokens.is_empty() {
+            tokens.extend(tokenizer.bos());
+        }
+        Ok(tokens)
+    }
+
+    /// The tokens of a conversation, up to where the assistant's answer begins.
+    ///
+    /// *Errors*: the file has no tokenizer or no usable template, or the template refuses the conversation.
+    pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<u32>, EngineError> {
+        Ok(self.chat()?.encode(self.tokenizer()?, messages, true)?)
+    }
+
+    /// The options that suit the backend: a CPU step is done when it is submitted, so steps under way are of no use.
+    pub fn generate_options(&self) -> GenerateOptions {
+        let fetch_interval = if self.backend().info().name == "cpu" { 1 } else { FETCH_INTERVAL };
+        GenerateOptions { fetch_interval, ..GenerateOptions::default() }
+    }
+
+    /// Generates what follows a text. Of what the session has computed before, the common beginning is used again.
+    ///
+    /// *Errors*: as [`Session::generate`].
+    pub async fn generate(
+        &self,
+        session: &mut Session,
+        tokens: &[u32],
+        options: &GenerateOptions,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Generation, EngineError> {
+        let rest = session.resume(tokens);
+        Ok(session.generate(rest, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
+    }
+}

@@ -1,0 +1,34 @@
+//! What can keep an engine from working.
+
+use model::{ChatError, GgufError, ModelError, TokenizerError};
+
+use crate::report::Report;
+
+/// Anything that goes wrong. Each message is one line and names the cause and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The file or the request.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The tokenizer of the file.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// The chat template of the file, or the conversation.
+    #[error(transparent)]
+    Chat(#[from] ChatError),
+    /// No backend passed.
+    #[error("no backend can run this: {}; choose another backend, or update the graphics driver", .0.reasons())]
+    NoBackend(Report),
+}
+
+impl From<GgufError> for EngineError {
+    fn from(error: GgufError) -> EngineError {
+        ModelError::from(error).into()
+    }
+}
+
+impl From<backend_api::Error> for EngineError {
+    fn from(error: backend_api::Error) -> EngineError {
+        ModelError::from(error).into()
+    }
+}

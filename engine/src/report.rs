@@ -1,0 +1,89 @@
+//! What was chosen, and what was refused and why.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The outcome of a selection.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The rung chosen; none if all were refused.
+    pub chosen: Option<&'static str>,
+    /// All rungs, best first.
+    pub rungs: Vec<Rung>,
+}
+
+/// One candidate.
+#[derive(Debug, Clone, Serialize)]
+pub struct Rung {
+    /// Backend and variant.
+    pub name: &'static str,
+    /// Device and driver as they name themselves, if it could be opened.
+    pub adapter: Option<String>,
+    /// Whether the device is known to be a software renderer.
+    pub software: bool,
+    /// Limits and options that matter.
+    pub facts: Vec<(&'static str, String)>,
+    /// The time of the test matvec, if it came to that.
+    ///
+    /// *Units*: milliseconds.
+    pub matvec_ms: Option<f64>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "reason")]
+pub enum Outcome {
+    /// It runs the model.
+    Chosen,
+    /// It works, but another one is faster.
+    Slower,
+    /// It cannot run the model here, or gave wrong results.
+    Rejected(String),
+    /// It was not tried.
+    Skipped(String),
+}
+
+impl Report {
+    /// The rung chosen.
+    pub fn chosen(&self) -> Option<&Rung> {
+        self.rungs.iter().find(|r| r.outcome == Outcome::Chosen)
+    }
+
+    /// Why each rung was refused, on one line.
+    pub(crate) fn reasons(&self) -> String {
+        let reasons = self.rungs.iter().filter_map(|rung| match &rung.outcome {
+            Outcome::Rejected(reason) => Some(format!("{}: {reason}", rung.name)),
+            _ => None,
+        });
+        reasons.collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Report {
+    /// One line a rung.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, rung) in self.rungs.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            let (mark, text) = match &rung.outcome {
+                Outcome::Chosen => ('*', "chosen".to_owned()),
+                Outcome::Slower => (' ', "works, but another one is faster".to_owned()),
+                Outcome::Rejected(reason) => ('x', reason.clone()),
+                Outcome::Skipped(reason) => ('-', format!("not tried: {reason}")),
+            };
+            write!(f, "{mark} {}", rung.name)?;
+            if let Some(adapter) = &rung.adapter {
+                write!(f, " on {adapter}")?;
+            }
+            if let Some(ms) = rung.matvec_ms {
+                write!(f, " ({ms:.3} ms a matvec)")?;
+            }
+            write!(f, ": {text}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! Selection by proof: candidates are opened, asked for the model's operators, tested and timed.
+
+use std::rc::Rc;
+use std::str::FromStr;
+
+use backend_api::{Backend, DType, Error, Format, Graph};
+use model::{Head, Host, Model, Recipe};
+use reference_cpu::Cpu;
+
+use crate::error::EngineError;
+use crate::report::{Outcome, Report, Rung};
+use crate::selftest;
+
+/// Which backends may be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The fastest that works.
+    #[default]
+    Auto,
+    /// The best GPU backend that works.
+    Gpu,
+    /// WebGPU.
+    WebGpu,
+    /// WebGL2.
+    WebGl,
+    /// The CPU.
+    Cpu,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Choice, String> {
+        match name {
+            "auto" => Ok(Choice::Auto),
+            "gpu" => Ok(Choice::Gpu),
+            "webgpu" => Ok(Choice::WebGpu),
+            "webgl" => Ok(Choice::WebGl),
+            "cpu" => Ok(Choice::Cpu),
+            other => Err(format!("the backend {other:?} is not known; choose auto, gpu, webgpu, webgl or cpu")),
+        }
+    }
+}
+
+/// How WebGL lays out dense tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Four values a texel.
+    Packed,
+    /// One value a texel: slower, works everywhere.
+    R32f,
+}
+
+/// What a selection may do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SelectOptions {
+    /// Which backends may be chosen.
+    pub backend: Choice,
+    /// Makes WebGPU split weights whose bindings would be larger.
+    ///
+    /// *Units*: bytes.
+    pub webgpu_max_binding: Option<u64>,
+    /// Only this layout of WebGL.
+    pub webgl_layout: Option<Layout>,
+    /// Makes WebGL fold at this texture size even if the device allows more.
+    pub webgl_max_texture_size: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Candidate {
+    WebGpu { optional_features: bool },
+    WebGl(Layout),
+    Cpu,
+}
+
+/// The ladder, best first.
+const LADDER: &[(&str, Candidate)] = &[
+    ("webgpu", Candidate::WebGpu { optional_features: true }),
+    ("webgpu without optional features", Candidate::WebGpu { optional_features: false }),
+    ("webgl packed", Candidate::WebGl(Layout::Packed)),
+    ("webgl r32f", Candidate::WebGl(Layout::R32f)),
+    ("cpu", Candidate::Cpu),
+];
+
+impl Candidate {
+    /// The backend, of which only one variant is needed.
+    fn family(self) -> Choice {
+        match self {
+            Candidate::WebGpu { .. } => Choice::WebGpu,
+            Candidate::WebGl(_) => Choice::WebGl,
+            Candidate::Cpu => Choice::Cpu,
+        }
+    }
+
+    /// Why it is not even to be tried.
+    fn excluded(self, options: &SelectOptions) -> Option<&'static str> {
+        let wanted = match options.backend {
+            Choice::Auto => true,
+            Choice::Gpu => self != Candidate::Cpu,
+            family => self.family() == family,
+        };
+        let layout = match (self, options.webgl_layout) {
+            (Candidate::WebGl(layout), Some(only)) => layout == only,
+            _ => true,
+        };
+        match (wanted, layout) {
+            (false, _) => Some("another backend was asked for"),
+            (_, false) => Some("another layout was asked for"),
+            _ => None,
+        }
+    }
+
+    async fn open(self, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+        match self {
+            Candidate::WebGpu { optional_features } => open_webgpu(optional_features, options).await,
+            Candidate::WebGl(layout) => open_webgl(layout, options),
+            Candidate::Cpu => Ok(Rc::new(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))),
+        }
+    }
+}
+
+#[cfg(feature = "webgpu")]
+async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+    let options = backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding };
+    Ok(Rc::new(backend_webgpu::WebGpu::open(options).await?))
+}
+
+#[cfg(all(feature = "webgl", not(target_arch = "wasm32")))]
+fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+    let layout = match layout {
+        Layout::Packed => backend_webgl::Layout::Packed,
+        Layout::R32f => backend_webgl::Layout::R32f,
+    };
+    let options = backend_webgl::Options { layout, max_texture_size: options.webgl_max_texture_size };
+    Ok(Rc::new(backend_webgl::WebGl::open_egl(options)?))
+}
+
+#[cfg(not(feature = "webgpu"))]
+async fn open_webgpu(_: bool, _: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+    Err(Error::Absent { backend: "webgpu", reason: "this program was built without it".into() })
+}
+
+#[cfg(not(all(feature = "webgl", not(target_arch = "wasm32"))))]
+fn open_webgl(_: Layout, _: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+    Err(Error::Absent { backend: "webgl", reason: "this program was built without it".into() })
+}
+
+/// Chooses a backend, for a model if there is one.
+///
+/// *Errors*: no backend that may be chosen works; the error has the report.
+pub async fn select(
+    recipe: Option<&Recipe>,
+    options: &SelectOptions,
+    host: &dyn Host,
+) -> Result<(Rc<dyn Backend>, Report), EngineError> {
+    let mut rungs = Vec::new();
+    let mut best: Option<(usize, Rc<dyn Backend>, f64)> = None;
+    let mut healthy: Vec<Choice> = Vec::new();
+    for (index, &(name, candidate)) in LADDER.iter().enumerate() {
+        let outcome = Outcome::Rejected(String::new());
+        let mut rung = Rung { name, adapter: None, software: false, facts: Vec::new(), matvec_ms: None, outcome };
+        let skipped = match candidate.excluded(options) {
+            Some(why) => Some(why),
+            None if healthy.contains(&candidate.family()) => Some("a better variant of this backend works"),
+            None if !healthy.is_empty() && options.backend != Choice::Auto => Some("a better backend works"),
+            None => None,
+        };
+        if let Some(why) = skipped {
+            rung.outcome = Outcome::Skipped(why.into());
+        } else {
+            match prove(candidate, recipe, options, host, &mut rung).await {
+                Err(reason) => rung.outcome = Outcome::Rejected(reason),
+                Ok((backend, ms)) => {
+                    healthy.push(candidate.family());
+                    rung.matvec_ms = Some(ms);
+                    rung.outcome = Outcome::Slower;
+                    if best.as_ref().is_none_or(|(_, _, least)| ms < *least) {
+                        best = Some((index, backend, ms));
+                    }
+                }
+            }
+        }
+        rungs.push(rung);
+        host.turn().await;
+    }
+    let mut report = Report { chosen: None, rungs };
+    let Some((index, backend, _)) = best else { return Err(EngineError::NoBackend(report)) };
+    if let Some(rung) = report.rungs.get_mut(index) {
+        rung.outcome = Outcome::Chosen;
+        report.chosen = Some(rung.name);
+    }
+    Ok((backend, report))
+}
+
+/// Opens, checks, tests and times one candidate.
+async fn prove(
+    candidate: Candidate,
+    recipe: Option<&Recipe>,
+    options: &SelectOptions,
+    host: &dyn Host,
+    rung: &mut Rung,
+) -> Result<(Rc<dyn Backend>, f64), String> {
+    let backend = candidate.open(options).await.map_err(|e| e.to_string())?;
+    let info = backend.info();
+    rung.adapter = Some(info.adapter.clone());
+    rung.software = info.software;
+    rung.facts.clone_from(&info.facts);
+    let graph = match recipe {
+        Some(recipe) => {
+            Model::check(recipe, &*backend).map_err(|e| e.to_string())?;
+            recipe.graph(1, Head::Greedy)
+        }
+        None => sample_graph(),
+    };
+    let prepared = graph.and_then(|graph| backend_api::fuse::prepare(&graph, &*backend)).map_err(|e| e.to_string())?;
+    selftest::prove(&*backend, &prepared, host).await?;
+    let ms = selftest::time_matvec(&*backend, host).await.map_err(|e| e.to_string())?;
+    Ok((backend, ms))
+}
+
+/// What is tested without a model: a weight format, and the two operators that no model lacks.
+fn sample_graph() -> Result<Graph, Error> {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1, 64], DType::F32)?;
+    let w = graph.weight("w", &[64, 64], DType::Packed(Format::Q4_0))?;
+    let y = graph.push(backend_api::op::MatMul, &[x, w])?;
+    let y = graph.push(backend_api::op::ArgMax, &[y])?;
+    graph.output(y, "y")?;
+    Ok(graph)
+}

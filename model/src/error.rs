@@ -1,0 +1,85 @@
+//! What can keep a model from loading or generating.
+
+use crate::gguf::{GgufError, SourceError};
+
+/// A model that cannot be loaded, or a request that it cannot serve. Each message is one line and names the cause and
+/// the remedy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// The file is no usable GGUF file.
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    /// Weights could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The backend refused or failed.
+    #[error(transparent)]
+    Backend(#[from] backend_api::Error),
+    /// An architecture that this build lacks.
+    #[error("the architecture \"{found}\" is not supported, only {supported}; choose another model")]
+    Architecture {
+        /// What the file names.
+        found: String,
+        /// All that this build has.
+        supported: String,
+    },
+    /// A hyperparameter that makes no sense, or that this build cannot serve.
+    #[error("metadata key \"{key}\": {reason}; choose another file, or convert the model again")]
+    Hyper {
+        /// The metadata key.
+        key: String,
+        /// What is wrong with its value.
+        reason: String,
+    },
+    /// A tensor that the architecture needs is absent.
+    #[error("the tensor \"{name}\" is missing, which {architecture} models need; download or convert the file again")]
+    MissingTensor {
+        /// Name of the tensor.
+        name: String,
+        /// The architecture.
+        architecture: &'static str,
+    },
+    /// A tensor of an unusable shape or type.
+    #[error("tensor \"{name}\": {reason}; download or convert the file again")]
+    Tensor {
+        /// Name of the tensor.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A context longer than the model was trained for, or none.
+    #[error("a context of {asked} tokens was asked for, but this model allows 1 to {limit}; ask for one in that range")]
+    Context {
+        /// The context asked for.
+        asked: usize,
+        /// The longest possible one.
+        limit: usize,
+    },
+    /// More tokens than the context has room for.
+    #[error(
+        "{tokens} tokens do not fit: {used} of the context's {n_ctx} are used; shorten the prompt, or load the model \
+         with a larger context"
+    )]
+    ContextFull {
+        /// Tokens to be added.
+        tokens: usize,
+        /// Tokens in the context already.
+        used: usize,
+        /// Capacity of the context.
+        n_ctx: usize,
+    },
+    /// There is nothing to continue.
+    #[error("the prompt has no tokens; give at least one, such as the token that begins a text")]
+    EmptyPrompt,
+    /// A token id outside the vocabulary.
+    #[error("token {id} is not in the vocabulary of {vocab}; use the tokenizer of this model")]
+    Token {
+        /// The id.
+        id: u32,
+        /// Size of the vocabulary.
+        vocab: usize,
+    },
+    /// An option out of range.
+    #[error("{0}")]
+    Options(String),
+}

@@ -1,0 +1,326 @@
+//! Generation: several decode steps under way before one read of the tokens that they made.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use backend_api::op::TopK;
+use backend_api::{Backend, ReadId, Stats, StepParams};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::host::{Host, finish_read};
+use crate::session::Session;
+use crate::stop::StopFilter;
+use crate::tokenizer::{StreamDecoder, Tokenizer};
+
+/// Decode steps under way between two reads, by default.
+pub const FETCH_INTERVAL: usize = 4;
+/// The largest fetch interval: steps past the end of a text are wasted.
+const MAX_FETCH_INTERVAL: usize = 64;
+
+/// How the next token is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sampling {
+    /// The best one.
+    Greedy,
+    /// A random one of the best.
+    Random {
+        /// Divides the logits; 0 is greedy.
+        temperature: f32,
+        /// Candidates, at most [`TopK::MAX`]; 0 = as many as that.
+        top_k: u32,
+        /// The smallest set of candidates whose probability reaches this; 1 = all.
+        top_p: f32,
+        /// Equal seeds give equal texts.
+        seed: u64,
+    },
+}
+
+impl Sampling {
+    /// The head that draws, and its parameters.
+    fn step(&self) -> Result<(Head, StepParams), ModelError> {
+        let refused = |what: &str| Err(ModelError::Options(what.into()));
+        let greedy = StepParams::at(0, 1);
+        match *self {
+            Sampling::Greedy => Ok((Head::Greedy, greedy)),
+            Sampling::Random { temperature, .. } if !(temperature.is_finite() && temperature >= 0.0) => {
+                refused("the temperature must be a number of at least 0; try 0.8")
+            }
+            Sampling::Random { top_p, .. } if !(top_p > 0.0 && top_p <= 1.0) => {
+                refused("top-p must be above 0 and at most 1; 1 keeps all candidates")
+            }
+            Sampling::Random { top_k, .. } if top_k as usize > TopK::MAX => {
+                refused("top-k can be at most 64; 0 keeps as many as possible")
+            }
+            Sampling::Random { temperature, .. } if temperature == 0.0 => Ok((Head::Greedy, greedy)),
+            Sampling::Random { temperature, top_k, top_p, seed } => {
+                let (seed_lo, seed_hi) = (seed as u32, (seed >> 32) as u32);
+                Ok((Head::Sample, StepParams { temperature, top_k, top_p, seed_lo, seed_hi, ..greedy }))
+            }
+        }
+    }
+}
+
+/// What to generate.
+#[derive(Debug, Clone)]
+pub struct GenerateOptions {
+    /// Tokens to generate at most; the end of the context is a limit besides.
+    pub max_tokens: usize,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Tokens that end the text and are no part of it; by default those that the tokenizer says end a generation.
+    pub stop_tokens: Option<Vec<u32>>,
+    /// Strings that end the text and are no part of it.
+    pub stop: Vec<String>,
+    /// Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner.
+    pub fetch_interval: usize,
+    /// Set to true, it ends the generation at the next token.
+    pub cancel: Option<Rc<Cell<bool>>>,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> GenerateOptions {
+        GenerateOptions {
+            max_tokens: 256,
+            sampling: Sampling::Greedy,
+            stop_tokens: None,
+            stop: Vec::new(),
+            fetch_interval: FETCH_INTERVAL,
+            cancel: None,
+        }
+    }
+}
+
+/// Why a generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// A stop token or stop string came.
+    Stop,
+    /// As many tokens as asked for, or the context is full.
+    Length,
+    /// The caller cancelled.
+    Cancelled,
+}
+
+/// A generation that ended.
+#[derive(Debug, Clone)]
+pub struct Generation {
+    /// Tokens of the prompt that had to be computed.
+    pub prompt_tokens: usize,
+    /// The new tokens, without the stop token.
+    pub tokens: Vec<u32>,
+    /// Their text, without the stop string.
+    pub text: String,
+    /// Why it ended.
+    pub finish: Finish,
+    /// From the start to the first token.
+    ///
+    /// *Units*: milliseconds.
+    pub prefill_ms: f64,
+    /// From one token to the next, on average.
+    ///
+    /// *Units*: milliseconds; 0 if there was no second token.
+    pub decode_ms_per_token: f64,
+    /// Decode steps that [`Self::steady`] covers.
+    pub steady_steps: usize,
+    /// Counters of the backend over all decode steps but those of the first interval, reads included.
+    pub steady: Stats,
+}
+
+/// What the caller is told of each new token as it comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece<'a> {
+    /// The token; none when text that was held back is told at the end.
+    pub token: Option<u32>,
+    /// Text that is certain by now: empty, or that of earlier tokens besides.
+    pub text: &'a str,
+}
+
+/// Takes tokens until the text ends.
+struct Sink<'a> {
+    options: &'a GenerateOptions,
+    tokenizer: Option<&'a Tokenizer>,
+    stop_tokens: &'a [u32],
+    decoder: StreamDecoder,
+    filter: StopFilter<'a>,
+    decoded: String,
+    on_piece: &'a mut dyn FnMut(Piece<'_>),
+    tokens: Vec<u32>,
+    text: String,
+}
+
+impl Sink<'_> {
+    /// Whether the text ends here.
+    fn push(&mut self, token: u32) -> Option<Finish> {
+        if self.options.cancel.as_ref().is_some_and(|c| c.get()) {
+            return Some(Finish::Cancelled);
+        }
+        if self.stop_tokens.contains(&token) {
+            return Some(Finish::Stop);
+        }
+        self.tokens.push(token);
+        let shown = self.text.len();
+        let mut stopped = false;
+        if let Some(tokenizer) = self.tokenizer {
+            self.decoded.clear();
+            self.decoder.push(tokenizer, token, &mut self.decoded);
+            stopped = self.filter.push(&self.decoded, &mut self.text);
+        }
+        (self.on_piece)(Piece { token: Some(token), text: &self.text[shown..] });
+        if stopped {
+            return Some(Finish::Stop);
+        }
+        (self.tokens.len() >= self.options.max_tokens).then_some(Finish::Length)
+    }
+
+    /// Tells what was held back, and gives tokens and text.
+    fn finish(mut self) -> (Vec<u32>, String) {
+        let shown = self.text.len();
+        self.decoded.clear();
+        self.decoder.finish(&mut self.decoded);
+        self.filter.push(&self.decoded, &mut self.text);
+        self.filter.finish(&mut self.text);
+        if self.text.len() > shown {
+            (self.on_piece)(Piece { token: None, text: &self.text[shown..] });
+        }
+        (self.tokens, self.text)
+    }
+}
+
+impl Session {
+    /// Adds a prompt to the text and generates what follows. Afterwards the session knows the prompt and all new
+    /// tokens but the last, whose keys and values may not have been computed.
+    ///
+    /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
+    ///
+    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; options out of range; what
+    /// the backend returns.
+    pub async fn generate(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        tokenizer: Option<&Tokenizer>,
+        host: &dyn Host,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Generation, ModelError> {
+        let (head, sampling) = options.sampling.step()?;
+        if !(1..=MAX_FETCH_INTERVAL).contains(&options.fetch_interval) {
+            let given = options.fetch_interval;
+            return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
+        }
+        if tokenizer.is_none() && !options.stop.is_empty() {
+            return Err(ModelError::Options("stop strings need a tokenizer, which this file lacks; use stop tokens".into()));
+        }
+        let eog = tokenizer.map_or(&[][..], Tokenizer::eog);
+        let mut sink = Sink {
+            options,
+            tokenizer,
+            stop_tokens: options.stop_tokens.as_deref().unwrap_or(eog),
+            decoder: StreamDecoder::default(),
+            filter: StopFilter::new(&options.stop),
+            decoded: String::new(),
+            on_piece,
+            tokens: Vec::with_capacity(options.max_tokens.min(self.n_ctx())),
+            text: String::new(),
+        };
+        let start = host.now_ms();
+        let backend = self.model().backend().clone();
+        let begin = self.position() + prompt.len();
+        // A token needs a row of the history.
+        let budget = options.max_tokens.min(self.n_ctx().saturating_sub(begin));
+        let wanted = if budget == 0 { Head::None } else { head };
+        self.prefill(prompt, wanted, &sampling, host).await?;
+
+        let mut run = Run { begin, budget, made: 0, head, sampling, backend: &*backend, host, buffer: [0; MAX_FETCH_INTERVAL] };
+        let (mut finish, mut prefill_ms, mut steady) = (None, 0.0, None);
+        if budget > 0 {
+            self.prepare(1, head)?;
+            // The first token is awaited by itself: it is what a person waits for.
+            run.made = 1;
+            let first = Fetch { read: backend.read(self.history(), begin, 1)?, count: 1 };
+            finish = run.accept(first, &mut sink).await?;
+            prefill_ms = host.now_ms() - start;
+        }
+        let decode_start = host.now_ms();
+        let mut under_way: Option<Fetch> = None;
+        while finish.is_none() {
+            let next = run.submit(self, options.fetch_interval)?;
+            if let Some(fetch) = under_way.take() {
+                finish = run.accept(fetch, &mut sink).await?;
+                steady.get_or_insert_with(|| (run.made, backend.stats()));
+            }
+            under_way = next;
+            if under_way.is_none() {
+                finish = finish.or(Some(Finish::Length));
+            }
+        }
+        let decode_ms = host.now_ms() - decode_start;
+        if let Some(fetch) = under_way {
+            // Steps past the end: their tokens are nobody's, but the read must be taken off the backend.
+            finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await?;
+        }
+        let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
+
+        let (tokens, text) = sink.finish();
+        self.know(&tokens[..tokens.len().saturating_sub(1)]);
+        let later = tokens.len().saturating_sub(1);
+        Ok(Generation {
+            prompt_tokens: prompt.len(),
+            text,
+            finish: finish.unwrap_or(Finish::Length),
+            prefill_ms,
+            decode_ms_per_token: if later > 0 { decode_ms / later as f64 } else { 0.0 },
+            steady_steps: run.made - steady_from,
+            steady: backend.stats().since(&stats_from),
+            tokens,
+        })
+    }
+}
+
+/// A read of tokens under way.
+struct Fetch {
+    read: ReadId,
+    count: usize,
+}
+
+/// The decode steps of one generation.
+struct Run<'a> {
+    /// Position of the first new token.
+    begin: usize,
+    /// New tokens at most.
+    budget: usize,
+    /// New tokens that submitted steps make.
+    made: usize,
+    head: Head,
+    sampling: StepParams,
+    backend: &'a dyn Backend,
+    host: &'a dyn Host,
+    buffer: [u32; MAX_FETCH_INTERVAL],
+}
+
+impl Run<'_> {
+    /// Submits up to `interval` steps and begins to read their tokens; nothing if the budget is used up.
+    fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
+        let count = interval.min(self.budget - self.made);
+        if count == 0 {
+            return Ok(None);
+        }
+        let first = self.begin + self.made;
+        for position in first - 1..first - 1 + count {
+            session.decode(position, self.head, &self.sampling)?;
+        }
+        self.made += count;
+        Ok(Some(Fetch { read: self.backend.read(session.history(), first, count)?, count }))
+    }
+
+    fn bytes(&mut self, count: usize) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.buffer[..count])
+    }
+
+    /// Waits for tokens and hands them on until the text ends.
+    async fn accept(&mut self, fetch: Fetch, sink: &mut Sink<'_>) -> Result<Option<Finish>, ModelError> {
+        let (backend, host) = (self.backend, self.host);
+        finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
+        Ok(self.buffer[..fetch.count].iter().find_map(|&token| sink.push(token)))
+    }
+}

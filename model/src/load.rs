@@ -1,0 +1,217 @@
+//! Brings weights from a file to a device, a piece at a time.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use backend_api::format::ROW_ALIGN;
+use backend_api::{Backend, DType, Format, Graph, Plan, Shape, StorageDesc, StorageId, Tensor, fuse};
+use half::{bf16, f16};
+
+use crate::arch::{Contents, Head, Recipe, Weight};
+use crate::error::ModelError;
+use crate::gguf::{ByteSource, TensorInfo};
+use crate::host::Host;
+
+/// Bytes of a tensor that are in host memory at a time, but for rows so long that [`ROW_ALIGN`] of them are more.
+const PIECE: usize = 4 << 20;
+
+/// Storages of a backend by name, freed when dropped.
+pub(crate) struct Storages {
+    backend: Rc<dyn Backend>,
+    ids: HashMap<String, StorageId>,
+}
+
+impl Storages {
+    pub fn new(backend: Rc<dyn Backend>) -> Storages {
+        Storages { backend, ids: HashMap::new() }
+    }
+
+    pub fn create(&mut self, tensor: &Tensor) -> Result<StorageId, backend_api::Error> {
+        let id = self.backend.create(&StorageDesc::of(tensor))?;
+        self.ids.insert(tensor.name.clone(), id);
+        Ok(id)
+    }
+
+    pub fn get(&self, name: &str) -> Option<StorageId> {
+        self.ids.get(name).copied()
+    }
+}
+
+impl Drop for Storages {
+    fn drop(&mut self) {
+        self.ids.values().for_each(|id| self.backend.destroy(*id));
+    }
+}
+
+/// Fuses and plans a graph for a backend.
+///
+/// *Errors*: all operators that the backend cannot run.
+pub(crate) fn plan(graph: &Graph, backend: &dyn Backend) -> Result<Plan, backend_api::Error> {
+    let graph = fuse::prepare(graph, backend)?;
+    Ok(Plan::new(graph, &|tensor| backend.slot_size(tensor)))
+}
+
+/// A model whose weights lie on a device.
+pub struct Model {
+    recipe: Recipe,
+    weights: Storages,
+    backend: Rc<dyn Backend>,
+    load_ms: f64,
+}
+
+impl Model {
+    /// Checks that the backend can run all of the model, then uploads the weights. `progress` is told the bytes done
+    /// and the bytes of the whole.
+    ///
+    /// *Errors*: operators that the backend cannot run, before any weight is read; the file cannot be read; limits or
+    /// memory of the device; the device was lost.
+    pub async fn load(
+        source: &dyn ByteSource,
+        recipe: Recipe,
+        backend: Rc<dyn Backend>,
+        host: &dyn Host,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Model, ModelError> {
+        let start = host.now_ms();
+        Self::check(&recipe, &*backend)?;
+        let mut weights = Storages::new(backend.clone());
+        let total = recipe.weights().iter().map(file_bytes).sum();
+        let mut loader = Loader { source, backend: &*backend, host, progress, done: 0, total, buffer: Vec::new() };
+        for weight in recipe.weights() {
+            let tensor = Tensor {
+                name: weight.name.clone(),
+                shape: Shape::new(&weight.shape)?,
+                dtype: weight.dtype,
+                kind: backend_api::Kind::Weight,
+            };
+            let id = weights.create(&tensor)?;
+            loader.load(weight, id).await?;
+        }
+        Ok(Model { recipe, weights, backend, load_ms: host.now_ms() - start })
+    }
+
+    /// Whether a backend can run a model.
+    ///
+    /// *Errors*: all operators that it cannot run.
+    pub fn check(recipe: &Recipe, backend: &dyn Backend) -> Result<(), ModelError> {
+        let prefill = ROW_ALIGN.min(recipe.sizes().n_ctx);
+        for (rows, head) in [(1, Head::Greedy), (1, Head::Sample), (prefill, Head::Logits)] {
+            fuse::prepare(&recipe.graph(rows, head)?, backend)?;
+        }
+        Ok(())
+    }
+
+    /// What the file says of the model.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The backend that it is loaded on.
+    pub fn backend(&self) -> &Rc<dyn Backend> {
+        &self.backend
+    }
+
+    /// How long loading took.
+    ///
+    /// *Units*: milliseconds.
+    pub fn load_ms(&self) -> f64 {
+        self.load_ms
+    }
+
+    pub(crate) fn weight(&self, name: &str) -> Option<StorageId> {
+        self.weights.get(name)
+    }
+}
+
+/// Bytes of the file that a weight is read from.
+fn file_bytes(weight: &Weight) -> u64 {
+    match &weight.contents {
+        Contents::Tensors(tensors) => tensors.iter().map(|t| t.bytes).sum(),
+        Contents::Rope(_, factors) => factors.iter().map(|t| t.bytes).sum(),
+    }
+}
+
+struct Loader<'a> {
+    source: &'a dyn ByteSource,
+    backend: &'a dyn Backend,
+    host: &'a dyn Host,
+    progress: &'a mut dyn FnMut(u64, u64),
+    done: u64,
+    total: u64,
+    buffer: Vec<u8>,
+}
+
+impl Loader<'_> {
+    async fn load(&mut self, weight: &Weight, id: StorageId) -> Result<(), ModelError> {
+        match &weight.contents {
+            Contents::Tensors(tensors) => {
+                let mut first = 0;
+                for tensor in tensors {
+                    self.tensor(tensor, weight.dtype, id, first).await?;
+                    first += tensor.shape[0];
+                }
+            }
+            Contents::Rope(table, factors) => {
+                let mut table = table.clone();
+                if let Some(tensor) = factors {
+                    let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
+                    table.factors = dense(tensor.format, bytes);
+                    if let Some(bad) = table.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
+                        let reason = format!("the frequency factor {bad} is no positive number");
+                        return Err(ModelError::Tensor { name: tensor.name.to_string(), reason });
+                    }
+                }
+                let n_ctx = weight.shape[0];
+                let step = (PIECE / (4 * table.n_dims)).max(1);
+                for first in (0..n_ctx).step_by(step) {
+                    let values = table.rows(first as u32..n_ctx.min(first + step) as u32);
+                    self.backend.write(id, first, bytemuck::cast_slice(&values))?;
+                    self.host.turn().await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a tensor from row `first` of a storage on.
+    async fn tensor(
+        &mut self,
+        tensor: &TensorInfo,
+        dtype: DType,
+        id: StorageId,
+        first: usize,
+    ) -> Result<(), ModelError> {
+        let rows = tensor.shape[0];
+        let row = (tensor.bytes / rows as u64) as usize;
+        let step = (PIECE / row / ROW_ALIGN).max(1) * ROW_ALIGN;
+        for from in (0..rows).step_by(step) {
+            let n = step.min(rows - from);
+            let backend = self.backend;
+            let bytes = self.read(tensor.offset + (from * row) as u64, n * row).await?;
+            match dtype {
+                DType::Packed(_) => backend.write(id, first + from, bytes)?,
+                _ => backend.write(id, first + from, bytemuck::cast_slice(&dense(tensor.format, bytes)))?,
+            }
+            self.host.turn().await;
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, offset: u64, len: usize) -> Result<&[u8], ModelError> {
+        self.buffer.resize(len, 0);
+        self.source.read_at(offset, &mut self.buffer).await?;
+        self.done += len as u64;
+        (self.progress)(self.done, self.total);
+        Ok(&self.buffer)
+    }
+}
+
+/// The values of a vector; recipes take no other formats for them.
+fn dense(format: Format, bytes: &[u8]) -> Vec<f32> {
+    let halves = bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
+    match format {
+        Format::F16 => halves.map(|h| f16::from_bits(h).to_f32()).collect(),
+        Format::BF16 => halves.map(|h| bf16::from_bits(h).to_f32()).collect(),
+        _ => bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+    }
+}

@@ -1,0 +1,273 @@
+//! A conversation with a model: KV cache, token history, and the programs that advance them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use backend_api::{Kind, Program, StepParams, StorageId};
+
+use crate::arch::{HISTORY, Head};
+use crate::error::ModelError;
+use crate::host::{Host, read_rows};
+use crate::load::{Model, Storages, plan};
+
+/// Rows that programs are compiled for.
+const BUCKETS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Logits of more rows at once would take too much memory with large vocabularies.
+const MAX_LOGITS_ROWS: usize = 64;
+
+struct Compiled {
+    program: Box<dyn Program>,
+    /// The graph's output, freed with the session.
+    output: Option<StorageId>,
+}
+
+/// The state of one text. Several sessions can share a model.
+pub struct Session {
+    // Programs go before the storages that they are bound to.
+    programs: HashMap<(usize, Head), Compiled>,
+    outputs: Vec<Storages>,
+    states: Storages,
+    model: Rc<Model>,
+    history: StorageId,
+    tokens: Vec<u32>,
+}
+
+impl Session {
+    /// An empty text.
+    ///
+    /// *Errors*: memory for the KV cache, or the device was lost.
+    pub fn new(model: Rc<Model>) -> Result<Session, ModelError> {
+        let mut states = Storages::new(model.backend().clone());
+        let graph = model.recipe().graph(1, Head::Greedy)?;
+        for (_, tensor) in graph.externals().filter(|(_, t)| t.kind == Kind::State) {
+            states.create(tensor)?;
+        }
+        let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
+        let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
+        Ok(Session { programs: HashMap::new(), outputs: Vec::new(), states, model, history, tokens })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<Model> {
+        &self.model
+    }
+
+    /// The tokens whose keys and values are cached.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Tokens that the context holds.
+    pub fn n_ctx(&self) -> usize {
+        self.model.recipe().sizes().n_ctx
+    }
+
+    /// Forgets all tokens from `position` on. Cached values need no clearing: nothing looks beyond the position.
+    pub fn rewind(&mut self, position: usize) {
+        self.tokens.truncate(position);
+    }
+
+    /// Rewinds to what the cached tokens have in common with a prompt, and gives the part of the prompt that is left
+    /// to prefill: never nothing, so that there are logits to go on from.
+    pub fn resume<'p>(&mut self, prompt: &'p [u32]) -> &'p [u32] {
+        let common = self.tokens.iter().zip(prompt).take_while(|(a, b)| a == b).count();
+        let common = common.min(prompt.len().saturating_sub(1));
+        self.rewind(common);
+        &prompt[common..]
+    }
+
+    /// The KV cache's position after what is cached.
+    pub(crate) fn position(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(crate) fn history(&self) -> StorageId {
+        self.history
+    }
+
+    /// Compiles the program for steps of up to `rows` tokens, unless that was done before.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn prepare(&mut self, rows: usize, head: Head) -> Result<(), ModelError> {
+        if self.programs.contains_key(&(rows, head)) {
+            return Ok(());
+        }
+        let backend = self.model.backend();
+        let plan = plan(&self.model.recipe().graph(rows, head)?, &**backend)?;
+        let mut outputs = Storages::new(backend.clone());
+        let (mut bound, mut output) = (Vec::new(), None);
+        for (_, tensor) in plan.graph().externals() {
+            let id = match tensor.kind {
+                Kind::Weight => self.model.weight(&tensor.name).ok_or_else(|| no_storage(&tensor.name))?,
+                Kind::State => self.states.get(&tensor.name).ok_or_else(|| no_storage(&tensor.name))?,
+                Kind::Output | Kind::Input | Kind::Temporary => *output.insert(outputs.create(tensor)?),
+            };
+            bound.push(id);
+        }
+        let program = backend.compile(&plan, &bound)?;
+        self.outputs.push(outputs);
+        self.programs.insert((rows, head), Compiled { program, output });
+        Ok(())
+    }
+
+    /// Submits one step of a prepared program.
+    pub(crate) fn submit(&mut self, rows: usize, head: Head, params: &StepParams) -> Result<(), ModelError> {
+        match self.programs.get_mut(&(rows, head)) {
+            Some(compiled) => Ok(compiled.program.step(params)?),
+            None => Err(no_storage("a program that was not prepared").into()),
+        }
+    }
+
+    /// Submits a decode step: the token at the position, which the step before left in the history, goes through the
+    /// model. Its id is not known here yet; [`Self::know`] tells it.
+    pub(crate) fn decode(&mut self, position: usize, head: Head, sampling: &StepParams) -> Result<(), ModelError> {
+        self.submit(1, head, &StepParams { position: position as u32, rows: 1, ..*sampling })
+    }
+
+    /// Takes note of tokens whose keys and values decode steps have cached.
+    pub(crate) fn know(&mut self, tokens: &[u32]) {
+        self.tokens.extend(tokens);
+    }
+
+    /// The kernels of a decode step, for traces.
+    ///
+    /// *Errors*: as [`Self::prepare`].
+    pub fn decode_kernels(&mut self) -> Result<Vec<backend_api::KernelInfo>, ModelError> {
+        self.prepare(1, Head::Greedy)?;
+        Ok(self.programs.get(&(1, Head::Greedy)).map(|c| c.program.kernels()).unwrap_or_default())
+    }
+
+    /// Refuses tokens that the model does not know, or that do not fit.
+    fn admit(&self, tokens: &[u32]) -> Result<(), ModelError> {
+        let sizes = self.model.recipe().sizes();
+        if tokens.is_empty() {
+            return Err(ModelError::EmptyPrompt);
+        }
+        if tokens.len() > sizes.n_ctx - self.position() {
+            let (used, n_ctx) = (self.position(), sizes.n_ctx);
+            return Err(ModelError::ContextFull { tokens: tokens.len(), used, n_ctx });
+        }
+        match tokens.iter().find(|id| **id as usize >= sizes.n_vocab) {
+            Some(&id) => Err(ModelError::Token { id, vocab: sizes.n_vocab }),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds tokens to the text. The last of the steps has the given head and parameters; it is submitted, not awaited.
+    /// Gives the rows of its program.
+    ///
+    /// *Errors*: no tokens, unknown ones, or more than fit; see also [`Self::prepare`].
+    pub(crate) async fn prefill(
+        &mut self,
+        tokens: &[u32],
+        head: Head,
+        sampling: &StepParams,
+        host: &dyn Host,
+    ) -> Result<usize, ModelError> {
+        self.admit(tokens)?;
+        self.write_history(tokens)?;
+        let (mut left, mut last) = (tokens, 0);
+        while !left.is_empty() {
+            let (bucket, rows) = self.bucket(left.len(), BUCKETS[BUCKETS.len() - 1]);
+            let (now, later) = left.split_at(rows);
+            let head = if later.is_empty() { head } else { Head::None };
+            self.prepare(bucket, head)?;
+            let params = StepParams { position: self.position() as u32, rows: rows as u32, ..*sampling };
+            self.submit(bucket, head, &params)?;
+            self.tokens.extend(now);
+            (left, last) = (later, bucket);
+            host.turn().await;
+        }
+        Ok(last)
+    }
+
+    /// Adds tokens to the text and gives logits: of all of them `[tokens, n_vocab]`, or of the last `[1, n_vocab]`.
+    ///
+    /// *Errors*: no tokens, unknown ones, or more than fit; see also [`Self::prepare`].
+    pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
+        let greedy = StepParams::at(0, 1);
+        let n_vocab = self.model.recipe().sizes().n_vocab;
+        if !all {
+            let rows = self.prefill(tokens, Head::Logits, &greedy, host).await?;
+            return self.read_logits((rows, Head::Logits), 1, n_vocab, host).await;
+        }
+        self.admit(tokens)?;
+        self.write_history(tokens)?;
+        let mut logits = Vec::new();
+        let mut left = tokens;
+        while !left.is_empty() {
+            let (bucket, rows) = self.bucket(left.len(), MAX_LOGITS_ROWS);
+            let (now, later) = left.split_at(rows);
+            self.prepare(bucket, Head::AllLogits)?;
+            let params = StepParams::at(self.position() as u32, rows as u32);
+            self.submit(bucket, Head::AllLogits, &params)?;
+            logits.extend(self.read_logits((bucket, Head::AllLogits), rows, n_vocab, host).await?);
+            self.tokens.extend(now);
+            left = later;
+        }
+        Ok(logits)
+    }
+
+    async fn read_logits(
+        &self,
+        program: (usize, Head),
+        rows: usize,
+        n_vocab: usize,
+        host: &dyn Host,
+    ) -> Result<Vec<f32>, ModelError> {
+        let output = self.programs.get(&program).and_then(|c| c.output).ok_or_else(|| no_storage("logits"))?;
+        let mut logits = vec![0f32; rows * n_vocab];
+        let bytes = bytemuck::cast_slice_mut(&mut logits);
+        read_rows(&**self.model.backend(), output, 0, rows, bytes, host).await?;
+        Ok(logits)
+    }
+
+    /// Puts tokens where steps will look for them.
+    fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
+        Ok(self.model.backend().write(self.history, self.position(), bytemuck::cast_slice(tokens))?)
+    }
+
+    /// The next step for `left` tokens: rows of the program, and how many of them are real.
+    fn bucket(&self, left: usize, most: usize) -> (usize, usize) {
+        next_bucket(left, most, self.n_ctx() - self.position())
+    }
+}
+
+/// The smallest bucket that holds all of `left` with at most a quarter more rows than that, else the largest that is
+/// filled. No bucket reaches past the end of the context.
+fn next_bucket(left: usize, most: usize, room: usize) -> (usize, usize) {
+    let usable = |b: &&usize| **b <= most && **b <= room;
+    match BUCKETS.iter().filter(usable).find(|b| **b >= left && 4 * **b <= 5 * left) {
+        Some(&bucket) => (bucket, left),
+        None => {
+            let full = BUCKETS.iter().filter(usable).rev().find(|b| **b <= left).copied().unwrap_or(1);
+            (full, full)
+        }
+    }
+}
+
+fn no_storage(name: &str) -> backend_api::Error {
+    backend_api::Error::Invalid(format!("{name} has no storage; report this as a bug"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_waste_little_and_stay_in_the_context() {
+        for most in [64, 128] {
+            for tokens in 1..700 {
+                for spare in [0, 3, 1000] {
+                    let (mut left, mut room, mut computed) = (tokens, tokens + spare, 0);
+                    while left > 0 {
+                        let (bucket, rows) = next_bucket(left, most, room);
+                        assert!(rows >= 1 && rows <= bucket && rows <= left && bucket <= room && bucket <= most);
+                        (left, room, computed) = (left - rows, room - rows, computed + bucket);
+                    }
+                    assert!(4 * computed <= 5 * tokens, "{computed} rows for {tokens} tokens");
+                }
+            }
+        }
+    }
+}

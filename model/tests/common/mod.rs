@@ -1,0 +1,185 @@
+//! Known answers of whole models, for any backend.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use backend_api::Backend;
+use model::{BytesSource, GenerateOptions, Gguf, Host, Model, Recipe, Session};
+
+/// A host without an event loop.
+pub struct TestHost(pub Instant);
+
+impl Default for TestHost {
+    fn default() -> TestHost {
+        TestHost(Instant::now())
+    }
+}
+
+impl Host for TestHost {
+    fn wake_later(&self, waker: &Waker) {
+        std::thread::sleep(Duration::from_micros(20));
+        waker.wake_by_ref();
+    }
+
+    fn now_ms(&self) -> f64 {
+        self.0.elapsed().as_secs_f64() * 1e3
+    }
+}
+
+/// Runs a future that makes progress whenever it is polled.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return result;
+        }
+    }
+}
+
+/// A file of the repository's `models` folder.
+pub fn models(file: &str) -> Vec<u8> {
+    let path = root().join("models").join(file);
+    std::fs::read(&path).unwrap_or_else(|e| panic!("models/{file}: {e}; fetch it with `cargo xtask models`"))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A model on a backend.
+pub fn load(bytes: Vec<u8>, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> Rc<Model> {
+    let gguf = Gguf::from_bytes(&bytes).unwrap();
+    let recipe = Recipe::new(&gguf, n_ctx).unwrap();
+    let (mut done, mut total) = (0, 0);
+    let mut progress = |d, t| (done, total) = (d, t);
+    let (source, host) = (BytesSource(bytes), TestHost::default());
+    let model = block_on(Model::load(&source, recipe, backend, &host, &mut progress)).unwrap();
+    assert!(done == total && total > 0, "progress ended at {done} of {total}");
+    Rc::new(model)
+}
+
+/// Squared differences over squared reference values.
+pub fn nmse(found: &[f32], reference: &[f32]) -> f64 {
+    assert_eq!(found.len(), reference.len());
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        found.iter().zip(reference).map(|(a, b)| f(f64::from(*a), f64::from(*b))).sum()
+    };
+    let nmse = sum(&|a, b| (a - b) * (a - b)) / sum(&|_, b| b * b);
+    if nmse.is_nan() { f64::INFINITY } else { nmse }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+fn best(logits: &[f32]) -> usize {
+    (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap()
+}
+
+#[derive(serde::Deserialize)]
+struct Fixture {
+    model: String,
+    n_ctx: usize,
+    tokens: Vec<u32>,
+    logits: String,
+    nmse_vs_float64_numpy: f64,
+}
+
+/// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's.
+pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
+    let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
+    let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
+    let reference = floats(&models(&format!("fixtures/{}", fixture.logits)));
+    let model = load(models(&format!("fixtures/{}", fixture.model)), Some(fixture.n_ctx), backend);
+    let (host, tokens) = (TestHost::default(), &fixture.tokens);
+    let n_vocab = model.recipe().sizes().n_vocab;
+    let mut session = Session::new(model).unwrap();
+
+    let at_once = block_on(session.logits(tokens, true, &host)).unwrap();
+    session.rewind(0);
+    let mut one_by_one = Vec::new();
+    for token in tokens {
+        one_by_one.extend(block_on(session.logits(&[*token], true, &host)).unwrap());
+    }
+    session.rewind(5);
+    let rest = block_on(session.logits(&tokens[5..], true, &host)).unwrap();
+    session.rewind(0);
+    let last = block_on(session.logits(tokens, false, &host)).unwrap();
+
+    // llama.cpp quantises activations for quantised weights, so it is itself that far from exact, as the manifest says.
+    let limit = 1e-6 + 1.1 * fixture.nmse_vs_float64_numpy;
+    for (way, logits, reference, limit) in [
+        ("at once", &at_once, &reference[..], limit),
+        ("one by one", &one_by_one, &reference, limit),
+        ("in two parts", &rest, &reference[5 * n_vocab..], 2.0 * limit),
+        ("the last", &last, &reference[reference.len() - n_vocab..], 10.0 * limit),
+    ] {
+        let error = nmse(logits, reference);
+        println!("{name} {way}: NMSE {error:.1e}");
+        assert!(error <= limit, "{name} {way}: NMSE {error:.2e}");
+        for (position, (ours, theirs)) in logits.chunks(n_vocab).zip(reference.chunks(n_vocab)).enumerate() {
+            // Where llama.cpp's error is as large as the gap between two tokens, either may be the best.
+            let noise = 4.0 * (limit as f32 * theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
+            let gap = theirs[best(theirs)] - theirs[best(ours)];
+            assert!(gap <= noise, "{name} {way}: the best token at {position} is off by {gap}, noise is {noise}");
+        }
+    }
+    // Ways of computing the same must agree far better than with an engine that quantises activations.
+    let error = nmse(&one_by_one, &at_once);
+    assert!(error <= 1e-9, "{name}: one by one differs from at once by NMSE {error:.2e}");
+}
+
+/// The embedded model's greedy tokens for all reference prompts.
+pub fn gab(backend: Rc<dyn Backend>) {
+    let reference: serde_json::Value = serde_json::from_slice(&models("gab.reference.json")).unwrap();
+    let cases = reference["files"]["gab-q4_0.gguf"].as_array().unwrap();
+    assert_eq!(cases.len(), 6);
+    let mut session = Session::new(load(models("gab-q4_0.gguf"), None, backend)).unwrap();
+    for case in cases {
+        let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
+        let options = GenerateOptions { max_tokens: 64, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+        let (host, prompt) = (TestHost::default(), ids("prompt_ids"));
+        session.rewind(0);
+        let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
+        assert_eq!(generation.tokens, ids("greedy_ids"), "{}", case["prompt"]);
+        session.rewind(0);
+        let logits = block_on(session.logits(&prompt, false, &host)).unwrap();
+        for pair in case["top10"].as_array().unwrap() {
+            let (id, logit) = (pair[0].as_u64().unwrap() as usize, pair[1].as_f64().unwrap());
+            assert!((f64::from(logits[id]) - logit).abs() < 2e-3, "{}: logit of {id}", case["prompt"]);
+        }
+    }
+}
+
+/// SmolLM2's logits after each reference prompt, and its greedy tokens up to the first step where rounding may decide.
+pub fn smollm2(backend: Rc<dyn Backend>) {
+    let data = root().join("model/tests/data");
+    let reference: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(data.join("smollm2_f32.json")).unwrap()).unwrap();
+    let model = load(models("cache/SmolLM2-135M-Instruct.Q4_1.gguf"), Some(512), backend);
+    let mut session = Session::new(model).unwrap();
+    for (name, case) in reference["cases"].as_object().unwrap() {
+        let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
+        let margins: Vec<f32> = serde_json::from_value(case["margins_top1_top2"].clone()).unwrap();
+        let expected = ids("greedy_ids");
+        let sure = margins.iter().position(|m| *m < 0.01).unwrap_or(expected.len());
+        assert!(sure > 0, "{name} compares nothing");
+        let (host, prompt) = (TestHost::default(), ids("prompt_ids"));
+
+        session.rewind(0);
+        let logits = block_on(session.logits(&prompt, false, &host)).unwrap();
+        let file = data.join(case["logits_f32_file"].as_str().unwrap());
+        let error = nmse(&logits, &floats(&std::fs::read(file).unwrap()));
+        println!("smollm2 {name}: NMSE {error:.1e}, {sure} sure tokens");
+        assert!(error <= 1e-6, "{name}: NMSE {error:.2e}");
+
+        session.rewind(0);
+        let options = GenerateOptions { max_tokens: sure, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+        let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
+        assert_eq!(generation.tokens, expected[..sure], "{name}");
+    }
+}
