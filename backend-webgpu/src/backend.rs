@@ -2,10 +2,10 @@
 
 use crate::Options;
 use crate::fault::Faults;
-use crate::lower::{Limits, Node, lower};
+use crate::lower::{Node, lower};
 use crate::program::{self, GpuProgram, Pipelines};
 use crate::read::Reads;
-use crate::storage::{Chunk, chunks};
+use crate::storage::{Chunk, Limits, chunks};
 use backend_api::{
     Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
     host_rows,
@@ -158,8 +158,8 @@ impl WebGpu {
         })?;
         let faults = Faults::listen(&device);
         let limits = device.limits();
-        let dense = limits.max_storage_buffer_binding_size;
-        let weights = options.max_binding.map_or(dense, |most| most.min(dense));
+        let binding = limits.max_storage_buffer_binding_size;
+        let weights = options.max_binding.map_or(binding, |most| most.min(binding));
         let about = adapter.get_info();
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
@@ -170,7 +170,7 @@ impl WebGpu {
             facts: vec![
                 ("api", about.backend.to_string()),
                 ("largest binding of weights", format!("{weights} bytes")),
-                ("largest binding", format!("{dense} bytes")),
+                ("largest binding", format!("{binding} bytes")),
                 ("largest buffer", format!("{} bytes", limits.max_buffer_size)),
                 ("optional features", "none needed".into()),
             ],
@@ -180,7 +180,7 @@ impl WebGpu {
             queue,
             faults,
             counters: Counters::default(),
-            limits: Limits { weights, dense },
+            limits: Limits { weights, binding },
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
         };
@@ -257,7 +257,7 @@ impl Backend for WebGpu {
     }
 
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
-        let chunks = chunks(desc.dtype, &desc.shape, self.shared.limits.weights)?;
+        let chunks = chunks(desc.dtype, &desc.shape, &self.shared.limits)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new() };
         let (rows, row) = storage.rows();

@@ -22,8 +22,8 @@ pub use backend::WebGpu;
 /// How to open the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// *Units*: bytes. Packed weights are split so that no binding of theirs is larger, even where the device allows
-    /// more. For tests of devices with small limits.
+    /// *Units*: bytes. Packed weights are split so that no binding of theirs is larger (but for the 8 rows that cannot be
+    /// split), even where the device allows more. For tests of devices with small limits.
     pub max_binding: Option<u64>,
     /// Whether kernels may use optional features of the device. Today's kernels need none, so it changes nothing yet.
     pub optional_features: bool,

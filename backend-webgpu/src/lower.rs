@@ -6,21 +6,13 @@ mod tokens;
 mod wise;
 
 use crate::kernel::Kernel;
+use crate::storage::Limits;
 use backend_api::{DType, Op, Tensor, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
 pub const MAX_GRID: usize = 65_535;
 /// Invocations of a workgroup of elementwise kernels.
 pub const WG: usize = 64;
-
-/// What a device allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of a binding of packed weights.
-    pub weights: u64,
-    /// Bytes of any other binding.
-    pub dense: u64,
-}
 
 /// A node to lower.
 pub struct Node<'a> {
@@ -43,10 +35,10 @@ pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     op.infer(node.inputs).map_err(unsupported)?;
     for tensor in node.inputs.iter().chain(node.outputs) {
         let bytes = tensor.shape.len() as u64 * 4;
-        if !matches!(tensor.dtype, DType::Packed(_)) && bytes > node.limits.dense {
+        if !matches!(tensor.dtype, DType::Packed(_)) && bytes > node.limits.binding {
             let reason = format!(
                 "{} takes {bytes} bytes, but a binding of this device holds {}; use a smaller context or batch",
-                tensor.name, node.limits.dense
+                tensor.name, node.limits.binding
             );
             return Err(unsupported(reason));
         }

@@ -23,15 +23,26 @@ impl Chunk {
     }
 }
 
-/// The chunks of a matrix. A dense one is a single chunk.
+/// What a device allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that a binding of packed weights should have at most: the device's limit, or a smaller one for tests.
+    pub weights: u64,
+    /// Bytes that any binding can have at most.
+    pub binding: u64,
+}
+
+/// The chunks of a matrix. A dense one is a single chunk. A packed one is cut to `limits.weights`, but to no fewer than
+/// [`ROW_ALIGN`] rows, which is what can be written apart.
 ///
-/// *Errors*: the fewest rows that can be split off do not fit `max_binding` bytes.
-pub fn chunks(dtype: DType, shape: &Shape, max_binding: u64) -> Result<Vec<Chunk>, Error> {
+/// *Errors*: those rows do not fit a binding of the device.
+pub fn chunks(dtype: DType, shape: &Shape, limits: &Limits) -> Result<Vec<Chunk>, Error> {
     let (rows, k) = (shape.rows(), shape.cols());
     let DType::Packed(format) = dtype else {
         return Ok(vec![Chunk { index: 0, first: 0, rows, packing: None }]);
     };
-    let fits = |n: usize| Packing::new(format, n, k).is_ok_and(|p| p.texels as u64 * TEXEL as u64 <= max_binding);
+    let bytes = |n: usize| Packing::new(format, n, k).map(|p| p.texels as u64 * TEXEL as u64);
+    let fits = |n: usize| bytes(n).is_ok_and(|b| b <= limits.weights);
     let per_chunk = if fits(rows) {
         rows
     } else {
@@ -41,14 +52,14 @@ pub fn chunks(dtype: DType, shape: &Shape, max_binding: u64) -> Result<Vec<Chunk
             let middle = low.midpoint(high);
             if fits(middle * ROW_ALIGN) { low = middle } else { high = middle }
         }
-        low * ROW_ALIGN
+        low.max(1) * ROW_ALIGN
     };
-    if per_chunk == 0 {
-        let least = Packing::new(format, ROW_ALIGN.min(rows), k)?;
+    let need = bytes(per_chunk.min(rows))?;
+    if need > limits.binding {
         return Err(Error::Limit {
             what: format!("a binding of {ROW_ALIGN} rows of {k} {} weights (bytes)", format.name()),
-            need: least.texels as u64 * TEXEL as u64,
-            have: max_binding,
+            need,
+            have: limits.binding,
             remedy: "use a model with narrower matrices, or another backend",
         });
     }

@@ -211,7 +211,7 @@ fn wrong_calls_are_errors() {
     assert!(invalid(gpu.try_read(pending, &mut [0; 4]).map(drop)));
     let huge = Tensor {
         name: "huge".into(),
-        shape: backend_api::Shape::new(&[8, 1 << 20]).unwrap(),
+        shape: backend_api::Shape::new(&[8, 1 << 27]).unwrap(),
         dtype: DType::Packed(Format::F32),
         kind: Kind::Weight,
     };

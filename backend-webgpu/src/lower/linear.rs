@@ -81,7 +81,7 @@ fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, Str
         Activation::Glu(kind) => kind.activation().name(),
     };
     let layer = op.norm.is_some_and(|n| n.kind == NormKind::Layer);
-    let all = chunks(w.dtype, &w.shape, node.limits.weights).map_err(|e| e.to_string())?;
+    let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
     // A dense b has all its batches in one chunk; columns are those of one matrix.
     let all = if all.iter().all(|c| c.packing.is_none()) {
         vec![Chunk { index: 0, first: 0, rows: n, packing: None }]

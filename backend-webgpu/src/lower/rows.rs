@@ -8,7 +8,7 @@ use backend_api::format::GROUP;
 use backend_api::op::{GetRows, Index};
 
 fn table_chunks(tensor: &Tensor, node: &Node<'_>) -> Result<Vec<Chunk>, String> {
-    chunks(tensor.dtype, &tensor.shape, node.limits.weights).map_err(|e| e.to_string())
+    chunks(tensor.dtype, &tensor.shape, &node.limits).map_err(|e| e.to_string())
 }
 
 fn rows_of(kernel: Kernel, name: &str, tensor: &Tensor, chunk: &Chunk) -> Kernel {
