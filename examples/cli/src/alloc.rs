@@ -36,10 +36,10 @@ impl PerToken {
         PerToken { interval: interval.max(1), tokens: 0, first: None, steady: None, latest: None }
     }
 
-    /// A token has come. The first two intervals still fill pipelines and caches.
+    /// A token has come. The first interval still fills pipelines and caches.
     pub fn token(&mut self) {
         self.tokens += 1;
-        if self.tokens > 2 * self.interval && (self.tokens - 1).is_multiple_of(self.interval) {
+        if self.tokens > self.interval && (self.tokens - 1).is_multiple_of(self.interval) {
             let now = Sample { tokens: self.tokens, allocations: count() };
             self.first.get_or_insert(now);
             self.steady = self.latest.replace(now);
@@ -64,7 +64,7 @@ mod tests {
         let mut counter = PerToken::new(2);
         assert_eq!(counter.rate(), None);
         let mut keep: Vec<Box<u64>> = Vec::with_capacity(100);
-        // Tokens 5, 7 and 9 end intervals; the allocations after the seventh are those of the last interval.
+        // Tokens 3, 5, 7 and 9 end intervals; the allocations after the seventh are those of the last interval.
         for token in 1u64..=9 {
             for _ in 0..if token > 7 { 10 } else { 3 } {
                 keep.push(black_box(Box::new(token)));

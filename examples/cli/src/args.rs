@@ -69,7 +69,7 @@ pub enum Command {
 /// Where to run. `--backend` may also stand in the environment, as `ANYGPU_BACKEND`.
 #[derive(Debug, Clone, Args)]
 pub struct DeviceArgs {
-    /// auto (the first that proves itself), gpu (the first that is no CPU), or one by name
+    /// auto (the fastest that proves itself), gpu (the best that is no CPU), or one by name: webgpu, webgl, cpu
     #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
     pub backend: Choice,
     /// How WebGL keeps values: packed (four a texel), or r32f (one a texel, works everywhere) [default: packed]
