@@ -55,7 +55,8 @@ pub struct Stats {
     pub dispatches: u64,
     /// Submissions of encoded work (WebGL: flushes).
     pub submits: u64,
-    /// GPU objects made: buffers, textures, pipelines, bind groups, framebuffers, syncs.
+    /// GPU objects made: buffers, textures, pipelines, bind groups, framebuffers. Fences are no objects in this sense:
+    /// they hold no memory and mark a place in the stream of commands.
     pub objects: u64,
     /// Bytes sent to the device, step parameters included.
     pub uploaded: u64,

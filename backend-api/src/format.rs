@@ -155,6 +155,9 @@ pub struct Packing {
     pub texels: usize,
 }
 
+/// Takes whole texels of an image: (first texel, bytes).
+pub type WriteTexels<'a> = dyn FnMut(u32, &[u8]) -> Result<(), Error> + 'a;
+
 impl Packing {
     /// Lays out a matrix.
     ///
@@ -183,15 +186,10 @@ impl Packing {
     ///
     /// *Errors*: `first` is no multiple of [`ROW_ALIGN`], the bytes are no whole number of rows, or the rows end
     /// neither at such a multiple nor at the end of the matrix; and what `write` returns.
-    pub fn repack(
-        &self,
-        first: usize,
-        bytes: &[u8],
-        write: &mut dyn FnMut(u32, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub fn repack(&self, first: usize, bytes: &[u8], write: &mut WriteTexels<'_>) -> Result<(), Error> {
         let spec = self.format.spec();
         let row_bytes = self.format.row_bytes(self.k)?;
-        let rows = if row_bytes == 0 { 0 } else { bytes.len() / row_bytes };
+        let rows = bytes.len().checked_div(row_bytes).unwrap_or(0);
         let end = first.saturating_add(rows);
         let aligned = first.is_multiple_of(ROW_ALIGN) && (end.is_multiple_of(ROW_ALIGN) || end == self.rows);
         if rows * row_bytes != bytes.len() || !aligned || end > self.rows {

@@ -43,8 +43,14 @@ pub fn fuse(graph: &Graph, accept: &dyn Fn(&Op, &[&Tensor]) -> bool) -> Graph {
     draft.finish()
 }
 
+/// Whether an operator can be run on these operands, or why not.
+type Accept<'a> = dyn Fn(&Op, &[&Tensor]) -> Result<(), Unsupported> + 'a;
+
+/// Adds an operator to a graph, in whatever form is accepted.
+type Push<'a> = dyn FnMut(&mut Graph, Op, &[TensorId]) -> Result<Vec<TensorId>, Error> + 'a;
+
 /// Rebuilds a graph, expanding every operator that `accept` refuses.
-fn legalize(graph: &Graph, accept: &dyn Fn(&Op, &[&Tensor]) -> Result<(), Unsupported>) -> Result<Graph, Error> {
+fn legalize(graph: &Graph, accept: &Accept<'_>) -> Result<Graph, Error> {
     let mut rebuild = Rebuild::new(graph)?;
     let mut refused = Vec::new();
     for node in graph.nodes() {
@@ -75,7 +81,7 @@ fn push_legal(
     graph: &mut Graph,
     op: Op,
     inputs: &[TensorId],
-    accept: &dyn Fn(&Op, &[&Tensor]) -> Result<(), Unsupported>,
+    accept: &Accept<'_>,
     refused: &mut Vec<Unsupported>,
 ) -> Result<Vec<TensorId>, Error> {
     let operands: Vec<&Tensor> = inputs.iter().map(|id| graph.tensor(*id)).collect();
@@ -88,12 +94,7 @@ fn push_legal(
 }
 
 /// Pushes primitives in place of a fused operator; `push` decides on each of them.
-fn expand(
-    graph: &mut Graph,
-    op: &Op,
-    inputs: &[TensorId],
-    push: &mut dyn FnMut(&mut Graph, Op, &[TensorId]) -> Result<Vec<TensorId>, Error>,
-) -> Result<Vec<TensorId>, Error> {
+fn expand(graph: &mut Graph, op: &Op, inputs: &[TensorId], push: &mut Push<'_>) -> Result<Vec<TensorId>, Error> {
     let mut one = |graph: &mut Graph, op: Op, inputs: &[TensorId]| push(graph, op, inputs).map(|ids| ids[0]);
     let add = Op::from(Binary { kind: BinaryKind::Add });
     let malformed = || Error::Invalid(format!("{} does not take {} operands", op.name(), inputs.len()));

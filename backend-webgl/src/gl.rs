@@ -74,6 +74,8 @@ pub(crate) struct Gl {
     #[cfg(not(target_arch = "wasm32"))]
     egl: Option<egl::Egl>,
     stats: Cell<Stats>,
+    /// Whether the last step was not flushed yet.
+    unflushed: Cell<bool>,
     limits: Limits,
     utility: RefCell<Option<glow::Framebuffer>>,
 }
@@ -192,6 +194,7 @@ impl Gl {
             #[cfg(not(target_arch = "wasm32"))]
             egl,
             stats: Cell::default(),
+            unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
         });
@@ -477,12 +480,24 @@ impl Gl {
         // SAFETY: plain object creation.
         let raw = unsafe { self.raw.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0) }
             .map_err(|why| Error::Lost(format!("no fence could be made: {why}")))?;
-        self.count(|s| s.objects += 1);
         Ok(Fence { gl: self.clone(), raw })
+    }
+
+    /// Notes that there is work which the device was not given yet: the next step or read hands it over.
+    pub(crate) fn defer_flush(&self) {
+        self.unflushed.set(true);
+    }
+
+    /// Hands deferred work to the device.
+    pub(crate) fn flush_deferred(&self) {
+        if self.unflushed.get() {
+            self.flush();
+        }
     }
 
     /// Hands encoded work to the device.
     pub(crate) fn flush(&self) {
+        self.unflushed.set(false);
         // SAFETY: no operands.
         unsafe { self.raw.flush() };
         self.count(|s| s.submits += 1);

@@ -175,6 +175,7 @@ impl Backend for WebGl {
     fn idle(&self) -> Result<bool, Error> {
         let gl = &self.shared.gl;
         gl.enter()?;
+        gl.flush_deferred();
         let mut idle = self.idle.borrow_mut();
         let submits = gl.stats().submits;
         if idle.fence.is_none() && idle.covered == submits {

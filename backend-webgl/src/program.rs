@@ -262,6 +262,8 @@ impl Program for Compiled {
         self.limits.check(params)?;
         let gl = &self.shared.gl;
         gl.enter()?;
+        // A step is flushed by what follows it, so that a read after it costs no flush of its own.
+        gl.flush_deferred();
         self.step.update(bytemuck::bytes_of(params));
         gl.bind_step(&self.step);
         let Some(arena) = &self.params else { return Ok(()) };
@@ -276,7 +278,7 @@ impl Program for Compiled {
             gl.bind_params(arena, pass.offset, pass.bytes);
             gl.draw(rect);
         }
-        gl.flush();
+        gl.defer_flush();
         Ok(())
     }
 

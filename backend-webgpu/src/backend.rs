@@ -79,6 +79,8 @@ pub struct Shared {
     pub limits: Limits,
     pub uniform_align: u64,
     pub pipelines: RefCell<Pipelines>,
+    /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
+    pub pending: RefCell<Option<wgpu::CommandEncoder>>,
 }
 
 impl Shared {
@@ -102,8 +104,22 @@ impl Shared {
         Ok(buffer)
     }
 
+    /// Submits what an encoder holds.
+    pub fn submit(&self, encoder: wgpu::CommandEncoder) {
+        self.queue.submit([encoder.finish()]);
+        count(&self.counters.submits, 1);
+    }
+
+    /// Submits the last step if that has not happened yet.
+    pub fn submit_pending(&self) {
+        if let Some(encoder) = self.pending.borrow_mut().take() {
+            self.submit(encoder);
+        }
+    }
+
     /// Frees a buffer's memory.
     pub fn free(&self, buffer: &wgpu::Buffer) {
+        self.submit_pending();
         self.counters.memory.set(self.counters.memory.get().saturating_sub(buffer.size()));
         buffer.destroy();
     }
@@ -183,6 +199,7 @@ impl WebGpu {
             limits: Limits { weights, binding },
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
+            pending: RefCell::default(),
         };
         Ok(WebGpu {
             info,
@@ -198,6 +215,7 @@ impl WebGpu {
 
     /// Uploads bytes in pieces and submits them now and then.
     fn upload(&self, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.shared.submit_pending();
         for (i, piece) in bytes.chunks(UPLOAD_BYTES).enumerate() {
             self.shared.queue.write_buffer(buffer, offset + (i * UPLOAD_BYTES) as u64, piece);
             count(&self.shared.counters.uploaded, piece.len() as u64);
@@ -333,6 +351,7 @@ impl Backend for WebGpu {
     }
 
     fn idle(&self) -> Result<bool, Error> {
+        self.shared.submit_pending();
         self.shared.poll()?;
         let submitted = self.shared.counters.submits.get();
         let done = self.done.load(Ordering::Acquire);

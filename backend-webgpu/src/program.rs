@@ -270,6 +270,8 @@ impl Program for GpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         self.bounds.check(params)?;
         self.shared.faults.check("a step", 0)?;
+        // The step before must go first: writes to the parameters take effect before the next submit.
+        self.shared.submit_pending();
         let bytes = bytemuck::bytes_of(params);
         self.shared.queue.write_buffer(&self.step, 0, bytes);
         let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
@@ -282,10 +284,9 @@ impl Program for GpuProgram {
                 pass.dispatch_workgroups(x, y, z);
             }
         }
-        self.shared.queue.submit([encoder.finish()]);
+        *self.shared.pending.borrow_mut() = Some(encoder);
         count(&self.shared.counters.uploaded, bytes.len() as u64);
         count(&self.shared.counters.dispatches, self.dispatches.len() as u64);
-        count(&self.shared.counters.submits, 1);
         self.shared.faults.check("a step", 0)
     }
 

@@ -40,12 +40,12 @@ impl Reads {
             }
         };
         staging.state.store(PENDING, Ordering::Release);
-        let mut encoder = shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+        let pending = shared.pending.borrow_mut().take();
+        let mut encoder = pending.unwrap_or_else(|| shared.device.create_command_encoder(&Default::default()));
         if bytes > 0 {
             encoder.copy_buffer_to_buffer(source, offset, &staging.buffer, 0, Some(bytes));
         }
-        shared.queue.submit([encoder.finish()]);
-        count(&shared.counters.submits, 1);
+        shared.submit(encoder);
         let state = staging.state.clone();
         staging.buffer.map_async(wgpu::MapMode::Read, .., move |result| {
             state.store(if result.is_ok() { MAPPED } else { FAILED }, Ordering::Release);

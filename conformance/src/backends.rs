@@ -42,7 +42,7 @@ fn webgpu(max_binding: Option<u64>) -> Result<Box<dyn Backend>, Error> {
 }
 
 fn webgl(layout: Layout, max_texture_size: Option<u32>) -> Result<Box<dyn Backend>, Error> {
-    let options = backend_webgl::Options { layout, max_texture_size, ..Default::default() };
+    let options = backend_webgl::Options { layout, max_texture_size };
     Ok(Box::new(WebGl::open_egl(options)?))
 }
 

@@ -8,7 +8,7 @@ pub(super) fn get_rows(op: &Op, args: &mut Args<'_>) {
     let Op::GetRows(op) = op else { return };
     let table = args.input(0);
     let ids = args.inputs[1].map_or(&[][..], |ids| ids.ints());
-    let (position, last) = (args.step.position as i64, i64::from(args.step.rows) - 1);
+    let (position, last) = (i64::from(args.step.position), i64::from(args.step.rows) - 1);
     let (v, d) = (table.shape().dim(0) as i64, table.shape().cols());
     let (out, scratch) = args.out_and_scratch();
     for (i, out) in out.chunks_exact_mut(d).enumerate() {
