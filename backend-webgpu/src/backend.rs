@@ -79,6 +79,7 @@ pub struct Shared {
     pub limits: Limits,
     pub uniform_align: u64,
     pub pipelines: RefCell<Pipelines>,
+    pub patch: Option<backend_api::ShaderPatch>,
 }
 
 impl Shared {
@@ -183,6 +184,7 @@ impl WebGpu {
             limits: Limits { weights, dense },
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
+            patch: options.patch,
         };
         Ok(WebGpu {
             info,

@@ -53,6 +53,7 @@ impl Pipelines {
     ) -> Result<wgpu::ComputePipeline, Error> {
         let title = kernel.title();
         let source = assemble(kernel).map_err(|why| Error::Driver(format!("shader {title}: {why}")))?;
+        let source = shared.patch.map_or(source.clone(), |patch| patch.apply(&source));
         if let Some(pipeline) = self.pipelines.get(&source) {
             return Ok(pipeline.clone());
         }
