@@ -205,7 +205,7 @@ impl Compiled {
             }
         };
         let name = draw.name(shared.layout);
-        let patched = |text: &str| shared.patch.map_or(text.to_owned(), |patch| patch.apply(text));
+        let patched = |text: &str| shared.patch.map_or_else(|| text.to_owned(), |patch| patch.apply(text));
         let text = patched(&shader::assemble(draw, shared.layout, &shared.fold));
         let cached = shared.programs.borrow().get(&text).cloned();
         let program = match cached {

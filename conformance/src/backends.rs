@@ -8,6 +8,9 @@ use reference_cpu::Cpu;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+/// A backend, or why it is not there.
+pub type Opened = Result<Box<dyn Backend>, Error>;
+
 /// A backend or variant of the suite.
 pub struct Candidate {
     /// Its name in reports and on the command line.
@@ -15,7 +18,7 @@ pub struct Candidate {
     /// What is particular.
     pub about: &'static str,
     /// Opens it; on a GPU with broken kernels, if asked to.
-    pub open: fn(Option<ShaderPatch>) -> Result<Box<dyn Backend>, Error>,
+    pub open: fn(Option<ShaderPatch>) -> Opened,
 }
 
 /// All of them.
@@ -44,12 +47,12 @@ pub const ALL: &[Candidate] = &[
     },
 ];
 
-fn webgpu(patch: Option<ShaderPatch>, max_binding: Option<u64>) -> Result<Box<dyn Backend>, Error> {
+fn webgpu(patch: Option<ShaderPatch>, max_binding: Option<u64>) -> Opened {
     let options = backend_webgpu::Options { max_binding, patch, ..Default::default() };
     Ok(Box::new(pollster::block_on(WebGpu::open(options))?))
 }
 
-fn webgl(patch: Option<ShaderPatch>, layout: Layout, max_texture_size: Option<u32>) -> Result<Box<dyn Backend>, Error> {
+fn webgl(patch: Option<ShaderPatch>, layout: Layout, max_texture_size: Option<u32>) -> Opened {
     let options = backend_webgl::Options { layout, max_texture_size, patch };
     Ok(Box::new(WebGl::open_egl(options)?))
 }
