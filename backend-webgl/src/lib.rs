@@ -18,7 +18,8 @@ mod shader;
 mod store;
 
 use backend_api::{
-    Backend, BackendInfo, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
+    Backend, BackendInfo, Error, Op, Plan, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId, Tensor,
+    Unsupported,
 };
 use dense::{Dense, Fold};
 use gl::Gl;
@@ -27,6 +28,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use store::Storage;
+
+pub use shader::shader_files;
 
 /// How dense tensors lie in textures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -45,6 +48,8 @@ pub struct Options {
     pub layout: Layout,
     /// Use no larger textures than this, as if the device had this limit.
     pub max_texture_size: Option<u32>,
+    /// Breaks the kernels, for mutation checks.
+    pub patch: Option<ShaderPatch>,
 }
 
 /// The backend. Clones of its state are held by its programs; all of it belongs to one thread.
@@ -63,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) fold: Fold,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
+    pub(crate) patch: Option<ShaderPatch>,
 }
 
 /// The newest fence and how many submissions it covers.
@@ -106,7 +112,7 @@ impl WebGl {
                 ("max_array_texture_layers", limits.layers.to_string()),
             ],
         };
-        let shared = Shared { gl, layout: options.layout, fold, programs: RefCell::default() };
+        let shared = Shared { gl, layout: options.layout, fold, programs: RefCell::default(), patch: options.patch };
         Ok(WebGl {
             shared: Rc::new(shared),
             info,

@@ -205,12 +205,13 @@ impl Compiled {
             }
         };
         let name = draw.name(shared.layout);
-        let text = shader::assemble(draw, shared.layout, &shared.fold);
+        let patched = |text: &str| shared.patch.map_or_else(|| text.to_owned(), |patch| patch.apply(text));
+        let text = patched(&shader::assemble(draw, shared.layout, &shared.fold));
         let cached = shared.programs.borrow().get(&text).cloned();
         let program = match cached {
             Some(program) => program,
             None => {
-                let program = Rc::new(shared.gl.program(shader::VERTEX, &text)?);
+                let program = Rc::new(shared.gl.program(&patched(shader::VERTEX), &text)?);
                 shared.programs.borrow_mut().insert(text, program.clone());
                 fresh.push((name.clone(), program.clone()));
                 program

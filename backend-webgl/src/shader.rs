@@ -25,6 +25,11 @@ sources! {
     "rope_at", "sample", "slice", "softmax", "top_k", "top_k_merge", "top_k_rank", "top_k_sort", "unary", "weights",
 }
 
+/// The files that shaders are assembled from: name and text.
+pub fn shader_files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SOURCES.iter().copied().chain([("vertex.glsl", VERTEX)])
+}
+
 /// Every type a kernel uses needs its precision: defaults are low or absent.
 const HEADER: &str = "#version 300 es
 precision highp float;

@@ -128,7 +128,7 @@ fn vectors_are_written_in_part() {
 #[test]
 fn rows_fold_over_narrow_textures() {
     for layout in [Layout::Packed, Layout::R32f] {
-        let Some(gl) = open(Options { layout, max_texture_size: Some(64) }) else { return };
+        let Some(gl) = open(Options { layout, max_texture_size: Some(64), ..Options::default() }) else { return };
         let id = create(&gl, &[9, 101], DType::F32, 1);
         let values: Vec<f32> = (0..909).map(|i| i as f32).collect();
         gl.write(id, 0, &floats(&values[..303])).unwrap();

@@ -81,6 +81,7 @@ pub struct Shared {
     pub pipelines: RefCell<Pipelines>,
     /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
     pub pending: RefCell<Option<wgpu::CommandEncoder>>,
+    pub patch: Option<backend_api::ShaderPatch>,
 }
 
 impl Shared {
@@ -200,6 +201,7 @@ impl WebGpu {
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
             pending: RefCell::default(),
+            patch: options.patch,
         };
         Ok(WebGpu {
             info,

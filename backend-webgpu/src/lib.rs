@@ -18,6 +18,7 @@ mod storage;
 mod tests;
 
 pub use backend::WebGpu;
+pub use shader::shader_files;
 
 /// How to open the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +28,12 @@ pub struct Options {
     pub max_binding: Option<u64>,
     /// Whether kernels may use optional features of the device. Today's kernels need none, so it changes nothing yet.
     pub optional_features: bool,
+    /// Breaks the kernels, for mutation checks.
+    pub patch: Option<backend_api::ShaderPatch>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_binding: None, optional_features: true }
+        Options { max_binding: None, optional_features: true, patch: None }
     }
 }

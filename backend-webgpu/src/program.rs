@@ -53,6 +53,10 @@ impl Pipelines {
     ) -> Result<wgpu::ComputePipeline, Error> {
         let title = kernel.title();
         let source = assemble(kernel).map_err(|why| Error::Driver(format!("shader {title}: {why}")))?;
+        let source = match &shared.patch {
+            Some(patch) => patch.apply(&source),
+            None => source,
+        };
         if let Some(pipeline) = self.pipelines.get(&source) {
             return Ok(pipeline.clone());
         }

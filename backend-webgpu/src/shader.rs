@@ -6,18 +6,13 @@
 //! words are replaced.
 
 use crate::kernel::{Decoder, Kernel, Operand};
-use backend_api::Format;
 use std::fmt::Write;
 
 macro_rules! files {
     ($($name:literal),+ $(,)?) => {
-        /// The text of a file.
-        fn file(name: &str) -> Option<&'static str> {
-            match name {
-                $($name => Some(include_str!(concat!("../shaders/", $name, ".wgsl"))),)+
-                _ => None,
-            }
-        }
+        /// All files by name.
+        const FILES: &[(&str, &str)] =
+            &[$((concat!($name, ".wgsl"), include_str!(concat!("../shaders/", $name, ".wgsl")))),+];
     };
 }
 
@@ -25,23 +20,18 @@ files! {
     "append", "argmax", "attention", "binary", "concat", "embed", "get_rows", "glu", "linear_tile", "linear_vec",
     "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
     "lib/best", "lib/decode", "lib/index", "lib/masking", "lib/reduce", "lib/rotate", "lib/step", "lib/unary",
-    "format/dense", "format/packed",
+    "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
+    "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
 }
 
-/// The decoder of a weight format.
-fn decoder(format: Format) -> &'static str {
-    match format {
-        Format::F32 => include_str!("../shaders/format/f32.wgsl"),
-        Format::F16 => include_str!("../shaders/format/f16.wgsl"),
-        Format::BF16 => include_str!("../shaders/format/bf16.wgsl"),
-        Format::Q4_0 => include_str!("../shaders/format/q4_0.wgsl"),
-        Format::Q4_1 => include_str!("../shaders/format/q4_1.wgsl"),
-        Format::Q5_0 => include_str!("../shaders/format/q5_0.wgsl"),
-        Format::Q5_1 => include_str!("../shaders/format/q5_1.wgsl"),
-        Format::Q8_0 => include_str!("../shaders/format/q8_0.wgsl"),
-        Format::Q4_K => include_str!("../shaders/format/q4_k.wgsl"),
-        Format::Q6_K => include_str!("../shaders/format/q6_k.wgsl"),
-    }
+/// The text of a file.
+fn file(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(file, _)| file.strip_suffix(".wgsl") == Some(name)).map(|(_, text)| *text)
+}
+
+/// The files that kernels are assembled from: name and text.
+pub fn shader_files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().copied()
 }
 
 /// The WGSL of a kernel.
@@ -131,7 +121,10 @@ impl Assembler<'_> {
         let shared = |name: &str| file(name).ok_or_else(|| format!("no shader file {name}"));
         let text = match kind {
             Decoder::Dense => shared("format/dense")?.to_owned(),
-            Decoder::Packed(format) => format!("{}\n{}", decoder(*format), shared("format/packed")?),
+            Decoder::Packed(format) => {
+                let name = format!("format/{}", format.name().to_lowercase());
+                format!("{}\n{}", shared(&name)?, shared("format/packed")?)
+            }
         };
         let functions: Vec<String> = text
             .lines()

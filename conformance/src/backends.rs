@@ -1,6 +1,6 @@
 //! The backends and variants that the suite knows.
 
-use backend_api::{Backend, Error};
+use backend_api::{Backend, Error, ShaderPatch};
 use backend_webgl::{Layout, WebGl};
 use backend_webgpu::WebGpu;
 use model::Host;
@@ -8,41 +8,52 @@ use reference_cpu::Cpu;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+/// A backend, or why it is not there.
+pub type Opened = Result<Box<dyn Backend>, Error>;
+
 /// A backend or variant of the suite.
 pub struct Candidate {
     /// Its name in reports and on the command line.
     pub name: &'static str,
     /// What is particular.
     pub about: &'static str,
-    /// Opens it.
-    pub open: fn() -> Result<Box<dyn Backend>, Error>,
+    /// Opens it; on a GPU with broken kernels, if asked to.
+    pub open: fn(Option<ShaderPatch>) -> Opened,
 }
 
 /// All of them.
 pub const ALL: &[Candidate] = &[
-    Candidate { name: "cpu", about: "the SIMD path of the CPU", open: || Ok(Box::new(Cpu::new(Default::default()))) },
-    Candidate { name: "webgpu", about: "WebGPU", open: || webgpu(None) },
+    Candidate { name: "cpu", about: "the SIMD path of the CPU", open: |_| Ok(Box::new(Cpu::new(Default::default()))) },
+    Candidate { name: "webgpu", about: "WebGPU", open: |patch| webgpu(patch, None) },
     Candidate {
         name: "webgpu-split",
         about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
-        open: || webgpu(Some(20 * 1024)),
+        open: |patch| webgpu(patch, Some(20 * 1024)),
     },
-    Candidate { name: "webgl", about: "WebGL2 or GLES 3, packed layout", open: || webgl(Layout::Packed, None) },
-    Candidate { name: "webgl-r32f", about: "the same, one value a texel", open: || webgl(Layout::R32f, None) },
+    Candidate {
+        name: "webgl",
+        about: "WebGL2 or GLES 3, packed layout",
+        open: |patch| webgl(patch, Layout::Packed, None),
+    },
+    Candidate {
+        name: "webgl-r32f",
+        about: "the same, one value a texel",
+        open: |patch| webgl(patch, Layout::R32f, None),
+    },
     Candidate {
         name: "webgl-fold",
         about: "packed, in textures of 256 x 256, so that tensors are folded and layered",
-        open: || webgl(Layout::Packed, Some(256)),
+        open: |patch| webgl(patch, Layout::Packed, Some(256)),
     },
 ];
 
-fn webgpu(max_binding: Option<u64>) -> Result<Box<dyn Backend>, Error> {
-    let options = backend_webgpu::Options { max_binding, ..Default::default() };
+fn webgpu(patch: Option<ShaderPatch>, max_binding: Option<u64>) -> Opened {
+    let options = backend_webgpu::Options { max_binding, patch, ..Default::default() };
     Ok(Box::new(pollster::block_on(WebGpu::open(options))?))
 }
 
-fn webgl(layout: Layout, max_texture_size: Option<u32>) -> Result<Box<dyn Backend>, Error> {
-    let options = backend_webgl::Options { layout, max_texture_size };
+fn webgl(patch: Option<ShaderPatch>, layout: Layout, max_texture_size: Option<u32>) -> Opened {
+    let options = backend_webgl::Options { layout, max_texture_size, patch };
     Ok(Box::new(WebGl::open_egl(options)?))
 }
 

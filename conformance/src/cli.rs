@@ -69,7 +69,7 @@ fn run(args: &Args) -> Result<bool> {
         toml::from_str(include_str!("../expectations.toml")).context("conformance/expectations.toml cannot be read")?;
     let mut report = Report::default();
     for candidate in candidates {
-        let entry = match (candidate.open)() {
+        let entry = match (candidate.open)(None) {
             Ok(backend) => match &args.vectors {
                 Some(dir) => vectors::replay(dir, candidate.name, &*backend)?,
                 None => run_suite(candidate.name, &*backend, args.op.as_deref(), &expectations),

@@ -1,5 +1,114 @@
-use crate::backends::Candidate;
-use anyhow::Result;
-pub fn run(_: &[&Candidate]) -> Result<bool> {
-    Ok(true)
+//! The mutation check: breaks kernels one at a time and sees that the suite notices each.
+
+mod table;
+
+use crate::backends::{Candidate, Sleeper};
+use anyhow::{Context, Result, bail};
+use backend_api::case::Case;
+use backend_api::{Backend, Error, ShaderPatch};
+use conformance::compare::Values;
+use conformance::run::{OVERRUN, Outcome, judge, run as run_case};
+use conformance::suite;
+use reference_cpu::{Cpu, Options};
+use std::collections::HashMap;
+use std::time::Instant;
+use table::Mutation;
+
+/// The cases of an operator, small ones first, with the reference's results.
+type Expected = Vec<(Case, Vec<Values>)>;
+type Files = Vec<(&'static str, &'static str)>;
+
+/// Runs all mutations of the backends among `candidates`, in one variant each. True if every file has a mutation and
+/// all were noticed.
+pub fn run(candidates: &[&Candidate]) -> Result<bool> {
+    let backends: [(&str, &[Mutation], Files); 2] = [
+        ("webgpu", table::WEBGPU, backend_webgpu::shader_files().collect()),
+        ("webgl", table::WEBGL, backend_webgl::shader_files().collect()),
+    ];
+    let mut expected = HashMap::new();
+    let (mut noticed, mut failed, mut skipped) = (0, 0, 0);
+    for (name, mutations, files) in backends {
+        let Some(candidate) = candidates.iter().find(|c| c.name == name) else { continue };
+        for (file, _) in files.iter().filter(|(file, _)| mutations.iter().all(|m| m.file != *file)) {
+            println!("{name} {file}: has no mutation; add one to the table");
+            failed += 1;
+        }
+        let clean = match (candidate.open)(None) {
+            Ok(backend) => backend,
+            Err(error @ Error::Absent { .. }) => {
+                println!("{name}: SKIPPED ({error})");
+                skipped += mutations.len();
+                continue;
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot open {name}")),
+        };
+        for mutation in mutations {
+            let result = is_only_in_its_file(mutation, &files)
+                .and_then(|()| notice(candidate, &*clean, mutation, expectations(&mut expected, mutation.op)?));
+            match result {
+                Ok(()) => noticed += 1,
+                Err(why) => {
+                    println!("{name} {} `{}` -> `{}`: {why:#}", mutation.file, mutation.find, mutation.replace);
+                    failed += 1;
+                }
+            }
+        }
+    }
+    println!("{noticed} passed, {failed} failed, {skipped} skipped");
+    Ok(failed == 0 && noticed > 0)
+}
+
+/// Otherwise the mutation would break more than it says, or nothing.
+fn is_only_in_its_file(mutation: &Mutation, files: &Files) -> Result<()> {
+    let having: Vec<_> = files.iter().filter(|(_, text)| text.contains(mutation.find)).map(|(file, _)| *file).collect();
+    if having != [mutation.file] {
+        bail!("the text is in {having:?}; choose one that is in its file only");
+    }
+    Ok(())
+}
+
+fn expectations<'a>(known: &'a mut HashMap<&'static str, Expected>, op: &'static str) -> Result<&'a Expected> {
+    if !known.contains_key(op) {
+        let reference = Cpu::new(Options { fast: false });
+        let mut cases = suite::cases(Some(op));
+        cases.sort_by_key(|case| case.graph.externals().map(|(_, tensor)| tensor.shape.len()).sum::<usize>());
+        let mut expected = Vec::new();
+        for case in cases {
+            let values = run(&reference, &case).with_context(|| format!("the reference fails {op} [{}]", case.name))?;
+            expected.push((case, values));
+        }
+        known.insert(op, expected);
+    }
+    return known.get(op).with_context(|| format!("{op} has no cases"));
+
+    fn run(backend: &dyn Backend, case: &Case) -> Result<Vec<Values>, Error> {
+        Ok(pollster::block_on(run_case(backend, case, &Sleeper(Instant::now())))?.0)
+    }
+}
+
+/// Succeeds if a case goes wrong with the mutation that goes right without it.
+fn notice(candidate: &Candidate, clean: &dyn Backend, mutation: &Mutation, expected: &Expected) -> Result<()> {
+    let patch = ShaderPatch { find: mutation.find, replace: mutation.replace };
+    let broken = (candidate.open)(Some(patch)).context("cannot open the backend with it")?;
+    for (case, values) in expected {
+        if is_right(&*broken, case, values).context("it breaks more than results")? {
+            continue;
+        }
+        if !is_right(clean, case, values)? {
+            bail!("{} [{}] goes wrong without it, too; repair that first", case.op, case.name);
+        }
+        return Ok(());
+    }
+    bail!("no case of {} notices it", mutation.op)
+}
+
+/// Whether a case's results are right. *Errors*: it did not run, as with a shader that is no more valid.
+fn is_right(backend: &dyn Backend, case: &Case, expected: &[Values]) -> Result<bool, Error> {
+    match pollster::block_on(run_case(backend, case, &Sleeper(Instant::now()))) {
+        Ok((found, expanded)) => {
+            Ok(matches!(judge(&found, expected, case.tolerance, expanded), Outcome::Passed { .. }))
+        }
+        Err(Error::Driver(why)) if why.starts_with(OVERRUN) => Ok(false),
+        Err(error) => Err(error),
+    }
 }

@@ -9,6 +9,8 @@ use model::{Host, read_rows};
 
 /// Rows of sentinels behind every tensor that kernels write.
 const GUARD_ROWS: usize = 2;
+/// How the error begins that tells of overwritten guard rows.
+pub const OVERRUN: &str = "a kernel wrote past the end of";
 /// Exact in every layout, and unlike anything a kernel yields.
 const SENTINEL: f32 = -12_345.5;
 const SENTINEL_ID: i32 = -12_345;
@@ -107,7 +109,7 @@ impl<'a> Bench<'a> {
             read_rows(self.storages.0, *id, 0, rows + guard_rows, &mut bytes, host).await?;
             let guard = bytes.split_off(4 * rows * cols);
             if guard != sentinels(tensor.dtype, guard_rows * cols) {
-                return Err(Error::Driver(format!("a kernel wrote past the end of {} {tensor}", tensor.name)));
+                return Err(Error::Driver(format!("{OVERRUN} {} {tensor}", tensor.name)));
             }
             results.push(Values { dtype: tensor.dtype, bytes });
         }

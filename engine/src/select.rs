@@ -121,7 +121,7 @@ impl Candidate {
 
 #[cfg(feature = "webgpu")]
 async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
-    let options = backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding };
+    let options = backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding, patch: None };
     Ok(Rc::new(backend_webgpu::WebGpu::open(options).await?))
 }
 
@@ -131,7 +131,7 @@ fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Rc<dyn Backend>
         Layout::Packed => backend_webgl::Layout::Packed,
         Layout::R32f => backend_webgl::Layout::R32f,
     };
-    let options = backend_webgl::Options { layout, max_texture_size: options.webgl_max_texture_size };
+    let options = backend_webgl::Options { layout, max_texture_size: options.webgl_max_texture_size, patch: None };
     Ok(Rc::new(backend_webgl::WebGl::open_egl(options)?))
 }
 

@@ -31,11 +31,11 @@ fn webgpu(max_binding: Option<u64>) -> Option<Rc<dyn Backend>> {
 }
 
 fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option<Rc<dyn Backend>> {
-    open("webgl", || backend_webgl::WebGl::open_egl(backend_webgl::Options { layout, max_texture_size }))
+    open("webgl", || backend_webgl::WebGl::open_egl(backend_webgl::Options { layout, max_texture_size, patch: None }))
 }
 
 macro_rules! backends {
-    ($($name:ident = $open:expr;)+) => {
+    ($($name:ident = $open:expr, $tokens:expr;)+) => {
         $(mod $name {
             use super::*;
 
@@ -90,18 +90,19 @@ macro_rules! backends {
             #[test]
             fn smollm2() {
                 if let Some(backend) = $open {
-                    common::smollm2(backend);
+                    common::smollm2(backend, $tokens);
                 }
             }
         })+
     };
 }
 
+// The last column is the number of SmolLM2's tokens: all where a software device is quick enough for it.
 backends! {
-    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true })));
-    webgpu_native = webgpu(None);
-    webgpu_small_bindings = webgpu(Some(1 << 20));
-    webgl_packed = webgl(backend_webgl::Layout::Packed, None);
-    webgl_r32f = webgl(backend_webgl::Layout::R32f, None);
-    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048));
+    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true }))), usize::MAX;
+    webgpu_native = webgpu(None), 16;
+    webgpu_small_bindings = webgpu(Some(16 << 20)), 4;
+    webgl_packed = webgl(backend_webgl::Layout::Packed, None), usize::MAX;
+    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 16;
+    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16;
 }
