@@ -1,6 +1,8 @@
 //! Whole models on the CPU, plain and fast, against known answers.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod refusals;
 
 use std::rc::Rc;
 

@@ -1,0 +1,125 @@
+//! Requests and files that cannot be served: one line each, which names cause and remedy.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::common::{self, TestHost, block_on, load, models};
+use model::{Finish, GenerateOptions, Gguf, ModelError, Recipe, Sampling, Session};
+use reference_cpu::{Cpu, Options};
+
+fn session(n_ctx: usize) -> Session {
+    let backend = Rc::new(Cpu::new(Options { fast: true }));
+    Session::new(load(models("fixtures/llama-q8_0.gguf"), Some(n_ctx), backend)).unwrap()
+}
+
+fn refused(error: ModelError, parts: &[&str]) {
+    let message = error.to_string();
+    assert!(!message.contains('\n') && message.len() < 300, "{message}");
+    for part in parts {
+        assert!(message.contains(part), "{message:?} lacks {part:?}");
+    }
+}
+
+/// The fixture with every occurrence of one name replaced by another of the same length.
+fn renamed(from: &str, to: &str) -> Result<Recipe, ModelError> {
+    assert_eq!(from.len(), to.len());
+    let mut bytes = models("fixtures/llama-q8_0.gguf");
+    let places: Vec<usize> =
+        (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|at| bytes[*at..at + to.len()].copy_from_slice(to.as_bytes()));
+    Recipe::new(&Gguf::from_bytes(&bytes)?, None)
+}
+
+#[test]
+fn files() {
+    refused(renamed("general.architecture", "general.architectur_").unwrap_err(), &["general.architecture", "missing"]);
+    refused(renamed("llama", "mamba").unwrap_err(), &["\"mamba\"", "gpt2, llama", "choose another"]);
+    refused(renamed("llama.block_count", "llama.block_cound").unwrap_err(), &["llama.block_count", "missing"]);
+    refused(
+        renamed("blk.0.attn_norm", "blk.0.attn_nurm").unwrap_err(),
+        &["blk.0.attn_norm.weight", "missing", "llama"],
+    );
+    refused(renamed("token_embd", "token_emdd").unwrap_err(), &["token_embd.weight", "missing"]);
+    let gguf = Gguf::from_bytes(&models("fixtures/llama-q8_0.gguf")).unwrap();
+    refused(Recipe::new(&gguf, Some(0)).unwrap_err(), &["context of 0"]);
+    refused(Recipe::new(&gguf, Some(usize::MAX)).unwrap_err(), &["context of", "1 to 256"]);
+}
+
+#[test]
+fn requests() {
+    let (host, mut session) = (TestHost::default(), session(16));
+    let mut generate = |prompt: &[u32], options: &GenerateOptions| {
+        session.rewind(0);
+        block_on(session.generate(prompt, options, None, &host, &mut |_| {}))
+    };
+    let plain = GenerateOptions::default();
+    refused(generate(&[], &plain).unwrap_err(), &["no tokens"]);
+    refused(generate(&[1; 17], &plain).unwrap_err(), &["17 tokens", "16", "shorten"]);
+    refused(generate(&[1, 96], &plain).unwrap_err(), &["token 96", "96"]);
+    let with = |sampling| GenerateOptions { sampling, ..GenerateOptions::default() };
+    let random = |temperature, top_k, top_p| with(Sampling::Random { temperature, top_k, top_p, seed: 1 });
+    refused(generate(&[1], &random(f32::NAN, 0, 1.0)).unwrap_err(), &["temperature"]);
+    refused(generate(&[1], &random(-1.0, 0, 1.0)).unwrap_err(), &["temperature"]);
+    refused(generate(&[1], &random(1.0, 65, 1.0)).unwrap_err(), &["top-k", "64"]);
+    refused(generate(&[1], &random(1.0, 0, 0.0)).unwrap_err(), &["top-p"]);
+    refused(
+        generate(&[1], &GenerateOptions { fetch_interval: 0, ..plain.clone() }).unwrap_err(),
+        &["fetch interval 0"],
+    );
+    let stop = GenerateOptions { stop: vec!["x".into()], ..plain };
+    refused(generate(&[1], &stop).unwrap_err(), &["stop strings", "tokenizer"]);
+}
+
+#[test]
+fn texts_end_at_the_context_at_stop_tokens_and_when_cancelled() {
+    let (host, mut session) = (TestHost::default(), session(16));
+    let mut generate = |prompt: &[u32], options: &GenerateOptions| {
+        session.rewind(0);
+        block_on(session.generate(prompt, options, None, &host, &mut |_| {})).unwrap()
+    };
+    let options = GenerateOptions { max_tokens: 100, ..GenerateOptions::default() };
+    let whole = generate(&[1, 2, 3], &options);
+    assert_eq!((whole.tokens.len(), whole.finish), (13, Finish::Length));
+    assert!(generate(&[1; 16], &options).tokens.is_empty());
+
+    for fetch_interval in [1, 3, 8, 64] {
+        for n in 0..14 {
+            let options = GenerateOptions { max_tokens: n, fetch_interval, ..options.clone() };
+            assert_eq!(generate(&[1, 2, 3], &options).tokens, whole.tokens[..n.min(13)], "{n} by {fetch_interval}");
+        }
+        for stop in &whole.tokens {
+            let options = GenerateOptions { stop_tokens: Some(vec![*stop]), fetch_interval, ..options.clone() };
+            let first = whole.tokens.iter().position(|t| t == stop).unwrap();
+            let stopped = generate(&[1, 2, 3], &options);
+            assert_eq!((&stopped.tokens[..], stopped.finish), (&whole.tokens[..first], Finish::Stop));
+        }
+    }
+
+    let cancel = Rc::new(Cell::new(true));
+    let cancelled = generate(&[1, 2, 3], &GenerateOptions { cancel: Some(cancel), ..options });
+    assert_eq!((cancelled.tokens.len(), cancelled.finish), (0, Finish::Cancelled));
+}
+
+#[test]
+fn seeds_repeat_and_texts_resume() {
+    let (host, mut session) = (TestHost::default(), session(64));
+    let mut generate = |seed, fetch_interval| {
+        session.rewind(0);
+        let sampling = Sampling::Random { temperature: 1.5, top_k: 0, top_p: 1.0, seed };
+        let options = GenerateOptions { max_tokens: 20, sampling, fetch_interval, ..GenerateOptions::default() };
+        block_on(session.generate(&[5, 6], &options, None, &host, &mut |_| {})).unwrap().tokens
+    };
+    let first = generate(1, 4);
+    assert_eq!(first, generate(1, 7));
+    assert_ne!(first, generate(2, 4));
+
+    // What a session computed before may be used again, and must give the same as a fresh start.
+    let next: Vec<u32> = [&[5, 6][..], &first[..10], &[9, 8, 7]].concat();
+    let rest = session.resume(&next);
+    let kept = next.len() - rest.len();
+    let resumed = block_on(session.logits(rest, false, &host)).unwrap();
+    session.rewind(0);
+    let fresh = block_on(session.logits(&next, false, &host)).unwrap();
+    assert!(kept >= 2 && common::nmse(&resumed, &fresh) < 1e-9);
+}
