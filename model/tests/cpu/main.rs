@@ -47,5 +47,5 @@ fn gab_fast() {
 /// On the fast CPU alone: the plain one would take minutes.
 #[test]
 fn smollm2() {
-    common::smollm2(cpu(true));
+    common::smollm2(cpu(true), usize::MAX);
 }
