@@ -1,7 +1,7 @@
 //! The WebGPU compute backend: own kernels in WGSL on wgpu, natively (Vulkan, Metal, Direct3D 12) and in browsers.
 //!
-//! An operator is [lowered](lower) to kernels, which are data: a file of `shaders/`, its variant, operands, parameters
-//! and a grid. The [assembler](shader) makes WGSL of them. A [program](program) holds everything that a step needs.
+//! An operator is lowered (`lower`) to kernels, which are data: a file of `shaders/`, its variant, operands, parameters
+//! and a grid. The assembler (`shader`) makes WGSL of them. A program holds everything that a step needs.
 //!
 //! Only core limits of WebGPU are needed, and no optional feature.
 #![forbid(unsafe_code)]
