@@ -1,8 +1,8 @@
 //! Fusion and expansion: a graph of primitives becomes the graph that one backend runs best.
 //!
-//! [`PATTERNS`] is a short table. A pattern looks at one node and its neighbours and proposes a fused operator in place
+//! `PATTERNS` is a short table. A pattern looks at one node and its neighbours and proposes a fused operator in place
 //! of several nodes; it is taken only where the backend says that it [supports](Backend::supports) it. Conversely
-//! [`expand`] gives the primitives of each fused operator, for backends that lack it.
+//! `expand` gives the primitives of each fused operator, for backends that lack it.
 
 use crate::backend::Backend;
 use crate::error::{Error, Unsupported};
@@ -24,7 +24,7 @@ pub fn prepare(graph: &Graph, backend: &dyn Backend) -> Result<Graph, Error> {
     legalize(&fuse(graph, &|op, inputs| accept(op, inputs).is_ok()), &accept)
 }
 
-/// Applies [`PATTERNS`] wherever `accept` takes the fused operator.
+/// Applies `PATTERNS` wherever `accept` takes the fused operator.
 pub fn fuse(graph: &Graph, accept: &dyn Fn(&Op, &[&Tensor]) -> bool) -> Graph {
     let mut draft = Draft::new(graph);
     for pattern in PATTERNS {
