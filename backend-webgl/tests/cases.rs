@@ -5,13 +5,13 @@ use backend_api::{Backend, Error, Op, Plan, StorageDesc, StorageId};
 use backend_webgl::{Layout, Options, WebGl};
 
 fn run_all(options: Options) {
+    if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|s| s.trim() == "webgl")) {
+        println!("SKIPPED: ANYGPU_SKIP names webgl");
+        return;
+    }
     let gl = match WebGl::open_egl(options) {
         Ok(gl) => gl,
-        Err(Error::Absent { reason, .. }) => {
-            eprintln!("not run: {reason}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
+        Err(e) => panic!("{e}; or skip it with ANYGPU_SKIP=webgl"),
     };
     let mut failures = Vec::new();
     let mut ran = 0;
@@ -24,7 +24,8 @@ fn run_all(options: Options) {
             let before = gl.stats();
             program.step(&case.step)?;
             let spent = gl.stats().since(&before);
-            assert_eq!((spent.objects, spent.submits), (0, 1), "a step makes no objects and submits once");
+            assert_eq!(spent.objects, 0, "a step makes no objects");
+            assert!(spent.submits <= 1, "a step submits what came before it at most");
             drop(program);
             ids.into_iter().for_each(|id| gl.destroy(id));
             Ok(())

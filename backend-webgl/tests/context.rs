@@ -9,15 +9,15 @@ use backend_api::{
 use backend_webgl::{Layout, Options, WebGl};
 
 /// The backend, or `None` where there is no EGL; the test then says so.
+/// None if `ANYGPU_SKIP` names webgl: a machine without a driver must say so, or the test fails.
 fn open(options: Options) -> Option<WebGl> {
+    if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|s| s.trim() == "webgl")) {
+        println!("SKIPPED: ANYGPU_SKIP names webgl");
+        return None;
+    }
     match WebGl::open_egl(options) {
         Ok(gl) => Some(gl),
-        Err(Error::Absent { reason, .. }) => {
-            assert!(reason.contains("libegl1"), "the reason names the packages: {reason}");
-            eprintln!("not run: {reason}");
-            None
-        }
-        Err(error) => panic!("{error}"),
+        Err(e) => panic!("{e}; or skip it with ANYGPU_SKIP=webgl"),
     }
 }
 
@@ -71,7 +71,7 @@ fn unary_and_linear_compute() {
 }
 
 #[test]
-fn steps_and_reads_make_no_objects_but_the_fence() {
+fn steps_and_reads_make_no_objects_and_one_submit() {
     for gl in both() {
         let mut graph = Graph::new();
         let x = graph.input("x", &[1, 33], DType::F32).unwrap();
@@ -83,11 +83,18 @@ fn steps_and_reads_make_no_objects_but_the_fence() {
         let before = gl.stats();
         program.step(&StepParams::at(0, 1)).unwrap();
         let step = gl.stats().since(&before);
-        assert_eq!((step.dispatches, step.submits, step.objects, step.uploaded), (1, 1, 0, 32));
+        // The read that follows hands the step over.
+        assert_eq!((step.dispatches, step.submits, step.objects, step.uploaded), (1, 0, 0, 32));
+        read(&gl, ids[1], 0, 1, 33);
+        let spent = gl.stats().since(&before);
+        assert_eq!((spent.objects, spent.submits), (0, 1));
+        let before = gl.stats();
+        program.step(&StepParams::at(0, 1)).unwrap();
+        program.step(&StepParams::at(0, 1)).unwrap();
+        assert_eq!(gl.stats().since(&before).submits, 1, "the second step hands the first one over");
         let before = gl.stats();
         read(&gl, ids[1], 0, 1, 33);
         let spent = gl.stats().since(&before);
-        assert_eq!((spent.objects, spent.submits), (1, 1));
         assert!(spent.read_back >= 33 * 4);
         let mut waits = 0;
         while !gl.idle().unwrap() {

@@ -55,7 +55,7 @@ pub fn run(candidates: &[&Candidate]) -> Result<bool> {
         }
     }
     println!("{noticed} passed, {failed} failed, {skipped} skipped");
-    Ok(failed == 0 && noticed > 0)
+    Ok(failed == 0 && noticed + skipped > 0)
 }
 
 /// Otherwise the mutation would break more than it says, or nothing.
