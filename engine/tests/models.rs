@@ -35,7 +35,7 @@ fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option
 }
 
 macro_rules! backends {
-    ($($name:ident = $open:expr, $tokens:expr;)+) => {
+    ($($name:ident = $open:expr, $gab:expr, $smollm2:expr;)+) => {
         $(mod $name {
             use super::*;
 
@@ -83,26 +83,27 @@ macro_rules! backends {
             #[test]
             fn gab() {
                 if let Some(backend) = $open {
-                    common::gab(backend, 64);
+                    common::gab(backend, $gab);
                 }
             }
 
             #[test]
             fn smollm2() {
                 if let Some(backend) = $open {
-                    common::smollm2(backend, $tokens);
+                    common::smollm2(backend, $smollm2);
                 }
             }
         })+
     };
 }
 
-// The last column is the number of SmolLM2's tokens: all where a software device is quick enough for it.
+// The last columns are the tokens that gab and SmolLM2 generate for each prompt: all of the reference's where a software
+// device is quick enough for it.
 backends! {
-    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true }))), usize::MAX;
-    webgpu_native = webgpu(None), 16;
-    webgpu_small_bindings = webgpu(Some(16 << 20)), 4;
-    webgl_packed = webgl(backend_webgl::Layout::Packed, None), usize::MAX;
-    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 16;
-    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16;
+    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true }))), 64, usize::MAX;
+    webgpu_native = webgpu(None), 16, 8;
+    webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2;
+    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, usize::MAX;
+    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 64, 16;
+    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16, 16;
 }

@@ -1,0 +1,187 @@
+//! What decoding and loading may cost: dispatches, submits, objects, bytes, allocations, memory. One test, because
+//! allocations are counted for the whole process.
+
+use std::alloc::System;
+use std::cell::RefCell;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+
+use backend_api::{
+    Backend, BackendInfo, Error, KernelInfo, Op, Plan, Program, ReadId, Stats, StepParams, StorageDesc, StorageId,
+    Tensor, Unsupported,
+};
+use engine::native::{NativeHost, block_on};
+use model::{ByteSource, GenerateOptions, Gguf, Model, Recipe, Session, SourceError};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const MIB: u64 = 1 << 20;
+
+/// A backend that notes the heap allocations of every step.
+struct Counted {
+    inner: Rc<dyn Backend>,
+    steps: Rc<RefCell<Vec<usize>>>,
+}
+
+struct CountedProgram {
+    inner: Box<dyn Program>,
+    steps: Rc<RefCell<Vec<usize>>>,
+}
+
+impl Program for CountedProgram {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        let region = Region::new(ALLOCATOR);
+        let result = self.inner.step(params);
+        let change = region.change();
+        self.steps.borrow_mut().push(change.allocations + change.reallocations);
+        result
+    }
+
+    fn kernels(&self) -> Vec<KernelInfo> {
+        self.inner.kernels()
+    }
+}
+
+impl Backend for Counted {
+    fn info(&self) -> &BackendInfo {
+        self.inner.info()
+    }
+    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
+        self.inner.supports(op, inputs, outputs)
+    }
+    fn slot_size(&self, tensor: &Tensor) -> u64 {
+        self.inner.slot_size(tensor)
+    }
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+        self.inner.create(desc)
+    }
+    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        self.inner.write(id, first_row, bytes)
+    }
+    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
+        self.inner.read(id, first_row, rows)
+    }
+    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
+        self.inner.try_read(read, out)
+    }
+    fn destroy(&self, id: StorageId) {
+        self.inner.destroy(id);
+    }
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+        let inner = self.inner.compile(plan, storages)?;
+        Ok(Box::new(CountedProgram { inner, steps: self.steps.clone() }))
+    }
+    fn idle(&self) -> Result<bool, Error> {
+        self.inner.idle()
+    }
+    fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+}
+
+/// A file, so that what loading keeps in memory can be measured.
+struct FileSource(std::fs::File, u64);
+
+impl ByteSource for FileSource {
+    fn len(&self) -> u64 {
+        self.1
+    }
+
+    fn read_at<'a>(
+        &'a self,
+        offset: u64,
+        buffer: &'a mut [u8],
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), SourceError>> + 'a>> {
+        let len = buffer.len() as u64;
+        let failed = |e: std::io::Error| SourceError { offset, len, reason: e.to_string() };
+        let result = self.0.read_exact_at(buffer, offset).map_err(failed);
+        Box::pin(std::future::ready(result))
+    }
+}
+
+fn heap() -> u64 {
+    let stats = ALLOCATOR.stats();
+    (stats.bytes_allocated as i64 + stats.bytes_reallocated as i64 - stats.bytes_deallocated as i64).max(0) as u64
+}
+
+fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, allocations: Option<usize>) {
+    let (file, n_ctx, blocks) = ("gab-q4_0.gguf", 512, 6);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/").to_owned() + file;
+    let open = std::fs::File::open(&path).unwrap();
+    let source = FileSource(open, std::fs::metadata(&path).unwrap().len());
+    let steps = Rc::new(RefCell::new(Vec::new()));
+    let counted: Rc<dyn Backend> = Rc::new(Counted { inner: backend, steps: steps.clone() });
+    let host = NativeHost::default();
+
+    let start = heap();
+    let mut peak = start;
+    let gguf = block_on(Gguf::read(&source)).unwrap();
+    let recipe = Recipe::new(&gguf, Some(n_ctx)).unwrap();
+    let mut progress = |_, _| peak = peak.max(heap());
+    let model = block_on(Model::load(&source, recipe, counted.clone(), &host, &mut progress)).unwrap();
+    let held = peak - start;
+    println!("{name}: loading held at most {:.1} MiB of host memory", held as f64 / MIB as f64);
+    if counted.info().name != "cpu" {
+        assert!(held <= 64 * MIB, "{name}: loading held {held} bytes");
+    }
+
+    let mut session = Session::new(Rc::new(model)).unwrap();
+    let options = GenerateOptions { max_tokens: 48, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+    let generation = block_on(session.generate(&[956, 1352, 259, 490], &options, None, &host, &mut |_| {})).unwrap();
+    assert_eq!(generation.tokens.len(), 48);
+    let (n, stats) = (generation.steady_steps as u64, generation.steady);
+    assert!(n >= 32, "only {n} steady steps");
+    println!("{name}: {n} steps, {stats:?}");
+    assert!(stats.dispatches <= n * (blocks * per_block + besides), "{name}: {} dispatches", stats.dispatches);
+    assert!(stats.submits <= n, "{name}: {} submits for {n} steps", stats.submits);
+    assert_eq!(stats.objects, 0, "{name}");
+    assert!(stats.uploaded <= n * 256 && stats.read_back <= n * 64, "{name}: {stats:?}");
+    if counted.info().name != "cpu" {
+        let weights: u64 = gguf.tensors.iter().map(|t| t.bytes).sum();
+        let cache = blocks * 2 * n_ctx as u64 * 512 * 4;
+        let limit = weights * 11 / 10 + cache + 16 * MIB;
+        assert!(stats.memory <= limit, "{name}: {} bytes of device memory, at most {limit}", stats.memory);
+    }
+
+    let steps = steps.borrow();
+    let steady = &steps[steps.len() - 24..];
+    println!("{name}: heap allocations a step {steady:?}");
+    match allocations {
+        Some(expected) => assert!(steady.iter().all(|n| *n == expected), "{name}: {steady:?}"),
+        // What wgpu allocates to encode and submit. A read takes over the submit of the step before it, so it is the
+        // sum over a fetch interval that is constant, give or take a rare clean-up.
+        None => {
+            let interval = GenerateOptions::default().fetch_interval;
+            let sums: Vec<usize> = steady.windows(interval).map(|w| w.iter().sum()).collect();
+            let (least, most) = (sums.iter().min().copied(), sums.iter().max().copied());
+            let (least, most) = (least.unwrap_or(0), most.unwrap_or(usize::MAX));
+            assert!(least > 0 && most - least <= 2 * interval, "{name}: {steady:?}");
+        }
+    }
+}
+
+#[test]
+fn decoding_and_loading_cost_what_they_may() {
+    let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
+    let skipped = |name: &str| {
+        let named = skip.split(',').any(|s| s.trim() == name);
+        if named {
+            println!("SKIPPED: ANYGPU_SKIP names {name}");
+        }
+        named
+    };
+    measure("cpu", Rc::new(reference_cpu::Cpu::new(Default::default())), 6, 4, Some(0));
+    if !skipped("webgl") {
+        for layout in [backend_webgl::Layout::Packed, backend_webgl::Layout::R32f] {
+            let options = backend_webgl::Options { layout, ..Default::default() };
+            let backend = backend_webgl::WebGl::open_egl(options).unwrap();
+            measure(&format!("webgl {layout:?}"), Rc::new(backend), 9, 6, Some(0));
+        }
+    }
+    if !skipped("webgpu") {
+        let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
+        measure("webgpu", Rc::new(backend), 6, 4, None);
+    }
+}
