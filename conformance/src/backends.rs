@@ -23,6 +23,11 @@ pub struct Candidate {
 
 /// All of them.
 pub const ALL: &[Candidate] = &[
+    Candidate {
+        name: "reference",
+        about: "the plain definitions, which only cases from outside can judge",
+        open: |_| Ok(Box::new(Cpu::new(reference_cpu::Options { fast: false }))),
+    },
     Candidate { name: "cpu", about: "the SIMD path of the CPU", open: |_| Ok(Box::new(Cpu::new(Default::default()))) },
     Candidate { name: "webgpu", about: "WebGPU", open: |patch| webgpu(patch, None) },
     Candidate {

@@ -20,7 +20,7 @@ use std::time::Instant;
 /// of cases. It ends with 1 if a case fails, and says SKIPPED where a driver is missing.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Run this backend or variant only; may be given several times: cpu, webgpu, webgpu-split, webgl, webgl-r32f,
+    /// Run this backend or variant only; may be given several times: reference, cpu, webgpu, webgpu-split, webgl, webgl-r32f,
     /// webgl-fold. A backend asked for by name must be there.
     #[arg(long)]
     backend: Vec<String>,
@@ -60,7 +60,11 @@ fn run(args: &Args) -> Result<bool> {
     if let Some(op) = args.op.as_deref().filter(|op| !backend_api::Op::NAMES.contains(op)) {
         bail!("there is no operator {op}; there are {}", backend_api::Op::NAMES.join(", "));
     }
-    let chosen = |c: &&Candidate| args.backend.is_empty() || args.backend.iter().any(|b| b == c.name);
+    let chosen = |c: &&Candidate| match args.backend.as_slice() {
+        // The reference is its own measure but for vectors.
+        [] => c.name != "reference" || args.vectors.is_some(),
+        named => named.iter().any(|b| b == c.name),
+    };
     let candidates: Vec<&Candidate> = ALL.iter().filter(chosen).collect();
     if args.mutate {
         return mutate::run(&candidates);

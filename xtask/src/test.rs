@@ -28,6 +28,16 @@ const RUNS: &[Run] = &[
         // The lines of tests that skip themselves must be seen to be counted.
         args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
     },
+    suite!(
+        "vectors: reference and cpu",
+        None,
+        "--vectors",
+        "conformance/vectors",
+        "--backend",
+        "reference",
+        "--backend",
+        "cpu"
+    ),
     suite!("conformance: cpu", None, "--backend", "cpu"),
     suite!("conformance: webgpu", Some("webgpu"), "--backend", "webgpu", "--backend", "webgpu-split"),
     suite!("conformance: webgl, packed", Some("webgl"), "--backend", "webgl", "--backend", "webgl-fold"),
