@@ -111,19 +111,22 @@ pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     let last = block_on(session.logits(tokens, false, &host)).unwrap();
 
     // llama.cpp quantises activations for quantised weights, so it is itself that far from exact, as the manifest says.
-    let limit = 1e-6 + 1.1 * fixture.nmse_vs_float64_numpy;
+    let limit = (1.1 * fixture.nmse_vs_float64_numpy).max(1e-6);
+    // Few positions scatter more than all of them.
+    let part = if limit <= 1e-6 { limit } else { 1e-2 };
+    let noise = 4.0 * (limit as f32).sqrt();
     for (way, logits, reference, limit) in [
         ("at once", &at_once, &reference[..], limit),
         ("one by one", &one_by_one, &reference, limit),
-        ("in two parts", &rest, &reference[5 * n_vocab..], 2.0 * limit),
-        ("the last", &last, &reference[reference.len() - n_vocab..], 10.0 * limit),
+        ("in two parts", &rest, &reference[5 * n_vocab..], part),
+        ("the last", &last, &reference[reference.len() - n_vocab..], part),
     ] {
         let error = nmse(logits, reference);
         println!("{name} {way}: NMSE {error:.1e}");
         assert!(error <= limit, "{name} {way}: NMSE {error:.2e}");
         for (position, (ours, theirs)) in logits.chunks(n_vocab).zip(reference.chunks(n_vocab)).enumerate() {
             // Where llama.cpp's error is as large as the gap between two tokens, either may be the best.
-            let noise = 4.0 * (limit as f32 * theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
+            let noise = noise * (theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
             let gap = theirs[best(theirs)] - theirs[best(ours)];
             assert!(gap <= noise, "{name} {way}: the best token at {position} is off by {gap}, noise is {noise}");
         }
