@@ -51,17 +51,7 @@ impl<'a> Bench<'a> {
         graph: &Graph,
         data: &mut dyn FnMut(usize, &Tensor) -> Vec<u8>,
     ) -> Result<Bench<'a>, Error> {
-        Self::of_prepared(backend, fuse::prepare(graph, backend)?, data)
-    }
-
-    /// As [`Self::new`], for a graph that is compiled as it is.
-    ///
-    /// *Errors*: likewise.
-    pub fn of_prepared(
-        backend: &'a dyn Backend,
-        graph: Graph,
-        data: &mut dyn FnMut(usize, &Tensor) -> Vec<u8>,
-    ) -> Result<Bench<'a>, Error> {
+        let graph = fuse::prepare(graph, backend)?;
         let plan = Plan::new(graph, &|tensor| backend.slot_size(tensor));
         let mut storages = Storages(backend, Vec::new());
         for (index, (_, tensor)) in plan.graph().externals().enumerate() {

@@ -1,27 +1,13 @@
 //! The list of cases.
 
+use backend_api::Op;
 use backend_api::case::Case;
-use backend_api::{Op, fuse};
 
-/// The cases of all operators, or of one; those of fused operators a second time as their primitives, so that the
-/// expansions are held to account like the kernels.
+/// The cases of all operators, or of one. The reference runs fused operators as their expansions, so expansions are
+/// held to account by the same cases.
 pub fn cases(op: Option<&str>) -> Vec<Case> {
     let mut cases = Op::all_cases();
     cases.retain(|case| op.is_none_or(|op| op == case.op));
-    cases
-}
-
-/// The cases of fused operators whose expansion is to be compared with the operator's own kernel or definition.
-pub fn expansions(op: Option<&str>) -> Vec<Case> {
-    let fused = |case: &Case| case.graph.nodes().first().is_some_and(|node| fuse::is_fused(&node.op));
-    let mut cases = cases(op);
-    cases.retain(fused);
-    for case in &mut cases {
-        if let Ok(graph) = fuse::expand_all(&case.graph) {
-            case.graph = graph;
-            case.name.push_str(" (as primitives)");
-        }
-    }
     cases
 }
 
