@@ -3,7 +3,7 @@
 use backend_api::Op;
 use backend_api::case::Case;
 
-/// The cases of all operators, or of one. The reference runs fused operators as their expansions, so expansions are
+/// The cases of all operators, or of one. The reference runs fused operators (but attention) as expansions, so those are
 /// held to account by the same cases.
 pub fn cases(op: Option<&str>) -> Vec<Case> {
     let mut cases = Op::all_cases();
