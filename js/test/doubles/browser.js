@@ -52,12 +52,20 @@ export function opfs(disk, thread) {
       if (!disk.files.delete(name)) throw missing();
     },
   };
+  return /** @type {StorageManager} */ ({ ...estimates(disk), getDirectory: async () => /** @type {any} */ (folder) });
+}
+
+/** A storage manager without files. @param {Disk} disk */
+export function estimates(disk) {
   const estimate = async () => (disk.tells ? { quota: disk.quota, usage: disk.used } : {});
-  return /** @type {StorageManager} */ (/** @type {unknown} */ ({ getDirectory: async () => folder, estimate }));
+  return /** @type {StorageManager} */ ({ estimate });
 }
 
 /** Files that a handle keeps from being removed. */
 const open = new Set();
+
+/** Ends all handles, as the end of a tab does. */
+export const closeAll = () => open.clear();
 
 /** @param {Disk} disk @param {string} name */
 function syncHandle(disk, name) {

@@ -34,6 +34,7 @@ export async function serveFile(file, behaviour = {}) {
       ...(behaviour.noLength ? {} : { "Content-Length": body.length }),
       ...(partial ? { "Content-Range": `bytes ${from}-${file.length - 1}/${file.length}` } : {}),
     });
+    response.flushHeaders();
     const { cutAfter = Infinity, trickle = body.length } = behaviour;
     const stallAfter = (behaviour.stalls ?? 0) > 0 ? behaviour.stallAfter : undefined;
     if (stallAfter !== undefined) behaviour.stalls = (behaviour.stalls ?? 0) - 1;
