@@ -12,6 +12,13 @@ use std::rc::Rc;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod egl;
+#[cfg(target_arch = "wasm32")]
+mod web;
+
+#[cfg(not(target_arch = "wasm32"))]
+use egl::Egl as Surface;
+#[cfg(target_arch = "wasm32")]
+use web::Canvas as Surface;
 
 /// How a texture holds values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,9 +77,9 @@ pub(crate) struct Limits {
 /// A context.
 pub(crate) struct Gl {
     raw: glow::Context,
-    /// Declared after `raw`, so that the context outlives the function table.
-    #[cfg(not(target_arch = "wasm32"))]
-    egl: Option<egl::Egl>,
+    /// What the context belongs to, if it was opened here. Declared after `raw`, so that the context outlives the
+    /// function table.
+    surface: Option<Surface>,
     stats: Cell<Stats>,
     /// Whether the last step was not flushed yet.
     unflushed: Cell<bool>,
@@ -137,7 +144,7 @@ impl Gl {
     ///
     /// *Errors*: no library, display or context.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn open_egl() -> Result<Rc<Gl>, Error> {
+    pub(crate) fn open() -> Result<Rc<Gl>, Error> {
         let mut software = None;
         let mut failure = None;
         for candidate in egl::Egl::candidates()? {
@@ -157,15 +164,21 @@ impl Gl {
         })
     }
 
-    /// Wraps a context that the caller made and keeps current.
-    pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
-        #[cfg(not(target_arch = "wasm32"))]
-        return Gl::finish(raw, None);
-        #[cfg(target_arch = "wasm32")]
-        Gl::finish(raw)
+    /// Opens the context of a canvas that nobody sees.
+    ///
+    /// *Errors*: the browser gives none.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn open() -> Result<Rc<Gl>, Error> {
+        let canvas = Surface::open()?;
+        Gl::finish(canvas.functions(), Some(canvas))
     }
 
-    fn finish(raw: glow::Context, #[cfg(not(target_arch = "wasm32"))] egl: Option<egl::Egl>) -> Result<Rc<Gl>, Error> {
+    /// Wraps a context that the caller made and keeps current.
+    pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
+        Gl::finish(raw, None)
+    }
+
+    fn finish(raw: glow::Context, surface: Option<Surface>) -> Result<Rc<Gl>, Error> {
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
@@ -191,8 +204,7 @@ impl Gl {
         };
         let gl = Rc::new(Gl {
             raw,
-            #[cfg(not(target_arch = "wasm32"))]
-            egl,
+            surface,
             stats: Cell::default(),
             unflushed: Cell::default(),
             limits,
@@ -212,6 +224,10 @@ impl Gl {
 
     /// Whether the renderer is known to run on the CPU.
     pub(crate) fn software(&self) -> bool {
+        #[cfg(target_arch = "wasm32")]
+        if self.surface.as_ref().is_some_and(|canvas| canvas.slow) {
+            return true;
+        }
         let name = self.limits.renderer.to_ascii_lowercase();
         ["llvmpipe", "softpipe", "swrast", "swiftshader", "software"].iter().any(|known| name.contains(known))
     }
@@ -231,12 +247,22 @@ impl Gl {
     }
 
     /// Makes the context current: a thread may have several.
+    ///
+    /// *Errors*: it was lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn enter(&self) -> Result<(), Error> {
-        #[cfg(not(target_arch = "wasm32"))]
-        if let Some(egl) = &self.egl {
-            return egl.enter().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")));
-        }
-        Ok(())
+        self.surface.as_ref().map_or(Ok(()), |egl| {
+            egl.enter().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))
+        })
+    }
+
+    /// Makes sure that the context is still there: after a loss its calls do nothing, and `getError` tells only once.
+    ///
+    /// *Errors*: it was lost.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn enter(&self) -> Result<(), Error> {
+        let lost = self.surface.as_ref().is_some_and(Surface::is_lost);
+        if lost { Err(Error::Lost("the browser took the WebGL context away".into())) } else { Ok(()) }
     }
 
     /// Turns a pending GL error into an [`Error`].
