@@ -4,12 +4,17 @@
 mod drivers;
 mod fuzz;
 mod models;
+mod process;
+mod progress;
 mod tally;
 mod test;
+mod web;
 
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use web::toolchain::Choice;
 
 /// Tasks of the anygpu workspace. Run them as `cargo xtask TASK`.
 #[derive(Parser)]
@@ -29,6 +34,24 @@ enum Task {
     /// leaves out is counted as skipped. The last line is `N passed, N failed, N skipped`; the exit code is 1 if
     /// anything failed.
     Test,
+    /// Build the page and the JavaScript package into dist/, say how large they are, and serve them on loopback
+    Web {
+        /// Port to serve on [default: 8080, or another one if that is taken]
+        #[arg(long)]
+        port: Option<u16>,
+        /// Only build
+        #[arg(long)]
+        no_serve: bool,
+        /// Compiler for WebAssembly
+        #[arg(long, value_enum, default_value_t = Choice::Auto)]
+        toolchain: Choice,
+    },
+    /// Say how large dist/ is; fail if what a page downloads before the model is beyond the limit
+    Size {
+        /// Write the sizes to a file as JSON too
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
@@ -46,6 +69,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Models => models::fetch().map(|_| true),
         Task::Test => test::run(),
+        Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
+        Task::Size { json } => size(json.as_deref()),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };
     match done {
@@ -56,6 +81,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn web(port: Option<u16>, no_serve: bool, toolchain: Choice) -> Result<bool> {
+    web::build(toolchain)?;
+    if !no_serve {
+        web::serve(port)?;
+    }
+    Ok(true)
+}
+
+fn size(json: Option<&Path>) -> Result<bool> {
+    let sizes = web::size::Sizes::measure()?;
+    sizes.print();
+    if let Some(file) = json {
+        std::fs::write(file, format!("{:#}\n", sizes.json()))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(sizes.hold())
 }
 
 /// The root of the workspace.
