@@ -57,6 +57,8 @@ pub enum Event {
     Log(String),
     /// The result.
     Report(String),
+    /// Ctrl-C.
+    Interrupted,
 }
 
 /// A running server. It ends when it is dropped.
@@ -98,6 +100,14 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let listener = runtime.block_on(listen(port, events.is_some()))?;
         let address = listener.local_addr()?;
+        if let Some(events) = events.clone() {
+            runtime.spawn(async move {
+                if tokio::signal::ctrl_c().await.is_ok() {
+                    // If nobody listens, the run is over.
+                    let _ = events.send(Event::Interrupted);
+                }
+            });
+        }
         let app = app(events);
         runtime.spawn(async move {
             // It ends with the runtime.
@@ -276,6 +286,8 @@ fn copy_without_range(request: &Request) -> Request {
     let mut copy = Request::new(Body::empty());
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
+    // What the router found out about the path.
+    *copy.extensions_mut() = request.extensions().clone();
     *copy.headers_mut() = request.headers().clone();
     copy.headers_mut().remove(header::RANGE);
     copy
