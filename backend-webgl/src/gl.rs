@@ -179,6 +179,10 @@ impl Gl {
     }
 
     fn finish(raw: glow::Context, surface: Option<Surface>) -> Result<Rc<Gl>, Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        let renderer = None;
+        #[cfg(target_arch = "wasm32")]
+        let renderer = surface.as_ref().and_then(Surface::renderer);
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
@@ -186,7 +190,7 @@ impl Gl {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
-                renderer: raw.get_parameter_string(glow::RENDERER),
+                renderer: renderer.unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
             };
             let floats = ["GL_EXT_color_buffer_float", "EXT_color_buffer_float"];
@@ -381,8 +385,12 @@ impl Gl {
 
     /// Makes a framebuffer of the given targets.
     ///
-    /// *Errors*: the driver cannot draw to them together.
+    /// *Errors*: the driver cannot draw to them together; they differ in size, which WebGL2 forbids though GLES does
+    /// not.
     pub(crate) fn framebuffer(self: &Rc<Self>, targets: &[&Texture]) -> Result<Framebuffer, Error> {
+        if targets.windows(2).any(|pair| (pair[0].width, pair[0].height) != (pair[1].width, pair[1].height)) {
+            return Err(Error::Invalid("textures of different sizes cannot be drawn to together".into()));
+        }
         // SAFETY: all objects live in this context.
         unsafe {
             let raw = self.made("framebuffer", self.raw.create_framebuffer())?;

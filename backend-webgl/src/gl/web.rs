@@ -44,6 +44,13 @@ impl Canvas {
         glow::Context::from_webgl2_context(self.context.clone())
     }
 
+    /// The renderer's name, where the browser does not keep it secret.
+    pub(super) fn renderer(&self) -> Option<String> {
+        const UNMASKED_RENDERER_WEBGL: u32 = 0x9246;
+        self.context.get_extension("WEBGL_debug_renderer_info").ok().flatten()?;
+        self.context.get_parameter(UNMASKED_RENDERER_WEBGL).ok()?.as_string().filter(|name| !name.is_empty())
+    }
+
     /// Whether the browser took the context away.
     pub(super) fn is_lost(&self) -> bool {
         self.context.is_context_lost()
