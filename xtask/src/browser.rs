@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use display::Display;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
@@ -143,12 +143,13 @@ pub fn run(options: &Options) -> Result<bool> {
     if let Some(display) = &display {
         command.env("DISPLAY", &display.name);
     }
+    let posted = send_error.clone();
     let mut browser = Group::start(&mut command, move |line| {
         if show {
             eprintln!("[{}] {line}", kind.name());
         }
         if let Some(error) = kind.page_error(line)
-            && !DELIBERATE.iter().any(|path| error.contains(path))
+            && !is_deliberate(error)
         {
             // If the run is over, its errors no longer matter.
             let _ = send_error.send(error.to_owned());
@@ -156,7 +157,7 @@ pub fn run(options: &Options) -> Result<bool> {
     })
     .with_context(|| format!("cannot start {}", program.display()))?;
 
-    let outcome = wait(options, &mut browser, &events)?;
+    let outcome = wait(options, &mut browser, &events, &posted)?;
     if outcome.is_err() {
         println!("-- the end of the browser's log:\n{}\n--", browser.tail(TAIL));
     }
@@ -164,8 +165,17 @@ pub fn run(options: &Options) -> Result<bool> {
     finish(options, outcome, errors.try_iter().collect(), begin.elapsed())
 }
 
+fn is_deliberate(error: &str) -> bool {
+    DELIBERATE.iter().any(|path| error.contains(path))
+}
+
 /// Waits for the result. What the page says meanwhile is shown.
-fn wait(options: &Options, browser: &mut Group, events: &Receiver<Event>) -> Result<Result<Value, Failure>> {
+fn wait(
+    options: &Options,
+    browser: &mut Group,
+    events: &Receiver<Event>,
+    errors: &Sender<String>,
+) -> Result<Result<Value, Failure>> {
     let begin = Instant::now();
     let (limit, patience) = (Duration::from_secs(options.timeout), Duration::from_secs(options.watchdog));
     let mut heard = begin;
@@ -180,6 +190,8 @@ fn wait(options: &Options, browser: &mut Group, events: &Receiver<Event>) -> Res
                     println!("{line}");
                 }
             }
+            Ok(Event::Error(error)) if is_deliberate(&error) => {}
+            Ok(Event::Error(error)) => errors.send(error)?,
             Ok(Event::Interrupted) => bail!("interrupted"),
             Err(RecvTimeoutError::Disconnected) => bail!("the server ended"),
             Err(RecvTimeoutError::Timeout) => {}
@@ -197,18 +209,15 @@ fn wait(options: &Options, browser: &mut Group, events: &Receiver<Event>) -> Res
 }
 
 /// Shows what came of it, and writes it to the file.
-fn finish(options: &Options, outcome: Result<Value, Failure>, console: Vec<String>, elapsed: Duration) -> Result<bool> {
+fn finish(options: &Options, outcome: Result<Value, Failure>, reported: Vec<String>, elapsed: Duration) -> Result<bool> {
     let (mut result, failure) = match outcome {
         Ok(result) => (result, None),
         Err(failure) => (json!({}), Some(failure.to_string())),
     };
     let count = |name: &str| result.get(name).and_then(Value::as_u64).unwrap_or(0);
     let mut tally = Tally::new(count("passed"), count("failed"), count("skipped"));
-    let posted = result.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
-    let posted = posted.iter().filter_map(Value::as_str).map(String::from);
-    let mut errors: Vec<String> = failure.into_iter().chain(posted).collect();
-    // The page reports most of what its console shows, so that an error is often known twice.
-    errors.extend(console);
+    // An uncaught error may be known twice: from the page, and from the browser's log.
+    let errors: Vec<String> = failure.into_iter().chain(reported).collect();
     for error in &errors {
         println!("FAILED {error}");
     }

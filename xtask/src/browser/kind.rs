@@ -183,17 +183,14 @@ impl Kind {
         Ok(command)
     }
 
-    /// The text of a line of its log, if it is an error that the page itself cannot see or may not have caught.
-    ///
-    /// Chromium's log does not say which messages are errors; the page reports those.
+    /// The text of a line of its log, if it is an error that nobody caught. The page reports what goes to its console.
     pub fn page_error(self, line: &str) -> Option<&str> {
         let marks: &[&str] = match self {
-            Kind::Chromium => &["CONSOLE:"],
-            Kind::Firefox => &["console.error:", "JavaScript error: http://127.0.0.1"],
-            Kind::Webkit => &["CONSOLE ERROR", "CONSOLE JS ERROR", "CONSOLE SECURITY ERROR"],
+            Kind::Chromium => &["\"Uncaught"],
+            Kind::Firefox => &["JavaScript error: http://127.0.0.1"],
+            Kind::Webkit => &["CONSOLE JS ERROR", "CONSOLE SECURITY ERROR"],
         };
-        let text = marks.iter().find_map(|mark| line.find(mark)).and_then(|at| line.get(at..))?;
-        (self != Kind::Chromium || text.contains("\"Uncaught")).then_some(text)
+        marks.iter().find_map(|mark| line.find(mark)).and_then(|at| line.get(at..))
     }
 }
 
