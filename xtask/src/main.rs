@@ -57,7 +57,7 @@ enum Task {
     ///
     /// A crash, a hang, and any error that the page or the browser's console reports, fail the run. The last line is
     /// `N passed, N failed, N skipped`; the exit code is 1 if anything failed. `cargo xtask web --no-serve` comes first.
-    Browser(browser::Options),
+    Browser(Box<browser::Options>),
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
