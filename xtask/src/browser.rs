@@ -72,7 +72,7 @@ pub struct Options {
     /// Of each operator of `conformance`, only the first of so many cases, and so on
     #[arg(long, default_value_t = 1)]
     pub every: usize,
-    /// Part of the names of the checks to run [default: all]
+    /// Parts of the names of the checks to run, separated by commas [default: all]
     #[arg(long)]
     pub only: Option<String>,
     /// Run on the page's own thread instead of a worker
@@ -209,7 +209,12 @@ fn wait(
 }
 
 /// Shows what came of it, and writes it to the file.
-fn finish(options: &Options, outcome: Result<Value, Failure>, reported: Vec<String>, elapsed: Duration) -> Result<bool> {
+fn finish(
+    options: &Options,
+    outcome: Result<Value, Failure>,
+    reported: Vec<String>,
+    elapsed: Duration,
+) -> Result<bool> {
     let (mut result, failure) = match outcome {
         Ok(result) => (result, None),
         Err(failure) => (json!({}), Some(failure.to_string())),

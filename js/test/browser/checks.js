@@ -12,7 +12,7 @@ export default async function checks() {
     const { default: members } = await import(`./checks/${group}.js`);
     for (const [title, check] of Object.entries(members)) {
       const name = `${group}: ${title}`;
-      if (options.only && !name.includes(options.only)) continue;
+      if (!options.only.some((part) => name.includes(part))) continue;
       await AnyGpu.cache.clear();
       const begin = performance.now();
       let failure, reason;

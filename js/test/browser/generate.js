@@ -5,6 +5,9 @@ import { AnyGpu, Results, beat, model, options, reference, say } from "./run.js"
 /** What a decode step may cost on a GPU, or the CPU. */
 const PER_STEP = { objects: 0, submits: 1, uploaded: 256, read_back: 64 };
 
+/** So many tokens have steps in the steady state among them. */
+const STEADY = 16;
+
 /** What the wasm memory may grow to on a GPU backend: weights do not stay in it. */
 const MAX_WASM_MEMORY = 64 * 2 ** 20;
 
@@ -52,12 +55,13 @@ export default async function generate() {
     answers.push({ prompt, text, tokens, stats, timings, usage });
     await say(
       `prefill ${timings.prefill_ms.toFixed(0)} ms, ${timings.decode_ms_per_token.toFixed(1)} ms a token, ` +
-        `${(stats.dispatches / stats.steps).toFixed(0)} dispatches a token`,
+        `${(stats.dispatches / Math.max(stats.steps, 1)).toFixed(0)} dispatches a token`,
     );
     const name = JSON.stringify(prompt).slice(0, 40);
     if (greedy_ids) await results.add(`tokens of ${name}`, difference(tokens, greedy_ids.slice(0, options.tokens)));
     else await say(text);
-    await results.add(`cost of ${name}`, excess(stats));
+    if (options.tokens < STEADY) await results.skip(`cost of ${name}`, `it takes ${STEADY} tokens to measure`);
+    else await results.add(`cost of ${name}`, excess(stats));
   }
   const stats = await engine.stats();
   await engine.dispose();

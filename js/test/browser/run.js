@@ -21,7 +21,7 @@ export const options = {
   decode: Number(query.get("decode") ?? 64),
   op: query.get("op") ?? undefined,
   every: Number(query.get("every") ?? 1),
-  only: query.get("only"),
+  only: (query.get("only") ?? "").split(","),
   worker: query.get("worker") !== "false",
 };
 

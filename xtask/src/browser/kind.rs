@@ -103,7 +103,7 @@ const FIREFOX_PREFS: &[(&str, &str)] = &[
 const FIREFOX_WEBGPU: &[(&str, &str)] = &[("dom.webgpu.enabled", "true"), ("gfx.webgpu.ignore-blocklist", "true")];
 
 impl Kind {
-    fn facts(self) -> &'static Facts {
+    const fn facts(self) -> &'static Facts {
         match self {
             Kind::Chromium => &CHROMIUM,
             Kind::Firefox => &FIREFOX,
@@ -112,7 +112,7 @@ impl Kind {
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         self.facts().name
     }
 
