@@ -24,9 +24,13 @@ export default {
     equal(error.status, 503, "the status");
   },
 
-  "a server that sends no more": async () => {
+  "a connection that stalls again and again": () => {
+    return works(`/stall/${FILE}?after=6000000`, { network: { stallTimeout: 500 } });
+  },
+
+  "a server that sends nothing": async () => {
     const network = { retries: 1, stallTimeout: 500 };
-    await rejection(load(`/stall/${FILE}?after=1000000`, { network, cache: true }), errors.NetworkError);
+    await rejection(load(`/stall/${FILE}?after=0`, { network, cache: true }), errors.NetworkError);
     await nothingKept();
   },
 
