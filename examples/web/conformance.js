@@ -97,6 +97,7 @@ function drawChange(tally, entry) {
   text.textContent = describe(tally);
   text.classList.toggle("bad", tally.failed > 0 || tally.state === "broken");
   if (entry) drawCell(tally, entry);
+  if (tally.state === "absent") hideColumn(tally);
 }
 
 function describe(tally) {
@@ -115,6 +116,11 @@ function describe(tally) {
   }
 }
 
+/** A backend that is not here takes no room in the table. */
+function hideColumn(tally) {
+  for (const row of table.rows) row.cells[1 + tallies.indexOf(tally)].hidden = true;
+}
+
 /** The cell of an operator and a backend; the row is made when its first case comes in. */
 function cellOf(tally, op) {
   const body = table.tBodies[0];
@@ -122,7 +128,7 @@ function cellOf(tally, op) {
   if (!row) {
     row = body.insertRow();
     row.dataset.op = op;
-    row.append(el("th", { scope: "row" }, op), ...tallies.map(() => el("td")));
+    row.append(el("th", { scope: "row" }, op), ...tallies.map(({ state }) => el("td", { hidden: state === "absent" })));
   }
   return row.cells[1 + tallies.indexOf(tally)];
 }

@@ -63,7 +63,6 @@ function reportLoadError({ error, model, backend }) {
   const actions = refused ? [] : [["Try again", () => loadModel(model)]];
   if (!session.engine && !refused && model !== BUILT_IN) actions.push(["Use the built-in model", () => loadModel(BUILT_IN)]);
   showError(error, actions);
-  if (!session.engine && error.report) showReport(error.report, backend);
 }
 
 function reportRunError(error) {
@@ -93,10 +92,11 @@ session.addEventListener("ready", () => {
 });
 session.addEventListener("failed", ({ detail }) => reportLoadError(detail));
 for (const event of ["failed", "cancelled"]) {
-  session.addEventListener(event, () => {
+  session.addEventListener(event, ({ detail }) => {
     showChoice(session.backend);
-    if (session.engine) showReport(session.engine.report, session.backend);
-    else if (event === "cancelled") $("verdict").textContent = "Nothing is loaded";
+    const report = session.engine?.report ?? detail?.error.report;
+    if (report) showReport(report, session.backend);
+    else $("verdict").textContent = "Nothing is loaded";
   });
 }
 addEventListener("keydown", (event) => {

@@ -136,9 +136,10 @@ class Session extends EventTarget {
         if (choice?.finish_reason) result.finish = choice.finish_reason;
         if (chunk.usage) result.tokens = chunk.usage.completion_tokens;
         if (chunk.timings) {
-          const { decode_ms_per_token: each, prefill_ms: prefill } = chunk.timings;
+          const { decode_ms_per_token: each, prefill_ms: prefill, ttft_ms: first } = chunk.timings;
           if (each > 0) result.rate = 1000 / each;
-          this.#emit("figures", { rate: result.rate, prefill });
+          result.first = first;
+          this.#emit("figures", { rate: result.rate, first, prefill });
         }
       }
     } catch (error) {
