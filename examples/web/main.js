@@ -103,7 +103,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape") session.stop();
 });
 onNavigate(() => {
-  if (session.engine && wantedBackend() !== session.backend) switchBackend(wantedBackend());
+  if (read("backend") && session.engine && wantedBackend() !== session.backend) switchBackend(wantedBackend());
 });
 
 // The report stands open where there is room for it.

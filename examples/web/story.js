@@ -73,6 +73,10 @@ async function tell({ greedy = false, onward = false } = {}) {
   if (!onward) told.textContent = "";
   const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
   speak.begin();
+  if (!onward) {
+    speak.say(opening.textContent);
+    opening.scrollIntoView({ block: "nearest" });
+  }
   note.textContent = "";
   running = true;
   draw();
