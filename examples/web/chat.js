@@ -58,7 +58,12 @@ async function send() {
   const asked = el("li", { className: "user" }, content);
   const text = document.createTextNode("");
   const note = el("p", { className: "fine number" });
-  const answer = el("li", { className: "assistant", ariaBusy: "true" }, el("p", {}, text, el("span", { className: "caret" })), note);
+  const answer = el(
+    "li",
+    { className: "assistant", ariaBusy: "true" },
+    el("p", {}, text, el("span", { className: "caret" })),
+    note,
+  );
   messages.push({ role: "user", content });
   list.append(asked, answer);
   field.value = "";
@@ -107,15 +112,18 @@ function draw() {
   $("chat-empty").hidden = !session.engine || messages.length > 0;
   title.textContent = able ? `Talk with ${session.model.name}` : `${session.model?.name} does not chat`;
   about.textContent = able
-    ? "It runs in this browser, and what you write stays here. The conversation is kept when you change the backend or the model."
-    : "It continues a text, and has no template for a conversation. A model that has one answers here; the smallest suggested takes 105 MB.";
+    ? "It runs in this browser, and what you write stays here. The conversation is kept when the backend or the model changes."
+    : "It continues a text, and has no template for a conversation. A model that has one answers here.";
   choose.hidden = able;
   $("composer").hidden = idle && messages.length === 0;
   $("new-chat").hidden = messages.length === 0;
   $("send").textContent = running ? "Stop" : "Send";
   $("send").disabled = !running && (!able || session.loading);
-  field.placeholder = able || session.loading ? "Write a message" : "This model cannot chat; the conversation is kept for one that can";
-  $("chat-hint").textContent = able ? `${session.model.name} answers.${onTouch() ? "" : " Shift+Enter breaks the line."}` : "";
+  field.placeholder =
+    able || session.loading ? "Write a message" : "This model cannot chat; the conversation is kept for one that can";
+  $("chat-hint").textContent = able
+    ? `${session.model.name} answers.${onTouch() ? "" : " Shift+Enter breaks the line."}`
+    : "";
 }
 
 /** The field is as high as what is written in it. */

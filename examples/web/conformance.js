@@ -11,8 +11,16 @@ const SAMPLES = { 1: "All cases", 4: "Every 4th case", 16: "Every 16th case" };
 const rows = new Map();
 const table = el("table", { className: "matrix", hidden: true });
 const failures = el("div", { className: "failures" });
-const sample = el("select", { ariaLabel: "How many cases" }, ...Object.entries(SAMPLES).map(([value, text]) => el("option", { value }, text)));
-const go = el("button", { type: "button", className: "primary", onclick: () => (controller ? stop() : start()) }, "Run the suite");
+const sample = el(
+  "select",
+  { ariaLabel: "How many cases" },
+  ...Object.entries(SAMPLES).map(([value, text]) => el("option", { value }, text)),
+);
+const go = el(
+  "button",
+  { type: "button", className: "primary", onclick: () => (controller ? stop() : start()) },
+  "Run the suite",
+);
 const save = el("button", { type: "button", hidden: true, onclick: download }, "Download as JSON");
 let controller = null;
 let tallies = [];
@@ -23,7 +31,13 @@ export function startConformance() {
   for (const backend of BACKENDS) rows.set(backend.name, backendRow(backend));
   $("conformance").append(
     el("h2", {}, "Does this browser compute what it should?"),
-    el("p", { className: "lead" }, "Each case runs one operator, on this device, and is held to a plain reference in double precision. The table shows the worst error of an operator (the squared difference over the squared reference) and its number of cases. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as halves."),
+    el(
+      "p",
+      { className: "lead" },
+      "Each case runs one operator, on this device, and is held to a plain reference in double precision. ",
+      "The table shows the worst error of an operator (the squared difference over the squared reference) ",
+      "and its number of cases. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as halves.",
+    ),
     el("ul", { className: "backends" }, ...[...rows.values()].map((row) => row.item)),
     el("div", { className: "row" }, go, sample, save),
     el("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Operators by backends" }, table),
@@ -137,14 +151,33 @@ function drawCell(tally, { op, cases, worst_nmse: worst, failed }) {
   const cell = cellOf(tally, op);
   cell.className = failed > 0 ? "fail" : worst === 0 ? "exact" : "pass";
   const figure = failed > 0 ? `${failed} failed` : nmse(worst);
-  cell.replaceChildren(el("div", {}, el("span", {}, figure), el("small", {}, String(cases), el("span", { className: "hidden" }, " cases"))));
+  cell.replaceChildren(
+    el(
+      "div",
+      {},
+      el("span", {}, figure),
+      el("small", {}, String(cases), el("span", { className: "hidden" }, " cases")),
+    ),
+  );
 }
 
 function drawFailures() {
-  const lists = tallies.filter((tally) => tally.failures.length > 0).map((tally) =>
-    el("details", { open: true }, el("summary", {}, `${backendLabel(tally.backend)}: ${plural(tally.failures.length, "failure")}`),
-      el("ul", {}, ...tally.failures.map(({ op, case: name, message }) => el("li", {}, el("strong", {}, `${op} ${name}`), ` ${message}`)))),
-  );
+  const lists = tallies
+    .filter((tally) => tally.failures.length > 0)
+    .map((tally) =>
+      el(
+        "details",
+        { open: true },
+        el("summary", {}, `${backendLabel(tally.backend)}: ${plural(tally.failures.length, "failure")}`),
+        el(
+          "ul",
+          {},
+          ...tally.failures.map(({ op, case: name, message }) =>
+            el("li", {}, el("strong", {}, `${op} ${name}`), ` ${message}`),
+          ),
+        ),
+      ),
+    );
   failures.replaceChildren(...lists);
 }
 

@@ -61,7 +61,8 @@ let refused = false;
 function reportLoadError({ error, model, backend }) {
   refused = Boolean(error.report) && backend !== "auto";
   const actions = refused ? [] : [["Try again", () => loadModel(model)]];
-  if (!session.engine && !refused && model !== BUILT_IN) actions.push(["Use the built-in model", () => loadModel(BUILT_IN)]);
+  if (!session.engine && !refused && model !== BUILT_IN)
+    actions.push(["Use the built-in model", () => loadModel(BUILT_IN)]);
   showError(error, actions);
 }
 

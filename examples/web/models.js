@@ -30,20 +30,46 @@ let load = () => {};
 export function startModels(loadModel) {
   load = loadModel;
   const address = el("input", {
-    type: "url", name: "address", required: true, placeholder: "https://…/model.gguf", autocomplete: "off", ariaLabel: "Address of a GGUF file",
+    type: "url",
+    name: "address",
+    required: true,
+    placeholder: "https://…/model.gguf",
+    autocomplete: "off",
+    ariaLabel: "Address of a GGUF file",
   });
-  const form = el("form", { className: "row", onsubmit: (event) => {
-    event.preventDefault();
-    load({ source: address.value, name: fileName(address.value) });
-  } }, address, el("button", { className: "primary", type: "submit" }, "Load"));
-  const picker = el("input", { type: "file", accept: ".gguf", hidden: true, onchange: () => loadFile(picker.files[0]) });
+  const form = el(
+    "form",
+    {
+      className: "row",
+      onsubmit: (event) => {
+        event.preventDefault();
+        load({ source: address.value, name: fileName(address.value) });
+      },
+    },
+    address,
+    el("button", { className: "primary", type: "submit" }, "Load"),
+  );
+  const picker = el("input", {
+    type: "file",
+    accept: ".gguf",
+    hidden: true,
+    onchange: () => loadFile(picker.files[0]),
+  });
   const pick = el("button", { type: "button", onclick: () => picker.click() }, "Choose a file");
   $("models").append(
-    el("h2", {}, "In use"), current,
-    el("h2", {}, "Load another"), form,
+    el("h2", {}, "In use"),
+    current,
+    el("h2", {}, "Load another"),
+    form,
     el("p", { className: "row fine" }, pick, picker, "or drop one anywhere on this page. It stays on this machine."),
-    el("h2", {}, "Suggestions"), el("ul", { className: "list" }, ...[{ ...BUILT_IN, about: "Stories, 18 MB. Part of this page." }, ...SUGGESTIONS].map(suggestion)),
-    el("h2", {}, "Kept in this browser"), kept,
+    el("h2", {}, "Suggestions"),
+    el(
+      "ul",
+      { className: "list" },
+      ...[{ ...BUILT_IN, about: "Stories, 18 MB. Part of this page." }, ...SUGGESTIONS].map(suggestion),
+    ),
+    el("h2", {}, "Kept in this browser"),
+    kept,
   );
   session.addEventListener("ready", drawCurrent);
   session.addEventListener("ready", drawKept);
@@ -75,7 +101,11 @@ export function startDrop() {
 }
 
 function suggestion({ name, about, source }) {
-  const button = el("button", { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) }, "Load");
+  const button = el(
+    "button",
+    { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) },
+    "Load",
+  );
   return el("li", {}, el("div", {}, el("h3", {}, name), el("p", { className: "fine" }, about)), button);
 }
 
@@ -93,7 +123,10 @@ function drawCurrent() {
     info.has_chat ? "holds a conversation" : "continues text",
     info.cache.state === "off" && info.cache.reason && `not kept: ${info.cache.reason}`,
   ];
-  current.replaceChildren(el("h3", {}, session.model.name), el("p", { className: "fine" }, facts.filter(Boolean).join(" · ")));
+  current.replaceChildren(
+    el("h3", {}, session.model.name),
+    el("p", { className: "fine" }, facts.filter(Boolean).join(" · ")),
+  );
 }
 
 /** Shows what is kept, and lets it be deleted. */
@@ -102,10 +135,22 @@ export async function drawKept() {
     const entries = await AnyGpu.cache.list();
     const total = entries.reduce((sum, entry) => sum + entry.size, 0);
     const rows = entries.map((entry) => keptRow(entry));
-    const clear = el("button", { type: "button", className: "link", onclick: () => remove(() => AnyGpu.cache.clear()) }, "Delete all");
+    const clear = el(
+      "button",
+      { type: "button", className: "link", onclick: () => remove(() => AnyGpu.cache.clear()) },
+      "Delete all",
+    );
     kept.replaceChildren(
-      rows.length ? el("ul", { className: "list" }, ...rows) : el("p", { className: "fine" }, "Nothing. A model that was downloaded is kept, and needs no network the next time."),
-      rows.length > 1 ? el("p", { className: "fine" }, `${plural(rows.length, "model")}, ${bytes(total)}. `, clear) : "",
+      rows.length
+        ? el("ul", { className: "list" }, ...rows)
+        : el(
+            "p",
+            { className: "fine" },
+            "Nothing. A model that was downloaded is kept, and needs no network the next time.",
+          ),
+      rows.length > 1
+        ? el("p", { className: "fine" }, `${plural(rows.length, "model")}, ${bytes(total)}. `, clear)
+        : "",
     );
   } catch (error) {
     kept.replaceChildren(el("p", { className: "fine" }, `This browser keeps no models here: ${error.message}`));
@@ -115,10 +160,22 @@ export async function drawKept() {
 function keptRow(entry) {
   const source = entry.key;
   const name = source === BUILT_IN.source ? BUILT_IN.name : fileName(source);
-  return el("li", {},
-    el("div", {}, el("h3", {}, name), el("p", { className: "fine number" }, `${bytes(entry.size)} · ${origin(source)}`)),
+  return el(
+    "li",
+    {},
+    el(
+      "div",
+      {},
+      el("h3", {}, name),
+      el("p", { className: "fine number" }, `${bytes(entry.size)} · ${origin(source)}`),
+    ),
     el("button", { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) }, "Load"),
-    el("button", { type: "button", ariaLabel: `Delete ${name}`, onclick: () => remove(() => AnyGpu.cache.delete(entry.key)) }, "Delete"));
+    el(
+      "button",
+      { type: "button", ariaLabel: `Delete ${name}`, onclick: () => remove(() => AnyGpu.cache.delete(entry.key)) },
+      "Delete",
+    ),
+  );
 }
 
 const origin = (address) => {

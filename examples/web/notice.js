@@ -22,7 +22,9 @@ export function clearError() {
 
 /** The package's own errors say cause and remedy; others get a remedy here. */
 function sentence(error) {
-  const text = String(error?.message || error).replace(/\s+/g, " ").trim();
+  const text = String(error?.message || error)
+    .replace(/\s+/g, " ")
+    .trim();
   const ended = /[.!?]$/.test(text) ? text : `${text}.`;
   const capital = ended.charAt(0).toUpperCase() + ended.slice(1);
   return error?.code ? capital : `${capital} Reload the page if it does not go on.`;

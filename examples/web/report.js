@@ -34,8 +34,12 @@ export function showReport(report, wanted) {
   $("ladder").replaceChildren(
     ...proven.map(drawProven),
     ...byReason(report.rungs, "rejected").map(([reason, rungs]) => drawRejected(reason, rungs)),
-    ...byReason(report.rungs, "skipped").map(([reason, rungs]) => drawNote(`Not tried, as ${reason}: ${names(rungs)}.`)),
-    report.thread === "main" && report.thread_reason ? drawNote(`On the page's own thread: ${report.thread_reason}`) : "",
+    ...byReason(report.rungs, "skipped").map(([reason, rungs]) =>
+      drawNote(`Not tried, as ${reason}: ${names(rungs)}.`),
+    ),
+    report.thread === "main" && report.thread_reason
+      ? drawNote(`On the page's own thread: ${report.thread_reason}`)
+      : "",
   );
 }
 

@@ -1,8 +1,8 @@
 // The one engine of the page: loading, switching, generating. Everything else listens.
 //
 // Events: `loading` (a load began), `progress` (detail: the package's progress), `ready` (an engine is there), `failed`
-// (detail: error, model, backend; the engine from before stays, or is loaded again), `cancelled`, `busy` (generation began or ended),
-// `figures` (detail: rate, first, prefill, memory: what is known so far).
+// (detail: error, model, backend; the engine from before stays, or is loaded again), `cancelled`, `busy` (generation
+// began or ended), `figures` (detail: rate, first, prefill, memory: what is known so far).
 
 import { AnyGpu } from "./anygpu/src/index.js";
 
@@ -100,7 +100,13 @@ class Session extends EventTarget {
     await this.stop();
     const controller = new AbortController();
     const result = this.#stream(kind, { ...request, stream: true, signal: controller.signal }, onText);
-    const running = { controller, done: result.then(() => {}, () => {}) };
+    const running = {
+      controller,
+      done: result.then(
+        () => {},
+        () => {},
+      ),
+    };
     this.#running = running;
     this.#emit("busy");
     try {

@@ -14,7 +14,17 @@ export const BACKENDS = [
 
 /** An empty tally of one backend. `state`: waiting, running, done, stopped, absent or broken. */
 export const newTally = (backend) => ({
-  backend, state: "waiting", adapter: "", index: 0, total: 0, passed: 0, failed: 0, not_run: 0, ops: new Map(), failures: [], message: "",
+  backend,
+  state: "waiting",
+  adapter: "",
+  index: 0,
+  total: 0,
+  passed: 0,
+  failed: 0,
+  not_run: 0,
+  ops: new Map(),
+  failures: [],
+  message: "",
 });
 
 /** Counts one case in; returns the operator's entry. */
@@ -35,7 +45,7 @@ function count(tally, { index, total, op, case: name, ok, nmse, message }) {
   return entry;
 }
 
-/** Runs the suite on one backend into its tally; `onChange(entry)` follows each case, and each change of state without one. */
+/** Runs the suite on one backend into its tally; `onChange` follows each case, with its operator, and each change of state. */
 export async function run(tally, { every, signal }, onChange) {
   tally.state = "running";
   onChange();
