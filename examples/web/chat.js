@@ -80,16 +80,19 @@ async function send() {
       speak.say(piece);
       scrollToEnd(follow);
     });
-    messages.push({ role: "assistant", content: text.data });
     note.textContent = describe(result);
   } catch (error) {
-    // The question goes back to where it was written, so that nothing has to be typed twice.
+    onError(error);
+  }
+  if (text.data) {
+    messages.push({ role: "assistant", content: text.data });
+  } else {
+    // Without an answer the question goes back to where it was written: nothing has to be typed twice.
     messages.pop();
     asked.remove();
     answer.remove();
-    field.value = content;
+    field.value ||= content;
     grow();
-    onError(error);
   }
   answer.ariaBusy = "false";
   running = false;

@@ -121,7 +121,7 @@ function drawCurrent() {
     `context of ${plural(info.n_ctx, "token")}`,
     `vocabulary of ${info.vocab.toLocaleString("en")}`,
     info.has_chat ? "holds a conversation" : "continues text",
-    info.cache.state === "off" && info.cache.reason && `not kept: ${info.cache.reason}`,
+    info.cache.state === "off" && typeof session.model.source === "string" && `not kept: ${info.cache.reason}`,
   ];
   current.replaceChildren(
     el("h3", {}, session.model.name),
