@@ -85,6 +85,8 @@ pub(crate) struct Gl {
     unflushed: Cell<bool>,
     limits: Limits,
     utility: RefCell<Option<glow::Framebuffer>>,
+    /// The one vertex array of all draws.
+    corners: Cell<Option<glow::VertexArray>>,
 }
 
 /// A texture with one level.
@@ -213,11 +215,13 @@ impl Gl {
             unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
+            corners: Cell::default(),
         });
         // SAFETY: one vertex array for all draws; the triangle's corners come from gl_VertexID.
         unsafe {
-            let vao = gl.made("vertex array", gl.raw.create_vertex_array())?;
-            gl.raw.bind_vertex_array(Some(vao));
+            let corners = gl.made("vertex array", gl.raw.create_vertex_array())?;
+            gl.corners.set(Some(corners));
+            gl.raw.bind_vertex_array(Some(corners));
             let utility = gl.made("framebuffer", gl.raw.create_framebuffer())?;
             *gl.utility.borrow_mut() = Some(utility);
         }
@@ -583,11 +587,17 @@ impl Gl {
 
 impl Drop for Gl {
     fn drop(&mut self) {
-        if self.enter().is_ok()
-            && let Some(raw) = self.utility.borrow_mut().take()
-        {
-            // SAFETY: the object is ours.
-            unsafe { self.raw.delete_framebuffer(raw) };
+        if self.enter().is_err() {
+            return;
+        }
+        // SAFETY: the objects are ours.
+        unsafe {
+            if let Some(raw) = self.utility.borrow_mut().take() {
+                self.raw.delete_framebuffer(raw);
+            }
+            if let Some(raw) = self.corners.take() {
+                self.raw.delete_vertex_array(raw);
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Everything a maintainer runs.
 #![forbid(unsafe_code)]
 
+mod browser;
 mod drivers;
 mod fuzz;
+mod matrix;
 mod models;
 mod process;
 mod progress;
@@ -52,6 +54,15 @@ enum Task {
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
+    /// Run the conformance suite, a generation, a benchmark or the checks in a browser, without a window
+    ///
+    /// A crash, a hang, and any error that the page or the browser's console reports, fail the run. The last line is
+    /// `N passed, N failed, N skipped`; the exit code is 1 if anything failed. `cargo xtask web --no-serve` comes first.
+    Browser(Box<browser::Options>),
+    /// Run the conformance suite in all browsers and natively, and write docs/conformance.md and docs/conformance.svg
+    ///
+    /// `cargo xtask web --no-serve` comes first. Software devices need an hour or two for all of it.
+    Matrix(matrix::Options),
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
@@ -71,6 +82,8 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
         Task::Size { json } => size(json.as_deref()),
+        Task::Browser(options) => browser::run(&options),
+        Task::Matrix(options) => matrix::run(&options),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };
     match done {

@@ -13,10 +13,12 @@
 //! | `/below/a/path/` | `dist` again, whose worker reports its errors: what runs here runs under any path |
 //! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after so many bytes of it |
 //! | `/stall/NAME?after=BYTES` | likewise, but nothing is cut: no more bytes come |
+//! | `/short/NAME?after=BYTES` | so many bytes of the file, as if they were all of it |
 //! | `/norange/NAME` | the file, whole, whatever range is asked for |
 //! | `/status/CODE/NAME` | that status |
 //! | `/requests` | how often each path was asked for, as JSON |
-//! | POST `/log`, POST `/report` | nothing; the body goes to the run |
+//! | `/expectations` | the known failures of the conformance suite, as JSON |
+//! | POST `/log`, POST `/error`, POST `/report` | nothing; the body goes to the run |
 
 use super::dist;
 use crate::root;
@@ -30,6 +32,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{any, get, post};
 use futures_util::stream;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
@@ -55,8 +58,12 @@ const WORKER_PRELUDE: &str = "import '/test/errors.js'; ";
 pub enum Event {
     /// A line of progress.
     Log(String),
+    /// An error that nobody handles.
+    Error(String),
     /// The result.
     Report(String),
+    /// Ctrl-C.
+    Interrupted,
 }
 
 /// A running server. It ends when it is dropped.
@@ -77,6 +84,7 @@ struct Run {
 enum Fault {
     Cut,
     Stall,
+    Short,
     NoRange,
 }
 
@@ -98,6 +106,14 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let listener = runtime.block_on(listen(port, events.is_some()))?;
         let address = listener.local_addr()?;
+        if let Some(events) = events.clone() {
+            runtime.spawn(async move {
+                if tokio::signal::ctrl_c().await.is_ok() {
+                    // If nobody listens, the run is over.
+                    let _ = events.send(Event::Interrupted);
+                }
+            });
+        }
         let app = app(events);
         runtime.spawn(async move {
             // It ends with the runtime.
@@ -149,10 +165,13 @@ fn automated(run: Run) -> Router {
         .nest_service("/test", ServeDir::new(root().join("js/test/browser")))
         .route("/flaky/{name}", get(|name, query, request| faulty(Fault::Cut, name, query, request)))
         .route("/stall/{name}", get(|name, query, request| faulty(Fault::Stall, name, query, request)))
+        .route("/short/{name}", get(|name, query, request| faulty(Fault::Short, name, query, request)))
         .route("/norange/{name}", get(|name, query, request| faulty(Fault::NoRange, name, query, request)))
         .route("/status/{code}/{name}", any(status))
-        .route("/log", post(log))
-        .route("/report", post(report))
+        .route("/expectations", get(expectations))
+        .route("/log", post(|run, line| tell(run, line, Event::Log)))
+        .route("/error", post(|run, error| tell(run, error, Event::Error)))
+        .route("/report", post(|run, result| tell(run, result, Event::Report)))
         .route("/requests", get(requests))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(run)
@@ -171,7 +190,7 @@ async fn file(Segment(name): Segment<String>, request: Request) -> Response {
     };
     match ServeFile::new(path).try_call(request).await {
         Ok(response) => response.map(Body::new),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        Err(error) => internal(&error.into()),
     }
 }
 
@@ -181,7 +200,7 @@ async fn faulty(
     Query(After { after }): Query<After>,
     mut request: Request,
 ) -> Response {
-    if matches!(fault, Fault::NoRange) {
+    if matches!(fault, Fault::NoRange | Fault::Short) {
         request.headers_mut().remove(header::RANGE);
     }
     let mut response = file(name, request).await;
@@ -189,6 +208,11 @@ async fn faulty(
         Fault::NoRange => {
             response.headers_mut().remove(header::ACCEPT_RANGES);
             response
+        }
+        Fault::Short => {
+            response.headers_mut().remove(header::ACCEPT_RANGES);
+            response.headers_mut().insert(header::CONTENT_LENGTH, after.into());
+            response.map(|body| ending(body, after, fault))
         }
         Fault::Cut | Fault::Stall => response.map(|body| ending(body, after, fault)),
     }
@@ -201,7 +225,10 @@ fn ending(body: Body, after: usize, fault: Fault) -> Body {
         if left == 0 {
             return match fault {
                 Fault::Stall => std::future::pending().await,
-                _ => Some((Err(axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))), (body, left))),
+                Fault::Short => None,
+                Fault::Cut | Fault::NoRange => {
+                    Some((Err(axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))), (body, left)))
+                }
             };
         }
         let part: Result<Bytes, _> = body.next().await?;
@@ -225,20 +252,26 @@ async fn worker() -> Response {
     }
 }
 
-async fn log(State(run): State<Run>, line: String) -> StatusCode {
-    tell(&run, Event::Log(line))
+/// The known failures, which the suite in a browser cannot read itself.
+async fn expectations() -> Response {
+    let path = root().join("conformance/expectations.toml");
+    let read = || Ok(toml::from_str::<serde_json::Value>(&fs::read_to_string(&path)?)?);
+    match read() {
+        Ok(expectations) => Json(expectations).into_response(),
+        Err(error) => internal(&error),
+    }
 }
 
-async fn report(State(run): State<Run>, result: String) -> StatusCode {
-    tell(&run, Event::Report(result))
-}
-
-fn tell(run: &Run, event: Event) -> StatusCode {
-    match run.events.send(event) {
+async fn tell(State(run): State<Run>, body: String, event: fn(String) -> Event) -> StatusCode {
+    match run.events.send(event(body)) {
         Ok(()) => StatusCode::NO_CONTENT,
         // The run is over.
         Err(_) => StatusCode::GONE,
     }
+}
+
+fn internal(error: &anyhow::Error) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response()
 }
 
 async fn requests(State(run): State<Run>) -> Json<BTreeMap<String, u64>> {
@@ -276,6 +309,8 @@ fn copy_without_range(request: &Request) -> Request {
     let mut copy = Request::new(Body::empty());
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
+    // What the router found out about the path.
+    *copy.extensions_mut() = request.extensions().clone();
     *copy.headers_mut() = request.headers().clone();
     copy.headers_mut().remove(header::RANGE);
     copy

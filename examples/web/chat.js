@@ -1,0 +1,142 @@
+// Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine.
+
+import { $, el } from "./dom.js";
+import { duration, plural, rate } from "./format.js";
+import { session } from "./session.js";
+import { sampling } from "./settings.js";
+import { shown } from "./tabs.js";
+import * as speak from "./speak.js";
+
+const messages = [];
+const list = $("messages");
+const field = $("message");
+const title = el("h2");
+const about = el("p");
+const choose = el("button", { type: "button", className: "primary" }, "Choose a chat model");
+let running = false;
+let onError = () => {};
+
+const onTouch = () => matchMedia("(pointer: coarse)").matches;
+
+/** Whether the loaded model can hold a conversation. */
+export const canChat = () => Boolean(session.engine?.info.has_chat);
+
+/** Wires the chat up; `report` gets the errors, `showModels` leads to where models are loaded. */
+export function startChat(report, showModels) {
+  onError = report;
+  $("composer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (running) session.stop();
+    else send();
+  });
+  field.addEventListener("input", grow);
+  field.addEventListener("keydown", (event) => {
+    // On touch screens Enter breaks the line, as their keyboards have no Shift+Enter.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || onTouch()) return;
+    event.preventDefault();
+    if (!running) send();
+  });
+  $("new-chat").addEventListener("click", startOver);
+  choose.addEventListener("click", showModels);
+  $("chat-empty").append(title, about, choose);
+  for (const event of ["loading", "ready", "failed", "cancelled"]) session.addEventListener(event, draw);
+  draw();
+}
+
+async function startOver() {
+  await session.stop();
+  messages.length = 0;
+  list.replaceChildren();
+  draw();
+  field.focus();
+}
+
+async function send() {
+  const content = field.value.trim();
+  if (!content || !canChat() || session.loading) return;
+  await session.stop();
+  const asked = el("li", { className: "user" }, content);
+  const text = document.createTextNode("");
+  const note = el("p", { className: "fine number" });
+  const answer = el(
+    "li",
+    { className: "assistant", ariaBusy: "true" },
+    el("p", {}, text, el("span", { className: "caret" })),
+    note,
+  );
+  messages.push({ role: "user", content });
+  list.append(asked, answer);
+  field.value = "";
+  grow();
+  speak.begin();
+  running = true;
+  draw();
+  scrollToEnd(true);
+  try {
+    const request = { messages: [...messages], ...sampling() };
+    const result = await session.generate("chat", request, (piece) => {
+      const follow = isAtEnd();
+      text.appendData(piece);
+      speak.say(piece);
+      scrollToEnd(follow);
+    });
+    note.textContent = describe(result);
+  } catch (error) {
+    onError(error);
+  }
+  if (text.data) {
+    messages.push({ role: "assistant", content: text.data });
+  } else {
+    // Without an answer the question goes back to where it was written: nothing has to be typed twice.
+    messages.pop();
+    asked.remove();
+    answer.remove();
+    field.value ||= content;
+    grow();
+  }
+  answer.ariaBusy = "false";
+  running = false;
+  speak.finish();
+  draw();
+}
+
+function describe({ finish, tokens, rate: pace, first }) {
+  const parts = [plural(tokens, "token")];
+  if (pace) parts.push(`${rate(pace)} a second`);
+  if (first) parts.push(`first after ${duration(first)}`);
+  if (finish === "cancelled") parts.push("stopped");
+  if (finish === "length") parts.push("cut off at the length set");
+  return parts.join(" · ");
+}
+
+function draw() {
+  const able = canChat();
+  const idle = session.engine && !able;
+  $("chat-empty").hidden = !session.engine || messages.length > 0;
+  title.textContent = able ? `Talk with ${session.model.name}` : `${session.model?.name} does not chat`;
+  about.textContent = able
+    ? "It runs in this browser, and what you write stays here. The conversation is kept when the backend or the model changes."
+    : "It continues a text, and has no template for a conversation. A model that has one answers here.";
+  choose.hidden = able;
+  $("composer").hidden = idle && messages.length === 0;
+  $("new-chat").hidden = messages.length === 0;
+  $("send").textContent = running ? "Stop" : "Send";
+  $("send").disabled = !running && (!able || session.loading);
+  field.placeholder =
+    able || session.loading ? "Write a message" : "This model cannot chat; the conversation is kept for one that can";
+  $("chat-hint").textContent = able
+    ? `${session.model.name} answers.${onTouch() ? "" : " Shift+Enter breaks the line."}`
+    : "";
+}
+
+/** The field is as high as what is written in it. */
+function grow() {
+  field.style.height = "auto";
+  field.style.height = `${field.scrollHeight + 2}px`;
+}
+
+const isAtEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - 80;
+
+function scrollToEnd(follow) {
+  if (follow && shown() === "chat") scrollTo(0, document.documentElement.scrollHeight);
+}

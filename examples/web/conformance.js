@@ -1,0 +1,189 @@
+// The conformance tab: choose backends, watch the suite hold each to the reference, see operator by backend.
+
+import { $, el } from "./dom.js";
+import { backendLabel, family, nmse, plural } from "./format.js";
+import { session } from "./session.js";
+import { asJson, BACKENDS, newTally, run } from "./suite.js";
+import * as speak from "./speak.js";
+
+const SAMPLES = { 1: "All cases", 4: "Every 4th case", 16: "Every 16th case" };
+
+const rows = new Map();
+const table = el("table", { className: "matrix", hidden: true });
+const failures = el("div", { className: "failures" });
+const sample = el(
+  "select",
+  { ariaLabel: "How many cases" },
+  ...Object.entries(SAMPLES).map(([value, text]) => el("option", { value }, text)),
+);
+const go = el(
+  "button",
+  { type: "button", className: "primary", onclick: () => (controller ? stop() : start()) },
+  "Run the suite",
+);
+const save = el("button", { type: "button", hidden: true, onclick: download }, "Download as JSON");
+let controller = null;
+let tallies = [];
+let every = 1;
+
+/** Builds the view. */
+export function startConformance() {
+  for (const backend of BACKENDS) rows.set(backend.name, backendRow(backend));
+  $("conformance").append(
+    el("h2", {}, "Does this browser compute what it should?"),
+    el(
+      "p",
+      { className: "lead" },
+      "Each case runs one operator, on this device, and is held to a plain reference in double precision. ",
+      "The table shows the worst error of an operator (the squared difference over the squared reference) ",
+      "and its number of cases. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as halves.",
+    ),
+    el("ul", { className: "backends" }, ...[...rows.values()].map((row) => row.item)),
+    el("div", { className: "row" }, go, sample, save),
+    el("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Operators by backends" }, table),
+    failures,
+  );
+}
+
+/** Leaves out the backends that are known to be refused here. */
+export function suggestBackends() {
+  const rungs = session.engine?.report.rungs ?? [];
+  for (const { name, usual } of BACKENDS) {
+    const own = rungs.filter((rung) => family(rung.name) === family(name));
+    const refused = own.length > 0 && own.every((rung) => rung.outcome.kind === "rejected");
+    if (!controller && tallies.length === 0) rows.get(name).box.checked = Boolean(usual) && !refused;
+  }
+}
+
+function backendRow({ name, label, usual }) {
+  const box = el("input", { type: "checkbox", checked: Boolean(usual), name });
+  const bar = el("progress", { max: 1, value: 0, ariaLabel: `Progress on ${label}` });
+  const text = el("span", { className: "fine number" });
+  bar.hidden = true;
+  return { box, bar, text, item: el("li", {}, el("label", {}, box, label), el("div", {}, bar, text)) };
+}
+
+const stop = () => controller.abort(new DOMException("The suite was stopped.", "AbortError"));
+
+async function start() {
+  const chosen = BACKENDS.filter(({ name }) => rows.get(name).box.checked);
+  if (chosen.length === 0) return;
+  controller = new AbortController();
+  every = Number(sample.value);
+  tallies = chosen.map(({ name }) => newTally(name));
+  for (const { bar, text } of rows.values()) {
+    bar.hidden = true;
+    text.textContent = "";
+  }
+  failures.replaceChildren();
+  drawTable();
+  drawControls();
+  await session.stop();
+  for (const tally of tallies) {
+    if (controller.signal.aborted) tally.state = "stopped";
+    else await run(tally, { every, signal: controller.signal }, (entry) => drawChange(tally, entry));
+  }
+  controller = null;
+  drawControls();
+  drawFailures();
+  const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
+  speak.announce(`The suite has ended: ${plural(failed, "failure")}.`);
+}
+
+function drawControls() {
+  go.textContent = controller ? "Stop" : "Run the suite";
+  save.hidden = controller !== null || tallies.length === 0;
+  sample.disabled = controller !== null;
+  for (const { box } of rows.values()) box.disabled = controller !== null;
+}
+
+function drawTable() {
+  const heads = tallies.map((tally) => el("th", { scope: "col" }, backendLabel(tally.backend)));
+  table.replaceChildren(el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "operator"), ...heads)), el("tbody"));
+  table.hidden = false;
+}
+
+function drawChange(tally, entry) {
+  const { bar, text } = rows.get(tally.backend);
+  bar.hidden = tally.state !== "running";
+  if (tally.total > 0) bar.value = tally.index / tally.total;
+  else bar.removeAttribute("value");
+  text.textContent = describe(tally);
+  text.classList.toggle("bad", tally.failed > 0 || tally.state === "broken");
+  if (entry) drawCell(tally, entry);
+  if (tally.state === "absent") hideColumn(tally);
+}
+
+function describe(tally) {
+  const failed = tally.failed > 0 ? `, ${tally.failed} failed` : "";
+  switch (tally.state) {
+    case "running":
+      return tally.total > 0 ? `${tally.index} of ${tally.total}${failed}` : "opening the device…";
+    case "done":
+      return `${tally.passed} passed${failed || ", none failed"}${tally.adapter ? ` on ${tally.adapter}` : ""}`;
+    case "stopped":
+      return `stopped after ${plural(tally.index, "case")}${failed}`;
+    case "absent":
+      return `not here: ${tally.message}`;
+    default:
+      return `broke off after ${plural(tally.index, "case")}: ${tally.message}`;
+  }
+}
+
+/** A backend that is not here takes no room in the table. */
+function hideColumn(tally) {
+  for (const row of table.rows) row.cells[1 + tallies.indexOf(tally)].hidden = true;
+}
+
+/** The cell of an operator and a backend; the row is made when its first case comes in. */
+function cellOf(tally, op) {
+  const body = table.tBodies[0];
+  let row = [...body.rows].find((candidate) => candidate.dataset.op === op);
+  if (!row) {
+    row = body.insertRow();
+    row.dataset.op = op;
+    row.append(el("th", { scope: "row" }, op), ...tallies.map(({ state }) => el("td", { hidden: state === "absent" })));
+  }
+  return row.cells[1 + tallies.indexOf(tally)];
+}
+
+function drawCell(tally, { op, cases, worst_nmse: worst, failed }) {
+  const cell = cellOf(tally, op);
+  cell.className = failed > 0 ? "fail" : worst === 0 ? "exact" : "pass";
+  const figure = failed > 0 ? `${failed} failed` : nmse(worst);
+  cell.replaceChildren(
+    el(
+      "div",
+      {},
+      el("span", {}, figure),
+      el("small", {}, String(cases), el("span", { className: "hidden" }, " cases")),
+    ),
+  );
+}
+
+function drawFailures() {
+  const lists = tallies
+    .filter((tally) => tally.failures.length > 0)
+    .map((tally) =>
+      el(
+        "details",
+        { open: true },
+        el("summary", {}, `${backendLabel(tally.backend)}: ${plural(tally.failures.length, "failure")}`),
+        el(
+          "ul",
+          {},
+          ...tally.failures.map(({ op, case: name, message }) =>
+            el("li", {}, el("strong", {}, `${op} ${name}`), ` ${message}`),
+          ),
+        ),
+      ),
+    );
+  failures.replaceChildren(...lists);
+}
+
+function download() {
+  const address = URL.createObjectURL(new Blob([asJson(tallies, every)], { type: "application/json" }));
+  el("a", { href: address, download: "anygpu-conformance.json" }).click();
+  // The browser has taken hold of the data by the next turn.
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

@@ -1,0 +1,28 @@
+// Four figures of the generation under way or just done.
+
+import { $, el } from "./dom.js";
+import { bytes, duration, rate } from "./format.js";
+import { session } from "./session.js";
+
+const FIGURES = {
+  rate: ["tokens a second", rate],
+  first: ["to first token", duration],
+  prefill: ["prefill", duration],
+  memory: ["on the device", bytes],
+};
+
+export function startFigures() {
+  const cells = {};
+  for (const [name, [label]] of Object.entries(FIGURES)) {
+    cells[name] = el("dd", {}, "–");
+    $("figures").append(el("div", {}, el("dt", {}, label), cells[name]));
+  }
+  session.addEventListener("figures", ({ detail }) => {
+    for (const [name, [, format]] of Object.entries(FIGURES)) {
+      if (Number.isFinite(detail[name])) cells[name].textContent = format(detail[name]);
+    }
+  });
+  session.addEventListener("loading", () => {
+    for (const cell of Object.values(cells)) cell.textContent = "–";
+  });
+}

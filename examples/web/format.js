@@ -1,0 +1,61 @@
+// Numbers and names as people read them.
+
+const UNITS = ["bytes", "kB", "MB", "GB", "TB"];
+
+/** A size in bytes, in decimal units as download pages give them. */
+export function bytes(count) {
+  let unit = 0;
+  while (count >= 1000 && unit < UNITS.length - 1) {
+    count /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || count >= 100 ? 0 : count >= 10 ? 1 : 2;
+  return `${count.toFixed(digits)} ${UNITS[unit]}`;
+}
+
+/** A duration given in milliseconds. */
+export function duration(ms) {
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
+}
+
+/** Tokens a second. */
+export const rate = (perSecond) => perSecond.toFixed(perSecond < 10 ? 2 : perSecond < 100 ? 1 : 0);
+
+/** A count with its noun. */
+export const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+/** An error measure: zero is exact. */
+export const nmse = (value) => (value === 0 ? "exact" : value.toExponential(1).replace("e-", "e−"));
+
+const FAMILIES = [
+  [/^webgpu/, "WebGPU"],
+  [/^webgl/, "WebGL2"],
+  [/^cpu/, "CPU"],
+  [/^gpu/, "GPU"],
+  [/^auto/, "Auto"],
+];
+
+/** The name of a backend or of a rung of the ladder, as a label. */
+export function backendLabel(name) {
+  for (const [pattern, label] of FAMILIES) {
+    if (pattern.test(name)) return name.replace(pattern, label).replace(/-/g, " ");
+  }
+  return name;
+}
+
+/** The backend that a rung is a variant of: webgpu, webgl or cpu. */
+export const family = (name) => name.match(/^(webgpu|webgl|cpu)/)?.[0] ?? name;
+
+/** A model's name for people: its address without folder, ending and query. */
+export function fileName(address) {
+  const path = address.split(/[?#]/)[0];
+  const name = path.slice(path.lastIndexOf("/") + 1).replace(/\.gguf$/i, "") || address;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

@@ -1,0 +1,116 @@
+// The page: opens a model on the backend that the address names, tells a story, and joins the parts.
+
+import { $ } from "./dom.js";
+import { onNavigate, read, write } from "./address.js";
+import { fileName } from "./format.js";
+import { canChat, startChat } from "./chat.js";
+import { startConformance, suggestBackends } from "./conformance.js";
+import { startFigures } from "./figures.js";
+import { BUILT_IN, drawKept, startDrop, startModels } from "./models.js";
+import { clearError, showError } from "./notice.js";
+import { startProgress } from "./progress.js";
+import { showChoice, showLooking, showReport, startSwitch } from "./report.js";
+import { session } from "./session.js";
+import { startSettings } from "./settings.js";
+import { carryOn, isUnderWay, startStory, tellFirst } from "./story.js";
+import { onShow, show, shown, startTabs } from "./tabs.js";
+
+const BACKENDS = ["auto", "webgpu", "webgl", "cpu"];
+
+const wantedBackend = () => (BACKENDS.includes(read("backend")) ? read("backend") : "auto");
+
+/** The model that the address names, else the built-in one. */
+function firstModel() {
+  const source = read("model");
+  return source ? { source, name: fileName(source) } : BUILT_IN;
+}
+
+/** Loads a model that the visitor chose, and goes where it can be used. */
+async function loadModel(model) {
+  clearError();
+  if (!(await session.load(model))) return;
+  show(canChat() ? "chat" : "story");
+  if (!canChat()) tellFirst();
+}
+
+/** Moves the model to another backend. A story under way goes on there, or here if that one refuses. */
+async function switchBackend(backend) {
+  clearError();
+  const onward = isUnderWay();
+  await session.load(session.model ?? firstModel(), backend);
+  if (onward && session.engine) carryOn();
+}
+
+/** The first visit to a tab that needs an engine opens one; the others do not make anybody download a model. */
+let opened = false;
+async function open(tab) {
+  if (opened || (tab !== "story" && tab !== "chat")) return;
+  opened = true;
+  const model = firstModel();
+  await session.load(model, wantedBackend());
+  // A link may ask for a backend that is not here: the notice says so, and the visit goes on with what is.
+  if (refused) await session.load(model, "auto");
+  if (!session.engine) return;
+  if (canChat()) show("chat");
+  else if (shown() === "story") tellFirst();
+}
+
+/** Whether the last load failed because the backend asked for is not to be had. */
+let refused = false;
+
+function reportLoadError({ error, model, backend }) {
+  refused = Boolean(error.report) && backend !== "auto";
+  const actions = refused ? [] : [["Try again", () => loadModel(model)]];
+  if (!session.engine && !refused && model !== BUILT_IN)
+    actions.push(["Use the built-in model", () => loadModel(BUILT_IN)]);
+  showError(error, actions);
+}
+
+function reportRunError(error) {
+  const broken = ["lost", "memory", "crash", "disposed"].includes(error.code);
+  showError(error, broken ? [["Load it again", () => loadModel(session.model)]] : []);
+}
+
+startSettings();
+startProgress();
+startFigures();
+startSwitch(switchBackend);
+startStory(reportRunError);
+startChat(reportRunError, () => show("models"));
+startModels(loadModel);
+startConformance();
+startDrop();
+
+session.addEventListener("loading", ({ detail }) => {
+  refused = false;
+  showChoice(detail.backend);
+  showLooking();
+});
+session.addEventListener("ready", () => {
+  showReport(session.engine.report, session.backend);
+  write("backend", session.backend);
+  suggestBackends();
+});
+session.addEventListener("failed", ({ detail }) => reportLoadError(detail));
+for (const event of ["failed", "cancelled"]) {
+  session.addEventListener(event, ({ detail }) => {
+    showChoice(session.backend);
+    const report = session.engine?.report ?? detail?.error.report;
+    if (report) showReport(report, session.backend);
+    else $("verdict").textContent = "Nothing is loaded";
+  });
+}
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") session.stop();
+});
+onNavigate(() => {
+  if (read("backend") && session.engine && wantedBackend() !== session.backend) switchBackend(wantedBackend());
+});
+
+// The report stands open where there is room for it.
+$("report").open = matchMedia("(min-width: 60rem)").matches;
+onShow((tab) => {
+  open(tab);
+  if (tab === "models") drawKept();
+});
+startTabs();

@@ -1,0 +1,192 @@
+// Where models come from: an address, a file, or what this browser has kept.
+
+import { AnyGpu } from "./anygpu/src/index.js";
+import { $, el } from "./dom.js";
+import { bytes, fileName, plural } from "./format.js";
+import { session } from "./session.js";
+
+/** The model that is part of the page. */
+export const BUILT_IN = { source: new URL("models/gab-q4_0.gguf", document.baseURI).href, name: "gab" };
+
+const HUB = "https://huggingface.co";
+const SUGGESTIONS = [
+  {
+    name: "SmolLM2 135M Instruct",
+    about: "Chat, 105 MB. Quick everywhere, and not very clever.",
+    source: `${HUB}/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q4_K_M.gguf`,
+  },
+  {
+    name: "SmolLM2 360M Instruct",
+    about: "Chat, 386 MB. Better answers, for machines with a GPU.",
+    source: `${HUB}/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf`,
+  },
+];
+
+const current = el("div", { className: "card" });
+const kept = el("div", {});
+let load = () => {};
+
+/** Builds the view; `loadModel` loads `{ source, name }`. */
+export function startModels(loadModel) {
+  load = loadModel;
+  const address = el("input", {
+    type: "url",
+    name: "address",
+    required: true,
+    placeholder: "https://…/model.gguf",
+    autocomplete: "off",
+    ariaLabel: "Address of a GGUF file",
+  });
+  const form = el(
+    "form",
+    {
+      className: "row",
+      onsubmit: (event) => {
+        event.preventDefault();
+        load({ source: address.value, name: fileName(address.value) });
+      },
+    },
+    address,
+    el("button", { className: "primary", type: "submit" }, "Load"),
+  );
+  const picker = el("input", {
+    type: "file",
+    accept: ".gguf",
+    hidden: true,
+    onchange: () => loadFile(picker.files[0]),
+  });
+  const pick = el("button", { type: "button", onclick: () => picker.click() }, "Choose a file");
+  $("models").append(
+    el("h2", {}, "In use"),
+    current,
+    el("h2", {}, "Load another"),
+    form,
+    el("p", { className: "row fine" }, pick, picker, "or drop one anywhere on this page. It stays on this machine."),
+    el("h2", {}, "Suggestions"),
+    el(
+      "ul",
+      { className: "list" },
+      ...[{ ...BUILT_IN, about: "Stories, 18 MB. Part of this page." }, ...SUGGESTIONS].map(suggestion),
+    ),
+    el("h2", {}, "Kept in this browser"),
+    kept,
+  );
+  session.addEventListener("ready", drawCurrent);
+  session.addEventListener("ready", drawKept);
+  drawCurrent();
+}
+
+/** Loads a file of the visitor's. */
+export function loadFile(file) {
+  if (file) load({ source: file, name: fileName(file.name) });
+}
+
+/** Makes the whole page a place to drop a file. */
+export function startDrop() {
+  const hasFile = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    $("drop").hidden = false;
+  });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) $("drop").hidden = true;
+  });
+  addEventListener("drop", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    $("drop").hidden = true;
+    loadFile(event.dataTransfer.files[0]);
+  });
+}
+
+function suggestion({ name, about, source }) {
+  const button = el(
+    "button",
+    { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) },
+    "Load",
+  );
+  return el("li", {}, el("div", {}, el("h3", {}, name), el("p", { className: "fine" }, about)), button);
+}
+
+function drawCurrent() {
+  const info = session.engine?.info;
+  if (!info) {
+    current.replaceChildren(el("p", { className: "fine" }, "Nothing yet."));
+    return;
+  }
+  const facts = [
+    info.architecture,
+    bytes(info.file_bytes),
+    `context of ${plural(info.n_ctx, "token")}`,
+    `vocabulary of ${info.vocab.toLocaleString("en")}`,
+    info.has_chat ? "holds a conversation" : "continues text",
+    info.cache.state === "off" && typeof session.model.source === "string" && `not kept: ${info.cache.reason}`,
+  ];
+  current.replaceChildren(
+    el("h3", {}, session.model.name),
+    el("p", { className: "fine" }, facts.filter(Boolean).join(" · ")),
+  );
+}
+
+/** Shows what is kept, and lets it be deleted. */
+export async function drawKept() {
+  try {
+    const entries = await AnyGpu.cache.list();
+    const total = entries.reduce((sum, entry) => sum + entry.size, 0);
+    const rows = entries.map((entry) => keptRow(entry));
+    const clear = el(
+      "button",
+      { type: "button", className: "link", onclick: () => remove(() => AnyGpu.cache.clear()) },
+      "Delete all",
+    );
+    kept.replaceChildren(
+      rows.length
+        ? el("ul", { className: "list" }, ...rows)
+        : el(
+            "p",
+            { className: "fine" },
+            "Nothing. A model that was downloaded is kept, and needs no network the next time.",
+          ),
+      rows.length > 1
+        ? el("p", { className: "fine" }, `${plural(rows.length, "model")}, ${bytes(total)}. `, clear)
+        : "",
+    );
+  } catch (error) {
+    kept.replaceChildren(el("p", { className: "fine" }, `This browser keeps no models here: ${error.message}`));
+  }
+}
+
+function keptRow(entry) {
+  const source = entry.key;
+  const name = source === BUILT_IN.source ? BUILT_IN.name : fileName(source);
+  return el(
+    "li",
+    {},
+    el(
+      "div",
+      {},
+      el("h3", {}, name),
+      el("p", { className: "fine number" }, `${bytes(entry.size)} · ${origin(source)}`),
+    ),
+    el("button", { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) }, "Load"),
+    el(
+      "button",
+      { type: "button", ariaLabel: `Delete ${name}`, onclick: () => remove(() => AnyGpu.cache.delete(entry.key)) },
+      "Delete",
+    ),
+  );
+}
+
+const origin = (address) => {
+  const { host, origin: from } = new URL(address, document.baseURI);
+  return from === location.origin ? "this site" : host;
+};
+
+async function remove(act) {
+  try {
+    await act();
+  } finally {
+    await drawKept();
+  }
+}

@@ -1,0 +1,31 @@
+// Errors: one sentence, what to do about it, and a button that does it where one can.
+
+import { $, el } from "./dom.js";
+
+const box = $("notice");
+
+/** Shows an error. `actions` are `[label, function]` pairs. */
+export function showError(error, actions = []) {
+  const dismiss = el("button", { type: "button", onclick: clearError }, "Dismiss");
+  const buttons = actions.map(([label, act]) =>
+    el("button", { type: "button", onclick: () => (clearError(), act()) }, label),
+  );
+  box.replaceChildren(el("p", {}, sentence(error)), ...buttons, dismiss);
+  box.hidden = false;
+}
+
+/** Takes the error away. */
+export function clearError() {
+  box.hidden = true;
+  box.replaceChildren();
+}
+
+/** The package's own errors say cause and remedy; others get a remedy here. */
+function sentence(error) {
+  const text = String(error?.message || error)
+    .replace(/\s+/g, " ")
+    .trim();
+  const ended = /[.!?]$/.test(text) ? text : `${text}.`;
+  const capital = ended.charAt(0).toUpperCase() + ended.slice(1);
+  return error?.code ? capital : `${capital} Reload the page if it does not go on.`;
+}

@@ -1,0 +1,48 @@
+// The load under way: what is being done, how much of it is done, and a way out.
+
+import { $, el } from "./dom.js";
+import { bytes } from "./format.js";
+import { session } from "./session.js";
+
+const PHASES = {
+  connect: "Connecting",
+  download: "Downloading",
+  select: "Trying the backends",
+  upload: "Moving weights to the device",
+  ready: "Ready",
+};
+
+/** A model from the cache is there within this time, and a strip that only flashes up is a disturbance. */
+const PATIENCE_MS = 350;
+
+export function startProgress() {
+  const text = el("p", { className: "number" });
+  const bar = el("progress", { max: 1, ariaLabel: "Loaded" });
+  const cancel = el("button", { type: "button", onclick: () => session.cancelLoad() }, "Cancel");
+  const strip = $("progress");
+  strip.append(text, bar, cancel);
+  let name = "";
+  let timer = 0;
+
+  session.addEventListener("loading", ({ detail }) => {
+    name = detail.model.name;
+    text.textContent = `Opening ${name}`;
+    bar.removeAttribute("value");
+    clearTimeout(timer);
+    timer = setTimeout(() => (strip.hidden = false), PATIENCE_MS);
+  });
+  session.addEventListener("progress", ({ detail }) => {
+    const { phase, loaded, total, fraction } = detail;
+    const counted = loaded > 0 && total > 0 && phase !== "select";
+    const amount = counted ? `: ${bytes(loaded)} of ${bytes(total)}, ${Math.floor((loaded / total) * 100)} %` : "";
+    text.textContent = `${PHASES[phase] ?? phase} · ${name}${amount}`;
+    if (Number.isFinite(fraction)) bar.value = fraction;
+    else bar.removeAttribute("value");
+  });
+  for (const end of ["ready", "failed", "cancelled"]) {
+    session.addEventListener(end, () => {
+      clearTimeout(timer);
+      strip.hidden = true;
+    });
+  }
+}

@@ -1,0 +1,94 @@
+// Which backend was chosen, and what became of every rung of the ladder.
+
+import { $, el } from "./dom.js";
+import { backendLabel, duration, family } from "./format.js";
+
+const CHOICES = ["auto", "webgpu", "webgl", "cpu"];
+
+/** Makes the switch; `onChoose` gets the backend that the visitor asks for. */
+export function startSwitch(onChoose) {
+  for (const value of CHOICES) {
+    const input = el("input", { type: "radio", name: "backend", value, onchange: () => onChoose(value) });
+    $("switch").append(el("label", {}, input, el("span", {}, backendLabel(value))));
+  }
+}
+
+/** Shows what is asked for. */
+export function showChoice(backend) {
+  for (const input of $("switch").querySelectorAll("input")) input.checked = input.value === backend;
+}
+
+/** Shows that nothing is decided yet. */
+export function showLooking() {
+  $("verdict").textContent = "Getting ready…";
+  $("why").textContent = "";
+}
+
+/** Shows a report; `wanted` is what the visitor asked for. */
+export function showReport(report, wanted) {
+  const chosen = report.rungs.find((rung) => rung.outcome.kind === "chosen");
+  const nothing = wanted === "auto" ? "No backend works here" : `${backendLabel(wanted)} does not work here`;
+  $("verdict").textContent = chosen ? `Running on ${label(chosen.name)}` : nothing;
+  $("why").textContent = chosen ? why(report, chosen, wanted) : "";
+  const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower");
+  $("ladder").replaceChildren(
+    ...proven.map(drawProven),
+    ...byReason(report.rungs, "rejected").map(([reason, rungs]) => drawRejected(reason, rungs)),
+    ...byReason(report.rungs, "skipped").map(([reason, rungs]) =>
+      drawNote(`Not tried, as ${reason}: ${names(rungs)}.`),
+    ),
+    report.thread === "main" && report.thread_reason
+      ? drawNote(`On the page's own thread: ${report.thread_reason}`)
+      : "",
+  );
+}
+
+const label = (name) => (family(name) === "cpu" ? "the CPU" : backendLabel(family(name)));
+const names = (rungs) => rungs.map((rung) => backendLabel(rung.name)).join(", ");
+
+function why(report, chosen, wanted) {
+  const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower").length;
+  const drawn = isSoftware(chosen) ? " The device is emulated in software." : "";
+  if (wanted !== "auto") return `You asked for it, and it passed its self-test.${drawn}`;
+  if (proven > 1) return `The fastest of the ${proven} that passed their self-test.${drawn}`;
+  return `The only one that passed its self-test.${drawn}`;
+}
+
+const isSoftware = (rung) => rung.software && family(rung.name) !== "cpu";
+
+/** The rungs that met with one outcome, together where the reason is the same. */
+function byReason(rungs, kind) {
+  const groups = new Map();
+  for (const rung of rungs.filter(({ outcome }) => outcome.kind === kind)) {
+    const { reason } = rung.outcome;
+    groups.set(reason, [...(groups.get(reason) ?? []), rung]);
+  }
+  return [...groups];
+}
+
+function drawProven(rung) {
+  const chosen = rung.outcome.kind === "chosen";
+  const facts = rung.facts.map(([name, value]) => `${name} ${value}`).join(", ");
+  return el(
+    "li",
+    { className: chosen ? "chosen" : "", title: facts },
+    drawMark(chosen ? "●" : "○"),
+    el("strong", {}, backendLabel(rung.name), el("span", { className: "hidden" }, chosen ? ", chosen" : ", works")),
+    el("span", { className: "number" }, rung.matvec_ms === null ? "" : `${duration(rung.matvec_ms)} a matvec`),
+    el("p", { className: "fine" }, [rung.adapter, isSoftware(rung) && "in software"].filter(Boolean).join(", ")),
+  );
+}
+
+function drawRejected(reason, rungs) {
+  const adapter = rungs[0].adapter ? `${rungs[0].adapter}: ` : "";
+  return el(
+    "li",
+    { className: "rejected" },
+    drawMark("×"),
+    el("strong", {}, names(rungs), el("span", { className: "hidden" }, ", refused")),
+    el("p", { className: "fine" }, adapter + reason),
+  );
+}
+
+const drawMark = (mark) => el("span", { className: "mark-of", ariaHidden: "true" }, mark);
+const drawNote = (text) => el("li", {}, el("p", { className: "fine" }, text));

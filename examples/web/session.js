@@ -1,0 +1,160 @@
+// The one engine of the page: loading, switching, generating. Everything else listens.
+//
+// Events: `loading` (a load began), `progress` (detail: the package's progress), `ready` (an engine is there), `failed`
+// (detail: error, model, backend; the engine from before stays, or is loaded again), `cancelled`, `busy` (generation
+// began or ended), `figures` (detail: rate, first, prefill, memory: what is known so far).
+
+import { AnyGpu } from "./anygpu/src/index.js";
+
+/** While the engine in use holds no more than this, it stays until the next one is ready. Units: bytes. */
+const ROOM_FOR_TWO = 256e6;
+
+const isAbort = (error) => error?.name === "AbortError";
+
+class Session extends EventTarget {
+  /** The engine in use, or null. */
+  engine = null;
+  /** What is loaded: `{ source, name }`, or null. */
+  model = null;
+  /** What the visitor asked for: auto, webgpu, webgl or cpu. */
+  backend = "auto";
+  #loading = null;
+  #running = null;
+
+  /** Whether a model is being loaded. */
+  get loading() {
+    return this.#loading !== null;
+  }
+
+  /** Whether text is being generated. */
+  get busy() {
+    return this.#running !== null;
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  /**
+   * Loads a model, or the same one on another backend. If that fails, the one from before is in use again; the promise
+   * says whether the new one is.
+   */
+  async load(model, backend = this.backend) {
+    this.#loading?.abort();
+    const loading = new AbortController();
+    this.#loading = loading;
+    const before = { model: this.model, backend: this.backend };
+    this.backend = backend;
+    this.#emit("loading", { model, backend });
+    await this.stop();
+    try {
+      if (this.engine && (await this.engine.stats()).memory > ROOM_FOR_TWO) await this.#release();
+      const onProgress = (progress) => this.#loading === loading && this.#emit("progress", progress);
+      const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal });
+      if (this.#loading !== loading) {
+        await engine.dispose();
+        return false;
+      }
+      await this.#release();
+      this.engine = engine;
+      this.model = model;
+      this.#loading = null;
+      this.#emit("ready");
+      this.#emit("figures", { memory: (await engine.stats()).memory });
+      return true;
+    } catch (error) {
+      if (this.#loading !== loading) return false;
+      this.#loading = null;
+      if (before.model) this.backend = before.backend;
+      if (isAbort(error)) this.#emit("cancelled");
+      else this.#emit("failed", { error, model, backend });
+      if (!this.engine && before.model && (before.model !== model || before.backend !== backend)) {
+        await this.load(before.model, before.backend);
+      }
+      return false;
+    }
+  }
+
+  async #release() {
+    const engine = this.engine;
+    this.engine = null;
+    await engine?.dispose();
+  }
+
+  /** Gives up the load under way. */
+  cancelLoad() {
+    this.#loading?.abort(new DOMException("Loading was cancelled.", "AbortError"));
+  }
+
+  /** Ends the generation under way; resolves when it has ended. */
+  async stop() {
+    this.#running?.controller.abort(new DOMException("Generation was stopped.", "AbortError"));
+    await this.#running?.done;
+  }
+
+  /**
+   * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
+   * piece. Resolves to `{ finish, tokens, rate, first }`; a stop is a finish, `"cancelled"`, and no error.
+   */
+  async generate(kind, request, onText) {
+    await this.stop();
+    const controller = new AbortController();
+    const result = this.#stream(kind, { ...request, stream: true, signal: controller.signal }, onText);
+    const running = {
+      controller,
+      done: result.then(
+        () => {},
+        () => {},
+      ),
+    };
+    this.#running = running;
+    this.#emit("busy");
+    try {
+      return await result;
+    } finally {
+      if (this.#running === running) this.#running = null;
+      this.#emit("busy");
+    }
+  }
+
+  async #stream(kind, request, onText) {
+    const { engine } = this;
+    const completions = kind === "chat" ? engine.chat.completions : engine.completions;
+    const started = performance.now();
+    const result = { finish: "cancelled", tokens: 0, rate: null, first: null };
+    let firstAt = 0;
+    try {
+      for await (const chunk of completions.create(request)) {
+        const choice = chunk.choices[0];
+        const text = choice?.delta?.content ?? choice?.text ?? "";
+        if (chunk.token !== undefined) {
+          const now = performance.now();
+          if (result.tokens === 0) {
+            firstAt = now;
+            result.first = now - started;
+          }
+          result.tokens += 1;
+          // The first token tells nothing of the pace; a few more do.
+          if (result.tokens > 3) result.rate = ((result.tokens - 1) / (now - firstAt)) * 1000;
+          this.#emit("figures", { rate: result.rate, first: result.first });
+        }
+        if (text) onText(text);
+        if (choice?.finish_reason) result.finish = choice.finish_reason;
+        if (chunk.usage) result.tokens = chunk.usage.completion_tokens;
+        if (chunk.timings) {
+          const { decode_ms_per_token: each, prefill_ms: prefill, ttft_ms: first } = chunk.timings;
+          if (each > 0) result.rate = 1000 / each;
+          result.first = first;
+          this.#emit("figures", { rate: result.rate, first, prefill });
+        }
+      }
+    } catch (error) {
+      if (!isAbort(error)) throw error;
+    }
+    this.#emit("figures", { memory: (await engine.stats()).memory });
+    return result;
+  }
+}
+
+/** The session of this page. */
+export const session = new Session();

@@ -1,0 +1,38 @@
+// Streamed text for screen readers: whole sentences, politely, and each of them once. The visible text is no live
+// region, because it changes many times a second.
+
+import { $ } from "./dom.js";
+
+const region = $("spoken");
+let pending = "";
+
+/** Starts a new text. */
+export function begin() {
+  region.replaceChildren();
+  pending = "";
+}
+
+/** Adds a piece; what makes a sentence is announced. */
+export function say(piece) {
+  pending += piece;
+  const end = pending.search(/[.!?…]["”')]*\s+\S*$/);
+  if (end < 0) return;
+  const cut = end + pending.slice(end).search(/\s/);
+  announce(pending.slice(0, cut));
+  pending = pending.slice(cut);
+}
+
+/** Announces what is left. */
+export function finish() {
+  announce(pending);
+  pending = "";
+}
+
+/** Announces a sentence. */
+export function announce(sentence) {
+  const text = sentence.trim();
+  if (!text) return;
+  const line = document.createElement("p");
+  line.textContent = text;
+  region.append(line);
+}

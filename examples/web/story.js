@@ -1,0 +1,116 @@
+// Plain completion, dressed as what the built-in model does: a story whose first words are yours.
+
+import { $ } from "./dom.js";
+import { read } from "./address.js";
+import { plural } from "./format.js";
+import { session } from "./session.js";
+import { isSamplingGiven, sampling } from "./settings.js";
+import * as speak from "./speak.js";
+
+const FIRST = "Once upon a time";
+const OPENINGS = [
+  FIRST,
+  "The little dragon",
+  "Tom and his dog",
+  "One day, a girl named Lily found a red ball.",
+  "Tom and Anna went to the park. It began to rain.",
+  "It was a dark and rainy night.",
+];
+
+const opening = $("opening");
+const told = $("told");
+const note = $("story-note");
+let running = false;
+let onError = () => {};
+
+/** Wires the story up; `report` gets the errors. */
+export function startStory(report) {
+  onError = report;
+  opening.textContent = read("prompt") ?? FIRST;
+  opening.contentEditable = "plaintext-only";
+  // Browsers without the plain kind ignore it, or throw; then formatting is kept out at the paste.
+  if (opening.contentEditable !== "plaintext-only") opening.contentEditable = "true";
+  opening.addEventListener("paste", (event) => {
+    event.preventDefault();
+    const text = event.clipboardData.getData("text/plain").replace(/\s+/g, " ");
+    document.execCommand("insertText", false, text);
+  });
+  opening.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    tell();
+  });
+  $("story-go").addEventListener("click", () => (running ? session.stop() : another()));
+  $("story-continue").addEventListener("click", () => tell({ onward: true }));
+  for (const event of ["loading", "ready", "failed", "cancelled"]) session.addEventListener(event, draw);
+  draw();
+}
+
+/** The first story of a visit is greedy, so that everybody is told the same one and machines can be compared. */
+export const tellFirst = () => tell({ greedy: !isSamplingGiven() });
+
+/** Whether a story was broken off that can be carried on. */
+export const isUnderWay = () => running;
+
+/** Carries the story on from the words that stand there. */
+export const carryOn = () => tell({ onward: true });
+
+/** Another story: from another opening, unless the words at the beginning are the visitor's own. */
+function another() {
+  const current = opening.textContent;
+  if (OPENINGS.includes(current)) {
+    const others = OPENINGS.filter((text) => text !== current);
+    opening.textContent = others[Math.floor(Math.random() * others.length)];
+  }
+  return tell();
+}
+
+async function tell({ greedy = false, onward = false } = {}) {
+  if (!session.engine) return;
+  const request = sampling();
+  if (greedy) request.temperature = 0;
+  await session.stop();
+  if (!onward) told.textContent = "";
+  const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
+  speak.begin();
+  if (!onward) {
+    speak.say(opening.textContent);
+    opening.scrollIntoView({ block: "nearest" });
+  }
+  note.textContent = "";
+  running = true;
+  draw();
+  let finish = null;
+  try {
+    const prompt = opening.textContent + text.data;
+    const result = await session.generate("completion", { prompt, ...request }, (piece) => {
+      text.appendData(piece);
+      speak.say(piece);
+    });
+    finish = result.finish;
+    note.textContent = describe(request, result);
+  } catch (error) {
+    onError(error);
+  }
+  running = false;
+  speak.finish();
+  draw();
+  $("story-continue").hidden = finish === "stop" || finish === null;
+}
+
+function describe(request, { finish, tokens }) {
+  const how =
+    request.temperature === 0
+      ? "the likeliest word each time, so the same on every machine"
+      : `temperature ${request.temperature}, seed ${request.seed}`;
+  const end = { stop: "The end.", length: "Cut off at the length set.", cancelled: "Stopped." }[finish] ?? "";
+  return `${end} ${plural(tokens, "token")} by ${session.model.name}, ${how}.`;
+}
+
+function draw() {
+  const go = $("story-go");
+  go.textContent = running ? "Stop" : "Another story";
+  go.disabled = !running && (!session.engine || session.loading);
+  $("story-text").setAttribute("aria-busy", String(running));
+  if (running || !session.engine) $("story-continue").hidden = true;
+}

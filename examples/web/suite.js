@@ -1,0 +1,76 @@
+// A run of the conformance suite over several backends, one after the other, and its tally.
+
+import { AnyGpu } from "./anygpu/src/index.js";
+
+/** The suite's backends: the first of each kind are run unless the visitor says otherwise. */
+export const BACKENDS = [
+  { name: "webgpu", label: "WebGPU", usual: true },
+  { name: "webgl", label: "WebGL2", usual: true },
+  { name: "cpu", label: "CPU", usual: true },
+  { name: "webgpu-split", label: "WebGPU, small bindings" },
+  { name: "webgl-r32f", label: "WebGL2, one value a texel" },
+  { name: "webgl-fold", label: "WebGL2, small textures" },
+];
+
+/** An empty tally of one backend. `state`: waiting, running, done, stopped, absent or broken. */
+export const newTally = (backend) => ({
+  backend,
+  state: "waiting",
+  adapter: "",
+  index: 0,
+  total: 0,
+  passed: 0,
+  failed: 0,
+  not_run: 0,
+  ops: new Map(),
+  failures: [],
+  message: "",
+});
+
+/** Counts one case in; returns the operator's entry. */
+function count(tally, { index, total, op, case: name, ok, nmse, message }) {
+  tally.index = index + 1;
+  tally.total = total;
+  if (!tally.ops.has(op)) tally.ops.set(op, { op, cases: 0, worst_nmse: 0, failed: 0 });
+  const entry = tally.ops.get(op);
+  entry.cases += 1;
+  if (ok) {
+    tally.passed += 1;
+    entry.worst_nmse = Math.max(entry.worst_nmse, nmse ?? 0);
+  } else {
+    tally.failed += 1;
+    entry.failed += 1;
+    tally.failures.push({ op, case: name, message });
+  }
+  return entry;
+}
+
+/** Runs the suite on one backend into its tally; `onChange` follows each case, with its operator, and each change of state. */
+export async function run(tally, { every, signal }, onChange) {
+  tally.state = "running";
+  onChange();
+  try {
+    const onCase = (result) => onChange(count(tally, result));
+    const report = await AnyGpu.conformance({ backend: tally.backend, every, signal, onCase });
+    tally.adapter = report.adapter;
+    tally.not_run = report.not_run;
+    tally.state = signal.aborted ? "stopped" : "done";
+  } catch (error) {
+    tally.state = signal.aborted ? "stopped" : tally.total === 0 ? "absent" : "broken";
+    tally.message = signal.aborted ? "" : error.message;
+  }
+  onChange();
+}
+
+/** The results as a file: what the run found, and in which browser. */
+export const asJson = (tallies, every) =>
+  JSON.stringify(
+    {
+      date: new Date().toISOString(),
+      browser: navigator.userAgent,
+      every,
+      backends: tallies.map(({ index: _, ops, ...rest }) => ({ ...rest, ops: [...ops.values()] })),
+    },
+    null,
+    2,
+  );
