@@ -124,7 +124,7 @@ function describe(tally) {
     case "stopped":
       return `stopped after ${plural(tally.index, "case")}${failed}`;
     case "absent":
-      return `not here: ${tally.message}`;
+      return tally.message;
     default:
       return `broke off after ${plural(tally.index, "case")}: ${tally.message}`;
   }
