@@ -1,21 +1,26 @@
 // What decoders share.
 
 // Halves are decoded with integers: the built-in may flush subnormal scales.
+// No branches: drivers that unroll or inline would multiply them.
+vec4 half_floats(uvec4 h) {
+    uvec4 magnitude = h & 0x7fffu;
+    // Infinity and NaN move up by another 112 exponents.
+    uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
+    vec4 tiny = vec4(magnitude) * 5.9604644775390625e-8;
+    vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
+    return mix(size, -size, notEqual(h & 0x8000u, uvec4(0u)));
+}
+
 float half_float(uint h) {
-    uint exponent = (h >> 10) & 31u;
-    uint mantissa = h & 1023u;
-    float size = exponent == 0u
-        ? float(mantissa) * 5.9604644775390625e-8
-        : uintBitsToFloat(((exponent == 31u ? 255u : exponent + 112u) << 23) | (mantissa << 13));
-    return (h & 0x8000u) != 0u ? -size : size;
+    return half_floats(uvec4(h)).x;
 }
 
 uint word_of(uvec4 texel, int i) {
-    return i < 2 ? (i == 0 ? texel.x : texel.y) : (i == 2 ? texel.z : texel.w);
+    return texel[i];
 }
 
 uint half_of(uint word, int i) {
-    return (i & 1) == 0 ? word & 0xffffu : word >> 16;
+    return (word >> ((i & 1) << 4)) & 0xffffu;
 }
 
 vec4 nibbles(uint word) {

@@ -11,7 +11,7 @@ int fragment() {
 }
 
 float pick(vec4 v, int lane) {
-    return lane < 2 ? (lane == 0 ? v.x : v.y) : (lane == 2 ? v.z : v.w);
+    return v[lane];
 }
 
 // The value of a texture that holds one value a texel in either layout.

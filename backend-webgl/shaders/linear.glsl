@@ -24,19 +24,20 @@ float norm_mean;
 float norm_factor;
 vec4 squares = vec4(0.0);
 
+// Four columns of the operand; those past the end of a row count as zero.
 vec4 operand(int row, int c4) {
-    if (4 * c4 >= k) return vec4(0.0);
-    vec4 x = load4(src_x, k, row, c4);
+    int at = min(c4, (k - 1) >> 2);
+    vec4 x = load4(src_x, k, row, at);
 #ifdef NORM
-    vec4 gamma = load4(src_gamma, k, 0, c4);
+    vec4 gamma = load4(src_gamma, k, 0, at);
 #ifdef LAYER
-    x = (x - norm_mean) * norm_factor * gamma + load4(src_beta, k, 0, c4);
+    x = (x - norm_mean) * norm_factor * gamma + load4(src_beta, k, 0, at);
 #else
-    squares += x * x;
+    squares += mix(vec4(0.0), x * x, bvec4(4 * c4 < k));
     x *= gamma;
 #endif
 #endif
-    return x;
+    return mix(vec4(0.0), x, bvec4(4 * c4 < k));
 }
 
 vec4 value(int row, int col) {

@@ -11,13 +11,14 @@ vec4 sum1 = vec4(0.0);
 vec4 sum2 = vec4(0.0);
 vec4 sum3 = vec4(0.0);
 
+// Four columns of x; those past the end of a row count as zero.
 vec4 operand(int row, int c4) {
-    return load4(src_x, k, min(row, x_rows - 1), c4);
+    vec4 x = load4(src_x, k, min(row, x_rows - 1), min(c4, (k - 1) >> 2));
+    return mix(vec4(0.0), x, bvec4(4 * c4 < k));
 }
 
 // Adds the products of 4 columns of x with those of the fragment's weight rows.
 void add(int row, int c4, vec4 a, vec4 b, vec4 c, vec4 d) {
-    if (4 * c4 >= k) return;
     mat4 w = mat4(a, b, c, d);
     sum0 += operand(row, c4) * w;
     sum1 += operand(row + 1, c4) * w;

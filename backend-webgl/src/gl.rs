@@ -12,6 +12,13 @@ use std::rc::Rc;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod egl;
+#[cfg(target_arch = "wasm32")]
+mod web;
+
+#[cfg(not(target_arch = "wasm32"))]
+use egl::Egl as Surface;
+#[cfg(target_arch = "wasm32")]
+use web::Canvas as Surface;
 
 /// How a texture holds values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,14 +77,16 @@ pub(crate) struct Limits {
 /// A context.
 pub(crate) struct Gl {
     raw: glow::Context,
-    /// Declared after `raw`, so that the context outlives the function table.
-    #[cfg(not(target_arch = "wasm32"))]
-    egl: Option<egl::Egl>,
+    /// What the context belongs to, if it was opened here. Declared after `raw`, so that the context outlives the
+    /// function table.
+    surface: Option<Surface>,
     stats: Cell<Stats>,
     /// Whether the last step was not flushed yet.
     unflushed: Cell<bool>,
     limits: Limits,
     utility: RefCell<Option<glow::Framebuffer>>,
+    /// The one vertex array of all draws.
+    corners: Cell<Option<glow::VertexArray>>,
 }
 
 /// A texture with one level.
@@ -137,7 +146,7 @@ impl Gl {
     ///
     /// *Errors*: no library, display or context.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn open_egl() -> Result<Rc<Gl>, Error> {
+    pub(crate) fn open() -> Result<Rc<Gl>, Error> {
         let mut software = None;
         let mut failure = None;
         for candidate in egl::Egl::candidates()? {
@@ -157,15 +166,25 @@ impl Gl {
         })
     }
 
-    /// Wraps a context that the caller made and keeps current.
-    pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
-        #[cfg(not(target_arch = "wasm32"))]
-        return Gl::finish(raw, None);
-        #[cfg(target_arch = "wasm32")]
-        Gl::finish(raw)
+    /// Opens the context of a canvas that nobody sees.
+    ///
+    /// *Errors*: the browser gives none.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn open() -> Result<Rc<Gl>, Error> {
+        let canvas = Surface::open()?;
+        Gl::finish(canvas.functions(), Some(canvas))
     }
 
-    fn finish(raw: glow::Context, #[cfg(not(target_arch = "wasm32"))] egl: Option<egl::Egl>) -> Result<Rc<Gl>, Error> {
+    /// Wraps a context that the caller made and keeps current.
+    pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
+        Gl::finish(raw, None)
+    }
+
+    fn finish(raw: glow::Context, surface: Option<Surface>) -> Result<Rc<Gl>, Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        let renderer = None;
+        #[cfg(target_arch = "wasm32")]
+        let renderer = surface.as_ref().and_then(Surface::renderer);
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
@@ -173,7 +192,7 @@ impl Gl {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
-                renderer: raw.get_parameter_string(glow::RENDERER),
+                renderer: renderer.unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
             };
             let floats = ["GL_EXT_color_buffer_float", "EXT_color_buffer_float"];
@@ -191,17 +210,18 @@ impl Gl {
         };
         let gl = Rc::new(Gl {
             raw,
-            #[cfg(not(target_arch = "wasm32"))]
-            egl,
+            surface,
             stats: Cell::default(),
             unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
+            corners: Cell::default(),
         });
         // SAFETY: one vertex array for all draws; the triangle's corners come from gl_VertexID.
         unsafe {
-            let vao = gl.made("vertex array", gl.raw.create_vertex_array())?;
-            gl.raw.bind_vertex_array(Some(vao));
+            let corners = gl.made("vertex array", gl.raw.create_vertex_array())?;
+            gl.corners.set(Some(corners));
+            gl.raw.bind_vertex_array(Some(corners));
             let utility = gl.made("framebuffer", gl.raw.create_framebuffer())?;
             *gl.utility.borrow_mut() = Some(utility);
         }
@@ -212,6 +232,10 @@ impl Gl {
 
     /// Whether the renderer is known to run on the CPU.
     pub(crate) fn software(&self) -> bool {
+        #[cfg(target_arch = "wasm32")]
+        if self.surface.as_ref().is_some_and(|canvas| canvas.slow) {
+            return true;
+        }
         let name = self.limits.renderer.to_ascii_lowercase();
         ["llvmpipe", "softpipe", "swrast", "swiftshader", "software"].iter().any(|known| name.contains(known))
     }
@@ -231,12 +255,22 @@ impl Gl {
     }
 
     /// Makes the context current: a thread may have several.
+    ///
+    /// *Errors*: it was lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn enter(&self) -> Result<(), Error> {
-        #[cfg(not(target_arch = "wasm32"))]
-        if let Some(egl) = &self.egl {
-            return egl.enter().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")));
-        }
-        Ok(())
+        self.surface.as_ref().map_or(Ok(()), |egl| {
+            egl.enter().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))
+        })
+    }
+
+    /// Makes sure that the context is still there: after a loss its calls do nothing, and `getError` tells only once.
+    ///
+    /// *Errors*: it was lost.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn enter(&self) -> Result<(), Error> {
+        let lost = self.surface.as_ref().is_some_and(Surface::is_lost);
+        if lost { Err(Error::Lost("the browser took the WebGL context away".into())) } else { Ok(()) }
     }
 
     /// Turns a pending GL error into an [`Error`].
@@ -355,8 +389,12 @@ impl Gl {
 
     /// Makes a framebuffer of the given targets.
     ///
-    /// *Errors*: the driver cannot draw to them together.
+    /// *Errors*: the driver cannot draw to them together; they differ in size, which WebGL2 forbids though GLES does
+    /// not.
     pub(crate) fn framebuffer(self: &Rc<Self>, targets: &[&Texture]) -> Result<Framebuffer, Error> {
+        if targets.windows(2).any(|pair| (pair[0].width, pair[0].height) != (pair[1].width, pair[1].height)) {
+            return Err(Error::Invalid("textures of different sizes cannot be drawn to together".into()));
+        }
         // SAFETY: all objects live in this context.
         unsafe {
             let raw = self.made("framebuffer", self.raw.create_framebuffer())?;
@@ -549,11 +587,17 @@ impl Gl {
 
 impl Drop for Gl {
     fn drop(&mut self) {
-        if self.enter().is_ok()
-            && let Some(raw) = self.utility.borrow_mut().take()
-        {
-            // SAFETY: the object is ours.
-            unsafe { self.raw.delete_framebuffer(raw) };
+        if self.enter().is_err() {
+            return;
+        }
+        // SAFETY: the objects are ours.
+        unsafe {
+            if let Some(raw) = self.utility.borrow_mut().take() {
+                self.raw.delete_framebuffer(raw);
+            }
+            if let Some(raw) = self.corners.take() {
+                self.raw.delete_vertex_array(raw);
+            }
         }
     }
 }

@@ -79,13 +79,12 @@ struct Idle {
 }
 
 impl WebGl {
-    /// Opens a windowless context by EGL.
+    /// Opens a context of its own that nobody sees: natively by EGL, in a browser on a canvas outside the page.
     ///
-    /// *Errors*: no EGL library, no display, or a driver without float render targets; the reason says what to
-    /// install.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn open_egl(options: Options) -> Result<WebGl, Error> {
-        WebGl::of(Gl::open_egl()?, options)
+    /// *Errors*: no EGL library or display, no WebGL2, or a driver without float render targets; the reason says what
+    /// to do.
+    pub fn open(options: Options) -> Result<WebGl, Error> {
+        WebGl::of(Gl::open()?, options)
     }
 
     /// Takes a context over. Natively the caller keeps it current on this thread.

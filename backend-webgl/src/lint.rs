@@ -102,7 +102,7 @@ fn assembled_shaders_are_valid() {
         println!("{} shaders validated by glslangValidator", shaders.len());
         return;
     }
-    match crate::gl::Gl::open_egl() {
+    match crate::gl::Gl::open() {
         Ok(gl) => {
             for (name, text) in &shaders {
                 gl.program(crate::shader::VERTEX, text).and_then(|p| p.finish(name)).expect("the driver compiles it");

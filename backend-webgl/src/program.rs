@@ -2,13 +2,13 @@
 
 use crate::Shared;
 use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, WEIGHT_UNIT};
-use crate::kernel::{Draw, Region, Source, Target};
+use crate::kernel::{Draw, Kernel, Region, Source, Target};
 use crate::lower::lower;
 use crate::shader;
 use crate::store::Storage;
 use backend_api::op::{At, Index};
 use backend_api::{Error, Graph, KernelInfo, Node, Op, Place, Plan, Program, StepParams, TensorId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// A texture of a program.
@@ -16,7 +16,8 @@ use std::rc::Rc;
 enum Texturing {
     External(usize),
     Slot(usize),
-    Scratch(usize),
+    /// Of the kernels with so many scratch textures, the one with this index.
+    Scratch(usize, usize),
 }
 
 /// One draw with its objects.
@@ -36,7 +37,8 @@ pub(crate) struct Compiled {
     shared: Rc<Shared>,
     storages: Vec<Rc<Storage>>,
     slots: Vec<Texture>,
-    scratch: Vec<Texture>,
+    /// By the number that a kernel has, so that those drawn together are of one size, as WebGL2 demands.
+    scratch: BTreeMap<usize, Vec<Texture>>,
     framebuffers: Vec<Framebuffer>,
     passes: Vec<Pass>,
     params: Option<Buffer>,
@@ -117,18 +119,18 @@ impl Compiled {
         let slots = (plan.slots().iter().enumerate())
             .map(|(i, size)| texture(&format!("slot {i}"), usize::try_from(*size).unwrap_or(usize::MAX)))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut sizes: Vec<usize> = Vec::new();
+        let mut sizes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (_, kernel) in &kernels {
-            for (i, size) in kernel.scratch.iter().enumerate() {
-                match sizes.get_mut(i) {
-                    Some(largest) => *largest = (*largest).max(*size),
-                    None => sizes.push(*size),
-                }
-            }
+            let largest = sizes.entry(kernel.scratch.len()).or_insert_with(|| kernel.scratch.clone());
+            largest.iter_mut().zip(&kernel.scratch).for_each(|(largest, size)| *largest = (*largest).max(*size));
         }
-        let scratch = (sizes.iter().enumerate())
-            .map(|(i, size)| texture(&format!("scratch {i}"), *size))
-            .collect::<Result<Vec<_>, _>>()?;
+        let scratch = (sizes.iter())
+            .map(|(count, sizes)| {
+                let textures =
+                    sizes.iter().enumerate().map(|(i, size)| texture(&format!("scratch {i} of {count}"), *size));
+                Ok((*count, textures.collect::<Result<Vec<_>, Error>>()?))
+            })
+            .collect::<Result<BTreeMap<_, _>, Error>>()?;
         let mut made = Compiled {
             shared: shared.clone(),
             storages: storages.to_vec(),
@@ -145,7 +147,7 @@ impl Compiled {
         let mut fresh: Vec<(String, Rc<Linked>)> = Vec::new();
         for (node, kernel) in &kernels {
             for draw in &kernel.draws {
-                let pass = made.pass(plan, node, draw, &mut arena, &mut sets, &mut fresh)?;
+                let pass = made.pass(plan, node, kernel, draw, &mut arena, &mut sets, &mut fresh)?;
                 made.passes.push(pass);
             }
         }
@@ -164,6 +166,7 @@ impl Compiled {
         &mut self,
         plan: &Plan,
         node: &Node,
+        kernel: &Kernel,
         draw: &Draw,
         arena: &mut Vec<u8>,
         sets: &mut HashMap<Vec<Texturing>, usize>,
@@ -177,7 +180,7 @@ impl Compiled {
         };
         let source = |from: &Source| match from {
             Source::Input(i) => place(&node.inputs, *i),
-            Source::Scratch(i) => Ok(Texturing::Scratch(*i)),
+            Source::Scratch(i) => Ok(Texturing::Scratch(kernel.scratch.len(), *i)),
         };
         let mut bindings = Vec::new();
         for (unit, (_, from)) in (0..).zip(&draw.dense) {
@@ -188,7 +191,7 @@ impl Compiled {
         }
         let target = |to: &Target| match to {
             Target::Output(i) => place(&node.outputs, *i),
-            Target::Scratch(i) => Ok(Texturing::Scratch(*i)),
+            Target::Scratch(i) => Ok(Texturing::Scratch(kernel.scratch.len(), *i)),
         };
         let targets = draw.targets.iter().map(target).collect::<Result<Vec<_>, _>>()?;
         if bindings.iter().any(|(_, texture)| targets.contains(texture)) {
@@ -237,7 +240,7 @@ impl Compiled {
         let found = match at {
             Texturing::External(i) => self.storages.get(i).map(|s| &s.texture),
             Texturing::Slot(i) => self.slots.get(i),
-            Texturing::Scratch(i) => self.scratch.get(i),
+            Texturing::Scratch(count, i) => self.scratch.get(&count).and_then(|textures| textures.get(i)),
         };
         found.ok_or_else(|| Error::Invalid("a texture of the plan is missing".into()))
     }

@@ -9,7 +9,7 @@ fn run_all(options: Options) {
         println!("SKIPPED: ANYGPU_SKIP names webgl");
         return;
     }
-    let gl = match WebGl::open_egl(options) {
+    let gl = match WebGl::open(options) {
         Ok(gl) => gl,
         Err(e) => panic!("{e}; or skip it with ANYGPU_SKIP=webgl"),
     };

@@ -15,7 +15,7 @@ fn open(options: Options) -> Option<WebGl> {
         println!("SKIPPED: ANYGPU_SKIP names webgl");
         return None;
     }
-    match WebGl::open_egl(options) {
+    match WebGl::open(options) {
         Ok(gl) => Some(gl),
         Err(e) => panic!("{e}; or skip it with ANYGPU_SKIP=webgl"),
     }

@@ -178,6 +178,9 @@ impl WebGpu {
         let binding = limits.max_storage_buffer_binding_size;
         let weights = options.max_binding.map_or(binding, |most| most.min(binding));
         let about = adapter.get_info();
+        #[cfg(target_arch = "wasm32")]
+        let adapter_name = crate::web::adapter_name().await;
+        #[cfg(not(target_arch = "wasm32"))]
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
         let info = BackendInfo {

@@ -16,6 +16,8 @@ mod shader;
 mod storage;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "wasm32")]
+mod web;
 
 pub use backend::WebGpu;
 pub use shader::shader_files;

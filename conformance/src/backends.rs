@@ -1,65 +1,28 @@
-//! The backends and variants that the suite knows.
+//! Opens the variants that the suite knows on this machine.
 
 use backend_api::{Backend, Error, ShaderPatch};
 use backend_webgl::{Layout, WebGl};
 use backend_webgpu::WebGpu;
+use conformance::variants::{Kind, Variant};
 use model::Host;
 use reference_cpu::Cpu;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// A backend, or why it is not there.
-pub type Opened = Result<Box<dyn Backend>, Error>;
-
-/// A backend or variant of the suite.
-pub struct Candidate {
-    /// Its name in reports and on the command line.
-    pub name: &'static str,
-    /// What is particular.
-    pub about: &'static str,
-    /// Opens it; on a GPU with broken kernels, if asked to.
-    pub open: fn(Option<ShaderPatch>) -> Opened,
-}
-
-/// All of them.
-pub const ALL: &[Candidate] = &[
-    Candidate {
-        name: "reference",
-        about: "the plain definitions, which only cases from outside can judge",
-        open: |_| Ok(Box::new(Cpu::new(reference_cpu::Options { fast: false }))),
-    },
-    Candidate { name: "cpu", about: "the SIMD path of the CPU", open: |_| Ok(Box::new(Cpu::new(Default::default()))) },
-    Candidate { name: "webgpu", about: "WebGPU", open: |patch| webgpu(patch, None) },
-    Candidate {
-        name: "webgpu-split",
-        about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
-        open: |patch| webgpu(patch, Some(20 * 1024)),
-    },
-    Candidate {
-        name: "webgl",
-        about: "WebGL2 or GLES 3, packed layout",
-        open: |patch| webgl(patch, Layout::Packed, None),
-    },
-    Candidate {
-        name: "webgl-r32f",
-        about: "the same, one value a texel",
-        open: |patch| webgl(patch, Layout::R32f, None),
-    },
-    Candidate {
-        name: "webgl-fold",
-        about: "packed, in textures of 256 x 256, so that tensors are folded and layered",
-        open: |patch| webgl(patch, Layout::Packed, Some(256)),
-    },
-];
-
-fn webgpu(patch: Option<ShaderPatch>, max_binding: Option<u64>) -> Opened {
-    let options = backend_webgpu::Options { max_binding, patch, ..Default::default() };
-    Ok(Box::new(pollster::block_on(WebGpu::open(options))?))
-}
-
-fn webgl(patch: Option<ShaderPatch>, layout: Layout, max_texture_size: Option<u32>) -> Opened {
-    let options = backend_webgl::Options { layout, max_texture_size, patch };
-    Ok(Box::new(WebGl::open_egl(options)?))
+/// Opens a variant; on a GPU with broken kernels, if asked to.
+pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Backend>, Error> {
+    Ok(match variant.kind {
+        Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false })),
+        Kind::Cpu => Box::new(Cpu::new(Default::default())),
+        Kind::WebGpu { max_binding } => {
+            let options = backend_webgpu::Options { max_binding, patch, ..Default::default() };
+            Box::new(pollster::block_on(WebGpu::open(options))?)
+        }
+        Kind::WebGl { packed, max_texture_size } => {
+            let layout = if packed { Layout::Packed } else { Layout::R32f };
+            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, patch })?)
+        }
+    })
 }
 
 /// A program without an event loop: it sleeps for a moment where a browser would do other things.

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::backends::{ALL, Candidate, Sleeper};
+use crate::backends::{Sleeper, open};
 use crate::{mutate, vectors};
 use anyhow::{Context, Result, bail};
 use backend_api::Backend;
@@ -9,6 +9,7 @@ use conformance::expect::Expectations;
 use conformance::report::{BackendReport, Report};
 use conformance::run::{Outcome, check};
 use conformance::suite;
+use conformance::variants::{self, Kind, Variant};
 use reference_cpu::{Cpu, Options};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,19 +54,14 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<bool> {
-    let names = || ALL.iter().map(|c| format!("{} ({})", c.name, c.about)).collect::<Vec<_>>().join(", ");
-    if let Some(unknown) = args.backend.iter().find(|b| ALL.iter().all(|c| c.name != **b)) {
-        bail!("the suite knows no backend {unknown}; there are {}", names());
-    }
     if let Some(op) = args.op.as_deref().filter(|op| !backend_api::Op::NAMES.contains(op)) {
         bail!("there is no operator {op}; there are {}", backend_api::Op::NAMES.join(", "));
     }
-    let chosen = |c: &&Candidate| match args.backend.as_slice() {
+    let candidates: Vec<&Variant> = match args.backend.as_slice() {
         // The reference is its own measure but for vectors.
-        [] => c.name != "reference" || args.vectors.is_some(),
-        named => named.iter().any(|b| b == c.name),
+        [] => variants::ALL.iter().filter(|v| v.kind != Kind::Reference || args.vectors.is_some()).collect(),
+        named => named.iter().map(|name| variants::named(name).map_err(anyhow::Error::msg)).collect::<Result<_>>()?,
     };
-    let candidates: Vec<&Candidate> = ALL.iter().filter(chosen).collect();
     if args.mutate {
         return mutate::run(&candidates);
     }
@@ -73,7 +69,7 @@ fn run(args: &Args) -> Result<bool> {
         toml::from_str(include_str!("../expectations.toml")).context("conformance/expectations.toml cannot be read")?;
     let mut report = Report::default();
     for candidate in candidates {
-        let entry = match (candidate.open)(None) {
+        let entry = match open(candidate, None) {
             Ok(backend) => match &args.vectors {
                 Some(dir) => vectors::replay(dir, candidate.name, &*backend)?,
                 None => run_suite(candidate.name, &*backend, args.op.as_deref(), &expectations),

@@ -10,3 +10,4 @@ pub mod expect;
 pub mod report;
 pub mod run;
 pub mod suite;
+pub mod variants;

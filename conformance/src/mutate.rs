@@ -2,13 +2,14 @@
 
 mod table;
 
-use crate::backends::{Candidate, Sleeper};
+use crate::backends::{Sleeper, open};
 use anyhow::{Context, Result, bail};
 use backend_api::case::Case;
 use backend_api::{Backend, Error, ShaderPatch};
 use conformance::compare::Values;
 use conformance::run::{OVERRUN, Outcome, judge, run as run_case};
 use conformance::suite;
+use conformance::variants::Variant;
 use reference_cpu::{Cpu, Options};
 use std::collections::HashMap;
 use std::time::Instant;
@@ -20,7 +21,7 @@ type Files = Vec<(&'static str, &'static str)>;
 
 /// Runs all mutations of the backends among `candidates`, in one variant each. True if every file has a mutation and
 /// all were noticed.
-pub fn run(candidates: &[&Candidate]) -> Result<bool> {
+pub fn run(candidates: &[&Variant]) -> Result<bool> {
     let backends: [(&str, &[Mutation], Files); 2] = [
         ("webgpu", table::WEBGPU, backend_webgpu::shader_files().collect()),
         ("webgl", table::WEBGL, backend_webgl::shader_files().collect()),
@@ -33,7 +34,7 @@ pub fn run(candidates: &[&Candidate]) -> Result<bool> {
             println!("{name} {file}: has no mutation; add one to the table");
             failed += 1;
         }
-        let clean = match (candidate.open)(None) {
+        let clean = match open(candidate, None) {
             Ok(backend) => backend,
             Err(error @ Error::Absent { .. }) => {
                 println!("{name}: SKIPPED ({error})");
@@ -87,9 +88,9 @@ fn expectations<'a>(known: &'a mut HashMap<&'static str, Expected>, op: &'static
 }
 
 /// Succeeds if a case goes wrong with the mutation that goes right without it.
-fn notice(candidate: &Candidate, clean: &dyn Backend, mutation: &Mutation, expected: &Expected) -> Result<()> {
+fn notice(candidate: &Variant, clean: &dyn Backend, mutation: &Mutation, expected: &Expected) -> Result<()> {
     let patch = ShaderPatch { find: mutation.find, replace: mutation.replace };
-    let broken = (candidate.open)(Some(patch)).context("cannot open the backend with it")?;
+    let broken = open(candidate, Some(patch)).context("cannot open the backend with it")?;
     for (case, values) in expected {
         if is_right(&*broken, case, values).context("it breaks more than results")? {
             continue;

@@ -116,6 +116,11 @@ impl Engine {
         self.chat.as_ref().map_err(|e| e.clone().into())
     }
 
+    /// Whether the file brings a usable chat template of its own: without one it is hardly a chat model.
+    pub fn has_chat_template(&self) -> bool {
+        self.metadata.value("tokenizer.chat_template").is_some() && self.chat.is_ok() && self.tokenizer.is_ok()
+    }
+
     /// An empty text.
     ///
     /// *Errors*: memory for the KV cache, or the device was lost.

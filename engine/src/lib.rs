@@ -8,6 +8,8 @@ pub mod native;
 mod report;
 mod select;
 mod selftest;
+#[cfg(target_arch = "wasm32")]
+pub mod web;
 
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;

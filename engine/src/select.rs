@@ -125,14 +125,14 @@ async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result
     Ok(Rc::new(backend_webgpu::WebGpu::open(options).await?))
 }
 
-#[cfg(all(feature = "webgl", not(target_arch = "wasm32")))]
+#[cfg(feature = "webgl")]
 fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
     let layout = match layout {
         Layout::Packed => backend_webgl::Layout::Packed,
         Layout::R32f => backend_webgl::Layout::R32f,
     };
     let options = backend_webgl::Options { layout, max_texture_size: options.webgl_max_texture_size, patch: None };
-    Ok(Rc::new(backend_webgl::WebGl::open_egl(options)?))
+    Ok(Rc::new(backend_webgl::WebGl::open(options)?))
 }
 
 #[cfg(not(feature = "webgpu"))]
@@ -140,7 +140,7 @@ async fn open_webgpu(_: bool, _: &SelectOptions) -> Result<Rc<dyn Backend>, Erro
     Err(Error::Absent { backend: "webgpu", reason: "this program was built without it".into() })
 }
 
-#[cfg(not(all(feature = "webgl", not(target_arch = "wasm32"))))]
+#[cfg(not(feature = "webgl"))]
 fn open_webgl(_: Layout, _: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
     Err(Error::Absent { backend: "webgl", reason: "this program was built without it".into() })
 }

@@ -151,15 +151,23 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
     match allocations {
         Some(expected) => assert!(steady.iter().all(|n| *n == expected), "{name}: {steady:?}"),
         // What wgpu allocates to encode and submit. A read takes over the submit of the step before it, so it is the
-        // sum over a fetch interval that is constant, give or take a rare clean-up.
+        // sum over a fetch interval that is constant: growth would move the median of the later half. wgpu grows and
+        // cleans tables of its own now and then, which an interval in four may show.
         None => {
             let interval = GenerateOptions::default().fetch_interval;
-            let sums: Vec<usize> = steady.windows(interval).map(|w| w.iter().sum()).collect();
-            let (least, most) = (sums.iter().min().copied(), sums.iter().max().copied());
-            let (least, most) = (least.unwrap_or(0), most.unwrap_or(usize::MAX));
-            assert!(least > 0 && most - least <= 2 * interval, "{name}: {steady:?}");
+            let sums: Vec<usize> = steady.chunks(interval).map(|w| w.iter().sum()).collect();
+            let late = median(&sums[sums.len() / 2..]);
+            let usual = median(&sums);
+            let odd = sums.iter().filter(|sum| sum.abs_diff(usual) > 2 * interval).count();
+            assert!(usual > 0 && late.abs_diff(usual) <= interval && 4 * odd <= sums.len(), "{name}: {steady:?}");
         }
     }
+}
+
+fn median(values: &[usize]) -> usize {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted[sorted.len() / 2]
 }
 
 #[test]
@@ -176,7 +184,7 @@ fn decoding_and_loading_cost_what_they_may() {
     if !skipped("webgl") {
         for layout in [backend_webgl::Layout::Packed, backend_webgl::Layout::R32f] {
             let options = backend_webgl::Options { layout, ..Default::default() };
-            let backend = backend_webgl::WebGl::open_egl(options).unwrap();
+            let backend = backend_webgl::WebGl::open(options).unwrap();
             measure(&format!("webgl {layout:?}"), Rc::new(backend), 9, 6, Some(0));
         }
     }

@@ -1,15 +1,22 @@
 //! Everything a maintainer runs.
 #![forbid(unsafe_code)]
 
+mod browser;
 mod drivers;
 mod fuzz;
+mod matrix;
 mod models;
+mod process;
+mod progress;
 mod tally;
 mod test;
+mod web;
 
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use web::toolchain::Choice;
 
 /// Tasks of the anygpu workspace. Run them as `cargo xtask TASK`.
 #[derive(Parser)]
@@ -29,6 +36,33 @@ enum Task {
     /// leaves out is counted as skipped. The last line is `N passed, N failed, N skipped`; the exit code is 1 if
     /// anything failed.
     Test,
+    /// Build the page and the JavaScript package into dist/, say how large they are, and serve them on loopback
+    Web {
+        /// Port to serve on [default: 8080, or another one if that is taken]
+        #[arg(long)]
+        port: Option<u16>,
+        /// Only build
+        #[arg(long)]
+        no_serve: bool,
+        /// Compiler for WebAssembly
+        #[arg(long, value_enum, default_value_t = Choice::Auto)]
+        toolchain: Choice,
+    },
+    /// Say how large dist/ is; fail if what a page downloads before the model is beyond the limit
+    Size {
+        /// Write the sizes to a file as JSON too
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Run the conformance suite, a generation, a benchmark or the checks in a browser, without a window
+    ///
+    /// A crash, a hang, and any error that the page or the browser's console reports, fail the run. The last line is
+    /// `N passed, N failed, N skipped`; the exit code is 1 if anything failed. `cargo xtask web --no-serve` comes first.
+    Browser(Box<browser::Options>),
+    /// Run the conformance suite in all browsers and natively, and write docs/conformance.md and docs/conformance.svg
+    ///
+    /// `cargo xtask web --no-serve` comes first. Software devices need an hour or two for all of it.
+    Matrix(matrix::Options),
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
@@ -46,6 +80,10 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Models => models::fetch().map(|_| true),
         Task::Test => test::run(),
+        Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
+        Task::Size { json } => size(json.as_deref()),
+        Task::Browser(options) => browser::run(&options),
+        Task::Matrix(options) => matrix::run(&options),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };
     match done {
@@ -56,6 +94,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn web(port: Option<u16>, no_serve: bool, toolchain: Choice) -> Result<bool> {
+    web::build(toolchain)?;
+    if !no_serve {
+        web::serve(port)?;
+    }
+    Ok(true)
+}
+
+fn size(json: Option<&Path>) -> Result<bool> {
+    let sizes = web::size::Sizes::measure()?;
+    sizes.print();
+    if let Some(file) = json {
+        std::fs::write(file, format!("{:#}\n", sizes.json()))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(sizes.hold())
 }
 
 /// The root of the workspace.

@@ -1,36 +1,83 @@
 //! All tests, and what they add up to.
 
+use crate::browser::Kind;
 use crate::tally::Tally;
-use crate::{drivers, models, root};
+use crate::{drivers, models, process, root};
 use anyhow::{Context, Result};
+use clap::ValueEnum;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// One command whose output states how many of its checks passed.
 struct Run {
     title: &'static str,
-    /// The driver it needs, as [`drivers`] names it.
-    driver: Option<&'static str>,
+    /// What it needs of the machine.
+    needs: Need,
+    program: Program,
     args: &'static [&'static str],
+}
+
+/// What a run needs of the machine. Without it, it is skipped.
+#[derive(Clone, Copy)]
+enum Need {
+    /// Nothing but Rust.
+    Nothing,
+    /// The driver of a backend, as [`drivers`] names it.
+    Driver(&'static str),
+    /// What a page needs: the page itself, and the browser.
+    Browser(Kind),
+    /// The page, and Node.js with npm.
+    Node,
+}
+
+/// What is started.
+enum Program {
+    Cargo,
+    /// This program, which drives a browser.
+    Page,
+    /// This program, for something whose exit status is all there is to count.
+    Task,
+    Node,
 }
 
 /// A run of the conformance suite.
 macro_rules! suite {
-    ($title:literal, $driver:expr, $($arg:literal),+) => {
-        Run { title: $title, driver: $driver, args: &["run", "--quiet", "--release", "-p", "conformance", "--", $($arg),+] }
+    ($title:literal, $needs:expr, $($arg:literal),+) => {
+        Run {
+            title: $title,
+            needs: $needs,
+            program: Program::Cargo,
+            args: &["run", "--quiet", "--release", "-p", "conformance", "--", $($arg),+],
+        }
+    };
+}
+
+/// A run in a browser.
+macro_rules! page {
+    ($title:literal, $browser:ident, $backend:literal, $run:literal $(, $arg:literal)*) => {
+        Run {
+            title: $title,
+            needs: Need::Browser(Kind::$browser),
+            program: Program::Page,
+            args: &["browser", "--browser", Kind::$browser.name(), "--backend", $backend, "--run", $run $(, $arg)*],
+        }
     };
 }
 
 const RUNS: &[Run] = &[
     Run {
         title: "unit and integration tests",
-        driver: None,
+        needs: Need::Nothing,
+        program: Program::Cargo,
         // The lines of tests that skip themselves must be seen to be counted.
         args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
     },
     suite!(
         "vectors: reference and cpu",
-        None,
+        Need::Nothing,
         "--vectors",
         "conformance/vectors",
         "--backend",
@@ -38,76 +85,220 @@ const RUNS: &[Run] = &[
         "--backend",
         "cpu"
     ),
-    suite!("conformance: cpu", None, "--backend", "cpu"),
-    suite!("conformance: webgpu", Some("webgpu"), "--backend", "webgpu", "--backend", "webgpu-split"),
-    suite!("conformance: webgl, packed", Some("webgl"), "--backend", "webgl", "--backend", "webgl-fold"),
-    suite!("conformance: webgl, r32f", Some("webgl"), "--backend", "webgl-r32f"),
-    suite!("mutation check", None, "--mutate"),
+    suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
+    suite!("conformance: webgpu", Need::Driver("webgpu"), "--backend", "webgpu", "--backend", "webgpu-split"),
+    suite!("conformance: webgl, packed", Need::Driver("webgl"), "--backend", "webgl", "--backend", "webgl-fold"),
+    suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
+    suite!("mutation check", Need::Nothing, "--mutate"),
+    // Software devices are slow: each run in a browser does as much as it has time for, but all operators and formats.
+    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
+    page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
+    page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--tokens", "16"),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks"),
+    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "4"),
+    page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "16"),
+    page!(
+        "chromium, webgpu: smollm2",
+        Chromium,
+        "webgpu",
+        "generate",
+        "--model",
+        "smollm2",
+        "--prompts",
+        "1",
+        "--tokens",
+        "16"
+    ),
+    page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
+    page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
+    page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2", "--tokens", "16"),
+    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance"),
+    page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
+    page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--tokens", "16"),
+    page!("firefox, webgl: checks", Firefox, "webgl", "checks"),
+    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "2"),
+    page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "16"),
+    page!(
+        "firefox, webgpu: smollm2",
+        Firefox,
+        "webgpu",
+        "generate",
+        "--model",
+        "smollm2",
+        "--prompts",
+        "1",
+        "--tokens",
+        "16"
+    ),
+    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance"),
+    page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
+    page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2", "--tokens", "16"),
+    page!("webkit, webgl: checks", Webkit, "webgl", "checks"),
+    Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
+];
+
+/// The page: what it needs is set up, it is built, and it is small enough.
+const PAGE: &[Run] = &[
+    Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] },
+    Run { title: "size", needs: Need::Nothing, program: Program::Task, args: &["size"] },
 ];
 
 /// Runs everything. Whether all of it passed.
 pub fn run() -> Result<bool> {
-    let drivers = drivers::find();
-    println!("drivers");
-    for driver in &drivers {
-        match &driver.found {
-            Ok(found) => println!("  {:8} {}: {found}", driver.backend, driver.what),
-            Err(remedy) => println!("  {:8} {}: MISSING; {remedy}", driver.backend, driver.what),
-        }
-    }
-    let missing: Vec<&str> = drivers.iter().filter(|d| d.found.is_err()).map(|d| d.backend).collect();
-    let skip = missing.join(",");
-
-    let mut lines: Vec<(String, String)> = Vec::new();
-    let mut total = Tally::default();
-    let mut note = |title: &str, tally: Tally| {
-        total.add(tally);
-        lines.push((title.into(), tally.to_string()));
-    };
+    let machine = Machine::look();
+    machine.print();
+    let mut summary = Summary::default();
 
     println!("\n== models");
     let fetched = models::fetch();
     if let Err(error) = &fetched {
         println!("error: {error:#}");
     }
-    note("models", Tally::one(fetched.is_ok()));
+    summary.note("models", Tally::one(fetched.is_ok()), None);
 
-    for run in RUNS {
-        match run.driver.filter(|driver| missing.contains(driver)) {
-            Some(driver) => {
-                println!("\n== {}: SKIPPED, the driver of {driver} is missing (see above)", run.title);
-                note(run.title, Tally::skip());
+    for run in RUNS.iter().filter(|run| !run.needs.page()) {
+        machine.start(run, &mut summary)?;
+    }
+    let failed = summary.total.failed;
+    for run in PAGE {
+        machine.start(run, &mut summary)?;
+    }
+    if summary.total.failed > failed {
+        println!("\nWithout a page nothing can be run in browsers.");
+    } else {
+        for run in RUNS.iter().filter(|run| run.needs.page()) {
+            machine.start(run, &mut summary)?;
+        }
+    }
+    summary.print();
+    Ok(summary.total.failed == 0)
+}
+
+/// What came of the runs.
+#[derive(Default)]
+struct Summary {
+    lines: Vec<(&'static str, Tally, Option<Duration>)>,
+    total: Tally,
+    /// What to do about the runs that were skipped.
+    remedies: BTreeSet<String>,
+}
+
+impl Summary {
+    fn note(&mut self, title: &'static str, tally: Tally, elapsed: Option<Duration>) {
+        self.total.add(tally);
+        self.lines.push((title, tally, elapsed));
+    }
+
+    fn print(&self) {
+        println!("\n== summary");
+        for (title, tally, elapsed) in &self.lines {
+            let seconds = elapsed.map(|elapsed| format!("{:.0} s", elapsed.as_secs_f64())).unwrap_or_default();
+            println!("{title:34} {:44} {seconds:>7}", tally.to_string());
+        }
+        for remedy in &self.remedies {
+            println!("SKIPPED for want of: {remedy}");
+        }
+        println!("\n{}", self.total);
+    }
+}
+
+/// What this machine has.
+struct Machine {
+    drivers: Vec<drivers::Driver>,
+    browsers: Vec<(Kind, Result<PathBuf, String>)>,
+    node: Result<(), String>,
+}
+
+impl Machine {
+    fn look() -> Machine {
+        let node = match ["node", "npm"].iter().all(|name| process::which(name).is_some()) {
+            true => Ok(()),
+            false => Err("Node.js with npm: apt-get install nodejs npm".to_owned()),
+        };
+        let browsers = Kind::value_variants().iter().map(|kind| (*kind, kind.find())).collect();
+        Machine { drivers: drivers::find(), browsers, node }
+    }
+
+    fn print(&self) {
+        println!("drivers");
+        for driver in &self.drivers {
+            match &driver.found {
+                Ok(found) => println!("  {:8} {}: {found}", driver.backend, driver.what),
+                Err(remedy) => println!("  {:8} {}: MISSING; {remedy}", driver.backend, driver.what),
             }
-            None => note(run.title, run.start(&skip)?),
+        }
+        println!("browsers");
+        for (kind, found) in &self.browsers {
+            match found {
+                Ok(program) => println!("  {:8} {}", kind.name(), program.display()),
+                Err(remedy) => println!("  {:8} MISSING; {remedy}", kind.name()),
+            }
         }
     }
 
-    println!("\n== summary");
-    for (title, tally) in &lines {
-        println!("{title:28} {tally}");
-    }
-    for driver in &drivers {
-        if let Err(remedy) = &driver.found {
-            println!("{:28} SKIPPED: {remedy}", driver.backend);
+    /// What is missing, and what to do about it.
+    fn lacks(&self, need: Need) -> Option<String> {
+        match need {
+            Need::Nothing => None,
+            Need::Driver(backend) => {
+                let driver = self.drivers.iter().find(|driver| driver.backend == backend)?;
+                driver.found.as_ref().err().map(|remedy| format!("the driver of {backend}: {remedy}"))
+            }
+            Need::Browser(kind) => {
+                let (_, found) = self.browsers.iter().find(|(browser, _)| *browser == kind)?;
+                found.as_ref().err().cloned()
+            }
+            Need::Node => self.node.as_ref().err().cloned(),
         }
     }
-    println!("\n{total}");
-    Ok(total.failed == 0)
+
+    /// Starts a run, or skips it.
+    fn start(&self, run: &Run, summary: &mut Summary) -> Result<()> {
+        if let Some(remedy) = self.lacks(run.needs) {
+            println!("\n== {}: SKIPPED for want of {remedy}", run.title);
+            summary.remedies.insert(remedy);
+            summary.note(run.title, Tally::skip(), None);
+            return Ok(());
+        }
+        let missing = self.drivers.iter().filter(|driver| driver.found.is_err()).map(|driver| driver.backend);
+        let begin = Instant::now();
+        let tally = run.start(&missing.collect::<Vec<_>>().join(","))?;
+        summary.note(run.title, tally, Some(begin.elapsed()));
+        Ok(())
+    }
+}
+
+impl Need {
+    /// Whether the page must have been built.
+    fn page(self) -> bool {
+        matches!(self, Need::Browser(_) | Need::Node)
+    }
+}
+
+impl Program {
+    fn command(&self) -> Result<Command> {
+        Ok(match self {
+            Program::Cargo => Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+            Program::Page | Program::Task => Command::new(std::env::current_exe()?),
+            Program::Node => Command::new("node"),
+        })
+    }
 }
 
 impl Run {
     /// Runs it, showing its output. A run that ends badly without having counted a failure is one.
     fn start(&self, skip: &str) -> Result<Tally> {
         println!("\n== {}", self.title);
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let mut child = Command::new(&cargo)
+        let mut child = self
+            .program
+            .command()?
             .args(self.args)
             .current_dir(root())
             .env("ANYGPU_SKIP", skip)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {cargo}"))?;
+            .with_context(|| format!("cannot start {}", self.title))?;
         let mut tally = Tally::default();
         let mut lines = BufReader::new(child.stdout.take().context("no output to read")?);
         let mut line = Vec::new();
@@ -122,6 +313,9 @@ impl Run {
             println!("{}: ended with {status}", self.title);
             tally.failed = 1;
         }
-        Ok(tally)
+        match self.program {
+            Program::Task => Ok(Tally::one(status.success())),
+            _ => Ok(tally),
+        }
     }
 }

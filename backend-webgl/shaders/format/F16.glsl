@@ -1,7 +1,6 @@
 // F16: a group is 4 texels.
 vec4 four(uvec2 words) {
-    vec2 low = vec2(half_float(words.x & 0xffffu), half_float(words.x >> 16));
-    return vec4(low, half_float(words.y & 0xffffu), half_float(words.y >> 16));
+    return half_floats(uvec4(words.x & 0xffffu, words.x >> 16, words.y & 0xffffu, words.y >> 16));
 }
 
 void decode32(

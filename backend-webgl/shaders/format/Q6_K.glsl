@@ -18,7 +18,8 @@ void decode32(
     float second = d * signed_byte(scales, 2 * (sub & 1) + 1);
     uvec4 t = weight_texel(PLANE0 + group);
     uvec4 high = weight_texel(PLANE1 + (group >> 1));
-    uvec2 p = (group & 1) == 0 ? high.xy : high.zw;
+    int half_at = 2 * (group & 1);
+    uvec2 p = uvec2(high[half_at], high[half_at + 1]);
     w0 = first * (nibbles(t.x) + upper(p.x) - 32.0);
     w1 = first * (nibbles(t.x >> 16) + upper(p.x >> 8) - 32.0);
     w2 = first * (nibbles(t.y) + upper(p.x >> 16) - 32.0);

@@ -117,7 +117,7 @@ pub const WEBGL: &[Mutation] = &[
     of("vertex.glsl", "unary", "gl_VertexID == 1 ? 3.0", "gl_VertexID == 1 ? 0.0"),
     of("weights.glsl", "get_rows", "(i >> 2)), i & 3)", "(i >> 2)), (i + 1) & 3)"),
     of("format/BF16.glsl", "get_rows", "words.y << 16,", "words.x << 16,"),
-    of("format/F16.glsl", "get_rows", "vec4(low, half_float(words.y", "vec4(low, half_float(words.x"),
+    of("format/F16.glsl", "get_rows", "words.y & 0xffffu, words.y", "words.x & 0xffffu, words.y"),
     of("format/F32.glsl", "get_rows", "weight_texel(at + 5)", "weight_texel(at + 4)"),
     of("format/Q4_0.glsl", "get_rows", "nibbles(t.y) - 8.0", "nibbles(t.y) - 7.0"),
     of("format/Q4_1.glsl", "get_rows", "nibbles(t.y) + m", "nibbles(t.y) - m"),

@@ -1,0 +1,74 @@
+//! The backends and variants that the suite knows, as data: who opens them is the program around it.
+
+/// A backend or variant of the suite.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant {
+    /// Its name in reports and on the command line.
+    pub name: &'static str,
+    /// What is particular.
+    pub about: &'static str,
+    /// What to open.
+    pub kind: Kind,
+}
+
+/// What to open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The CPU's plain definitions.
+    Reference,
+    /// The CPU's SIMD path.
+    Cpu,
+    /// WebGPU.
+    WebGpu {
+        /// The largest binding of weights, in bytes, if not the device's.
+        max_binding: Option<u64>,
+    },
+    /// WebGL2, natively GLES 3.
+    WebGl {
+        /// Whether a texel holds four values, or one.
+        packed: bool,
+        /// The largest texture, if not the device's.
+        max_texture_size: Option<u32>,
+    },
+}
+
+/// All of them.
+pub const ALL: &[Variant] = &[
+    Variant {
+        name: "reference",
+        about: "the plain definitions, which only cases from outside can judge",
+        kind: Kind::Reference,
+    },
+    Variant { name: "cpu", about: "the SIMD path of the CPU", kind: Kind::Cpu },
+    Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu { max_binding: None } },
+    Variant {
+        name: "webgpu-split",
+        about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
+        kind: Kind::WebGpu { max_binding: Some(20 * 1024) },
+    },
+    Variant {
+        name: "webgl",
+        about: "WebGL2 or GLES 3, packed layout",
+        kind: Kind::WebGl { packed: true, max_texture_size: None },
+    },
+    Variant {
+        name: "webgl-r32f",
+        about: "the same, one value a texel",
+        kind: Kind::WebGl { packed: false, max_texture_size: None },
+    },
+    Variant {
+        name: "webgl-fold",
+        about: "packed, in textures of 256 x 256, so that tensors are folded and layered",
+        kind: Kind::WebGl { packed: true, max_texture_size: Some(256) },
+    },
+];
+
+/// The variant of a name.
+///
+/// *Errors*: there is none; all names are listed.
+pub fn named(name: &str) -> Result<&'static Variant, String> {
+    ALL.iter().find(|v| v.name == name).ok_or_else(|| {
+        let names: Vec<_> = ALL.iter().map(|v| format!("{} ({})", v.name, v.about)).collect();
+        format!("the suite knows no backend {name}; there are {}", names.join(", "))
+    })
+}

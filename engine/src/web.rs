@@ -1,0 +1,102 @@
+//! What programs in browsers need besides: a clock, and turns of the event loop.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+
+use js_sys::{Function, Reflect};
+use model::Host;
+use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
+use web_sys::{MessageChannel, MessageEvent, MessagePort};
+
+/// Work that a turn brings takes longer than this; less means that something is waited for.
+///
+/// *Units*: milliseconds.
+const IDLE_MS: f64 = 0.05;
+/// How long waiting goes on by messages, which come at once, before it goes on by timers, which leave the processor to
+/// others (a software GPU needs it).
+///
+/// *Units*: milliseconds.
+const EAGER_MS: f64 = 4.0;
+
+/// The event loop of a page or a worker.
+pub struct WebHost {
+    port: MessagePort,
+    state: Rc<State>,
+    /// Called by the channel for as long as the host lives.
+    _on_message: Closure<dyn FnMut(MessageEvent)>,
+    on_timer: Closure<dyn FnMut()>,
+    set_timeout: Function,
+    now: Box<dyn Fn() -> f64>,
+}
+
+#[derive(Default)]
+struct State {
+    wakers: RefCell<Vec<Waker>>,
+    /// When the last turn began, and since when turns have brought no work.
+    turned: Cell<f64>,
+    idle_since: Cell<f64>,
+}
+
+impl State {
+    fn wake(&self, now: f64) {
+        self.turned.set(now);
+        // Those who are woken may ask for the next turn at once.
+        let wakers = std::mem::take(&mut *self.wakers.borrow_mut());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl WebHost {
+    /// A host for the page or worker that this runs in.
+    ///
+    /// *Errors*: this is neither; the missing function is named.
+    pub fn new() -> Result<WebHost, JsValue> {
+        let global = js_sys::global();
+        let set_timeout: Function = Reflect::get(&global, &"setTimeout".into())?.dyn_into()?;
+        let performance: web_sys::Performance = Reflect::get(&global, &"performance".into())?.dyn_into()?;
+        let now = move || performance.now();
+        let channel = MessageChannel::new()?;
+        let state = Rc::new(State::default());
+        let (woken, clock) = (state.clone(), now.clone());
+        let on_message = Closure::new(move |_: MessageEvent| woken.wake(clock()));
+        channel.port1().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+        let (woken, clock) = (state.clone(), now.clone());
+        let on_timer = Closure::new(move || woken.wake(clock()));
+        let port = channel.port2();
+        Ok(WebHost { port, state, _on_message: on_message, on_timer, set_timeout, now: Box::new(now) })
+    }
+}
+
+impl Host for WebHost {
+    fn wake_later(&self, waker: &Waker) {
+        let first = {
+            let mut wakers = self.state.wakers.borrow_mut();
+            wakers.push(waker.clone());
+            wakers.len() == 1
+        };
+        if !first {
+            return;
+        }
+        let now = self.now_ms();
+        if now - self.state.turned.get() > IDLE_MS {
+            self.state.idle_since.set(now);
+        }
+        let eager = now - self.state.idle_since.get() < EAGER_MS;
+        // A message that cannot be posted is no reason to stop: the timer remains.
+        if !(eager && self.port.post_message(&JsValue::NULL).is_ok()) {
+            // Fails only if `setTimeout` throws, which it does not for these arguments.
+            let _ = self.set_timeout.call2(&JsValue::UNDEFINED, self.on_timer.as_ref(), &JsValue::from(1));
+        }
+    }
+
+    fn now_ms(&self) -> f64 {
+        (self.now)()
+    }
+}
+
+impl Drop for WebHost {
+    fn drop(&mut self) {
+        self.port.close();
+    }
+}

@@ -1,0 +1,303 @@
+//! A model for JavaScript.
+
+use crate::conformance::json;
+use crate::error;
+use crate::source::{JsSource, Source};
+use ::engine::web::WebHost;
+use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, select};
+use backend_api::Stats;
+use js_sys::{Function, Promise};
+use model::{Finish, GenerateOptions, Generation, Message, Sampling, Session};
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
+use wasm_bindgen_futures::future_to_promise;
+
+/// How to load.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadOptions {
+    backend: Option<String>,
+    n_ctx: Option<usize>,
+    webgl_layout: Option<String>,
+    webgl_max_texture_size: Option<u32>,
+    webgpu_max_binding: Option<u64>,
+}
+
+impl LoadOptions {
+    fn parse(text: &str) -> Result<EngineOptions, JsValue> {
+        let options: LoadOptions = serde_json::from_str(text).map_err(error::options)?;
+        let backend = options.backend.as_deref().unwrap_or("auto").parse().map_err(error::options)?;
+        let webgl_layout = match options.webgl_layout.as_deref() {
+            None => None,
+            Some("packed") => Some(Layout::Packed),
+            Some("r32f") => Some(Layout::R32f),
+            Some(other) => {
+                return Err(error::options(format!("the layout {other:?} is not known; choose packed or r32f")));
+            }
+        };
+        let select = SelectOptions {
+            backend,
+            webgl_layout,
+            webgl_max_texture_size: options.webgl_max_texture_size,
+            webgpu_max_binding: options.webgpu_max_binding,
+        };
+        Ok(EngineOptions { select, n_ctx: options.n_ctx })
+    }
+}
+
+/// How to generate.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    max_tokens: Option<usize>,
+    temperature: Option<f32>,
+    top_k: Option<u32>,
+    top_p: Option<f32>,
+    seed: Option<u64>,
+    #[serde(default)]
+    stop: Vec<String>,
+    #[serde(default)]
+    ignore_eos: bool,
+    fetch_interval: Option<usize>,
+}
+
+impl Request {
+    fn options(self, defaults: GenerateOptions, cancel: Rc<Cell<bool>>) -> GenerateOptions {
+        let sampling = match self.temperature {
+            None | Some(0.0) => Sampling::Greedy,
+            Some(temperature) => Sampling::Random {
+                temperature,
+                top_k: self.top_k.unwrap_or(0),
+                top_p: self.top_p.unwrap_or(1.0),
+                seed: self.seed.unwrap_or(0),
+            },
+        };
+        GenerateOptions {
+            max_tokens: self.max_tokens.unwrap_or(defaults.max_tokens),
+            sampling,
+            stop_tokens: self.ignore_eos.then(Vec::new),
+            stop: self.stop,
+            fetch_interval: self.fetch_interval.unwrap_or(defaults.fetch_interval),
+            cancel: Some(cancel),
+        }
+    }
+}
+
+/// What a generation gave.
+#[derive(Serialize)]
+struct Answer<'a> {
+    prompt_tokens: usize,
+    cached_tokens: usize,
+    tokens: &'a [u32],
+    text: &'a str,
+    finish: &'static str,
+    prefill_ms: f64,
+    decode_ms_per_token: f64,
+    steady_steps: usize,
+    steady: Counters,
+}
+
+/// [`Stats`] for JSON.
+#[derive(Serialize)]
+struct Counters {
+    dispatches: u64,
+    submits: u64,
+    objects: u64,
+    uploaded: u64,
+    read_back: u64,
+    memory: u64,
+}
+
+impl From<Stats> for Counters {
+    fn from(stats: Stats) -> Counters {
+        let Stats { dispatches, submits, objects, uploaded, read_back, memory } = stats;
+        Counters { dispatches, submits, objects, uploaded, read_back, memory }
+    }
+}
+
+/// What a person wants to know of a model.
+#[derive(Serialize)]
+struct Info<'a> {
+    architecture: &'static str,
+    name: Option<&'a str>,
+    n_ctx: usize,
+    vocab: usize,
+    file_bytes: u64,
+    has_tokenizer: bool,
+    has_chat: bool,
+    backend: &'static str,
+    adapter: &'a str,
+    software: bool,
+    load_ms: f64,
+}
+
+/// Ends a generation or a run of the suite early.
+#[wasm_bindgen]
+#[derive(Clone, Default)]
+pub struct WasmCancel(Rc<Cell<bool>>);
+
+#[wasm_bindgen]
+impl WasmCancel {
+    /// One that was not used yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> WasmCancel {
+        WasmCancel::default()
+    }
+
+    /// Ends it at the next token or case.
+    pub fn cancel(&self) {
+        self.0.set(true);
+    }
+
+    /// Another handle of the same.
+    pub fn share(&self) -> WasmCancel {
+        self.clone()
+    }
+}
+
+impl WasmCancel {
+    /// Whether it was used.
+    pub fn is_set(&self) -> bool {
+        self.0.get()
+    }
+}
+
+/// A model on its backend, with one text.
+#[wasm_bindgen]
+pub struct WasmEngine(Rc<Loaded>);
+
+struct Loaded {
+    engine: Engine,
+    /// Absent while it generates.
+    session: RefCell<Option<Session>>,
+    file_bytes: u64,
+}
+
+/// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `weights`.
+#[wasm_bindgen]
+pub async fn load(source: JsSource, options: String, on_progress: Function) -> Result<WasmEngine, JsValue> {
+    let options = LoadOptions::parse(&options)?;
+    let host = Rc::new(WebHost::new()?);
+    let source = Source(source);
+    let file_bytes = model::ByteSource::len(&source);
+    let mut progress = |progress: Progress| {
+        let (phase, done, total) = match progress {
+            Progress::Header => ("header", 0, file_bytes),
+            Progress::Selecting => ("select", 0, file_bytes),
+            Progress::Weights { done, total } => ("weights", done, total),
+        };
+        // A listener that throws is no reason to stop loading.
+        let _ = on_progress.call3(&JsValue::UNDEFINED, &phase.into(), &(done as f64).into(), &(total as f64).into());
+    };
+    let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
+    let session = engine.session().map_err(|e| error::engine(&e))?;
+    Ok(WasmEngine(Rc::new(Loaded { engine, session: RefCell::new(Some(session)), file_bytes })))
+}
+
+/// Which backends work here, as JSON.
+#[wasm_bindgen]
+pub async fn probe(options: String) -> Result<String, JsValue> {
+    let options = LoadOptions::parse(&options)?;
+    let host = WebHost::new()?;
+    match select(None, &options.select, &host).await {
+        Ok((_, report)) => json(&report),
+        Err(error) => Err(error::engine(&error)),
+    }
+}
+
+#[wasm_bindgen]
+impl WasmEngine {
+    /// The selection report, as JSON.
+    pub fn report(&self) -> Result<String, JsValue> {
+        json(self.0.engine.report())
+    }
+
+    /// What a person wants to know of the model, as JSON.
+    pub fn info(&self) -> Result<String, JsValue> {
+        let engine = &self.0.engine;
+        let (recipe, backend) = (engine.model().recipe(), engine.backend().info());
+        json(&Info {
+            architecture: recipe.architecture(),
+            name: engine.metadata().get("general.name").ok().flatten(),
+            n_ctx: recipe.sizes().n_ctx,
+            vocab: recipe.sizes().n_vocab,
+            file_bytes: self.0.file_bytes,
+            has_tokenizer: engine.tokenizer().is_ok(),
+            has_chat: engine.has_chat_template(),
+            backend: backend.name,
+            adapter: &backend.adapter,
+            software: backend.software,
+            load_ms: engine.model().load_ms(),
+        })
+    }
+
+    /// The backend's counters, as JSON.
+    pub fn stats(&self) -> Result<String, JsValue> {
+        json(&Counters::from(self.0.engine.backend().stats()))
+    }
+
+    /// The tokens of a prompt.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, JsValue> {
+        self.0.engine.encode(text).map_err(|e| error::engine(&e))
+    }
+
+    /// The tokens of a conversation: `[{ role, content }]` as JSON.
+    pub fn encode_chat(&self, messages: &str) -> Result<Vec<u32>, JsValue> {
+        #[derive(Deserialize)]
+        struct Turn {
+            role: String,
+            content: String,
+        }
+        let turns: Vec<Turn> = serde_json::from_str(messages).map_err(error::options)?;
+        let messages: Vec<Message> = turns.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect();
+        self.0.engine.encode_chat(&messages).map_err(|e| error::engine(&e))
+    }
+
+    /// The text of tokens.
+    pub fn decode(&self, tokens: &[u32]) -> Result<String, JsValue> {
+        let tokenizer = self.0.engine.tokenizer().map_err(|e| error::engine(&e))?;
+        Ok(tokenizer.decode(tokens, false))
+    }
+
+    /// Generates what follows `tokens`; `on_piece(token, text)` is told of each token as it comes. The promise gives
+    /// JSON. One generation at a time.
+    pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
+        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.0.clone());
+        future_to_promise(async move {
+            let request: Request = request.map_err(error::options)?;
+            let Some(mut session) = loaded.session.take() else {
+                return Err(error::options("a generation is under way; wait for its end, or load the model twice"));
+            };
+            let options = request.options(loaded.engine.generate_options(), cancel);
+            let mut told = |piece: model::Piece<'_>| {
+                let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
+                // A listener that throws is no reason to lose what comes after.
+                let _ = on_piece.call2(&JsValue::UNDEFINED, &token, &piece.text.into());
+            };
+            let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
+            loaded.session.replace(Some(session));
+            let generation = generation.map_err(|e| error::engine(&e))?;
+            Ok(answer(tokens.len(), &generation)?.into())
+        })
+    }
+}
+
+fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
+    json(&Answer {
+        prompt_tokens,
+        cached_tokens: prompt_tokens - generation.prompt_tokens,
+        tokens: &generation.tokens,
+        text: &generation.text,
+        finish: match generation.finish {
+            Finish::Stop => "stop",
+            Finish::Length => "length",
+            Finish::Cancelled => "cancelled",
+        },
+        prefill_ms: generation.prefill_ms,
+        decode_ms_per_token: generation.decode_ms_per_token,
+        steady_steps: generation.steady_steps,
+        steady: generation.steady.into(),
+    })
+}

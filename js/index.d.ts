@@ -1,0 +1,676 @@
+/**
+ * One GGUF language model, any GPU a browser has.
+ *
+ * ```js
+ * import { AnyGpu } from "anygpu";
+ * const engine = await AnyGpu.load("https://example.org/model.gguf");
+ * const messages = [{ role: "user", content: "Tell me a story." }];
+ * for await (const part of engine.chat.completions.create({ messages, stream: true })) {
+ *   console.log(part.choices[0].delta.content);
+ * }
+ * ```
+ *
+ * @packageDocumentation
+ */
+
+/** A backend to ask for: `auto` is the fastest that works, `gpu` the best GPU backend that works. */
+export type BackendChoice = "auto" | "gpu" | "webgpu" | "webgl" | "cpu";
+
+/** Where the engine runs: in a worker of its own, or on the thread that called. */
+export type Thread = "worker" | "main";
+
+/** A model: an address, a file that the user chose or dropped, or the bytes themselves. */
+export type ModelSource = string | URL | File | Blob | ArrayBuffer | Uint8Array;
+
+/** What can be set about WebGL2. Left alone, each is chosen for the device. */
+export interface WebGlOptions {
+  /** Only this layout: four values a texel (`packed`, fast), or one (`r32f`, works everywhere). */
+  layout?: "packed" | "r32f";
+  /** Tensors are folded at this texture size even if the device allows more. In texels. */
+  maxTextureSize?: number;
+}
+
+/** What can be set about WebGPU. Left alone, each is chosen for the device. */
+export interface WebGpuOptions {
+  /** Weights whose bindings would be larger are split. In bytes. */
+  maxBinding?: number;
+}
+
+/** Which backends may be chosen, and where they run. */
+export interface SelectOptions {
+  /** Which backends may be chosen; `auto` by default. */
+  backend?: BackendChoice;
+  /**
+   * Whether to run in a worker, so that the page stays responsive; true by default. Where workers do not work, or lack
+   * the GPU interface that the page itself has, the engine runs on the calling thread all the same; see
+   * {@link Report.thread}.
+   */
+  worker?: boolean;
+  /** Options of WebGL2. */
+  webgl?: WebGlOptions;
+  /** Options of WebGPU. */
+  webgpu?: WebGpuOptions;
+  /** Aborts. The promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** How patient downloads are. */
+export interface NetworkOptions {
+  /**
+   * How often in a row a dropped connection, a server error or a stall is followed by another attempt that brings no
+   * progress; 5 by default. The pause before it doubles from a quarter of a second.
+   */
+  retries?: number;
+  /** A connection that brings nothing for so long is given up and made anew; 20 000 by default. In milliseconds. */
+  stallTimeout?: number;
+}
+
+/** How to load a model. */
+export interface LoadOptions extends SelectOptions {
+  /** Tokens that the context holds; by default the model's training context, but at most 2048. */
+  nCtx?: number;
+  /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
+  onProgress?: (progress: LoadProgress) => void;
+  /**
+   * Whether a model from a URL is kept in the browser's storage, so that it is downloaded once; true by default. Where
+   * it cannot be kept, it is loaded all the same and {@link ModelInfo.cache} says why; with `"require"` that is a
+   * {@link CacheError} instead.
+   */
+  cache?: boolean | "require";
+  /** The cache holds at most so much: the entries not used for longest make room. In bytes; no limit by default. */
+  maxCacheBytes?: number;
+  /** Asks the server whether a cached model is still the same (by `ETag`, `Last-Modified` and size); false by default. */
+  revalidate?: boolean;
+  /** The file's SHA-256 in hexadecimal digits. Anything else is a {@link ChecksumError}, and is not kept. */
+  sha256?: string;
+  /** Headers of the requests for the model. */
+  headers?: HeadersInit;
+  /** As for `fetch`: whether cookies are sent with the requests for the model; `same-origin` by default. */
+  credentials?: RequestCredentials;
+  /** How patient downloads are. */
+  network?: NetworkOptions;
+}
+
+/**
+ * How far loading is. `connect`: the server is asked. `download`: bytes come from the network, and go to the device as
+ * they come. `select`: backends are tried. `upload`: bytes of a file or of the cache go to the device. `ready`: done.
+ */
+export interface LoadProgress {
+  /** What is being done. */
+  phase: "connect" | "download" | "select" | "upload" | "ready";
+  /** Bytes done in this phase. */
+  loaded: number;
+  /** Bytes of the whole; 0 while it is not known. */
+  total: number;
+  /** How far loading is as a whole: 0 to 1, and it never falls. */
+  fraction: number;
+}
+
+/** What became of a candidate. */
+export type RungOutcome =
+  | { /** It runs the model. */ kind: "chosen" }
+  | { /** It works, but another one is faster. */ kind: "slower" }
+  | { /** It cannot run the model here, or gave wrong results. */ kind: "rejected"; /** Why. */ reason: string }
+  | { /** It was not tried. */ kind: "skipped"; /** Why. */ reason: string };
+
+/** One candidate of a selection. */
+export interface Rung {
+  /** Backend and variant. */
+  name: string;
+  /** Device and driver as they name themselves; null if it could not be opened. */
+  adapter: string | null;
+  /** Whether the device is known to be a software renderer. */
+  software: boolean;
+  /** Limits and options that matter: pairs of a name and a value. */
+  facts: [name: string, value: string][];
+  /** The time of the test matvec, in milliseconds; null if it did not come to that. */
+  matvec_ms: number | null;
+  /** What became of it. */
+  outcome: RungOutcome;
+}
+
+/** What was chosen, and what was refused and why. */
+export interface Report {
+  /** The name of the rung chosen; null if all were refused. */
+  chosen: string | null;
+  /** All rungs, best first. */
+  rungs: Rung[];
+  /** Where the engine runs. */
+  thread: Thread;
+  /** Why it runs there. */
+  thread_reason: string;
+}
+
+/** What the cache did for a model. */
+export interface CacheState {
+  /** `hit`: read from the cache. `stored`: downloaded and kept. `off`: not kept. */
+  state: "hit" | "stored" | "off";
+  /** Why it is not kept, or why a cached model was not revalidated. */
+  reason?: string;
+}
+
+/** What a person wants to know of a loaded model. */
+export interface ModelInfo {
+  /** The architecture's name in the file. */
+  architecture: string;
+  /** The model's name in the file. */
+  name: string | null;
+  /** Tokens that the context holds. */
+  n_ctx: number;
+  /** Size of the vocabulary, in tokens. */
+  vocab: number;
+  /** Size of the file, in bytes. */
+  file_bytes: number;
+  /** Whether the file has a tokenizer that can be used; without one only token ids can be completed. */
+  has_tokenizer: boolean;
+  /** Whether the file brings a chat template that can be used. */
+  has_chat: boolean;
+  /** The backend it runs on. */
+  backend: "webgpu" | "webgl" | "cpu";
+  /** Device and driver as they name themselves. */
+  adapter: string;
+  /** Whether the device is known to be a software renderer. */
+  software: boolean;
+  /** How long the weights took to load, in milliseconds. */
+  load_ms: number;
+  /** Where the engine runs. */
+  thread: Thread;
+  /** What the cache did. */
+  cache: CacheState;
+}
+
+/** Counters of a backend, since it was opened. */
+export interface Stats {
+  /** Compute dispatches or draws (on the CPU: kernels run). */
+  dispatches: number;
+  /** Submissions of encoded work (WebGL: flushes). */
+  submits: number;
+  /** GPU objects made. */
+  objects: number;
+  /** Bytes sent to the device. */
+  uploaded: number;
+  /** Bytes read back. */
+  read_back: number;
+  /** Bytes of device memory held now. */
+  memory: number;
+}
+
+/** What decoding cost in the steady state: the counters of so many steps taken together (`memory`: held now). */
+export interface SteadyStats extends Stats {
+  /** How many steps. */
+  steps: number;
+}
+
+/** One turn of a conversation. */
+export interface ChatMessage {
+  /** Who speaks: `system`, `user`, `assistant`, or another role that the model's template knows. */
+  role: "system" | "user" | "assistant" | (string & {});
+  /** What is said: text, or parts of text. */
+  content: string | { /** Text is all that there is. */ type: "text"; /** The text. */ text: string }[];
+}
+
+/** How to generate; the same for chat and plain completions. */
+export interface GenerateRequest {
+  /** Tokens to generate at most, 256 by default; the end of the context is a limit besides. */
+  max_tokens?: number;
+  /** The same under the name that newer clients use. */
+  max_completion_tokens?: number;
+  /** Randomness: 0, the default, always takes the likeliest token. */
+  temperature?: number;
+  /** Only so many of the likeliest tokens; 0, the default, means all. */
+  top_k?: number;
+  /** Only the likeliest tokens that together have this probability; 1, the default, means all. */
+  top_p?: number;
+  /** The same seed gives the same text again; 0 by default. */
+  seed?: number;
+  /** Strings that end the text and are no part of it. */
+  stop?: string | string[];
+  /** Goes on after tokens that end a text; false by default. */
+  ignore_eos?: boolean;
+  /** Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. */
+  fetch_interval?: number;
+  /** Aborts. The promise or the iteration rejects with the signal's reason; the engine stays usable. */
+  signal?: AbortSignal;
+  /** For clients that name one; it is repeated in the answer. */
+  model?: string;
+  /** How many answers: only 1. */
+  n?: 1;
+  /** For clients that send it; the last chunk of a stream always has the usage. */
+  stream_options?: { include_usage?: boolean };
+}
+
+/** A conversation to go on with. */
+export interface ChatRequest extends GenerateRequest {
+  /** The turns so far. */
+  messages: ChatMessage[];
+}
+
+/** A text to go on with. */
+export interface CompletionRequest extends GenerateRequest {
+  /** The text, or its token ids. An empty text is the begin of one. */
+  prompt: string | ArrayLike<number>;
+}
+
+/** Tokens used. */
+export interface Usage {
+  /** Tokens of the prompt. */
+  prompt_tokens: number;
+  /** Tokens generated. */
+  completion_tokens: number;
+  /** Both. */
+  total_tokens: number;
+  /** Tokens of the prompt that were computed before and used again. */
+  cached_tokens: number;
+}
+
+/** How long it took. */
+export interface Timings {
+  /** Computing the prompt, in milliseconds. */
+  prefill_ms: number;
+  /** A token after the first, in milliseconds. */
+  decode_ms_per_token: number;
+  /** From the call to the first token, in milliseconds; waiting for earlier generations included. */
+  ttft_ms: number;
+}
+
+/** What ended a text: a stop token or string, or `max_tokens` or the end of the context. */
+export type FinishReason = "stop" | "length";
+
+/** What an answer and the last chunk of a stream say of the whole generation. */
+export interface Outcome {
+  /** Tokens used. */
+  usage: Usage;
+  /** How long it took. */
+  timings: Timings;
+  /** What decoding cost. */
+  stats: SteadyStats;
+  /** The ids of all tokens generated, without the stop token. */
+  tokens: number[];
+}
+
+/** A chat completion as a whole. */
+export interface ChatCompletion extends Outcome {
+  /** Its name, unlike any other's. */
+  id: string;
+  /** What this is. */
+  object: "chat.completion";
+  /** When it was made, in seconds since 1970. */
+  created: number;
+  /** The model. */
+  model: string;
+  /** The answer: always one. */
+  choices: [
+    {
+      /** Always 0. */
+      index: 0;
+      /** The answer. */
+      message: { role: "assistant"; content: string };
+      /** What ended it. */
+      finish_reason: FinishReason;
+    },
+  ];
+}
+
+/** A piece of a streamed chat completion. The last one has a `finish_reason`, and the outcome. */
+export interface ChatCompletionChunk extends Partial<Outcome> {
+  /** The completion's name. */
+  id: string;
+  /** What this is. */
+  object: "chat.completion.chunk";
+  /** When the completion was begun, in seconds since 1970. */
+  created: number;
+  /** The model. */
+  model: string;
+  /** The piece: always one. */
+  choices: [
+    {
+      /** Always 0. */
+      index: 0;
+      /** What is new. Empty text stands for a token whose text is not certain yet. */
+      delta: { role?: "assistant"; content?: string };
+      /** What ended the answer; null before. */
+      finish_reason: FinishReason | null;
+    },
+  ];
+  /** The token that this piece stands for; absent if it only brings text that was held back, and in the last one. */
+  token?: number;
+}
+
+/** A plain completion as a whole. */
+export interface Completion extends Outcome {
+  /** Its name, unlike any other's. */
+  id: string;
+  /** What this is. */
+  object: "text_completion";
+  /** When it was made, in seconds since 1970. */
+  created: number;
+  /** The model. */
+  model: string;
+  /** The text: always one. */
+  choices: [
+    {
+      /** Always 0. */
+      index: 0;
+      /** The text that follows the prompt. */
+      text: string;
+      /** What ended it. */
+      finish_reason: FinishReason;
+    },
+  ];
+}
+
+/** A piece of a streamed plain completion. The last one has a `finish_reason`, and the outcome. */
+export interface CompletionChunk extends Partial<Outcome> {
+  /** The completion's name. */
+  id: string;
+  /** What this is. */
+  object: "text_completion";
+  /** When the completion was begun, in seconds since 1970. */
+  created: number;
+  /** The model. */
+  model: string;
+  /** The piece: always one. */
+  choices: [
+    {
+      /** Always 0. */
+      index: 0;
+      /** What is new. Empty text stands for a token whose text is not certain yet. */
+      text: string;
+      /** What ended the text; null before. */
+      finish_reason: FinishReason | null;
+    },
+  ];
+  /** The token that this piece stands for; absent if it only brings text that was held back, and in the last one. */
+  token?: number;
+}
+
+/**
+ * A generation to iterate over, once. It begins with the first call of `next`; leaving a `for await` loop early ends it.
+ */
+export interface Stream<Chunk> extends AsyncIterableIterator<Chunk> {
+  /** The next piece. */
+  next(): Promise<IteratorResult<Chunk, undefined>>;
+  /** Ends the generation. */
+  return(): Promise<IteratorResult<Chunk, undefined>>;
+  /** The stream itself. */
+  [Symbol.asyncIterator](): Stream<Chunk>;
+}
+
+/** Chat completions. */
+export interface ChatCompletions {
+  /**
+   * Goes on with a conversation, piece by piece. Nothing is computed before the first piece is asked for.
+   *
+   * @throws {OptionsError} A field makes no sense; thrown at once. Iterating throws what the form without `stream` rejects with.
+   */
+  create(request: ChatRequest & { stream: true }): Stream<ChatCompletionChunk>;
+  /**
+   * Goes on with a conversation. Generations of one engine run one after the other; what a conversation has in common
+   * with the one before is not computed again.
+   *
+   * Rejects with {@link OptionsError}, {@link ContextError}, {@link FileError} (no tokenizer or chat template, or the
+   * template refuses the conversation), {@link DeviceLostError}, {@link OutOfMemoryError}, {@link DisposedError},
+   * {@link CrashError}, or the signal's reason.
+   */
+  create(request: ChatRequest & { stream?: false }): Promise<ChatCompletion>;
+}
+
+/** Plain completions. */
+export interface Completions {
+  /** Goes on with a text, piece by piece; see {@link ChatCompletions.create}. */
+  create(request: CompletionRequest & { stream: true }): Stream<CompletionChunk>;
+  /** Goes on with a text; see {@link ChatCompletions.create}. */
+  create(request: CompletionRequest & { stream?: false }): Promise<Completion>;
+}
+
+/** A backend of the conformance suite, or a variant of one. */
+export type ConformanceBackend = "webgpu" | "webgpu-split" | "webgl" | "webgl-r32f" | "webgl-fold" | "cpu";
+
+/** What to run of the conformance suite. */
+export interface ConformanceOptions {
+  /** The backend or variant. */
+  backend: ConformanceBackend;
+  /** This operator only. */
+  op?: string;
+  /** Of each operator the first of so many cases, and so on; 1, the default, means all. */
+  every?: number;
+  /** Told of each case. What it throws is reported, not thrown. */
+  onCase?: (result: ConformanceCase) => void;
+  /** Aborts. The promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** As in {@link SelectOptions.worker}. */
+  worker?: boolean;
+  /** Known failures, which do not count. */
+  expectations?: {
+    expect: { backend: string; adapter?: string; op: string; case?: string; reason: string }[];
+  };
+}
+
+/** The result of one case. */
+export interface ConformanceCase {
+  /** Its place, from 0. */
+  index: number;
+  /** How many will be run. */
+  total: number;
+  /** The operator. */
+  op: string;
+  /** The case. */
+  case: string;
+  /** Whether it passed. */
+  ok: boolean;
+  /** Normalised mean squared error against the reference; null if it failed. */
+  nmse: number | null;
+  /** Why it failed; null if it passed. */
+  message: string | null;
+}
+
+/** The results of one operator. */
+export interface ConformanceOp {
+  /** The operator. */
+  op: string;
+  /** Cases run. */
+  cases: number;
+  /** Cases of a fused operator that ran as primitives. */
+  expanded: number;
+  /** The largest error of the cases that passed. */
+  worst_nmse: number;
+  /** What failed. */
+  failures: {
+    /** The case. */
+    case: string;
+    /** What happened. */
+    why: string;
+    /** The reason if it was expected to fail; it does not count then. */
+    expected: string | null;
+  }[];
+}
+
+/** The results of the conformance suite on one backend. */
+export interface ConformanceReport {
+  /** The backend or variant. */
+  name: string;
+  /** Device and driver as they name themselves. */
+  adapter: string;
+  /** Cases that passed, or failed as expected. */
+  passed: number;
+  /** Cases that failed. */
+  failed: number;
+  /** Cases left out by `every`. */
+  not_run: number;
+  /** One for each operator. */
+  ops: ConformanceOp[];
+  /** Where it ran. */
+  thread: Thread;
+}
+
+/** A model that the browser keeps. */
+export interface CacheEntry {
+  /** Its key: the address without credentials and fragment. */
+  key: string;
+  /** Size of the file, in bytes. */
+  size: number;
+  /** What the server named this version of it. */
+  etag: string | null;
+  /** The file's SHA-256 in hexadecimal digits, if it was computed. */
+  sha256: string | null;
+  /** When it was kept. */
+  created: Date;
+  /** When it was last loaded. */
+  used: Date;
+}
+
+/** How much is kept. */
+export interface CacheUsage {
+  /** Whether this browser and page can keep models at all: it takes a secure context and no private window. */
+  supported: boolean;
+  /** What the models take, in bytes. */
+  bytes: number;
+  /** How many models there are. */
+  entries: number;
+  /** What the browser grants this site in all, in bytes; null if it does not say. */
+  quota: number | null;
+  /** What this site uses in all, in bytes; null if the browser does not say. */
+  used: number | null;
+}
+
+/** The models that the browser keeps for this site. Each method rejects with {@link CacheError} if storage fails. */
+export interface ModelCache {
+  /** All, last used first. */
+  list(): Promise<CacheEntry[]>;
+  /** Removes one, by its key or address; gives whether it was there. One that is being read goes when that is done. */
+  delete(keyOrUrl: string | URL): Promise<boolean>;
+  /** Removes all. */
+  clear(): Promise<void>;
+  /** How much is kept. */
+  usage(): Promise<CacheUsage>;
+}
+
+/** A model, ready to run. */
+export class AnyGpu {
+  private constructor();
+
+  /**
+   * Loads a model: chooses a backend by proof and sends the weights to it as they come.
+   *
+   * Rejects with {@link OptionsError}, {@link NetworkError}, {@link FileError}, {@link ChecksumError},
+   * {@link BackendError} (nothing works; it has the report), {@link OutOfMemoryError}, {@link DeviceLostError},
+   * {@link CacheError} (only with `cache: "require"`), {@link CrashError}, or the signal's reason. Nothing is left
+   * behind then.
+   */
+  static load(source: ModelSource, options?: LoadOptions): Promise<AnyGpu>;
+
+  /** Tries the backends without a model. Rejects with {@link BackendError} if none works. */
+  static probe(options?: SelectOptions): Promise<Report>;
+
+  /** Runs the conformance suite: every operator against the reference, in this browser. */
+  static conformance(options: ConformanceOptions): Promise<ConformanceReport>;
+
+  /** The models that the browser keeps. */
+  static readonly cache: ModelCache;
+
+  /** What was chosen, and what was refused and why. */
+  readonly report: Report;
+  /** What a person wants to know of the model. */
+  readonly info: ModelInfo;
+  /** Chat. */
+  readonly chat: { readonly completions: ChatCompletions };
+  /** Plain completions. */
+  readonly completions: Completions;
+
+  /** The token ids of a text, or of a conversation up to where the answer begins. */
+  encode(text: string | ChatMessage[]): Promise<Uint32Array>;
+  /** The text of token ids. */
+  decode(tokens: ArrayLike<number>): Promise<string>;
+  /** The backend's counters, and the size of the wasm memory (not of the device) in bytes. */
+  stats(): Promise<Stats & { wasm_memory: number }>;
+  /**
+   * Gives back the GPU's memory and the worker. What is under way rejects with {@link DisposedError}, and so does
+   * everything afterwards. Further calls do nothing.
+   */
+  dispose(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What went wrong, for programs. */
+export type ErrorCode =
+  | "network"
+  | "file"
+  | "template"
+  | "cache"
+  | "quota"
+  | "absent"
+  | "no_backend"
+  | "unsupported"
+  | "limit"
+  | "driver"
+  | "lost"
+  | "memory"
+  | "context"
+  | "options"
+  | "checksum"
+  | "disposed"
+  | "crash";
+
+/** Anything that goes wrong. Each message names the cause and the remedy. */
+export class AnyGpuError extends Error {
+  constructor(message: string, details?: { code?: ErrorCode; cause?: unknown });
+  /** What went wrong, for programs. */
+  readonly code: ErrorCode;
+}
+
+/** The model could not be downloaded, though it was tried again. */
+export class NetworkError extends AnyGpuError {
+  constructor(message: string, details?: { cause?: unknown; url?: string; status?: number | null });
+  /** The address asked for. */
+  readonly url: string | null;
+  /** The status of the last answer; null if there was none. */
+  readonly status: number | null;
+}
+
+/** The file is no GGUF file, is damaged, or has a model, tokenizer or chat template (`code: "template"`) that cannot be used. */
+export class FileError extends AnyGpuError {}
+
+/** The browser's storage cannot keep the model. */
+export class CacheError extends AnyGpuError {}
+
+/** There is no room for the model in the browser's storage. */
+export class QuotaError extends CacheError {}
+
+/** No backend, or not the one asked for, can run the model here. */
+export class BackendError extends AnyGpuError {
+  constructor(message: string, details?: { code?: ErrorCode; cause?: unknown; report?: Report | null });
+  /** All that was tried, and why it was refused; null if it was not the selection that failed. */
+  readonly report: Report | null;
+}
+
+/** The device or its driver was lost; load the model again. */
+export class DeviceLostError extends AnyGpuError {}
+
+/** Memory of the device or of the page is not enough. */
+export class OutOfMemoryError extends AnyGpuError {}
+
+/** The prompt does not fit the context. */
+export class ContextError extends AnyGpuError {}
+
+/** An argument makes no sense. */
+export class OptionsError extends AnyGpuError {
+  constructor(message: string, details?: { cause?: unknown; field?: string });
+  /** The field that is meant. */
+  readonly field: string | null;
+}
+
+/** The file is not the one that its SHA-256 says. */
+export class ChecksumError extends AnyGpuError {
+  constructor(message: string, details?: { cause?: unknown; expected?: string; actual?: string });
+  /** The digest asked for. */
+  readonly expected: string | null;
+  /** The digest found. */
+  readonly actual: string | null;
+}
+
+/** The engine was disposed of. */
+export class DisposedError extends AnyGpuError {}
+
+/** The worker or the engine in it stopped: a bug, or the browser ended it. Load the model again. */
+export class CrashError extends AnyGpuError {}

@@ -1,0 +1,308 @@
+/**
+ * Runs the engine for whoever is at the other end of a port: the same code in a worker and on the page's own thread.
+ *
+ * Messages in: `{ id, method, params }` and `{ id, cancel: true }`. Messages out: `{ id, event }`, then one of
+ * `{ id, result }` and `{ id, error }`.
+ */
+
+import { CrashError, fromEngine, isTrap, toWire } from "./errors.js";
+import { features } from "./features.js";
+import { open } from "./open.js";
+import { Progress } from "./progress.js";
+
+/** @import { BackendChoice } from "../index.d.ts" */
+/** @import { Environment } from "./store.js" */
+/** @import { OpenOptions } from "./open.js" */
+/** @import { Prompt } from "./options.js" */
+
+/** @typedef {typeof import("../wasm/bindings.js")} Bindings */
+/** @typedef {InstanceType<typeof CrashError>} Crash */
+/** @typedef {import("../wasm/bindings.js").WasmEngine} WasmEngine */
+
+/**
+ * @typedef {object} Port Where messages come and go: a worker's own global, or a `MessagePort`.
+ * @property {(message: any) => void} postMessage
+ * @property {((event: MessageEvent) => void) | null} onmessage
+ */
+
+/**
+ * @typedef {object} Context What a method is called with besides its parameters.
+ * @property {AbortSignal} signal
+ * @property {(event: unknown) => void} tell
+ */
+
+/**
+ * Serves a port until its `dispose` is called.
+ *
+ * @param {Port} port
+ * @param {Bindings} bindings
+ * @param {Environment} environment
+ */
+export function serve(port, bindings, environment) {
+  const core = new Core(bindings, environment);
+  /** @type {Map<number, AbortController>} */
+  const running = new Map();
+
+  /** @param {number} id @param {unknown} error */
+  const fail = (id, error) => {
+    if (!running.delete(id)) return;
+    port.postMessage({ id, error: toWire(fromEngine(error)) });
+  };
+
+  /** After a trap nothing in the module may be called again, and what waits for it would wait for ever. */
+  const crash = (/** @type {unknown} */ error) => {
+    core.dead = /** @type {Crash} */ (fromEngine(error));
+    for (const id of [...running.keys()]) fail(id, error);
+  };
+
+  // A trap in the middle of a promise of the module is nobody's rejection: only these events tell of it.
+  const uncaught = (/** @type {Event & { error?: unknown, reason?: unknown }} */ event) => {
+    const error = event.error ?? event.reason;
+    if (!isTrap(error) || running.size === 0) return;
+    event.preventDefault();
+    crash(error);
+  };
+  globalThis.addEventListener?.("error", uncaught);
+  globalThis.addEventListener?.("unhandledrejection", uncaught);
+
+  /** @param {{ id: number, method: string, params: any }} request */
+  const answer = async ({ id, method, params }) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    if (method === "dispose") {
+      running.forEach((other) => other.abort(new DOMException("disposed of", "AbortError")));
+      globalThis.removeEventListener?.("error", uncaught);
+      globalThis.removeEventListener?.("unhandledrejection", uncaught);
+    }
+    running.set(id, controller);
+    try {
+      if (core.dead !== null && method !== "dispose") throw core.dead;
+      const tell = (/** @type {unknown} */ event) => running.has(id) && port.postMessage({ id, event });
+      const result = await core.call(method, params, { signal, tell });
+      if (running.delete(id)) port.postMessage({ id, result });
+    } catch (error) {
+      if (isTrap(error)) crash(error);
+      fail(id, error);
+    }
+  };
+
+  port.onmessage = ({ data }) => {
+    if (data.cancel) running.get(data.id)?.abort(new DOMException("aborted", "AbortError"));
+    else answer(data);
+  };
+}
+
+/** At most one engine, and what can be done with it. */
+class Core {
+  /**
+   * Set once the module has trapped.
+   *
+   * @type {Crash | null}
+   */
+  dead = null;
+  #bindings;
+  #environment;
+  /** @type {Promise<unknown> | null} */
+  #ready = null;
+  /** @type {WasmEngine | null} */
+  #engine = null;
+  /** Generations and loading: one after the other. */
+  #queue = Promise.resolve();
+
+  /**
+   * @param {Bindings} bindings
+   * @param {Environment} environment
+   */
+  constructor(bindings, environment) {
+    this.#bindings = bindings;
+    this.#environment = environment;
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} params
+   * @param {Context} context
+   * @returns {Promise<unknown>}
+   */
+  async call(method, params, context) {
+    switch (method) {
+      case "features":
+        return features(params.backend);
+      case "load":
+        return this.#queued(() => this.#load(params, context));
+      case "generate":
+        return this.#queued(() => this.#generate(params, context));
+      case "probe":
+        return this.#queued(() => this.#probe(params.engine));
+      case "conformance":
+        return this.#queued(() => this.#conformance(params, context));
+      case "encode":
+        return this.#encode(params.prompt);
+      case "decode":
+        return this.#loaded().decode(params.tokens);
+      case "stats":
+        return { ...JSON.parse(this.#loaded().stats()), wasm_memory: this.#bindings.wasm_memory_bytes() };
+      case "dispose":
+        return this.#dispose();
+      default:
+        throw new CrashError(`the engine knows no ${method}; use files of one version of this package`);
+    }
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  #queued(action) {
+    const result = this.#queue.then(action);
+    this.#queue = result.then(nothing, nothing);
+    return result;
+  }
+
+  /** The module, started. */
+  #start() {
+    // Bundlers know this very form.
+    const module_or_path = new URL("../wasm/bindings_bg.wasm", import.meta.url);
+    this.#ready ??= this.#bindings.default({ module_or_path }).catch((cause) => {
+      this.#ready = null;
+      const why = cause instanceof Error ? cause.message : String(cause);
+      const remedy = "see that bindings_bg.wasm is served, and that the page's Content-Security-Policy allows wasm";
+      throw new CrashError(`the engine's wasm module does not start (${why}); ${remedy}`, { cause });
+    });
+    return this.#ready;
+  }
+
+  #loaded() {
+    if (this.#engine === null) throw new CrashError("no model is loaded; load one first");
+    return this.#engine;
+  }
+
+  /**
+   * @param {{ what: Blob | string, options: OpenOptions, engine: object }} params
+   * @param {Context} context
+   */
+  async #load({ what, options, engine: engineOptions }, { signal, tell }) {
+    signal.throwIfAborted();
+    const ready = this.#start();
+    // Whoever waits for it is told; meanwhile the file may be found missing.
+    ready.catch(nothing);
+    const progress = new Progress(tell);
+    const newDigest = async () => {
+      await ready;
+      return new this.#bindings.Sha256();
+    };
+    const { source, cache, release } = await open(what, options, {
+      signal,
+      progress,
+      newDigest,
+      environment: this.#environment,
+    });
+    /** @type {WasmEngine | null} */
+    let engine = null;
+    /** @type {{ error: unknown } | null} */
+    let failure = null;
+    const readAt = async (/** @type {number} */ offset, /** @type {number} */ length) => {
+      try {
+        signal.throwIfAborted();
+        return await source.readAt(offset, length);
+      } catch (error) {
+        failure = { error };
+        throw error;
+      }
+    };
+    const onProgress = (/** @type {string} */ phase, /** @type {number} */ done, /** @type {number} */ total) => {
+      if (phase === "select") progress.select(total);
+      if (phase === "weights") progress.upload(done, total);
+    };
+    try {
+      await ready;
+      engine = await this.#bindings.load({ size: source.size, readAt }, JSON.stringify(engineOptions), onProgress);
+      signal.throwIfAborted();
+      await source.finish();
+      signal.throwIfAborted();
+      const facts = { info: { ...JSON.parse(engine.info()), cache }, report: JSON.parse(engine.report()) };
+      this.#engine = engine;
+      progress.ready(source.size);
+      return facts;
+    } catch (error) {
+      engine?.free();
+      await source.abort();
+      const isSources = /** @type {{ code?: unknown } | null} */ (error)?.code === "source";
+      throw isSources && failure !== null ? /** @type {{ error: unknown }} */ (failure).error : error;
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * @param {{ prompt: Prompt, generate: object }} params
+   * @param {Context} context
+   */
+  async #generate({ prompt, generate }, { signal, tell }) {
+    signal.throwIfAborted();
+    const tokens = this.#encode(prompt);
+    const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text) => tell({ token, text });
+    return this.#cancellable(signal, async (cancel) =>
+      JSON.parse(await this.#loaded().generate(tokens, JSON.stringify(generate), onPiece, cancel)),
+    );
+  }
+
+  /** @param {Prompt} prompt */
+  #encode(prompt) {
+    if ("tokens" in prompt) return prompt.tokens;
+    if ("text" in prompt) return this.#loaded().encode(prompt.text);
+    return this.#loaded().encode_chat(JSON.stringify(prompt.messages));
+  }
+
+  /** @param {object} options */
+  async #probe(options) {
+    await this.#start();
+    return JSON.parse(await this.#bindings.probe(JSON.stringify(options)));
+  }
+
+  /**
+   * @param {{ options: object }} params
+   * @param {Context} context
+   */
+  async #conformance({ options }, { signal, tell }) {
+    await this.#start();
+    const onCase = (/** @type {string} */ json) => tell(JSON.parse(json));
+    return this.#cancellable(signal, async (cancel) =>
+      JSON.parse(await this.#bindings.conformance(JSON.stringify(options), onCase, cancel.share())),
+    );
+  }
+
+  /**
+   * Does something that the module ends early when the signal says so.
+   *
+   * @template T
+   * @param {AbortSignal} signal
+   * @param {(cancel: import("../wasm/bindings.js").WasmCancel) => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async #cancellable(signal, action) {
+    signal.throwIfAborted();
+    const cancel = new this.#bindings.WasmCancel();
+    const onAbort = () => cancel.cancel();
+    signal.addEventListener("abort", onAbort);
+    try {
+      const result = await action(cancel);
+      signal.throwIfAborted();
+      return result;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      if (this.dead === null) cancel.free();
+    }
+  }
+
+  async #dispose() {
+    // A module that trapped ends nothing any more.
+    if (this.dead !== null) return;
+    await this.#queue;
+    this.#engine?.free();
+    this.#engine = null;
+  }
+}
+
+function nothing() {}

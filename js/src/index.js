@@ -1,0 +1,204 @@
+/** The package's API; `index.d.ts` documents it. */
+
+import { cache } from "./cache.js";
+import { connect } from "./connect.js";
+import { BackendError, DisposedError, OptionsError } from "./errors.js";
+import { chatCompletions, completions } from "./openai.js";
+import { conformanceOptions, loadOptions, messages, selectOptions, tokens } from "./options.js";
+
+/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats } from "../index.d.ts" */
+/** @import { Connection } from "./connect.js" */
+/** @import { Run } from "./openai.js" */
+
+export {
+  AnyGpuError,
+  BackendError,
+  CacheError,
+  ChecksumError,
+  ContextError,
+  CrashError,
+  DeviceLostError,
+  DisposedError,
+  FileError,
+  NetworkError,
+  OptionsError,
+  OutOfMemoryError,
+  QuotaError,
+} from "./errors.js";
+
+/** A model, ready to run. */
+export class AnyGpu {
+  #connection;
+  /** @type {Promise<void> | null} */
+  #disposed = null;
+
+  /**
+   * @param {Connection} connection
+   * @param {{ info: ModelInfo, report: Report }} facts
+   */
+  constructor(connection, facts) {
+    this.#connection = connection;
+    this.info = facts.info;
+    this.report = facts.report;
+    /** @type {Run} */
+    const run = ({ prompt, generate }, signal, onEvent) =>
+      this.#connection.client.call("generate", { prompt, generate }, { signal, onEvent });
+    const name = facts.info.name ?? facts.info.architecture;
+    this.chat = { completions: chatCompletions(run, name) };
+    this.completions = completions(run, name);
+  }
+
+  static cache = cache;
+
+  /**
+   * @param {ModelSource} source
+   * @param {LoadOptions} [options]
+   */
+  static async load(source, options) {
+    const { backend = "auto", worker = true, nCtx, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
+    const what = blobOrUrl(source);
+    const engine = engineOptions({ backend, webgl, webgpu }, nCtx);
+    const connection = await connect(backend, worker, signal);
+    try {
+      const params = { what, options: rest, engine };
+      const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
+      return new AnyGpu(connection, {
+        info: { ...facts.info, thread: connection.thread },
+        report: withThread(facts.report, connection),
+      });
+    } catch (error) {
+      await connection.close(disposed());
+      throw named(error, connection);
+    }
+  }
+
+  /**
+   * @param {SelectOptions} [options]
+   * @returns {Promise<Report>}
+   */
+  static async probe(options) {
+    const { backend = "auto", worker = true, signal, webgl, webgpu } = selectOptions(options);
+    const engine = engineOptions({ backend, webgl, webgpu });
+    const connection = await connect(backend, worker, signal);
+    try {
+      return withThread(await connection.client.call("probe", { engine }, { signal }), connection);
+    } catch (error) {
+      throw named(error, connection);
+    } finally {
+      await connection.close(disposed());
+    }
+  }
+
+  /**
+   * @param {ConformanceOptions} options
+   * @returns {Promise<ConformanceReport>}
+   */
+  static async conformance(options) {
+    const { worker = true, signal, onCase, ...suite } = conformanceOptions(options);
+    // The suite's variants are named after the backend that they are variants of.
+    const family = /^webg(pu|l)/.exec(suite.backend)?.[0] ?? "cpu";
+    const connection = await connect(/** @type {"webgpu" | "webgl" | "cpu"} */ (family), worker, signal);
+    try {
+      const report = await connection.client.call("conformance", { options: suite }, { signal, onEvent: onCase });
+      return { ...report, thread: connection.thread };
+    } catch (error) {
+      throw named(error, connection);
+    } finally {
+      await connection.close(disposed());
+    }
+  }
+
+  /**
+   * @param {string | import("../index.d.ts").ChatMessage[]} text
+   * @returns {Promise<Uint32Array>}
+   */
+  async encode(text) {
+    const prompt = typeof text === "string" ? { text } : { messages: messages("text", text) };
+    return this.#connection.client.call("encode", { prompt });
+  }
+
+  /**
+   * @param {ArrayLike<number>} ids
+   * @returns {Promise<string>}
+   */
+  async decode(ids) {
+    return this.#connection.client.call("decode", { tokens: tokens("tokens", ids) });
+  }
+
+  /** @returns {Promise<Stats & { wasm_memory: number }>} */
+  stats() {
+    return this.#connection.client.call("stats", {});
+  }
+
+  /** @returns {Promise<void>} */
+  dispose() {
+    this.#disposed ??= this.#connection.close(disposed());
+    return this.#disposed;
+  }
+
+  /** @returns {Promise<void>} */
+  [Symbol.asyncDispose]() {
+    return this.dispose();
+  }
+}
+
+function disposed() {
+  return new DisposedError("the engine was disposed of; load the model again");
+}
+
+/**
+ * What crosses to a worker: relative addresses mean something else there, and blobs are not copied.
+ *
+ * @param {unknown} source
+ * @returns {Blob | string}
+ */
+function blobOrUrl(source) {
+  if (source instanceof Blob) return source;
+  if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
+    return new Blob([/** @type {ArrayBuffer | Uint8Array<ArrayBuffer>} */ (source)]);
+  }
+  if (typeof source === "string" || source instanceof URL) {
+    try {
+      return new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+    } catch (cause) {
+      throw new OptionsError(`source is no address: ${String(source).slice(0, 200)}`, { field: "source", cause });
+    }
+  }
+  throw new OptionsError("source must be an address, a File, a Blob, an ArrayBuffer or a Uint8Array", { field: "source" });
+}
+
+/**
+ * The options under the engine's own names.
+ *
+ * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
+ * @param {number} [nCtx]
+ */
+function engineOptions({ backend, webgl, webgpu }, nCtx) {
+  return {
+    backend,
+    n_ctx: nCtx,
+    webgl_layout: webgl?.layout,
+    webgl_max_texture_size: webgl?.maxTextureSize,
+    webgpu_max_binding: webgpu?.maxBinding,
+  };
+}
+
+/**
+ * @param {Report} report
+ * @param {Connection} connection
+ * @returns {Report}
+ */
+function withThread(report, { thread, reason }) {
+  return { ...report, thread, thread_reason: reason };
+}
+
+/**
+ * The error, whose report knows where the engine ran.
+ *
+ * @param {unknown} error
+ * @param {Connection} connection
+ */
+function named(error, connection) {
+  if (error instanceof BackendError && error.report) error.report = withThread(error.report, connection);
+  return error;
+}

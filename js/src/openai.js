@@ -1,0 +1,217 @@
+/** Requests and answers in the shapes of OpenAI's API. */
+
+import { chatRequest, completionRequest } from "./options.js";
+
+/** @import { ChatCompletions, Completions } from "../index.d.ts" */
+/** @import { Request } from "./options.js" */
+
+/**
+ * @typedef {object} Generated What the engine says of a generation.
+ * @property {number} prompt_tokens
+ * @property {number} cached_tokens
+ * @property {number[]} tokens
+ * @property {string} text
+ * @property {"stop" | "length"} finish
+ * @property {number} prefill_ms
+ * @property {number} decode_ms_per_token
+ * @property {number} steady_steps
+ * @property {import("../index.d.ts").Stats} steady
+ */
+
+/** @typedef {{ token?: number, text: string }} Piece */
+
+/** @typedef {(request: Request, signal: AbortSignal | undefined, onPiece: (piece: Piece) => void) => Promise<Generated>} Run */
+
+/**
+ * @typedef {object} Shape How one of the two APIs looks.
+ * @property {string} prefix Of the ids.
+ * @property {string} whole The name of an answer.
+ * @property {string} part The name of a chunk.
+ * @property {(value: unknown) => Request} parse
+ * @property {(text: string) => object} answer The choice's text in an answer,
+ * @property {(piece: Piece | null, first: boolean) => object} chunk and in a chunk; null in the last.
+ */
+
+/** @type {Shape} */
+const CHAT = {
+  prefix: "chatcmpl",
+  whole: "chat.completion",
+  part: "chat.completion.chunk",
+  parse: chatRequest,
+  answer: (text) => ({ message: { role: "assistant", content: text } }),
+  chunk: (piece, first) => ({
+    delta: { ...(first ? { role: "assistant" } : {}), ...(piece ? { content: piece.text } : {}) },
+  }),
+};
+
+/** @type {Shape} */
+const PLAIN = {
+  prefix: "cmpl",
+  whole: "text_completion",
+  part: "text_completion",
+  parse: completionRequest,
+  answer: (text) => ({ text }),
+  chunk: (piece) => ({ text: piece?.text ?? "" }),
+};
+
+/**
+ * @param {Run} run
+ * @param {string} model The name that answers have unless the request has one.
+ * @returns {ChatCompletions}
+ */
+export const chatCompletions = (run, model) => /** @type {any} */ (completionsOf(CHAT, run, model));
+
+/**
+ * @param {Run} run
+ * @param {string} model
+ * @returns {Completions}
+ */
+export const completions = (run, model) => /** @type {any} */ (completionsOf(PLAIN, run, model));
+
+/**
+ * @param {Shape} shape
+ * @param {Run} run
+ * @param {string} model
+ */
+function completionsOf(shape, run, model) {
+  return {
+    create(/** @type {unknown} */ value) {
+      if (/** @type {any} */ (value)?.stream === true) return stream(shape, run, shape.parse(value), model);
+      return whole(shape, run, value, model);
+    },
+  };
+}
+
+/**
+ * @param {Shape} shape
+ * @param {Run} run
+ * @param {unknown} value
+ * @param {string} model
+ */
+async function whole(shape, run, value, model) {
+  const request = shape.parse(value);
+  const clock = new Clock();
+  const result = await run(request, request.signal, () => clock.piece());
+  const choice = { index: 0, ...shape.answer(result.text), finish_reason: result.finish };
+  return { ...head(shape, request, model), object: shape.whole, choices: [choice], ...outcome(result, clock) };
+}
+
+/**
+ * @param {Shape} shape
+ * @param {Run} run
+ * @param {Request} request
+ * @param {string} model
+ */
+async function* stream(shape, run, request, model) {
+  const clock = new Clock();
+  const common = { ...head(shape, request, model), object: shape.part };
+  const choices = (/** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason, first = false) => [
+    { index: 0, ...shape.chunk(piece, first), finish_reason },
+  ];
+  const { signal, end } = follow(request.signal);
+  /** @type {Piece[]} */
+  const pieces = [];
+  /** @type {{ result?: Generated, error?: unknown } | null} */
+  let ended = null;
+  let wake = () => {};
+  const onPiece = (/** @type {Piece} */ piece) => {
+    clock.piece();
+    pieces.push(piece);
+    wake();
+  };
+  run(request, signal, onPiece)
+    .then(
+      (result) => (ended = { result }),
+      (error) => (ended = { error }),
+    )
+    .then(() => wake());
+  const more = () => new Promise((resolve) => (wake = () => resolve(undefined)));
+  try {
+    let first = true;
+    for (;;) {
+      // What came before the abort is of no interest any more.
+      signal.throwIfAborted();
+      const piece = pieces.shift();
+      const { result, error } = /** @type {{ result?: Generated, error?: unknown }} */ (ended ?? {});
+      if (piece !== undefined) {
+        const token = piece.token === undefined ? {} : { token: piece.token };
+        yield { ...common, choices: choices(piece, null, first), ...token };
+        first = false;
+      } else if (result !== undefined) {
+        yield { ...common, choices: choices(null, result.finish, first), ...outcome(result, clock) };
+        return;
+      } else if (ended !== null) {
+        throw error;
+      } else {
+        await more();
+      }
+    }
+  } finally {
+    end();
+  }
+}
+
+/**
+ * A signal that is aborted with another one, or by `end`.
+ *
+ * @param {AbortSignal | undefined} signal
+ */
+function follow(signal) {
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(signal?.reason);
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener("abort", onAbort);
+  const end = () => {
+    signal?.removeEventListener("abort", onAbort);
+    controller.abort();
+  };
+  return { signal: controller.signal, end };
+}
+
+let lastId = 0;
+
+/**
+ * @param {Shape} shape
+ * @param {Request} request
+ * @param {string} model
+ */
+function head({ prefix }, request, model) {
+  const now = Date.now();
+  const id = `${prefix}-${now.toString(36)}-${(++lastId).toString(36)}`;
+  return { id, created: Math.floor(now / 1000), model: request.model ?? model };
+}
+
+/**
+ * @param {Generated} result
+ * @param {Clock} clock
+ */
+function outcome(result, clock) {
+  const { prompt_tokens, cached_tokens, tokens, prefill_ms, decode_ms_per_token, steady_steps, steady } = result;
+  return {
+    usage: {
+      prompt_tokens,
+      completion_tokens: tokens.length,
+      total_tokens: prompt_tokens + tokens.length,
+      cached_tokens,
+    },
+    timings: { prefill_ms, decode_ms_per_token, ttft_ms: clock.firstMs() },
+    stats: { steps: steady_steps, ...steady },
+    tokens,
+  };
+}
+
+/** From the call to the first piece. */
+class Clock {
+  #start = performance.now();
+  /** @type {number | null} */
+  #first = null;
+
+  piece() {
+    this.#first ??= performance.now();
+  }
+
+  /** In milliseconds; if nothing came, all of the time. */
+  firstMs() {
+    return (this.#first ?? performance.now()) - this.#start;
+  }
+}

@@ -1,0 +1,77 @@
+// Which backend runs, and what the report says of the others.
+
+import { AnyGpu, errors, options } from "../run.js";
+import { assert, equal, load, rejection, speaks } from "../expect.js";
+import { hide } from "../instrument.js";
+
+/** The GPU backend that a browser is to choose as it is started here. */
+const GPU = { chromium: "webgpu", firefox: options.backend === "webgpu" ? "webgpu" : "webgl", webkit: "webgl" };
+
+/** Each rung must say how fast it is, or why not. */
+function complete(report) {
+  for (const { name, outcome, matvec_ms } of report.rungs) {
+    const told = outcome.kind === "chosen" || outcome.kind === "slower" ? matvec_ms !== null : outcome.reason;
+    assert(told, `the rung ${name} (${outcome.kind}) has neither a time nor a reason`);
+  }
+  equal(report.rungs.filter(({ outcome }) => outcome.kind === "chosen").length, 1, "the number of rungs chosen");
+}
+
+async function chosen(backend, more) {
+  const engine = await load(undefined, { backend, ...more });
+  await speaks(engine);
+  await engine.dispose();
+  complete(engine.report);
+  return engine;
+}
+
+export default {
+  "the backend asked for": async () => {
+    const { info } = await chosen(options.backend);
+    if (options.backend !== "auto" && options.backend !== "gpu") equal(info.backend, options.backend, "the backend");
+    assert(info.adapter, "the adapter has no name");
+  },
+
+  "auto takes the fastest": async () => {
+    const { report } = await chosen("auto");
+    const timed = report.rungs.filter(({ matvec_ms }) => matvec_ms !== null);
+    const best = Math.min(...timed.map(({ matvec_ms }) => matvec_ms));
+    const taken = timed.find(({ outcome }) => outcome.kind === "chosen");
+    // A GPU that is about as fast is preferred: it leaves the processor to the page.
+    assert(taken.matvec_ms <= 2 * best, `${taken.name} takes ${taken.matvec_ms} ms, the fastest ${best} ms`);
+  },
+
+  "gpu takes the best GPU": async () => {
+    const { info } = await chosen("gpu");
+    equal(info.backend, GPU[options.browser], "the backend");
+  },
+
+  "a backend that is absent": async () => {
+    for (const backend of ["webgpu", "webgl"]) {
+      const restore = hide(backend);
+      try {
+        const error = await rejection(load(undefined, { backend, worker: false }), errors.BackendError);
+        const rungs = error.report.rungs.filter(({ name }) => name.startsWith(backend));
+        assert(rungs.length && rungs.every(({ outcome }) => outcome.reason), "the report gives no reason");
+      } finally {
+        restore();
+      }
+    }
+  },
+
+  "no GPU at all": async () => {
+    const restore = [hide("webgpu"), hide("webgl")];
+    try {
+      await rejection(load(undefined, { backend: "gpu", worker: false }), errors.BackendError);
+      const { info } = await chosen("auto", { worker: false });
+      equal(info.backend, "cpu", "the backend");
+    } finally {
+      restore.forEach((undo) => undo());
+    }
+  },
+
+  "a probe without a model": async () => {
+    const report = await AnyGpu.probe({ backend: options.backend, worker: options.worker });
+    assert(report.chosen, "nothing was chosen");
+    assert(["worker", "main"].includes(report.thread) && report.thread_reason, "the thread is not explained");
+  },
+};

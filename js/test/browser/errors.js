@@ -1,0 +1,18 @@
+// Errors that nobody handles, and those that are only written to the console, fail the run. The page imports this first;
+// in automated runs the server makes the package's worker do so too.
+
+const where = typeof document === "undefined" ? "worker" : "page";
+
+function tell(kind, what) {
+  const text = what instanceof Error ? (what.stack?.includes(what.message) ? what.stack : `${what}\n${what.stack}`) : String(what);
+  fetch("/error", { method: "POST", body: `${kind} in the ${where}: ${text}` }).catch(() => {});
+}
+
+addEventListener("error", (event) => tell("uncaught", event.error ?? event.message));
+addEventListener("unhandledrejection", (event) => tell("unhandled rejection", event.reason));
+
+const write = console.error;
+console.error = (...what) => {
+  tell("console.error", what.map((part) => (part instanceof Error ? part.stack : part)).join(" "));
+  write.apply(console, what);
+};

@@ -1,0 +1,79 @@
+// What checks are made of.
+
+import { AnyGpu, beat, options, reference } from "./run.js";
+import { difference } from "./generate.js";
+
+/** The model of all checks, by its file; small enough to be loaded over and over. */
+export const FILE = "gab-q4_0.gguf";
+/** Its size, in bytes. */
+export const BYTES = Number((await fetch(`/files/${FILE}`, { method: "HEAD" })).headers.get("content-length"));
+
+/** Tokens enough to tell a right model from a wrong one. */
+const TOKENS = 6;
+
+const known = (await reference())[0];
+
+/** Fails a check. */
+export function assert(condition, message) {
+  if (!condition) throw new Error(message);
+}
+
+/** Fails a check unless two values are the same. */
+export function equal(found, expected, what) {
+  assert(Object.is(found, expected), `${what} is ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
+}
+
+/** The error that a promise rejects with: of a class, or with a name. */
+export async function rejection(promise, kind) {
+  const error = await promise.then(() => undefined, (error) => error);
+  assert(error !== undefined, `nothing failed, where ${kind.name ?? kind} is due`);
+  const fits = typeof kind === "string" ? error.name === kind : error instanceof kind;
+  assert(fits, `${error?.name}: ${error?.message}, where ${kind.name ?? kind} is due`);
+  assert(typeof kind === "string" || error.message.length > 20, `the message says too little: ${error.message}`);
+  return error;
+}
+
+/** Loads the model, or another source, on the backend asked for. Nothing is kept unless a check is about that. */
+export function load(source = `/files/${FILE}`, more = {}) {
+  const { backend, worker } = options;
+  const { onProgress, ...rest } = more;
+  return AnyGpu.load(source, {
+    backend, worker, nCtx: 128, cache: false, ...rest,
+    onProgress: (progress) => {
+      beat();
+      onProgress?.(progress);
+    },
+  });
+}
+
+/** Fails a check unless an engine gives the reference's tokens. */
+export async function speaks(engine) {
+  const answer = await engine.completions.create({ prompt: known.prompt_ids, max_tokens: TOKENS, ignore_eos: true });
+  beat();
+  const wrong = difference(answer.tokens, known.greedy_ids.slice(0, TOKENS));
+  assert(!wrong, wrong);
+}
+
+/** Loads, speaks, and disposes of the engine. Gives its `info`. */
+export async function works(source, more) {
+  const engine = await load(source, more);
+  try {
+    await speaks(engine);
+  } finally {
+    await engine.dispose();
+  }
+  return engine.info;
+}
+
+/** How often the server was asked for a path. */
+export async function requests(path) {
+  return (await (await fetch("/requests")).json())[path] ?? 0;
+}
+
+/** Fails a check unless the cache is empty. */
+export async function nothingKept() {
+  const entries = await AnyGpu.cache.list();
+  equal(entries.length, 0, "the number of models kept");
+  const { bytes } = await AnyGpu.cache.usage();
+  equal(bytes, 0, "the bytes kept");
+}

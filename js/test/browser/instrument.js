@@ -1,0 +1,88 @@
+// Knows every GPU object that was made and not deleted, and every context and device, on this thread. Import it before
+// anything that makes one.
+
+/** Live objects, by kind. */
+const live = new Map();
+/** WebGL2 contexts made. */
+const contexts = [];
+/** WebGPU devices made. */
+const devices = [];
+
+function born(kind, object) {
+  if (!live.has(kind)) live.set(kind, new Set());
+  live.get(kind).add(object);
+}
+
+/** Wraps a method: `after` is told `this`, the result and the arguments. */
+function wrap(prototype, name, after) {
+  const method = prototype?.[name];
+  if (!method) return;
+  prototype[name] = function (...args) {
+    const result = method.apply(this, args);
+    after(this, result, args);
+    return result;
+  };
+}
+
+const GL_KINDS = [
+  "Buffer", "Framebuffer", "Program", "Query", "Renderbuffer", "Sampler", "Shader", "Texture", "TransformFeedback",
+  "VertexArray",
+];
+
+const gl = globalThis.WebGL2RenderingContext?.prototype;
+for (const kind of GL_KINDS) {
+  wrap(gl, `create${kind}`, (_, object) => object && born(kind, object));
+  wrap(gl, `delete${kind}`, (_, __, [object]) => live.get(kind)?.delete(object));
+}
+wrap(gl, "fenceSync", (_, object) => object && born("Sync", object));
+wrap(gl, "deleteSync", (_, __, [object]) => live.get("Sync")?.delete(object));
+
+for (const Canvas of [globalThis.HTMLCanvasElement, globalThis.OffscreenCanvas]) {
+  wrap(Canvas?.prototype, "getContext", (_, context, [kind]) => {
+    if (kind === "webgl2" && context && !contexts.includes(context)) contexts.push(context);
+  });
+}
+
+// Pipelines and bind groups cannot be destroyed; they go with the device, or when nobody holds them.
+for (const kind of ["Buffer", "Texture", "QuerySet"]) {
+  wrap(globalThis.GPUDevice?.prototype, `create${kind}`, (device, object) => {
+    object.deviceOfTest = device;
+    born(`GPU${kind}`, object);
+  });
+  wrap(globalThis[`GPU${kind}`]?.prototype, "destroy", (object) => live.get(`GPU${kind}`)?.delete(object));
+}
+wrap(globalThis.GPUDevice?.prototype, "destroy", (device) => {
+  for (const objects of live.values()) {
+    for (const object of objects) if (object.deviceOfTest === device) objects.delete(object);
+  }
+});
+wrap(globalThis.GPUAdapter?.prototype, "requestDevice", (_, promise) => {
+  promise.then((device) => devices.push(device), () => {});
+});
+
+/** How many objects live, by kind; kinds without any are left out. */
+export function living() {
+  return Object.fromEntries([...live].map(([kind, objects]) => [kind, objects.size]).filter(([, size]) => size));
+}
+
+/** Loses the newest context or device, as a driver would. */
+export function lose(backend) {
+  if (backend === "webgpu") devices.at(-1).destroy();
+  else contexts.at(-1).getExtension("WEBGL_lose_context").loseContext();
+}
+
+/** Makes a GPU interface absent; gives what brings it back. */
+export function hide(backend) {
+  if (backend === "webgpu") {
+    Object.defineProperty(navigator, "gpu", { value: undefined, configurable: true });
+    return () => delete navigator.gpu;
+  }
+  const canvases = [HTMLCanvasElement, globalThis.OffscreenCanvas].filter(Boolean);
+  const methods = canvases.map((Canvas) => Canvas.prototype.getContext);
+  for (const [index, Canvas] of canvases.entries()) {
+    Canvas.prototype.getContext = function (kind, ...rest) {
+      return kind === "webgl2" ? null : methods[index].call(this, kind, ...rest);
+    };
+  }
+  return () => canvases.forEach((Canvas, index) => (Canvas.prototype.getContext = methods[index]));
+}

@@ -1,0 +1,90 @@
+// What this page was asked to do, and how it says what it did.
+
+/** Below a path, so that what is tested here also works there. */
+export const PACKAGE = "/below/a/path/anygpu/src/index.js";
+
+const query = new URLSearchParams(location.search);
+
+/** The package. */
+export const { AnyGpu, ...errors } = await import(PACKAGE);
+
+/** The options of `cargo xtask browser`. */
+export const options = {
+  run: query.get("run"),
+  browser: query.get("browser"),
+  backend: query.get("backend"),
+  model: query.get("model") ?? "gab",
+  prompt: query.get("prompt"),
+  prompts: Number(query.get("prompts") ?? Infinity),
+  tokens: Number(query.get("tokens") ?? 64),
+  prefill: Number(query.get("prefill") ?? 128),
+  decode: Number(query.get("decode") ?? 64),
+  op: query.get("op") ?? undefined,
+  every: Number(query.get("every") ?? 1),
+  only: (query.get("only") ?? "").split(","),
+  worker: query.get("worker") !== "false",
+};
+
+/** The models that have a name here: their files, and where the tokens that they must give are written. */
+const MODELS = {
+  gab: { file: "gab-q4_0.gguf", reference: "gab.reference.json", read: (r) => r.files["gab-q4_0.gguf"] },
+  smollm2: {
+    file: "SmolLM2-135M-Instruct.Q4_1.gguf",
+    reference: "smollm2_f32.json",
+    read: (r) => Object.values(r.cases),
+    nCtx: 512,
+  },
+};
+
+/** The model asked for: its file, and its reference if it has one. */
+export const model = MODELS[options.model] ?? { file: options.model };
+
+/** The prompts whose continuation is known: `{ prompt, prompt_ids, greedy_ids }`. */
+export async function reference(of = model) {
+  const answer = await fetch(`/files/${of.reference}`);
+  if (!answer.ok) throw new Error(`${of.reference}: ${answer.status}`);
+  return of.read(await answer.json()).slice(0, options.prompts);
+}
+
+/** Shows a line. */
+export function say(text) {
+  return fetch("/log", { method: "POST", body: text });
+}
+
+let last = 0;
+
+/** Says that there is progress. Without any for a while the run counts as hung. */
+export function beat() {
+  if (performance.now() - last < 1000) return;
+  last = performance.now();
+  say("").catch(() => {});
+}
+
+/** Waits. */
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The middle one of some numbers. */
+export const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+/** What checks add up to. */
+export class Results {
+  passed = 0;
+  failed = 0;
+  skipped = 0;
+  checks = [];
+
+  /** Notes a check, and shows it. */
+  add(name, failure, more = {}) {
+    if (failure === undefined) this.passed++;
+    else this.failed++;
+    this.checks.push({ name, ok: failure === undefined, message: failure, ...more });
+    return say(failure === undefined ? `ok      ${name}` : `FAILED  ${name}: ${failure}`);
+  }
+
+  /** Notes what cannot be checked here. */
+  skip(name, reason) {
+    this.skipped++;
+    this.checks.push({ name, skipped: reason });
+    return say(`SKIPPED ${name}: ${reason}`);
+  }
+}

@@ -1,0 +1,136 @@
+/** The wasm module, as far as the package's own code can tell. */
+
+import { createHash } from "node:crypto";
+
+/** What the last engines did. */
+export const seen = {
+  /** @type {string[]} */
+  options: [],
+  freed: 0,
+  /** @type {string[]} */
+  generations: [],
+};
+
+/** What the next calls do: `reads` are the pieces that loading reads, in this order. */
+export const script = {
+  /** @type {[offset: number, length: number][] | null} */
+  reads: null,
+  /** @type {unknown} */
+  loadThrows: null,
+  /** @type {unknown} */
+  generateThrows: null,
+  /** Whether the module traps in the middle of a promise, so that the promise never settles. */
+  hangs: false,
+};
+
+/** What was read by the last load. @type {Uint8Array[]} */
+export let pieces = [];
+
+export class Sha256 {
+  #hash = createHash("sha256");
+  update(/** @type {Uint8Array} */ bytes) {
+    this.#hash.update(bytes);
+  }
+  hex() {
+    return this.#hash.digest("hex");
+  }
+}
+
+export class WasmCancel {
+  state = { set: false };
+  cancel() {
+    this.state.set = true;
+  }
+  share() {
+    const other = new WasmCancel();
+    other.state = this.state;
+    return other;
+  }
+  free() {}
+}
+
+const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
+
+class WasmEngine {
+  report() {
+    return JSON.stringify({ chosen: "cpu", rungs: [] });
+  }
+  info() {
+    return JSON.stringify({ architecture: "double", name: null, backend: "cpu" });
+  }
+  stats() {
+    return JSON.stringify({ dispatches: 1 });
+  }
+  encode(/** @type {string} */ text) {
+    return Uint32Array.from(text, (c) => c.charCodeAt(0));
+  }
+  encode_chat(/** @type {string} */ json) {
+    return this.encode(JSON.parse(json).map((/** @type {any} */ m) => `${m.role}:${m.content};`).join(""));
+  }
+  decode(/** @type {Uint32Array} */ tokens) {
+    return String.fromCharCode(...tokens);
+  }
+  /** @param {Uint32Array} tokens @param {string} json @param {any} onPiece @param {WasmCancel} cancel */
+  async generate(tokens, json, onPiece, cancel) {
+    const { max_tokens = 3 } = JSON.parse(json);
+    seen.options.push(json);
+    seen.generations.push("begin");
+    const generated = [];
+    let finish = "length";
+    if (script.hangs) await new Promise(() => {});
+    while (generated.length < max_tokens) {
+      await turn();
+      if (script.generateThrows) throw script.generateThrows;
+      if (cancel.state.set) {
+        finish = "cancelled";
+        break;
+      }
+      generated.push(97 + (generated.length % 26));
+      onPiece(generated.at(-1), String.fromCharCode(generated.at(-1) ?? 0));
+    }
+    seen.generations.push("end");
+    const text = String.fromCharCode(...generated);
+    const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1 };
+    return JSON.stringify({ ...counts, tokens: generated, text, finish, steady_steps: 1, steady: { dispatches: 5 } });
+  }
+  free() {
+    seen.freed += 1;
+  }
+}
+
+export async function load(/** @type {any} */ source, /** @type {string} */ options, /** @type {any} */ onProgress) {
+  seen.options.push(options);
+  pieces = [];
+  onProgress("header", 0, source.size);
+  onProgress("select", 0, source.size);
+  if (script.loadThrows) throw script.loadThrows;
+  const reads = script.reads ?? [[0, source.size]];
+  for (const [offset, length] of reads) {
+    try {
+      pieces.push(await source.readAt(offset, length));
+    } catch (error) {
+      throw Object.assign(new Error(`cannot read: ${error}`), { code: "source" });
+    }
+    onProgress("weights", offset + length, source.size);
+    await turn();
+  }
+  return new WasmEngine();
+}
+
+export async function probe() {
+  return JSON.stringify({ chosen: "cpu", rungs: [] });
+}
+
+/** @param {string} options @param {any} onCase @param {WasmCancel} cancel */
+export async function conformance(options, onCase, cancel) {
+  let cases = 0;
+  while (cases < 5 && !cancel.state.set) {
+    await turn();
+    onCase(JSON.stringify({ index: cases++, total: 5, op: "softmax", ok: true }));
+  }
+  return JSON.stringify({ name: JSON.parse(options).backend, passed: cases, failed: 0 });
+}
+
+export const wasm_memory_bytes = () => 65536;
+
+export default async function init() {}

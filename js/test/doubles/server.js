@@ -1,0 +1,67 @@
+/** A server of one file, which can behave badly. */
+
+import http from "node:http";
+
+/**
+ * @typedef {object} Behaviour
+ * @property {number} [cutAfter] The connection is cut after so many bytes of each answer.
+ * @property {number} [stallAfter] Nothing comes after so many bytes of the first answers; `stalls` says of how many.
+ * @property {number} [stalls]
+ * @property {boolean} [ignoreRange]
+ * @property {boolean} [noLength]
+ * @property {number[]} [statuses] The statuses of the first answers.
+ * @property {(request: number) => string} [etag]
+ * @property {number} [trickle] Bytes a write, with a pause after each.
+ */
+
+/**
+ * @param {Uint8Array} file
+ * @param {Behaviour} [behaviour] May be changed while the server runs.
+ */
+export async function serveFile(file, behaviour = {}) {
+  /** @type {{ range: string | undefined, headers: http.IncomingHttpHeaders }[]} */
+  const requests = [];
+  const server = http.createServer(async (request, response) => {
+    const range = request.headers.range;
+    requests.push({ range, headers: request.headers });
+    const status = behaviour.statuses?.shift();
+    if (status !== undefined && status !== 200) return response.writeHead(status).end("no");
+    const from = behaviour.ignoreRange ? 0 : Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
+    const partial = range !== undefined && !behaviour.ignoreRange;
+    const body = file.subarray(from);
+    response.writeHead(partial ? 206 : 200, {
+      ETag: behaviour.etag?.(requests.length) ?? '"v1"',
+      ...(behaviour.noLength ? {} : { "Content-Length": body.length }),
+      ...(partial ? { "Content-Range": `bytes ${from}-${file.length - 1}/${file.length}` } : {}),
+    });
+    response.flushHeaders();
+    const { cutAfter = Infinity, trickle = body.length } = behaviour;
+    const stallAfter = (behaviour.stalls ?? 0) > 0 ? behaviour.stallAfter : undefined;
+    if (stallAfter !== undefined) behaviour.stalls = (behaviour.stalls ?? 0) - 1;
+    const end = Math.min(body.length, cutAfter, stallAfter ?? Infinity);
+    for (let at = 0; at < end; at += trickle) {
+      response.write(body.subarray(at, Math.min(at + trickle, end)));
+      if (trickle < body.length) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    if (stallAfter !== undefined && end < body.length) return;
+    // What was written is to arrive before the cut.
+    if (end < body.length) setTimeout(() => response.destroy(), 30);
+    else response.end();
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  return {
+    url: `http://127.0.0.1:${port}/model.gguf`,
+    behaviour,
+    requests,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Bytes that differ from their neighbours, so that nothing can be in the wrong place unseen. */
+export function someBytes(/** @type {number} */ length) {
+  return Uint8Array.from({ length }, (_, i) => (i * 2654435761) >>> 24);
+}

@@ -1,0 +1,10 @@
+// Compiles only if what the package does is what its declarations say.
+import type * as declared from "../../index.d.ts";
+import * as actual from "../../src/index.js";
+
+type Statics = "load" | "probe" | "conformance" | "cache";
+
+// A private constructor fits nothing but itself, so the class is compared by its parts.
+export const statics: Pick<typeof declared.AnyGpu, Statics> = actual.AnyGpu;
+export const instance = (engine: actual.AnyGpu): declared.AnyGpu => engine;
+export const others: Omit<typeof declared, "AnyGpu"> = actual;

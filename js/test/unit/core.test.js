@@ -1,0 +1,316 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { afterEach, test } from "node:test";
+import { Client } from "../../src/client.js";
+import * as errors from "../../src/errors.js";
+import { chooseThread } from "../../src/features.js";
+import { AnyGpu } from "../../src/index.js";
+import { loadOptions } from "../../src/options.js";
+import { pieces, script, seen } from "../doubles/bindings.js";
+import { Disk, lockManager, opfs } from "../doubles/browser.js";
+import { connection, engine, reset } from "../doubles/engine.js";
+import { serveFile, someBytes } from "../doubles/server.js";
+
+const file = someBytes(2_000_000);
+const sha256 = createHash("sha256").update(file).digest("hex");
+
+/** @type {(() => unknown)[]} */
+const cleanups = [];
+afterEach(async () => {
+  await Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
+  reset();
+});
+
+function link(environment = {}) {
+  const opened = connection(environment);
+  cleanups.push(() => opened.close().catch(() => {}));
+  return opened;
+}
+
+/** @param {import("../doubles/server.js").Behaviour} [behaviour] */
+async function served(behaviour) {
+  const server = await serveFile(file, behaviour);
+  cleanups.push(server.close);
+  return server;
+}
+
+function site() {
+  const disk = new Disk();
+  return { disk, environment: { storage: opfs(disk, "worker"), locks: lockManager() } };
+}
+
+/** @param {any} environment @param {Blob | string} what @param {any} [options] @param {any} [call] */
+const load = (environment, what, options = {}, call = {}) =>
+  link(environment).client.call("load", { what, options, engine: {} }, call);
+
+const read = () => new Uint8Array(Buffer.concat(pieces));
+
+test("a file loads from a blob, and the engine gets its options", async () => {
+  const facts = await link().client.call("load", { what: new Blob([file]), options: {}, engine: { backend: "cpu", n_ctx: undefined } });
+  assert.deepEqual(read(), file);
+  assert.deepEqual(JSON.parse(seen.options[0]), { backend: "cpu" });
+  assert.equal(facts.info.cache.state, "off");
+});
+
+test("the first load downloads and keeps, the second needs no server", async () => {
+  const { disk, environment } = site();
+  const server = await served();
+  /** @type {any[]} */
+  const progress = [];
+  const first = await load(environment, server.url, {}, { onEvent: (/** @type {any} */ p) => progress.push(p) });
+  assert.deepEqual(first.info.cache, { state: "stored" });
+  assert.deepEqual(progress.map((p) => p.phase).filter((p, i, all) => p !== all[i - 1]), ["connect", "download", "select", "download", "upload", "ready"]);
+  assert.ok(progress.every((p, i) => i === 0 || p.fraction >= progress[i - 1].fraction));
+  assert.deepEqual(progress.at(-1), { phase: "ready", loaded: file.length, total: file.length, fraction: 1 });
+  server.close();
+  const second = await load(environment, server.url);
+  assert.deepEqual(second.info.cache, { state: "hit" });
+  assert.deepEqual(read(), file);
+  assert.equal(server.requests.length, 1);
+  assert.equal(disk.files.size, 2);
+});
+
+test("revalidation downloads what changed, keeps what did not, and makes do offline", async () => {
+  const { environment } = site();
+  const server = await served();
+  await load(environment, server.url);
+  const same = await load(environment, server.url, { revalidate: true });
+  assert.equal(same.info.cache.state, "hit");
+  server.behaviour.etag = () => '"v2"';
+  const changed = await load(environment, server.url, { revalidate: true });
+  assert.equal(changed.info.cache.state, "stored");
+  server.close();
+  const offline = await load(environment, server.url, { revalidate: true, network: { retries: 0 } });
+  assert.equal(offline.info.cache.state, "hit");
+  assert.match(offline.info.cache.reason, /not revalidated/);
+});
+
+test("nothing is kept of what fails, is aborted, or is not what its digest says", async () => {
+  const { disk, environment } = site();
+  const server = await served();
+  await assert.rejects(load(environment, server.url, { sha256: "0".repeat(64) }), { name: "ChecksumError", actual: sha256 });
+  assert.equal(disk.files.size, 0);
+  assert.equal(seen.freed, 1, "the engine is not handed out");
+  script.loadThrows = Object.assign(new Error("no GGUF file"), { code: "file" });
+  await assert.rejects(load(environment, server.url), errors.FileError);
+  script.loadThrows = null;
+  script.reads = [[0, 100], [1_900_000, 100_001]];
+  await assert.rejects(load(environment, server.url), errors.FileError);
+  script.reads = null;
+  const flaky = await served({ cutAfter: 1_000_000, statuses: [200, 403] });
+  await assert.rejects(load(environment, flaky.url), { name: "NetworkError", status: 403 });
+  const stalled = await served({ stallAfter: 500_000, stalls: 9 });
+  const controller = new AbortController();
+  const { client } = link(environment);
+  const what = { what: stalled.url, options: {}, engine: {} };
+  const loading = client.call("load", what, { signal: controller.signal });
+  setTimeout(() => controller.abort(new Error("changed my mind")), 100);
+  await assert.rejects(loading, /changed my mind/);
+  await client.close(new errors.DisposedError("done"));
+  assert.equal(disk.files.size, 0);
+});
+
+test("a digest is checked whatever the way", async () => {
+  const { disk, environment } = site();
+  const server = await served();
+  await load(environment, server.url);
+  await load(environment, server.url, { sha256 });
+  assert.equal(server.requests.length, 1, "computed from the cache");
+  await load(environment, server.url, { sha256 });
+  const damaged = [...disk.files].find(([name]) => name.endsWith(".bytes"));
+  damaged?.[1].fill(0);
+  const entry = [...disk.files].find(([name]) => name.endsWith(".json"));
+  const text = new TextDecoder().decode(entry?.[1]).replace(sha256, "0".repeat(64));
+  disk.files.set(entry?.[0] ?? "", new TextEncoder().encode(text));
+  const again = await load(environment, server.url, { sha256 });
+  assert.equal(again.info.cache.state, "stored", "downloaded anew");
+  assert.deepEqual(read(), file);
+  await load({}, new Blob([file]), { sha256 });
+  await assert.rejects(load({}, new Blob([file.subarray(1)]), { sha256 }), errors.ChecksumError);
+  const unsized = await served({ noLength: true });
+  await load({}, unsized.url, { sha256 });
+  await assert.rejects(load({}, unsized.url, { sha256: "0".repeat(64) }), errors.ChecksumError);
+});
+
+test("a server that does not say how long the file is: downloaded, kept, loaded", async () => {
+  const { environment } = site();
+  const server = await served({ noLength: true });
+  const facts = await load(environment, server.url);
+  assert.deepEqual(facts.info.cache, { state: "stored" });
+  assert.deepEqual(read(), file);
+  server.close();
+  assert.equal((await load(environment, server.url)).info.cache.state, "hit");
+});
+
+test("a full disk stops nothing unless the caller says so", async () => {
+  const { disk, environment } = site();
+  disk.tells = false;
+  disk.quota = 1_000_000;
+  const server = await served();
+  const facts = await load(environment, server.url);
+  assert.equal(facts.info.cache.state, "off");
+  assert.match(facts.info.cache.reason, /storage is full/);
+  assert.deepEqual(read(), file);
+  assert.equal(disk.files.size, 0);
+  await assert.rejects(load(environment, server.url, { cache: "require" }), errors.QuotaError);
+  disk.tells = true;
+  await assert.rejects(load(environment, server.url, { cache: "require" }), errors.QuotaError);
+  await assert.rejects(load(environment, server.url, { cache: "require", maxCacheBytes: 5 }), errors.QuotaError);
+  await assert.rejects(load({}, server.url, { cache: "require" }), errors.CacheError);
+  assert.equal(disk.files.size, 0);
+});
+
+test("without the cache nothing is kept", async () => {
+  const { disk, environment } = site();
+  const server = await served();
+  const facts = await load(environment, server.url, { cache: false });
+  assert.deepEqual(facts.info.cache, { state: "off", reason: "cache is false" });
+  assert.equal(disk.files.size, 0);
+});
+
+test("credentials in an address are sent, and kept out of keys and messages", async () => {
+  const { environment, disk } = site();
+  const server = await served({ statuses: [200, 401] });
+  const secret = server.url.replace("//", "//me:p%40ss@");
+  await load(environment, secret);
+  assert.equal(server.requests[0].headers.authorization, `Basic ${btoa("me:p@ss")}`);
+  assert.ok([...disk.files.values()].every((bytes) => !new TextDecoder().decode(bytes.subarray(0, 1000)).includes("p%40ss")));
+  await assert.rejects(load({}, secret), (error) => error instanceof errors.NetworkError && !/p%40ss/.test(error.message));
+});
+
+test("errors of the engine get their classes", async () => {
+  const cases = /** @type {[string, any][]} */ ([
+    ["file", errors.FileError],
+    ["template", errors.FileError],
+    ["options", errors.OptionsError],
+    ["context", errors.ContextError],
+    ["absent", errors.BackendError],
+    ["unsupported", errors.BackendError],
+    ["limit", errors.BackendError],
+    ["driver", errors.BackendError],
+    ["memory", errors.OutOfMemoryError],
+    ["lost", errors.DeviceLostError],
+  ]);
+  for (const [code, Class] of cases) {
+    script.loadThrows = Object.assign(new Error(`it is ${code}`), { code });
+    await assert.rejects(load({}, new Blob([file])), (error) => {
+      assert.ok(error instanceof Class && error instanceof errors.AnyGpuError, code);
+      assert.equal(error.constructor, Class);
+      return error.code === code && error.message === `it is ${code}`;
+    });
+  }
+  const report = { chosen: null, rungs: [] };
+  script.loadThrows = Object.assign(new Error("nothing works"), { code: "no_backend", report: JSON.stringify(report) });
+  await assert.rejects(load({}, new Blob([file])), { name: "BackendError", code: "no_backend", report });
+  script.loadThrows = new RangeError("WebAssembly.Memory.grow(): Maximum memory size exceeded");
+  await assert.rejects(load({}, new Blob([file])), { name: "OutOfMemoryError", code: "memory" });
+});
+
+test("after a trap the engine is dead and says so", async () => {
+  const opened = await engine();
+  script.generateThrows = new WebAssembly.RuntimeError("unreachable");
+  const both = ["a", "b"].map((prompt) => assert.rejects(opened.completions.create({ prompt }), errors.CrashError));
+  await Promise.all(both);
+  script.generateThrows = null;
+  await assert.rejects(opened.completions.create({ prompt: "a" }), errors.CrashError);
+  await assert.rejects(opened.stats(), errors.CrashError);
+  await opened.dispose();
+});
+
+test("dispose rejects what is under way and all that follows, once", async () => {
+  const opened = await engine();
+  const running = opened.completions.create({ prompt: "a", max_tokens: 100_000 });
+  const rejected = assert.rejects(running, errors.DisposedError);
+  const stream = opened.completions.create({ prompt: "a", max_tokens: 100_000, stream: true });
+  const streamed = assert.rejects(stream.next(), errors.DisposedError);
+  await Promise.all([opened.dispose(), opened.dispose(), rejected, streamed]);
+  assert.equal(seen.freed, 1);
+  await assert.rejects(opened.completions.create({ prompt: "a" }), errors.DisposedError);
+  await assert.rejects(opened.encode("a"), errors.DisposedError);
+  await opened.dispose();
+  assert.equal(seen.freed, 1);
+});
+
+test("a worker that stops rejects everything", async () => {
+  const client = new Client({ postMessage() {}, onmessage: null });
+  const waiting = client.call("stats", {});
+  client.fail(new errors.CrashError("gone"));
+  await assert.rejects(waiting, errors.CrashError);
+  await assert.rejects(client.call("stats", {}), errors.CrashError);
+  await client.close(new errors.DisposedError("closed"));
+});
+
+test("the suite tells of each case and can be ended", async () => {
+  const { client } = link();
+  /** @type {any[]} */
+  const cases = [];
+  const report = await client.call("conformance", { options: { backend: "cpu" } }, { onEvent: (c) => cases.push(c) });
+  assert.equal(report.passed, 5);
+  assert.deepEqual(cases.map((c) => c.index), [0, 1, 2, 3, 4]);
+  const controller = new AbortController();
+  const options = { signal: controller.signal, onEvent: () => controller.abort() };
+  await assert.rejects(client.call("conformance", { options: { backend: "cpu" } }, options), { name: "AbortError" });
+  await client.call("probe", { engine: {} });
+});
+
+test("errors cross with class, fields and cause", () => {
+  const cause = new TypeError("why");
+  const sent = new errors.NetworkError("what", { url: "http://a/", status: 503, cause });
+  const got = /** @type {any} */ (errors.fromWire(structuredClone(errors.toWire(sent))));
+  assert.ok(got instanceof errors.NetworkError);
+  assert.deepEqual([got.name, got.message, got.code, got.url, got.status], ["NetworkError", "what", "network", "http://a/", 503]);
+  assert.equal(got.cause.message, "why");
+  const full = errors.fromWire(structuredClone(errors.toWire(new errors.QuotaError("full"))));
+  assert.ok(full instanceof errors.QuotaError && full instanceof errors.CacheError);
+  const aborted = errors.fromWire(structuredClone(errors.toWire(new DOMException("no", "AbortError"))));
+  assert.ok(aborted instanceof DOMException && aborted.name === "AbortError");
+});
+
+test("the thread is the worker unless only the page has the GPU interface", async () => {
+  const page = (/** @type {boolean} */ webgl, webgpu = false) => async () => ({ webgl, webgpu });
+  const none = { webgl: false, webgpu: false };
+  const cases = /** @type {[any, any, any, string][]} */ ([
+    ["cpu", none, page(true), "worker"],
+    ["webgl", { webgl: true, webgpu: false }, page(true), "worker"],
+    ["webgl", none, page(true), "main"],
+    ["webgl", none, page(false), "worker"],
+    ["webgpu", none, page(false, true), "main"],
+    ["auto", { webgl: false, webgpu: true }, page(true, true), "worker"],
+    ["auto", none, page(true), "main"],
+    ["gpu", none, page(false), "worker"],
+  ]);
+  for (const [backend, worker, main, thread] of cases) {
+    const chosen = await chooseThread(backend, worker, main);
+    assert.equal(chosen.thread, thread, `${backend} ${JSON.stringify(worker)}`);
+    assert.notEqual(chosen.reason, "");
+  }
+});
+
+test("options of loading are checked, and the field is named", async () => {
+  /** @type {[any, string][]} */
+  const cases = [
+    [{ backend: "vulkan" }, "backend"],
+    [{ nCtx: 0 }, "nCtx"],
+    [{ nctx: 5 }, "nctx"],
+    [{ onProgress: 5 }, "onProgress"],
+    [{ signal: 5 }, "signal"],
+    [{ cache: "yes" }, "cache"],
+    [{ maxCacheBytes: -1 }, "maxCacheBytes"],
+    [{ sha256: "abc" }, "sha256"],
+    [{ worker: 1 }, "worker"],
+    [{ webgl: { layout: "fast" } }, "webgl.layout"],
+    [{ webgl: { size: 1 } }, "webgl.size"],
+    [{ webgpu: { maxBinding: "1" } }, "webgpu.maxBinding"],
+    [{ headers: { "bad name": "x" } }, "headers"],
+    [{ credentials: "all" }, "credentials"],
+    [{ network: { retries: -1 } }, "network.retries"],
+  ];
+  for (const [options, field] of cases) {
+    await assert.rejects(AnyGpu.load("model.gguf", options), { name: "OptionsError", field });
+  }
+  await assert.rejects(AnyGpu.load("http://[", {}), { name: "OptionsError", field: "source" });
+  await assert.rejects(AnyGpu.load(/** @type {any} */ (5)), { name: "OptionsError", field: "source" });
+  await assert.rejects(AnyGpu.conformance(/** @type {any} */ ({})), { name: "OptionsError", field: "backend" });
+  assert.equal(loadOptions({ sha256: "A".repeat(64) }).sha256, "a".repeat(64));
+  assert.deepEqual(loadOptions({ headers: { "X-A": "1" } }).headers, [["x-a", "1"]]);
+});

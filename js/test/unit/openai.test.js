@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { ContextError, OptionsError } from "../../src/errors.js";
+import { script, seen } from "../doubles/bindings.js";
+import { engine, reset } from "../doubles/engine.js";
+
+/** @type {import("../../src/index.js").AnyGpu[]} */
+const engines = [];
+const open = async () => {
+  const opened = await engine();
+  engines.push(opened);
+  return opened;
+};
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map((opened) => opened.dispose()));
+  reset();
+});
+
+const messages = [{ role: "user", content: "hi" }];
+
+/** @template T @param {AsyncIterable<T>} stream @returns {Promise<T[]>} */
+async function collect(stream) {
+  const all = [];
+  for await (const part of stream) all.push(part);
+  return all;
+}
+
+test("a chat completion has the shape that clients know", async () => {
+  const { chat } = await open();
+  const answer = await chat.completions.create({ messages, max_tokens: 4, model: "mine" });
+  const { id, created, timings, ...rest } = answer;
+  assert.match(id, /^chatcmpl-/);
+  assert.ok(Math.abs(created - Date.now() / 1000) < 5);
+  assert.ok(timings.ttft_ms > 0);
+  assert.equal(timings.prefill_ms, 2);
+  assert.deepEqual(rest, {
+    object: "chat.completion",
+    model: "mine",
+    choices: [{ index: 0, message: { role: "assistant", content: "abcd" }, finish_reason: "length" }],
+    usage: { prompt_tokens: 8, completion_tokens: 4, total_tokens: 12, cached_tokens: 1 },
+    stats: { steps: 1, dispatches: 5 },
+    tokens: [97, 98, 99, 100],
+  });
+});
+
+test("a streamed chat completion comes in chunks, the last with the outcome", async () => {
+  const { chat } = await open();
+  const parts = await collect(chat.completions.create({ messages, stream: true, max_tokens: 2 }));
+  assert.deepEqual(
+    parts.map((part) => [part.object, part.choices[0].delta, part.choices[0].finish_reason, part.token]),
+    [
+      ["chat.completion.chunk", { role: "assistant", content: "a" }, null, 97],
+      ["chat.completion.chunk", { content: "b" }, null, 98],
+      ["chat.completion.chunk", {}, "length", undefined],
+    ],
+  );
+  assert.equal(new Set(parts.map((part) => part.id)).size, 1);
+  assert.equal(parts[0].usage, undefined);
+  assert.deepEqual(parts[2].usage, { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1 });
+  assert.deepEqual(parts[2].tokens, [97, 98]);
+  assert.equal(parts[2].model, "double");
+});
+
+test("plain completions take text or tokens", async () => {
+  const { completions } = await open();
+  const answer = await completions.create({ prompt: "abc", max_tokens: 1 });
+  assert.equal(answer.object, "text_completion");
+  assert.deepEqual(answer.choices, [{ index: 0, text: "a", finish_reason: "length" }]);
+  assert.equal((await completions.create({ prompt: [1, 2, 3, 4], max_tokens: 1 })).usage.prompt_tokens, 4);
+  const parts = await collect(completions.create({ prompt: Uint32Array.of(1), stream: true, max_tokens: 2 }));
+  assert.deepEqual(parts.map((part) => part.choices[0].text), ["a", "b", ""]);
+  assert.deepEqual(parts.map((part) => part.choices[0].finish_reason), [null, null, "length"]);
+});
+
+test("a request goes to the engine as it is meant, and nothing else of it", async () => {
+  const { completions } = await open();
+  seen.options.length = 0;
+  const sampling = { temperature: 0.5, top_k: 40, top_p: 0.9, seed: 7, ignore_eos: true, fetch_interval: 2 };
+  await completions.create({ prompt: "", max_completion_tokens: 2, stop: "x", model: "m", n: 1, ...sampling });
+  assert.deepEqual(JSON.parse(seen.options[0]), { ...sampling, max_tokens: 2, stop: ["x"] });
+});
+
+test("nothing is computed before the first piece is asked for", async () => {
+  const { completions } = await open();
+  const stream = completions.create({ prompt: "a", stream: true });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(seen.generations, []);
+  await stream.return();
+  assert.deepEqual(await stream.next(), { value: undefined, done: true });
+  assert.deepEqual(seen.generations, []);
+});
+
+test("leaving the loop ends the generation, and the engine stays usable", async () => {
+  const { completions } = await open();
+  let pieces = 0;
+  for await (const _ of completions.create({ prompt: "a", stream: true, max_tokens: 100_000 })) if (++pieces === 3) break;
+  const answer = await completions.create({ prompt: "a", max_tokens: 2 });
+  assert.equal(answer.choices[0].text, "ab");
+  assert.equal(seen.generations.length, 4);
+});
+
+test("an abort throws its reason, early or late, and the engine stays usable", async () => {
+  const { completions } = await open();
+  const reason = new Error("enough");
+  const early = AbortSignal.abort(reason);
+  await assert.rejects(completions.create({ prompt: "a", signal: early }), reason);
+  await assert.rejects(collect(completions.create({ prompt: "a", stream: true, signal: early })), reason);
+  assert.deepEqual(seen.generations, []);
+  const controller = new AbortController();
+  let pieces = 0;
+  const reading = async () => {
+    const request = { prompt: "a", stream: /** @type {const} */ (true), max_tokens: 100_000, signal: controller.signal };
+    for await (const _ of completions.create(request)) if (++pieces === 2) controller.abort(reason);
+  };
+  await assert.rejects(reading(), reason);
+  assert.equal(pieces, 2);
+  const late = new AbortController();
+  const whole = completions.create({ prompt: "a", max_tokens: 100_000, signal: late.signal });
+  setTimeout(() => late.abort(), 20);
+  await assert.rejects(whole, { name: "AbortError" });
+  assert.equal((await completions.create({ prompt: "a", max_tokens: 1 })).choices[0].text, "a");
+});
+
+test("generations of one engine run one after the other", async () => {
+  const { completions } = await open();
+  const requests = [1, 2, 3].map(() => completions.create({ prompt: "a", max_tokens: 5 }));
+  await Promise.all(requests);
+  assert.deepEqual(seen.generations, ["begin", "end", "begin", "end", "begin", "end"]);
+});
+
+test("an error of the engine has its class in both forms, and the engine stays usable", async () => {
+  const { completions } = await open();
+  script.generateThrows = Object.assign(new Error("the prompt has 9 tokens, the context 4"), { code: "context" });
+  await assert.rejects(completions.create({ prompt: "a" }), ContextError);
+  await assert.rejects(collect(completions.create({ prompt: "a", stream: true })), (error) => {
+    assert.ok(error instanceof ContextError);
+    return error.code === "context" && /9 tokens/.test(error.message);
+  });
+  script.generateThrows = null;
+  await completions.create({ prompt: "a" });
+});
+
+test("what makes no sense is refused, and the field is named", async () => {
+  const { chat, completions } = await open();
+  /** @type {[any, string][]} */
+  const plain = [
+    [{}, "prompt"],
+    [{ prompt: 5 }, "prompt"],
+    [{ prompt: [1, -1] }, "prompt[1]"],
+    [{ prompt: ["text"] }, "prompt[0]"],
+    [{ prompt: { length: 1e12 } }, "prompt"],
+    [{ prompt: "a", max_tokens: 0 }, "max_tokens"],
+    [{ prompt: "a", max_tokens: 1.5 }, "max_tokens"],
+    [{ prompt: "a", max_tokens: "5" }, "max_tokens"],
+    [{ prompt: "a", temperature: NaN }, "temperature"],
+    [{ prompt: "a", top_p: 1.5 }, "top_p"],
+    [{ prompt: "a", top_k: -1 }, "top_k"],
+    [{ prompt: "a", seed: 2 ** 60 }, "seed"],
+    [{ prompt: "a", stop: [""] }, "stop"],
+    [{ prompt: "a", fetch_interval: 65 }, "fetch_interval"],
+    [{ prompt: "a", signal: {} }, "signal"],
+    [{ prompt: "a", n: 2 }, "n"],
+    [{ prompt: "a", maxTokens: 2 }, "maxTokens"],
+    [{ prompt: "a", stream_options: { x: 1 } }, "stream_options.x"],
+  ];
+  for (const [request, field] of plain) {
+    await assert.rejects(completions.create(request), { name: "OptionsError", code: "options", field });
+    assert.throws(() => completions.create({ ...request, stream: true }), { name: "OptionsError", field });
+  }
+  /** @type {[any, string][]} */
+  const chats = [
+    [{ messages: [] }, "messages"],
+    [{ messages: "hi" }, "messages"],
+    [{ messages: [{ content: "hi" }] }, "messages[0].role"],
+    [{ messages: [...messages, { role: "user", content: null }] }, "messages[1].content"],
+    [{ messages: [{ role: "user", content: [{ type: "image_url" }] }] }, "messages[0].content"],
+    [{ messages, prompt: "a" }, "prompt"],
+  ];
+  for (const [request, field] of chats) await assert.rejects(chat.completions.create(request), { name: "OptionsError", field });
+  for (const nothing of [undefined, null, 5, []]) {
+    await assert.rejects(chat.completions.create(/** @type {any} */ (nothing)), OptionsError);
+  }
+});
+
+test("parts of text are one text", async () => {
+  const { chat } = await open();
+  const content = [{ type: /** @type {const} */ ("text"), text: "h" }, { type: /** @type {const} */ ("text"), text: "i" }];
+  const answer = await chat.completions.create({ messages: [{ role: "user", content }], max_tokens: 1 });
+  assert.equal(answer.usage.prompt_tokens, 8);
+});
+
+test("texts become tokens and back", async () => {
+  const opened = await open();
+  assert.deepEqual(await opened.encode("ab"), Uint32Array.of(97, 98));
+  assert.equal((await opened.encode(messages)).length, 8);
+  assert.equal(await opened.decode([97, 98]), "ab");
+  await assert.rejects(opened.decode(/** @type {any} */ ([1.5])), { name: "OptionsError", field: "tokens[0]" });
+  await assert.rejects(opened.encode(/** @type {any} */ (5)), OptionsError);
+});

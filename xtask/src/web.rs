@@ -1,0 +1,37 @@
+//! The page and the JavaScript package: built, assembled, measured, served.
+
+mod build;
+pub mod dist;
+pub mod serve;
+pub mod size;
+pub mod toolchain;
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
+/// Builds all of it into `dist` and shows the sizes.
+pub fn build(choice: toolchain::Choice) -> Result<size::Sizes> {
+    build::run(toolchain::find(choice)?)?;
+    dist::assemble()?;
+    let sizes = size::Sizes::measure()?;
+    sizes.print();
+    Ok(sizes)
+}
+
+/// Serves `dist` until the process is interrupted.
+pub fn serve(port: Option<u16>) -> Result<()> {
+    let server = serve::Server::start(port, None)?;
+    println!("serving dist at http://{}/   (Ctrl-C ends it)", server.address());
+    server.wait_for_interrupt()?;
+    println!("stopped");
+    Ok(())
+}
+
+/// Puts a finished folder in the place of an old one.
+fn replace(new: &Path, old: &Path) -> Result<()> {
+    if old.exists() {
+        fs::remove_dir_all(old).with_context(|| format!("cannot remove {}", old.display()))?;
+    }
+    fs::rename(new, old).with_context(|| format!("cannot move {} to {}", new.display(), old.display()))
+}

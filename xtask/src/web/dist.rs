@@ -1,0 +1,49 @@
+//! The folder that a static host serves.
+
+use crate::root;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What goes where: from the workspace into `dist`. Folders go with all they hold.
+const PARTS: &[(&str, &str)] = &[
+    ("examples/web", ""),
+    ("js/package.json", "anygpu/package.json"),
+    ("js/README.md", "anygpu/README.md"),
+    ("js/index.d.ts", "anygpu/index.d.ts"),
+    ("js/src", "anygpu/src"),
+    ("js/wasm", "anygpu/wasm"),
+    ("models/gab-q4_0.gguf", "models/gab-q4_0.gguf"),
+];
+
+/// The folder.
+pub fn folder() -> PathBuf {
+    root().join("dist")
+}
+
+/// Fills it. What was there stays until all of it has been copied.
+pub fn assemble() -> Result<()> {
+    let partial = root().join("dist.partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
+    }
+    for (from, to) in PARTS {
+        copy(&root().join(from), &partial.join(to))?;
+    }
+    super::replace(&partial, &folder())
+}
+
+/// Copies a file, or a folder with all it holds.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+            let name = entry?.file_name();
+            copy(&from.join(&name), &to.join(&name))?;
+        }
+        return Ok(());
+    }
+    let parent = to.parent().unwrap_or(to);
+    fs::create_dir_all(parent).with_context(|| format!("cannot make the folder {}", parent.display()))?;
+    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! The server, on loopback only: `dist` as a static host would serve it, and what automated runs need.
+//!
+//! | path | what it answers |
+//! |---|---|
+//! | `/` | `dist` |
+//! | `/files/NAME` | a model or a reference |
+//!
+//! Automated runs have these too:
+//!
+//! | path | what it answers |
+//! |---|---|
+//! | `/test/` | `js/test/browser` |
+//! | `/below/a/path/` | `dist` again, whose worker reports its errors: what runs here runs under any path |
+//! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after so many bytes of it |
+//! | `/stall/NAME?after=BYTES` | likewise, but nothing is cut: no more bytes come |
+//! | `/short/NAME?after=BYTES` | so many bytes of the file, as if they were all of it |
+//! | `/norange/NAME` | the file, whole, whatever range is asked for |
+//! | `/status/CODE/NAME` | that status |
+//! | `/requests` | how often each path was asked for, as JSON |
+//! | `/expectations` | the known failures of the conformance suite, as JSON |
+//! | POST `/log`, POST `/error`, POST `/report` | nothing; the body goes to the run |
+
+use super::dist;
+use crate::root;
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Path as Segment, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{any, get, post};
+use futures_util::stream;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Component, Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tower_http::services::{ServeDir, ServeFile};
+
+/// The port that is taken if it is free and no other is asked for.
+const USUAL_PORT: u16 = 8080;
+
+/// Where `/files` looks, in this order.
+const FILES: &[&str] = &["models", "models/cache", "models/fixtures", "model/tests/data"];
+
+/// The longest report that a page may send.
+const MAX_BODY: usize = 16 << 20;
+
+/// What makes the worker of an automated run report its errors. One line, so that line numbers stay.
+const WORKER_PRELUDE: &str = "import '/test/errors.js'; ";
+
+/// What a page of an automated run says.
+pub enum Event {
+    /// A line of progress.
+    Log(String),
+    /// An error that nobody handles.
+    Error(String),
+    /// The result.
+    Report(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// A running server. It ends when it is dropped.
+pub struct Server {
+    runtime: Runtime,
+    address: SocketAddr,
+}
+
+/// What the handlers of automated runs share.
+#[derive(Clone)]
+struct Run {
+    events: Sender<Event>,
+    requests: Arc<Mutex<BTreeMap<String, u64>>>,
+}
+
+/// How a file is served badly.
+#[derive(Clone, Copy)]
+enum Fault {
+    Cut,
+    Stall,
+    Short,
+    NoRange,
+}
+
+#[derive(serde::Deserialize)]
+struct After {
+    #[serde(default)]
+    after: usize,
+}
+
+impl Server {
+    /// Begins to serve; with the paths of automated runs if there is somebody to tell.
+    ///
+    /// *Errors*: the port is taken, or there is nothing to serve.
+    pub fn start(port: Option<u16>, events: Option<Sender<Event>>) -> Result<Server> {
+        let page = dist::folder();
+        if !page.is_dir() {
+            anyhow::bail!("there is no {}; build it with `cargo xtask web --no-serve`", page.display());
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let listener = runtime.block_on(listen(port, events.is_some()))?;
+        let address = listener.local_addr()?;
+        if let Some(events) = events.clone() {
+            runtime.spawn(async move {
+                if tokio::signal::ctrl_c().await.is_ok() {
+                    // If nobody listens, the run is over.
+                    let _ = events.send(Event::Interrupted);
+                }
+            });
+        }
+        let app = app(events);
+        runtime.spawn(async move {
+            // It ends with the runtime.
+            let _ = axum::serve(listener, app).await;
+        });
+        Ok(Server { runtime, address })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until Ctrl-C.
+    pub fn wait_for_interrupt(self) -> Result<()> {
+        self.runtime.block_on(tokio::signal::ctrl_c())?;
+        // Downloads that still run are cut: whoever pressed Ctrl-C does not want to wait for them.
+        self.runtime.shutdown_background();
+        Ok(())
+    }
+}
+
+async fn listen(port: Option<u16>, random: bool) -> Result<TcpListener> {
+    let at = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    match port {
+        Some(port) => at(port).await.with_context(|| format!("cannot listen on port {port}; take another with --port")),
+        None if random => Ok(at(0).await?),
+        None => match at(USUAL_PORT).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => Ok(at(0).await?),
+        },
+    }
+}
+
+fn app(events: Option<Sender<Event>>) -> Router {
+    let mut app = Router::new().route("/files/{name}", get(file)).fallback_service(ServeDir::new(dist::folder()));
+    if let Some(events) = events {
+        let run = Run { events, requests: Arc::default() };
+        app = app.merge(automated(run.clone())).layer(middleware::from_fn_with_state(run, count));
+    }
+    app.layer(middleware::from_fn(validators))
+}
+
+/// The paths of automated runs.
+fn automated(run: Run) -> Router {
+    Router::new()
+        .route("/below/a/path/anygpu/src/worker.js", get(worker))
+        .nest_service("/below/a/path", ServeDir::new(dist::folder()))
+        .nest_service("/test", ServeDir::new(root().join("js/test/browser")))
+        .route("/flaky/{name}", get(|name, query, request| faulty(Fault::Cut, name, query, request)))
+        .route("/stall/{name}", get(|name, query, request| faulty(Fault::Stall, name, query, request)))
+        .route("/short/{name}", get(|name, query, request| faulty(Fault::Short, name, query, request)))
+        .route("/norange/{name}", get(|name, query, request| faulty(Fault::NoRange, name, query, request)))
+        .route("/status/{code}/{name}", any(status))
+        .route("/expectations", get(expectations))
+        .route("/log", post(|run, line| tell(run, line, Event::Log)))
+        .route("/error", post(|run, error| tell(run, error, Event::Error)))
+        .route("/report", post(|run, result| tell(run, result, Event::Report)))
+        .route("/requests", get(requests))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(run)
+}
+
+/// A model or a reference, by its name alone.
+fn find(name: &str) -> Option<PathBuf> {
+    let mut parts = Path::new(name).components();
+    let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else { return None };
+    FILES.iter().map(|folder| root().join(folder).join(name)).find(|path| path.is_file())
+}
+
+async fn file(Segment(name): Segment<String>, request: Request) -> Response {
+    let Some(path) = find(&name) else {
+        return (StatusCode::NOT_FOUND, format!("there is no {name} in {}", FILES.join(", "))).into_response();
+    };
+    match ServeFile::new(path).try_call(request).await {
+        Ok(response) => response.map(Body::new),
+        Err(error) => internal(&error.into()),
+    }
+}
+
+async fn faulty(
+    fault: Fault,
+    name: Segment<String>,
+    Query(After { after }): Query<After>,
+    mut request: Request,
+) -> Response {
+    if matches!(fault, Fault::NoRange | Fault::Short) {
+        request.headers_mut().remove(header::RANGE);
+    }
+    let mut response = file(name, request).await;
+    match fault {
+        Fault::NoRange => {
+            response.headers_mut().remove(header::ACCEPT_RANGES);
+            response
+        }
+        Fault::Short => {
+            response.headers_mut().remove(header::ACCEPT_RANGES);
+            response.headers_mut().insert(header::CONTENT_LENGTH, after.into());
+            response.map(|body| ending(body, after, fault))
+        }
+        Fault::Cut | Fault::Stall => response.map(|body| ending(body, after, fault)),
+    }
+}
+
+/// The first bytes of a body, and then an error, which cuts the connection, or nothing at all.
+fn ending(body: Body, after: usize, fault: Fault) -> Body {
+    Body::from_stream(stream::unfold((Box::pin(body.into_data_stream()), after), move |(mut body, left)| async move {
+        use futures_util::StreamExt;
+        if left == 0 {
+            return match fault {
+                Fault::Stall => std::future::pending().await,
+                Fault::Short => None,
+                Fault::Cut | Fault::NoRange => {
+                    Some((Err(axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))), (body, left)))
+                }
+            };
+        }
+        let part: Result<Bytes, _> = body.next().await?;
+        let part = part.map(|bytes| bytes.slice(..bytes.len().min(left)));
+        let left = left - part.as_ref().map_or(0, Bytes::len);
+        Some((part, (body, left)))
+    }))
+}
+
+async fn status(Segment((code, name)): Segment<(u16, String)>) -> Response {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
+    (code, format!("{name}: as you wished")).into_response()
+}
+
+async fn worker() -> Response {
+    match tokio::fs::read_to_string(dist::folder().join("anygpu/src/worker.js")).await {
+        Ok(source) => {
+            ([(header::CONTENT_TYPE, "text/javascript")], format!("{WORKER_PRELUDE}{source}")).into_response()
+        }
+        Err(error) => (StatusCode::NOT_FOUND, error.to_string()).into_response(),
+    }
+}
+
+/// The known failures, which the suite in a browser cannot read itself.
+async fn expectations() -> Response {
+    let path = root().join("conformance/expectations.toml");
+    let read = || Ok(toml::from_str::<serde_json::Value>(&fs::read_to_string(&path)?)?);
+    match read() {
+        Ok(expectations) => Json(expectations).into_response(),
+        Err(error) => internal(&error),
+    }
+}
+
+async fn tell(State(run): State<Run>, body: String, event: fn(String) -> Event) -> StatusCode {
+    match run.events.send(event(body)) {
+        Ok(()) => StatusCode::NO_CONTENT,
+        // The run is over.
+        Err(_) => StatusCode::GONE,
+    }
+}
+
+fn internal(error: &anyhow::Error) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response()
+}
+
+async fn requests(State(run): State<Run>) -> Json<BTreeMap<String, u64>> {
+    Json(run.requests.lock().unwrap_or_else(PoisonError::into_inner).clone())
+}
+
+/// Counts requests by path.
+async fn count(State(run): State<Run>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    *run.requests.lock().unwrap_or_else(PoisonError::into_inner).entry(path).or_default() += 1;
+    next.run(request).await
+}
+
+/// Entity tags, which files lack: `ETag`, `If-None-Match` and `If-Range`. Whoever resumes a download must be able to tell
+/// that the file is still the same one.
+async fn validators(request: Request, next: Next) -> Response {
+    let asked = request.headers().clone();
+    let again = asked.get(header::IF_RANGE).map(|_| copy_without_range(&request));
+    let mut response = next.clone().run(request).await;
+    let Some(tag) = tag(response.headers()) else { return response };
+    if asked.get(header::IF_NONE_MATCH) == Some(&tag) {
+        response = StatusCode::NOT_MODIFIED.into_response();
+    } else if let (Some(again), StatusCode::PARTIAL_CONTENT) = (again, response.status())
+        && asked.get(header::IF_RANGE) != Some(&tag)
+    {
+        response = next.run(again).await;
+    }
+    response.headers_mut().insert(header::ETAG, tag);
+    // A browser may keep files, but must ask whether they are still the same.
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn copy_without_range(request: &Request) -> Request {
+    let mut copy = Request::new(Body::empty());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    // What the router found out about the path.
+    *copy.extensions_mut() = request.extensions().clone();
+    *copy.headers_mut() = request.headers().clone();
+    copy.headers_mut().remove(header::RANGE);
+    copy
+}
+
+/// The tag of a file: when it was written, and its whole size.
+fn tag(headers: &HeaderMap) -> Option<HeaderValue> {
+    let modified = headers.get(header::LAST_MODIFIED)?.to_str().ok()?;
+    let size = match headers.get(header::CONTENT_RANGE) {
+        Some(range) => range.to_str().ok()?.rsplit('/').next()?,
+        None => headers.get(header::CONTENT_LENGTH)?.to_str().ok()?,
+    };
+    let modified: String = modified.chars().filter(char::is_ascii_alphanumeric).collect();
+    HeaderValue::from_str(&format!("\"{modified}-{size}\"")).ok()
+}

@@ -1,0 +1,106 @@
+//! Finding, or setting up, a compiler for wasm32.
+
+use crate::process;
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The target of the page.
+pub const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Rustup may have to download 30 MB, or to find out that there is no network.
+const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
+
+/// Debian's compiler: what it consists of, and the package of each.
+const DEBIAN: &[(&str, &str)] = &[
+    ("/usr/bin/rustc", "rustc-web"),
+    ("/usr/bin/cargo", "cargo-web"),
+    ("lib/rustlib/src/rust/library/std/Cargo.toml", "rust-web-src"),
+    ("/usr/bin/wasm-ld-19", "lld-19"),
+];
+
+/// Which compiler to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Choice {
+    /// The first that is there or can be set up.
+    Auto,
+    /// The one that builds the rest of the workspace, with its wasm32 target.
+    Rustup,
+    /// Debian's packages, which compile the standard library from its source.
+    Debian,
+}
+
+/// A compiler that can build for wasm32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Toolchain {
+    /// The one in use, with a compiled standard library.
+    InUse,
+    /// Debian's, which compiles the standard library too.
+    Debian,
+}
+
+/// Finds a compiler, and tries to set it up.
+///
+/// *Errors*: there is none; the message has the commands for each way.
+pub fn find(choice: Choice) -> Result<Toolchain> {
+    let mut reasons = Vec::new();
+    if choice != Choice::Debian {
+        match in_use() {
+            Ok(()) => return Ok(Toolchain::InUse),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    if choice != Choice::Rustup {
+        match missing_packages() {
+            missing if missing.is_empty() => return Ok(Toolchain::Debian),
+            missing => reasons.push(format!("Debian's compiler lacks the packages {}", missing.join(", "))),
+        }
+    }
+    bail!(
+        "there is no compiler for {TARGET} ({}); either of these sets one up:\n  \
+         rustup target add {TARGET}\n  \
+         apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-19    (Debian, as root)",
+        reasons.join("; ")
+    );
+}
+
+/// Makes sure that the compiler in use has the target's standard library. The reason if it has not.
+fn in_use() -> Result<(), String> {
+    if has_std() {
+        return Ok(());
+    }
+    if process::which("rustup").is_none() {
+        return Err("the compiler in use has no standard library for it, and there is no rustup to fetch one".into());
+    }
+    println!("fetching the standard library for {TARGET}: rustup target add {TARGET}");
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "add", TARGET]).stdin(Stdio::null());
+    match process::run_within(&mut rustup, RUSTUP_LIMIT) {
+        Ok(Some(status)) if status.success() && has_std() => Ok(()),
+        Ok(Some(_)) => Err("rustup could not fetch its standard library".into()),
+        Ok(None) => Err(format!("rustup did not fetch its standard library within {} s", RUSTUP_LIMIT.as_secs())),
+        Err(error) => Err(format!("rustup could not be started: {error}")),
+    }
+}
+
+/// Whether the compiler in use has a compiled standard library for the target.
+fn has_std() -> bool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let folder = print(Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]));
+    folder.is_some_and(|folder| Path::new(&folder).is_dir())
+}
+
+/// Debian's packages that are not installed.
+fn missing_packages() -> Vec<&'static str> {
+    let sysroot = print(Command::new("/usr/bin/rustc").args(["--print", "sysroot"])).unwrap_or_default();
+    let is_there = |path: &str| PathBuf::from(&sysroot).join(path).is_file();
+    DEBIAN.iter().filter(|(path, _)| !is_there(path)).map(|(_, package)| *package).collect()
+}
+
+/// What a command prints, if it succeeds.
+fn print(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
