@@ -21,6 +21,7 @@ const opening = $("opening");
 const told = $("told");
 const note = $("story-note");
 let running = false;
+let request = {};
 let onError = () => {};
 
 /** Wires the story up; `report` gets the errors. */
@@ -67,8 +68,8 @@ function another() {
 
 async function tell({ greedy = false, onward = false } = {}) {
   if (!session.engine) return;
-  const request = sampling();
-  if (greedy) request.temperature = 0;
+  // What goes on, goes on as it was begun: with the same way of sampling, and greedily if it was so.
+  if (!onward) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
   await session.stop();
   if (!onward) told.textContent = "";
   const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
@@ -88,7 +89,7 @@ async function tell({ greedy = false, onward = false } = {}) {
       speak.say(piece);
     });
     finish = result.finish;
-    note.textContent = describe(request, result);
+    note.textContent = describe(result);
   } catch (error) {
     onError(error);
   }
@@ -98,7 +99,7 @@ async function tell({ greedy = false, onward = false } = {}) {
   $("story-continue").hidden = finish === "stop" || finish === null;
 }
 
-function describe(request, { finish, tokens }) {
+function describe({ finish, tokens }) {
   const how =
     request.temperature === 0
       ? "the likeliest word each time, so the same on every machine"
