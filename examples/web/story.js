@@ -21,6 +21,7 @@ const opening = $("opening");
 const told = $("told");
 const note = $("story-note");
 let running = false;
+let telling = Promise.resolve();
 let request = {};
 let onError = () => {};
 
@@ -63,14 +64,19 @@ function another() {
     const others = OPENINGS.filter((text) => text !== current);
     opening.textContent = others[Math.floor(Math.random() * others.length)];
   }
-  return tell();
+  tell();
 }
 
-async function tell({ greedy = false, onward = false } = {}) {
+/** Tells a story as soon as the one under way has ended. */
+function tell(how = {}) {
   if (!session.engine) return;
+  session.stop();
+  telling = telling.then(() => tellNow(how));
+}
+
+async function tellNow({ greedy = false, onward = false }) {
   // What goes on, goes on as it was begun: with the same way of sampling, and greedily if it was so.
   if (!onward) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
-  await session.stop();
   if (!onward) told.textContent = "";
   const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
   speak.begin();
