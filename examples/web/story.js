@@ -69,12 +69,12 @@ function another() {
 
 /** Tells a story as soon as the one under way has ended. */
 function tell(how = {}) {
-  if (!session.engine) return;
   session.stop();
   telling = telling.then(() => tellNow(how));
 }
 
 async function tellNow({ greedy = false, onward = false }) {
+  if (!session.engine) return;
   // What goes on, goes on as it was begun: with the same way of sampling, and greedily if it was so.
   if (!onward) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
   if (!onward) told.textContent = "";
