@@ -192,7 +192,12 @@ pub async fn select(
     Ok((backend, report))
 }
 
-/// Opens, checks, tests and times one candidate.
+/// How long a device that was lost has to come back: browsers start their GPU process again.
+///
+/// *Units*: milliseconds.
+const LOST_PAUSE: f64 = 250.0;
+
+/// Opens, checks, tests and times one candidate; once more if its device was lost meanwhile.
 async fn prove(
     candidate: Candidate,
     recipe: Option<&Recipe>,
@@ -200,22 +205,36 @@ async fn prove(
     host: &dyn Host,
     rung: &mut Rung,
 ) -> Result<(Rc<dyn Backend>, f64), String> {
-    let backend = candidate.open(options).await.map_err(|e| e.to_string())?;
+    let open = || async { candidate.open(options).await.map_err(|e| e.to_string()) };
+    let mut backend = open().await?;
+    let mut proven = examine(&*backend, recipe, host).await;
+    if proven.is_err() && matches!(backend.idle(), Err(Error::Lost(_))) {
+        let until = host.now_ms() + LOST_PAUSE;
+        while host.now_ms() < until {
+            host.turn().await;
+        }
+        backend = open().await?;
+        proven = examine(&*backend, recipe, host).await;
+    }
     let info = backend.info();
     rung.adapter = Some(info.adapter.clone());
     rung.software = info.software;
     rung.facts.clone_from(&info.facts);
+    Ok((backend, proven?))
+}
+
+/// Asks a backend for the operators, tests it, and gives the time of its matvec in milliseconds.
+async fn examine(backend: &dyn Backend, recipe: Option<&Recipe>, host: &dyn Host) -> Result<f64, String> {
     let graph = match recipe {
         Some(recipe) => {
-            Model::check(recipe, &*backend).map_err(|e| e.to_string())?;
+            Model::check(recipe, backend).map_err(|e| e.to_string())?;
             recipe.graph(1, Head::Greedy)
         }
         None => sample_graph(),
     };
-    let prepared = graph.and_then(|graph| backend_api::fuse::prepare(&graph, &*backend)).map_err(|e| e.to_string())?;
-    selftest::prove(&*backend, &prepared, host).await?;
-    let ms = selftest::time_matvec(&*backend, host).await.map_err(|e| e.to_string())?;
-    Ok((backend, ms))
+    let prepared = graph.and_then(|graph| backend_api::fuse::prepare(&graph, backend)).map_err(|e| e.to_string())?;
+    selftest::prove(backend, &prepared, host).await?;
+    selftest::time_matvec(backend, host).await.map_err(|e| e.to_string())
 }
 
 /// What is tested without a model: a weight format, and the two operators that no model lacks.
