@@ -32,6 +32,13 @@ import { Progress } from "./progress.js";
  */
 
 /**
+ * Modules that trapped. A worker's ends with it, but the page's own thread has no other.
+ *
+ * @type {WeakSet<object>}
+ */
+const trapped = new WeakSet();
+
+/**
  * Serves a port until its `dispose` is called.
  *
  * @param {Port} port
@@ -40,6 +47,7 @@ import { Progress } from "./progress.js";
  */
 export function serve(port, bindings, environment) {
   const core = new Core(bindings, environment);
+  if (trapped.has(bindings)) core.dead = new CrashError("the engine stopped on this thread before; reload the page");
   /** @type {Map<number, AbortController>} */
   const running = new Map();
 
@@ -51,6 +59,7 @@ export function serve(port, bindings, environment) {
 
   /** After a trap nothing in the module may be called again, and what waits for it would wait for ever. */
   const crash = (/** @type {unknown} */ error) => {
+    trapped.add(bindings);
     core.dead = /** @type {Crash} */ (fromEngine(error));
     for (const id of [...running.keys()]) fail(id, error);
   };

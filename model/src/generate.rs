@@ -324,6 +324,9 @@ impl Run<'_> {
     async fn accept(&mut self, fetch: Fetch, sink: &mut Sink<'_>) -> Result<Option<Finish>, ModelError> {
         let (backend, host) = (self.backend, self.host);
         finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
-        Ok(self.buffer[..fetch.count].iter().find_map(|&token| sink.push(token)))
+        let finish = self.buffer[..fetch.count].iter().find_map(|&token| sink.push(token));
+        // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
+        host.turn().await;
+        Ok(finish)
     }
 }

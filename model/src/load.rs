@@ -76,7 +76,7 @@ impl Model {
         Self::check(&recipe, &*backend)?;
         let mut weights = Storages::new(backend.clone());
         let total = recipe.weights().iter().map(file_bytes).sum();
-        let mut loader = Loader { source, backend: &*backend, host, progress, done: 0, total, buffer: Vec::new() };
+        let mut parts = Vec::new();
         for weight in recipe.weights() {
             let tensor = Tensor {
                 name: weight.name.clone(),
@@ -85,7 +85,13 @@ impl Model {
                 kind: backend_api::Kind::Weight,
             };
             let id = weights.create(&tensor)?;
-            loader.load(weight, id).await?;
+            parts.extend(Part::of(weight, id));
+        }
+        // In the order of the file: over a network, each step back is a request of its own.
+        parts.sort_by_key(|part| part.tensor.map_or(0, |tensor| tensor.offset));
+        let mut loader = Loader { source, backend: &*backend, host, progress, done: 0, total, buffer: Vec::new() };
+        for part in &parts {
+            loader.load(part).await?;
         }
         Ok(Model { recipe, weights, backend, load_ms: host.now_ms() - start })
     }
@@ -131,6 +137,32 @@ fn file_bytes(weight: &Weight) -> u64 {
     }
 }
 
+/// What one tensor of the file, or none, gives to a storage.
+struct Part<'a> {
+    weight: &'a Weight,
+    id: StorageId,
+    /// The storage's row that it begins at.
+    first: usize,
+    tensor: Option<&'a TensorInfo>,
+}
+
+impl<'a> Part<'a> {
+    /// All of a weight.
+    fn of(weight: &'a Weight, id: StorageId) -> Vec<Part<'a>> {
+        match &weight.contents {
+            Contents::Tensors(tensors) => {
+                let starts = tensors.iter().scan(0, |row, tensor| {
+                    let first = *row;
+                    *row += tensor.shape[0];
+                    Some((first, tensor))
+                });
+                starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
+            }
+            Contents::Rope(_, factors) => vec![Part { weight, id, first: 0, tensor: factors.as_ref() }],
+        }
+    }
+}
+
 struct Loader<'a> {
     source: &'a dyn ByteSource,
     backend: &'a dyn Backend,
@@ -142,18 +174,17 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    async fn load(&mut self, weight: &Weight, id: StorageId) -> Result<(), ModelError> {
+    async fn load(&mut self, part: &Part<'_>) -> Result<(), ModelError> {
+        let Part { weight, id, first, tensor } = *part;
         match &weight.contents {
-            Contents::Tensors(tensors) => {
-                let mut first = 0;
-                for tensor in tensors {
+            Contents::Tensors(_) => {
+                if let Some(tensor) = tensor {
                     self.tensor(tensor, weight.dtype, id, first).await?;
-                    first += tensor.shape[0];
                 }
             }
-            Contents::Rope(table, factors) => {
+            Contents::Rope(table, _) => {
                 let mut table = table.clone();
-                if let Some(tensor) = factors {
+                if let Some(tensor) = tensor {
                     let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
                     table.factors = dense(tensor.format, bytes);
                     if let Some(bad) = table.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {

@@ -6,10 +6,13 @@ import { DisposedError } from "../../src/errors.js";
 import { AnyGpu } from "../../src/index.js";
 import * as bindings from "./bindings.js";
 
-/** @param {import("../../src/store.js").Environment} [environment] */
-export function connection(environment = {}) {
+/**
+ * @param {import("../../src/store.js").Environment} [environment]
+ * @param {object} [module] A copy of its own, since a trap is for ever.
+ */
+export function connection(environment = {}, module = { ...bindings }) {
   const { port1, port2 } = new MessageChannel();
-  serve(/** @type {any} */ (port1), /** @type {any} */ (bindings), environment);
+  serve(/** @type {any} */ (port1), /** @type {any} */ (module), environment);
   const client = new Client(port2);
   const close = async (/** @type {Error} */ error = new DisposedError("closed")) => {
     await client.close(error);

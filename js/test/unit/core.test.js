@@ -6,6 +6,7 @@ import * as errors from "../../src/errors.js";
 import { chooseThread } from "../../src/features.js";
 import { AnyGpu } from "../../src/index.js";
 import { loadOptions } from "../../src/options.js";
+import * as bindings from "../doubles/bindings.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, engine, reset } from "../doubles/engine.js";
@@ -215,6 +216,41 @@ test("after a trap the engine is dead and says so", async () => {
   await assert.rejects(opened.completions.create({ prompt: "a" }), errors.CrashError);
   await assert.rejects(opened.stats(), errors.CrashError);
   await opened.dispose();
+});
+
+test("a trap in the middle of a promise of the module, which then never settles", async () => {
+  /** @type {Map<string, (event: any) => void>} */
+  const listeners = new Map();
+  const global = /** @type {any} */ (globalThis);
+  global.addEventListener = (/** @type {string} */ type, /** @type {any} */ listener) => listeners.set(type, listener);
+  global.removeEventListener = (/** @type {string} */ type) => listeners.delete(type);
+  cleanups.push(() => delete global.addEventListener && delete global.removeEventListener);
+  const opened = await engine();
+  script.hangs = true;
+  const waiting = assert.rejects(opened.completions.create({ prompt: "a" }), errors.CrashError);
+  while (seen.generations.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  let prevented = 0;
+  const preventDefault = () => prevented++;
+  listeners.get("error")?.({ error: new TypeError("the page's own"), preventDefault });
+  listeners.get("error")?.({ error: new WebAssembly.RuntimeError("unreachable"), preventDefault });
+  await waiting;
+  assert.equal(prevented, 1, "errors of others are left to others");
+  await assert.rejects(opened.stats(), errors.CrashError);
+  await opened.dispose();
+  assert.equal(listeners.size, 0);
+  assert.equal(seen.freed, 0, "nothing in the module is called after a trap");
+});
+
+test("a module that trapped is not used again", async () => {
+  const module = { ...bindings };
+  const first = connection({}, module);
+  script.loadThrows = new WebAssembly.RuntimeError("unreachable");
+  const params = { what: new Blob([file]), options: {}, engine: {} };
+  await assert.rejects(first.client.call("load", params), errors.CrashError);
+  script.loadThrows = null;
+  const second = connection({}, module);
+  await assert.rejects(second.client.call("load", params), /reload the page/);
+  await Promise.all([first.close(), second.close()]);
 });
 
 test("dispose rejects what is under way and all that follows, once", async () => {

@@ -1,0 +1,167 @@
+/**
+ * The tests of the package: its own code under node, its types, and what a user gets, which is the packed tarball in a
+ * Vite and TypeScript project that is built and run in Chromium.
+ *
+ *     node test/run.js [unit] [types] [vite]        all of them by default
+ *
+ * `types` and `vite` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of `vite/package-lock.json`; `vite`
+ * needs Chromium: $CHROMIUM, or chromium of the PATH. All that they make lies in the workspace's `target/js`.
+ */
+
+import { spawn, spawnSync } from "node:child_process";
+import { createReadStream, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import http from "node:http";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const JS = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const WORK = join(ROOT, "target", "js");
+const PROJECT = join(WORK, "vite");
+/** The run in the browser takes no longer. In milliseconds. */
+const LIMIT = 240_000;
+
+/** @type {Record<string, () => Promise<{ passed: number, failed: number }>>} */
+const STAGES = { unit, types, vite };
+
+/** @param {string} command @param {string[]} args @param {string} cwd */
+function run(command, args, cwd) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: "utf8", maxBuffer: 1 << 26 });
+  return { ok: status === 0, output: `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}` };
+}
+
+/** @param {string} command @param {string[]} args @param {string} cwd */
+function must(command, args, cwd) {
+  const { ok, output } = run(command, args, cwd);
+  if (!ok) throw new Error(`${command} ${args.join(" ")} failed:\n${output}`);
+}
+
+async function unit() {
+  const tests = readdirSync(join(JS, "test", "unit")).map((name) => join("test", "unit", name));
+  const { output } = run(process.execPath, ["--test", "--test-reporter=tap", ...tests], JS);
+  const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(output)?.[1] ?? NaN);
+  const passed = count("pass");
+  const failed = count("fail") + count("cancelled");
+  if (failed !== 0) console.error(output);
+  return Number.isNaN(passed + failed) ? { passed: 0, failed: 1 } : { passed, failed };
+}
+
+/** The project with its packages, and with the packed package as a user installs it. */
+function project() {
+  if (!existsSync(join(JS, "wasm", "bindings.js"))) throw new Error("js/wasm is not there; run cargo xtask web");
+  rmSync(WORK, { recursive: true, force: true });
+  cpSync(join(JS, "test", "vite"), PROJECT, { recursive: true });
+  const parts = ["package.json", "README.md", "index.d.ts", "src", "wasm"];
+  for (const part of parts) cpSync(join(JS, part), join(WORK, "package", part), { recursive: true });
+  for (const licence of ["LICENSE-MIT", "LICENSE-APACHE"]) cpSync(join(ROOT, licence), join(WORK, "package", licence));
+  must("npm", ["pack", "--pack-destination", WORK], join(WORK, "package"));
+  must("npm", ["ci", "--no-audit", "--no-fund"], PROJECT);
+  const [tarball] = readdirSync(WORK).filter((name) => name.endsWith(".tgz"));
+  must("npm", ["install", "--no-save", "--no-audit", "--no-fund", join(WORK, tarball ?? "")], PROJECT);
+}
+
+async function types() {
+  if (!existsSync(PROJECT)) project();
+  const tsc = join(PROJECT, "node_modules", ".bin", "tsc");
+  const { ok, output } = run(tsc, ["-p", join(JS, "test", "types")], JS);
+  if (!ok) console.error(output);
+  return { passed: Number(ok), failed: Number(!ok) };
+}
+
+async function vite() {
+  if (!existsSync(PROJECT)) project();
+  must("npm", ["run", "build"], PROJECT);
+  const results = await inChromium(join(PROJECT, "dist"));
+  for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);
+  const passed = results.filter((result) => result.ok).length;
+  return { passed, failed: results.length - passed };
+}
+
+/** @typedef {{ name: string, ok: boolean, message?: string }} Result */
+
+/**
+ * Serves a folder under a path of its own, as some hosts do, and has Chromium open it.
+ *
+ * @param {string} folder
+ * @returns {Promise<Result[]>}
+ */
+async function inChromium(folder) {
+  // It stays until the next run: the browser's processes write to it for some time after their end.
+  const profile = join(WORK, "profile");
+  return new Promise((resolve, reject) => {
+    const server = http.createServer((request, response) => {
+      const path = new URL(request.url ?? "/", "http://localhost").pathname;
+      if (request.method === "POST") {
+        let body = "";
+        request.on("data", (data) => (body += data));
+        request.on("end", () => {
+          response.end();
+          end(() => resolve(JSON.parse(body)));
+        });
+        return;
+      }
+      const name = path.replace(/^\/some\/path\//, "").replace(/^$/, "index.html");
+      const file = name === "model.gguf" ? join(ROOT, "models", "gab-q4_0.gguf") : join(folder, name);
+      if (path.includes("..") || !existsSync(file) || !statSync(file).isFile()) return response.writeHead(404).end();
+      send(file, request, response);
+    });
+    const end = (/** @type {() => void} */ then) => {
+      clearTimeout(timer);
+      browser?.kill();
+      server.closeAllConnections();
+      server.close();
+      then();
+    };
+    const timer = setTimeout(() => end(() => reject(new Error(`no report after ${LIMIT} ms`))), LIMIT);
+    /** @type {import("node:child_process").ChildProcess | undefined} */
+    let browser;
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+      const flags = ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-swiftshader", `--user-data-dir=${profile}`];
+      const url = `http://127.0.0.1:${port}/some/path/`;
+      browser = spawn(process.env.CHROMIUM ?? "chromium", [...flags, url], { stdio: "ignore" });
+      browser.on("error", (error) => end(() => reject(new Error(`cannot start Chromium: ${error.message}; set CHROMIUM`))));
+      browser.on("exit", (code) => end(() => reject(new Error(`Chromium ended early with ${code}`))));
+    });
+  });
+}
+
+const TYPES = /** @type {Record<string, string>} */ ({
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".wasm": "application/wasm",
+});
+
+/** @param {string} file @param {http.IncomingMessage} request @param {http.ServerResponse} response */
+function send(file, request, response) {
+  const { size } = statSync(file);
+  const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1] ?? 0);
+  response.writeHead(request.headers.range ? 206 : 200, {
+    "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
+    "Content-Length": size - from,
+    ETag: `"${size}"`,
+    ...(request.headers.range ? { "Content-Range": `bytes ${from}-${size - 1}/${size}` } : {}),
+  });
+  createReadStream(file, { start: from }).pipe(response);
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in STAGES));
+if (unknown.length > 0) {
+  console.error(`there is no ${unknown.join(", ")}; there are ${Object.keys(STAGES).join(", ")}`);
+  process.exit(2);
+}
+mkdirSync(WORK, { recursive: true });
+rmSync(PROJECT, { recursive: true, force: true });
+let failures = 0;
+for (const [name, stage] of Object.entries(STAGES)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const { passed, failed } = await stage().catch((error) => {
+    console.error(error.message);
+    return { passed: 0, failed: 1 };
+  });
+  failures += failed;
+  console.log(`js ${name}: ${passed} passed, ${failed} failed`);
+}
+process.exitCode = failures === 0 ? 0 : 1;
