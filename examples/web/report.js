@@ -50,7 +50,7 @@ function why(report, chosen, wanted) {
   const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower").length;
   const drawn = isSoftware(chosen) ? " The device is emulated in software." : "";
   if (wanted !== "auto") return `You asked for it, and it passed its self-test.${drawn}`;
-  if (proven > 1) return `The fastest of the ${proven} that passed their self-test.${drawn}`;
+  if (proven > 1) return `The fastest of ${proven}, and it passed its self-test.${drawn}`;
   return `The only one that passed its self-test.${drawn}`;
 }
 
