@@ -109,7 +109,7 @@ export interface LoadProgress {
 /** What became of a candidate. */
 export type RungOutcome =
   | { /** It runs the model. */ kind: "chosen" }
-  | { /** It works, but another one is faster. */ kind: "slower" }
+  | { /** It another one is faster. */ kind: "slower" }
   | { /** It cannot run the model here, or gave wrong results. */ kind: "rejected"; /** Why. */ reason: string }
   | { /** It was not tried. */ kind: "skipped"; /** Why. */ reason: string };
 

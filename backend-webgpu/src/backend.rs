@@ -152,6 +152,8 @@ impl WebGpu {
     /// *Errors*: [`Error::Absent`] if there is no adapter or it gives no device.
     pub async fn open(options: Options) -> Result<WebGpu, Error> {
         let absent = |reason: String| Error::Absent { backend: "webgpu", reason };
+        #[cfg(target_arch = "wasm32")]
+        let adapter_name = crate::web::adapter_name().await.map_err(absent)?;
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let wanted = wgpu::RequestAdapterOptions {
             power_preference: wgpu::PowerPreference::HighPerformance,
@@ -178,8 +180,6 @@ impl WebGpu {
         let binding = limits.max_storage_buffer_binding_size;
         let weights = options.max_binding.map_or(binding, |most| most.min(binding));
         let about = adapter.get_info();
-        #[cfg(target_arch = "wasm32")]
-        let adapter_name = crate::web::adapter_name().await;
         #[cfg(not(target_arch = "wasm32"))]
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");

@@ -1,24 +1,63 @@
-//! What wgpu does not tell of a browser's adapter.
+//! What wgpu does not tell of a browser's adapter: its name, and why there is none.
 
 use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
-/// The adapter as the browser names it, such as "nvidia hopper"; nothing if it keeps that secret.
-pub async fn adapter_name() -> String {
-    let parts = async {
-        let navigator = Reflect::get(&js_sys::global(), &"navigator".into())?;
-        let gpu = Reflect::get(&navigator, &"gpu".into())?;
-        let request: Function = Reflect::get(&gpu, &"requestAdapter".into())?.dyn_into()?;
-        let options = Object::new();
-        Reflect::set(&options, &"powerPreference".into(), &"high-performance".into())?;
-        let adapter = JsFuture::from(request.call1(&gpu, &options)?.dyn_into::<Promise>()?).await?;
-        let info = Reflect::get(&adapter, &"info".into())?;
-        let part = |key: &str| Reflect::get(&info, &key.into()).ok().and_then(|text| text.as_string());
-        Ok::<_, JsValue>(["vendor", "architecture", "device", "description"].map(|key| part(key).unwrap_or_default()))
-    };
-    let mut parts: Vec<String> = parts.await.map(Vec::from).unwrap_or_default();
+/// A browser whose GPU process is starting, or starting again, may offer no adapter for a moment.
+const ATTEMPTS: usize = 3;
+/// *Units*: milliseconds.
+const PAUSE: i32 = 250;
+
+/// Waits for the browser to offer an adapter, and gives its name, such as "nvidia hopper"; an empty one if the browser
+/// keeps it secret.
+///
+/// *Errors*: why there is none, and what to do.
+pub async fn adapter_name() -> Result<String, String> {
+    let global = js_sys::global();
+    let gpu = Reflect::get(&global, &"navigator".into()).and_then(|navigator| Reflect::get(&navigator, &"gpu".into()));
+    let gpu = gpu.ok().filter(JsValue::is_object).ok_or(
+        "this browser has no WebGPU, or has it turned off (navigator.gpu is missing); update it, or serve the page over \
+         HTTPS",
+    )?;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            pause(&global).await;
+        }
+        // Whatever goes wrong here goes wrong again where the adapter is needed.
+        let adapter = request(&gpu).await.unwrap_or_default();
+        if adapter.is_object() {
+            return Ok(name(&adapter));
+        }
+    }
+    Err("the browser has WebGPU but offers no adapter; turn on hardware acceleration, or update the graphics driver"
+        .into())
+}
+
+async fn request(gpu: &JsValue) -> Result<JsValue, JsValue> {
+    let request: Function = Reflect::get(gpu, &"requestAdapter".into())?.dyn_into()?;
+    let options = Object::new();
+    Reflect::set(&options, &"powerPreference".into(), &"high-performance".into())?;
+    JsFuture::from(request.call1(gpu, &options)?.dyn_into::<Promise>()?).await
+}
+
+fn name(adapter: &JsValue) -> String {
+    let info = Reflect::get(adapter, &"info".into()).unwrap_or_default();
+    let part = |key: &str| Reflect::get(&info, &key.into()).ok().and_then(|text| text.as_string()).unwrap_or_default();
+    let mut parts = Vec::from(["vendor", "architecture", "device", "description"].map(part));
     parts.retain(|part| !part.is_empty());
     parts.dedup();
     parts.join(" ")
+}
+
+async fn pause(global: &JsValue) {
+    let timer = Promise::new(&mut |resolve, _| {
+        let set = Reflect::get(global, &"setTimeout".into()).and_then(|set| set.dyn_into::<Function>());
+        // Without timers there is no pause.
+        let _ = match set {
+            Ok(set) => set.call2(&JsValue::UNDEFINED, &resolve, &PAUSE.into()),
+            Err(_) => resolve.call0(&JsValue::UNDEFINED),
+        };
+    });
+    let _ = JsFuture::from(timer).await;
 }

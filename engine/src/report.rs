@@ -38,7 +38,7 @@ pub struct Rung {
 pub enum Outcome {
     /// It runs the model.
     Chosen,
-    /// It works, but another one is faster.
+    /// Another one is faster, so it was not tested further.
     Slower,
     /// It cannot run the model here, or gave wrong results.
     Rejected(String),
@@ -71,7 +71,7 @@ impl fmt::Display for Report {
             }
             let (mark, text) = match &rung.outcome {
                 Outcome::Chosen => ('*', "chosen".to_owned()),
-                Outcome::Slower => (' ', "works, but another one is faster".to_owned()),
+                Outcome::Slower => (' ', "another one is faster".to_owned()),
                 Outcome::Rejected(reason) => ('x', reason.clone()),
                 Outcome::Skipped(reason) => ('-', format!("not tried: {reason}")),
             };

@@ -63,7 +63,10 @@ function backendRow({ name, label, usual }) {
   return { box, bar, text, item: el("li", {}, el("label", {}, box, label), el("div", {}, bar, text)) };
 }
 
-const stop = () => controller.abort(new DOMException("The suite was stopped.", "AbortError"));
+function stop() {
+  controller.abort(new DOMException("The suite was stopped.", "AbortError"));
+  drawControls();
+}
 
 async function start() {
   const chosen = BACKENDS.filter(({ name }) => rows.get(name).box.checked);
@@ -91,7 +94,9 @@ async function start() {
 }
 
 function drawControls() {
-  go.textContent = controller ? "Stop" : "Run the suite";
+  const stopping = controller?.signal.aborted ?? false;
+  go.textContent = stopping ? "Stopping…" : controller ? "Stop" : "Run the suite";
+  go.disabled = stopping;
   save.hidden = controller !== null || tallies.length === 0;
   sample.disabled = controller !== null;
   for (const { box } of rows.values()) box.disabled = controller !== null;
@@ -124,7 +129,7 @@ function describe(tally) {
     case "stopped":
       return `stopped after ${plural(tally.index, "case")}${failed}`;
     case "absent":
-      return `not here: ${tally.message}`;
+      return tally.message;
     default:
       return `broke off after ${plural(tally.index, "case")}: ${tally.message}`;
   }

@@ -46,6 +46,13 @@ export function backendLabel(name) {
   return name;
 }
 
+/** A message as a sentence: its beginning a capital, or a backend's proper name, and a full stop at its end. */
+export function sentence(text) {
+  const line = text.replace(/\s+/g, " ").trim();
+  const begin = line.replace(/^(webgpu|webgl|cpu)\b/, backendLabel).replace(/^./, (first) => first.toUpperCase());
+  return /[.!?]$/.test(begin) ? begin : `${begin}.`;
+}
+
 /** The backend that a rung is a variant of: webgpu, webgl or cpu. */
 export const family = (name) => name.match(/^(webgpu|webgl|cpu)/)?.[0] ?? name;
 

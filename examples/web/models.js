@@ -153,7 +153,7 @@ export async function drawKept() {
         : "",
     );
   } catch (error) {
-    kept.replaceChildren(el("p", { className: "fine" }, `This browser keeps no models here: ${error.message}`));
+    kept.replaceChildren(el("p", { className: "fine" }, `This browser keeps no models: ${error.message}`));
   }
 }
 

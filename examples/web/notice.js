@@ -1,6 +1,7 @@
 // Errors: one sentence, what to do about it, and a button that does it where one can.
 
 import { $, el } from "./dom.js";
+import { sentence } from "./format.js";
 
 const box = $("notice");
 
@@ -10,7 +11,7 @@ export function showError(error, actions = []) {
   const buttons = actions.map(([label, act]) =>
     el("button", { type: "button", onclick: () => (clearError(), act()) }, label),
   );
-  box.replaceChildren(el("p", {}, sentence(error)), ...buttons, dismiss);
+  box.replaceChildren(el("p", {}, explain(error)), ...buttons, dismiss);
   box.hidden = false;
 }
 
@@ -21,11 +22,7 @@ export function clearError() {
 }
 
 /** The package's own errors say cause and remedy; others get a remedy here. */
-function sentence(error) {
-  const text = String(error?.message || error)
-    .replace(/\s+/g, " ")
-    .trim();
-  const ended = /[.!?]$/.test(text) ? text : `${text}.`;
-  const capital = ended.charAt(0).toUpperCase() + ended.slice(1);
-  return error?.code ? capital : `${capital} Reload the page if it does not go on.`;
+function explain(error) {
+  const text = sentence(String(error?.message || error));
+  return error?.code ? text : `${text} Reload the page if it does not go on.`;
 }

@@ -18,7 +18,12 @@ const PATIENCE_MS = 350;
 export function startProgress() {
   const text = el("p", { className: "number" });
   const bar = el("progress", { max: 1, ariaLabel: "Loaded" });
-  const cancel = el("button", { type: "button", onclick: () => session.cancelLoad() }, "Cancel");
+  const cancel = el("button", { type: "button" }, "Cancel");
+  cancel.addEventListener("click", () => {
+    // A backend that is being tried finishes its step first.
+    cancel.disabled = true;
+    session.cancelLoad();
+  });
   const strip = $("progress");
   strip.append(text, bar, cancel);
   let name = "";
@@ -28,6 +33,7 @@ export function startProgress() {
     name = detail.model.name;
     text.textContent = `Opening ${name}`;
     bar.removeAttribute("value");
+    cancel.disabled = false;
     clearTimeout(timer);
     timer = setTimeout(() => (strip.hidden = false), PATIENCE_MS);
   });

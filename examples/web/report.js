@@ -1,7 +1,7 @@
 // Which backend was chosen, and what became of every rung of the ladder.
 
 import { $, el } from "./dom.js";
-import { backendLabel, duration, family } from "./format.js";
+import { backendLabel, duration, family, sentence } from "./format.js";
 
 const CHOICES = ["auto", "webgpu", "webgl", "cpu"];
 
@@ -38,7 +38,7 @@ export function showReport(report, wanted) {
       drawNote(`Not tried, as ${reason}: ${names(rungs)}.`),
     ),
     report.thread === "main" && report.thread_reason
-      ? drawNote(`On the page's own thread: ${report.thread_reason}`)
+      ? drawNote(sentence(`on the page's own thread: ${report.thread_reason}`))
       : "",
   );
 }
@@ -80,13 +80,13 @@ function drawProven(rung) {
 }
 
 function drawRejected(reason, rungs) {
-  const adapter = rungs[0].adapter ? `${rungs[0].adapter}: ` : "";
   return el(
     "li",
     { className: "rejected" },
     drawMark("×"),
     el("strong", {}, names(rungs), el("span", { className: "hidden" }, ", refused")),
-    el("p", { className: "fine" }, adapter + reason),
+    rungs[0].adapter && el("p", { className: "fine" }, rungs[0].adapter),
+    el("p", { className: "fine" }, sentence(reason)),
   );
 }
 

@@ -20,6 +20,8 @@ class Session extends EventTarget {
   backend = "auto";
   #loading = null;
   #running = null;
+  /** What the engine in use held when it was last asked. Units: bytes. */
+  #memory = 0;
 
   /** Whether a model is being loaded. */
   get loading() {
@@ -48,7 +50,7 @@ class Session extends EventTarget {
     this.#emit("loading", { model, backend });
     await this.stop();
     try {
-      if (this.engine && (await this.engine.stats()).memory > ROOM_FOR_TWO) await this.#release();
+      if (this.#memory > ROOM_FOR_TWO) await this.#release();
       const onProgress = (progress) => this.#loading === loading && this.#emit("progress", progress);
       const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal });
       if (this.#loading !== loading) {
@@ -60,7 +62,7 @@ class Session extends EventTarget {
       this.model = model;
       this.#loading = null;
       this.#emit("ready");
-      this.#emit("figures", { memory: (await engine.stats()).memory });
+      this.#readMemory(engine);
       return true;
     } catch (error) {
       if (this.#loading !== loading) return false;
@@ -75,9 +77,20 @@ class Session extends EventTarget {
     }
   }
 
+  /** Asks for a figure that nobody waits for: a busy engine answers later, and one that was lost or replaced never. */
+  #readMemory(engine) {
+    const keep = ({ memory }) => {
+      if (this.engine !== engine) return;
+      this.#memory = memory;
+      this.#emit("figures", { memory });
+    };
+    engine.stats().then(keep, () => {});
+  }
+
   async #release() {
     const engine = this.engine;
     this.engine = null;
+    this.#memory = 0;
     await engine?.dispose();
   }
 
@@ -151,7 +164,7 @@ class Session extends EventTarget {
     } catch (error) {
       if (!isAbort(error)) throw error;
     }
-    this.#emit("figures", { memory: (await engine.stats()).memory });
+    this.#readMemory(engine);
     return result;
   }
 }

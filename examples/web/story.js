@@ -21,6 +21,8 @@ const opening = $("opening");
 const told = $("told");
 const note = $("story-note");
 let running = false;
+let telling = Promise.resolve();
+let request = {};
 let onError = () => {};
 
 /** Wires the story up; `report` gets the errors. */
@@ -62,14 +64,19 @@ function another() {
     const others = OPENINGS.filter((text) => text !== current);
     opening.textContent = others[Math.floor(Math.random() * others.length)];
   }
-  return tell();
+  tell();
 }
 
-async function tell({ greedy = false, onward = false } = {}) {
+/** Tells a story as soon as the one under way has ended. */
+function tell(how = {}) {
+  session.stop();
+  telling = telling.then(() => tellNow(how));
+}
+
+async function tellNow({ greedy = false, onward = false }) {
   if (!session.engine) return;
-  const request = sampling();
-  if (greedy) request.temperature = 0;
-  await session.stop();
+  // What goes on, goes on as it was begun: with the same way of sampling, and greedily if it was so.
+  if (!onward) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
   if (!onward) told.textContent = "";
   const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
   speak.begin();
@@ -88,7 +95,7 @@ async function tell({ greedy = false, onward = false } = {}) {
       speak.say(piece);
     });
     finish = result.finish;
-    note.textContent = describe(request, result);
+    note.textContent = describe(result);
   } catch (error) {
     onError(error);
   }
@@ -98,7 +105,7 @@ async function tell({ greedy = false, onward = false } = {}) {
   $("story-continue").hidden = finish === "stop" || finish === null;
 }
 
-function describe(request, { finish, tokens }) {
+function describe({ finish, tokens }) {
   const how =
     request.temperature === 0
       ? "the likeliest word each time, so the same on every machine"

@@ -1,6 +1,7 @@
 // A run of the conformance suite over several backends, one after the other, and its tally.
 
 import { AnyGpu } from "./anygpu/src/index.js";
+import { sentence } from "./format.js";
 
 /** The suite's backends: the first of each kind are run unless the visitor says otherwise. */
 export const BACKENDS = [
@@ -57,7 +58,7 @@ export async function run(tally, { every, signal }, onChange) {
     tally.state = signal.aborted ? "stopped" : "done";
   } catch (error) {
     tally.state = signal.aborted ? "stopped" : tally.total === 0 ? "absent" : "broken";
-    tally.message = signal.aborted ? "" : error.message;
+    tally.message = signal.aborted ? "" : sentence(error.message);
   }
   onChange();
 }

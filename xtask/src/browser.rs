@@ -57,9 +57,9 @@ pub struct Options {
     /// How many prompts of the reference [default: all]
     #[arg(long)]
     pub prompts: Option<usize>,
-    /// Tokens to generate for each prompt
-    #[arg(long, default_value_t = 64)]
-    pub tokens: usize,
+    /// Tokens to generate for each prompt [default: 64; 16 of smollm2]
+    #[arg(long)]
+    pub tokens: Option<usize>,
     /// Tokens of the prompt of `bench`
     #[arg(long, default_value_t = 128)]
     pub prefill: usize,
@@ -251,7 +251,6 @@ fn query(options: &Options) -> String {
         ("browser", options.browser.name().into()),
         ("backend", options.backend.clone()),
         ("model", options.model.clone()),
-        ("tokens", options.tokens.to_string()),
         ("prefill", options.prefill.to_string()),
         ("decode", options.decode.to_string()),
         ("every", options.every.to_string()),
@@ -260,6 +259,7 @@ fn query(options: &Options) -> String {
     let optional = [
         ("prompt", options.prompt.clone()),
         ("prompts", options.prompts.map(|n| n.to_string())),
+        ("tokens", options.tokens.map(|n| n.to_string())),
         ("op", options.op.clone()),
         ("only", options.only.clone()),
     ];

