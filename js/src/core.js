@@ -164,7 +164,16 @@ class Core {
    * @returns {Promise<T>}
    */
   #queued(action) {
-    const result = this.#queue.then(action);
+    const result = this.#queue.then(async () => {
+      if (this.dead !== null) throw this.dead;
+      try {
+        return await action();
+      } catch (error) {
+        // At once: what is next in the queue must not begin.
+        if (isTrap(error)) this.dead = /** @type {Crash} */ (fromEngine(error));
+        throw error;
+      }
+    });
     this.#queue = result.then(nothing, nothing);
     return result;
   }
@@ -235,7 +244,7 @@ class Core {
       progress.ready(source.size);
       return facts;
     } catch (error) {
-      engine?.free();
+      if (this.dead === null) engine?.free();
       await source.abort();
       const isSources = /** @type {{ code?: unknown } | null} */ (error)?.code === "source";
       throw isSources && failure !== null ? /** @type {{ error: unknown }} */ (failure).error : error;

@@ -5,7 +5,8 @@
  *     node test/run.js [unit] [types] [vite]        all of them by default
  *
  * `types` and `vite` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of `vite/package-lock.json`; `vite`
- * needs Chromium: $CHROMIUM, or chromium of the PATH. All that they make lies in the workspace's `target/js`.
+ * needs Chromium: $CHROMIUM, or chromium of the PATH, without which it is skipped. All that they make lies in the
+ * workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
 
 import { spawn, spawnSync } from "node:child_process";
@@ -21,8 +22,15 @@ const PROJECT = join(WORK, "vite");
 /** The run in the browser takes no longer. In milliseconds. */
 const LIMIT = 240_000;
 
-/** @type {Record<string, () => Promise<{ passed: number, failed: number }>>} */
+const CHROMIUM = process.env.CHROMIUM ?? "chromium";
+
+/** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
+
+/** @type {Record<string, () => Promise<Tally>>} */
 const STAGES = { unit, types, vite };
+
+/** A stage that did not even run. @type {Tally} */
+const FAILED = { passed: 0, failed: 1, skipped: 0 };
 
 /** @param {string} command @param {string[]} args @param {string} cwd */
 function run(command, args, cwd) {
@@ -38,12 +46,12 @@ function must(command, args, cwd) {
 
 async function unit() {
   const tests = readdirSync(join(JS, "test", "unit")).map((name) => join("test", "unit", name));
-  const { output } = run(process.execPath, ["--test", "--test-reporter=tap", ...tests], JS);
+  const { output } = run(process.execPath, ["--test", "--test-timeout=60000", "--test-reporter=tap", ...tests], JS);
   const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(output)?.[1] ?? NaN);
   const passed = count("pass");
   const failed = count("fail") + count("cancelled");
   if (failed !== 0) console.error(output);
-  return Number.isNaN(passed + failed) ? { passed: 0, failed: 1 } : { passed, failed };
+  return Number.isNaN(passed + failed) ? FAILED : { passed, failed, skipped: 0 };
 }
 
 /** The project with its packages, and with the packed package as a user installs it. */
@@ -65,16 +73,20 @@ async function types() {
   const tsc = join(PROJECT, "node_modules", ".bin", "tsc");
   const { ok, output } = run(tsc, ["-p", join(JS, "test", "types")], JS);
   if (!ok) console.error(output);
-  return { passed: Number(ok), failed: Number(!ok) };
+  return ok ? { ...FAILED, passed: 1, failed: 0 } : FAILED;
 }
 
 async function vite() {
+  if (!run(CHROMIUM, ["--version"], JS).ok) {
+    console.error(`there is no ${CHROMIUM}: install it, or set CHROMIUM`);
+    return { ...FAILED, failed: 0, skipped: 1 };
+  }
   if (!existsSync(PROJECT)) project();
   must("npm", ["run", "build"], PROJECT);
   const results = await inChromium(join(PROJECT, "dist"));
   for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);
   const passed = results.filter((result) => result.ok).length;
-  return { passed, failed: results.length - passed };
+  return { passed, failed: results.length - passed, skipped: 0 };
 }
 
 /** @typedef {{ name: string, ok: boolean, message?: string }} Result */
@@ -119,7 +131,7 @@ async function inChromium(folder) {
       const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
       const flags = ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-swiftshader", `--user-data-dir=${profile}`];
       const url = `http://127.0.0.1:${port}/some/path/`;
-      browser = spawn(process.env.CHROMIUM ?? "chromium", [...flags, url], { stdio: "ignore" });
+      browser = spawn(CHROMIUM, [...flags, url], { stdio: "ignore" });
       browser.on("error", (error) => end(() => reject(new Error(`cannot start Chromium: ${error.message}; set CHROMIUM`))));
       browser.on("exit", (code) => end(() => reject(new Error(`Chromium ended early with ${code}`))));
     });
@@ -146,6 +158,11 @@ function send(file, request, response) {
   createReadStream(file, { start: from }).pipe(response);
 }
 
+/** @param {Tally} tally */
+function tallied({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+}
+
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in STAGES));
 if (unknown.length > 0) {
@@ -154,14 +171,17 @@ if (unknown.length > 0) {
 }
 mkdirSync(WORK, { recursive: true });
 rmSync(PROJECT, { recursive: true, force: true });
-let failures = 0;
+const total = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, stage] of Object.entries(STAGES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  const { passed, failed } = await stage().catch((error) => {
+  const tally = await stage().catch((error) => {
     console.error(error.message);
-    return { passed: 0, failed: 1 };
+    return FAILED;
   });
-  failures += failed;
-  console.log(`js ${name}: ${passed} passed, ${failed} failed`);
+  console.log(`${name}: ${tallied(tally)}`);
+  total.passed += tally.passed;
+  total.failed += tally.failed;
+  total.skipped += tally.skipped;
 }
-process.exitCode = failures === 0 ? 0 : 1;
+console.log(tallied(total));
+process.exitCode = total.failed === 0 ? 0 : 1;

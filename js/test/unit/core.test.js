@@ -44,6 +44,8 @@ function site() {
 const load = (environment, what, options = {}, call = {}) =>
   link(environment).client.call("load", { what, options, engine: {} }, call);
 
+const soon = () => new Promise((resolve) => setTimeout(resolve, 1));
+
 const read = () => new Uint8Array(Buffer.concat(pieces));
 
 test("a file loads from a blob, and the engine gets its options", async () => {
@@ -209,9 +211,11 @@ test("errors of the engine get their classes", async () => {
 
 test("after a trap the engine is dead and says so", async () => {
   const opened = await engine();
+  cleanups.push(() => opened.dispose());
   script.generateThrows = new WebAssembly.RuntimeError("unreachable");
   const both = ["a", "b"].map((prompt) => assert.rejects(opened.completions.create({ prompt }), errors.CrashError));
   await Promise.all(both);
+  assert.deepEqual(seen.generations, ["begin"], "what waits for its turn is not begun in a module that trapped");
   script.generateThrows = null;
   await assert.rejects(opened.completions.create({ prompt: "a" }), errors.CrashError);
   await assert.rejects(opened.stats(), errors.CrashError);
@@ -226,9 +230,10 @@ test("a trap in the middle of a promise of the module, which then never settles"
   global.removeEventListener = (/** @type {string} */ type) => listeners.delete(type);
   cleanups.push(() => delete global.addEventListener && delete global.removeEventListener);
   const opened = await engine();
+  cleanups.push(() => opened.dispose());
   script.hangs = true;
   const waiting = assert.rejects(opened.completions.create({ prompt: "a" }), errors.CrashError);
-  while (seen.generations.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (seen.generations.length === 0) await soon();
   let prevented = 0;
   const preventDefault = () => prevented++;
   listeners.get("error")?.({ error: new TypeError("the page's own"), preventDefault });
@@ -255,6 +260,7 @@ test("a module that trapped is not used again", async () => {
 
 test("dispose rejects what is under way and all that follows, once", async () => {
   const opened = await engine();
+  cleanups.push(() => opened.dispose());
   const running = opened.completions.create({ prompt: "a", max_tokens: 100_000 });
   const rejected = assert.rejects(running, errors.DisposedError);
   const stream = opened.completions.create({ prompt: "a", max_tokens: 100_000, stream: true });
