@@ -195,11 +195,19 @@ impl Gl {
                 renderer: renderer.unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
             };
-            let floats = ["GL_EXT_color_buffer_float", "EXT_color_buffer_float"];
-            if !floats.iter().any(|name| raw.supported_extensions().contains(*name)) {
+            let has = |name: &str| {
+                let known = raw.supported_extensions();
+                known.contains(name) || known.contains(&format!("GL_{name}"))
+            };
+            if !has("EXT_color_buffer_float") {
+                let draws = if has("EXT_color_buffer_half_float") {
+                    "draws to half-float textures only (no EXT_color_buffer_float), which cannot hold ids and sums"
+                } else {
+                    "cannot draw to float textures (no EXT_color_buffer_float)"
+                };
                 return Err(Error::Absent {
                     backend: "webgl",
-                    reason: format!("{} cannot draw to float textures (EXT_color_buffer_float)", limits.renderer),
+                    reason: format!("{} {draws}; another backend runs the model", limits.renderer),
                 });
             }
             raw.disable(glow::BLEND);

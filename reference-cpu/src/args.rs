@@ -51,6 +51,8 @@ impl<'a> Operand<'a> {
     }
 
     /// Row `row` of a matrix as f32: as it is, or decoded into `scratch`.
+    // Inlined, so that it is compiled for the instruction set of its caller.
+    #[inline(always)]
     pub fn row<'s>(&self, row: usize, scratch: &'s mut [f32]) -> &'s [f32]
     where
         'a: 's,
