@@ -133,6 +133,13 @@ impl Shared {
     }
 }
 
+impl Drop for Shared {
+    /// Frees all that is left at once. A dropped buffer is only collected at some time in browsers.
+    fn drop(&mut self) {
+        self.device.destroy();
+    }
+}
+
 /// The WebGPU backend.
 pub struct WebGpu {
     info: BackendInfo,

@@ -10,12 +10,18 @@ const PENDING: u8 = 0;
 const MAPPED: u8 = 1;
 const FAILED: u8 = 2;
 
+/// How often a failed read is asked for before that is believed: of a device that is lost, some browsers reject the reads
+/// before they say so.
+const PATIENCE: u32 = 100;
+
 /// The smallest staging buffer; sizes are powers of two, so that reads of about one size share buffers.
 const SMALLEST: u64 = 256;
 
 struct Staging {
     buffer: wgpu::Buffer,
     state: Arc<AtomicU8>,
+    /// How often the read was asked for after it had failed.
+    failures: u32,
 }
 
 /// The reads under way and the staging buffers that are free.
@@ -36,7 +42,7 @@ impl Reads {
             Some(at) => self.free.swap_remove(at),
             None => {
                 let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-                Staging { buffer: shared.buffer("a read", need, usage)?, state: Arc::default() }
+                Staging { buffer: shared.buffer("a read", need, usage)?, state: Arc::default(), failures: 0 }
             }
         };
         staging.state.store(PENDING, Ordering::Release);
@@ -60,7 +66,7 @@ impl Reads {
     /// Copies the bytes of a read that is done and frees its staging buffer.
     pub fn finish(&mut self, shared: &Shared, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
         let unknown = || Error::Invalid(format!("read {} is unknown; each read is finished once", read.0));
-        let (staging, bytes) = self.pending.get(&read.0).ok_or_else(unknown)?;
+        let (staging, bytes) = self.pending.get_mut(&read.0).ok_or_else(unknown)?;
         if out.len() as u64 != *bytes {
             return Err(Error::Invalid(format!("the read has {bytes} bytes, but room for {} was given", out.len())));
         }
@@ -68,12 +74,17 @@ impl Reads {
         if state == PENDING {
             return Ok(false);
         }
-        let (staging, bytes) = self.pending.remove(&read.0).ok_or_else(unknown)?;
         if state == FAILED {
+            staging.failures += 1;
+            let fault = shared.faults.check("a read", *bytes).err();
+            if fault.is_none() && staging.failures <= PATIENCE {
+                return Ok(false);
+            }
             shared.free(&staging.buffer);
-            shared.faults.check("a read", bytes)?;
-            return Err(Error::Driver("a read could not be mapped; try it again".into()));
+            self.pending.remove(&read.0);
+            return Err(fault.unwrap_or_else(|| Error::Driver("a read could not be mapped; try it again".into())));
         }
+        let (staging, bytes) = self.pending.remove(&read.0).ok_or_else(unknown)?;
         let copied = staging.buffer.get_mapped_range(..).map(|view| {
             if let Some(part) = view.get(..out.len()) {
                 out.copy_from_slice(part);

@@ -1,6 +1,6 @@
 // What checks are made of.
 
-import { AnyGpu, beat, options, reference } from "./run.js";
+import { AnyGpu, beat, errors, options, reference } from "./run.js";
 import { difference } from "./generate.js";
 
 /** The model of all checks, by its file; small enough to be loaded over and over. */
@@ -23,12 +23,15 @@ export function equal(found, expected, what) {
   assert(Object.is(found, expected), `${what} is ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
 }
 
+/** The name of a class of errors. */
+const title = (kind) => (typeof kind === "string" ? kind : Object.keys(errors).find((name) => errors[name] === kind));
+
 /** The error that a promise rejects with: of a class, or with a name. */
 export async function rejection(promise, kind) {
   const error = await promise.then(() => undefined, (error) => error);
-  assert(error !== undefined, `nothing failed, where ${kind.name ?? kind} is due`);
+  assert(error !== undefined, `nothing failed, where ${title(kind)} is due`);
   const fits = typeof kind === "string" ? error.name === kind : error instanceof kind;
-  assert(fits, `${error?.name}: ${error?.message}, where ${kind.name ?? kind} is due`);
+  assert(fits, `${error?.name}: ${error?.message}, where ${title(kind)} is due`);
   assert(typeof kind === "string" || error.message.length > 20, `the message says too little: ${error.message}`);
   return error;
 }
