@@ -103,11 +103,18 @@ const RUNS: &[Run] = &[
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
-    page!("chromium, cpu: checks", Chromium, "cpu", "checks"),
+    page!(
+        "chromium, cpu: checks",
+        Chromium,
+        "cpu",
+        "checks",
+        "--only",
+        "selection,generation,network,cache,object,page"
+    ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
-    page!("firefox, webgl: checks", Firefox, "webgl", "checks"),
+    page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
@@ -115,7 +122,7 @@ const RUNS: &[Run] = &[
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
     page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
-    page!("webkit, webgl: checks", Webkit, "webgl", "checks"),
+    page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
