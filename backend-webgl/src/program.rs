@@ -32,6 +32,17 @@ struct Pass {
     info: KernelInfo,
 }
 
+/// What passes share while they are made.
+#[derive(Default)]
+struct Draft {
+    /// The parameters of all draws.
+    arena: Vec<u8>,
+    /// Framebuffers by their targets.
+    sets: HashMap<Vec<Texturing>, usize>,
+    /// Programs whose linking is under way.
+    fresh: Vec<(String, Rc<Linked>)>,
+}
+
 /// A compiled graph.
 pub(crate) struct Compiled {
     shared: Rc<Shared>,
@@ -142,22 +153,20 @@ impl Compiled {
             step: shared.gl.step_uniforms(size_of::<StepParams>())?,
             limits: StepLimits::of(graph),
         };
-        let mut arena = Vec::new();
-        let mut sets: HashMap<Vec<Texturing>, usize> = HashMap::new();
-        let mut fresh: Vec<(String, Rc<Linked>)> = Vec::new();
+        let mut draft = Draft::default();
         for (node, kernel) in &kernels {
             for draw in &kernel.draws {
-                let pass = made.pass(plan, node, kernel, draw, &mut arena, &mut sets, &mut fresh)?;
+                let pass = made.pass(plan, node, kernel, draw, &mut draft)?;
                 made.passes.push(pass);
             }
         }
-        for (name, program) in &fresh {
+        for (name, program) in &draft.fresh {
             if let Err(error) = program.finish(name) {
                 shared.programs.borrow_mut().clear();
                 return Err(error);
             }
         }
-        made.params = Some(shared.gl.uniforms(&arena)?);
+        made.params = Some(shared.gl.uniforms(&draft.arena)?);
         shared.gl.check("compiling", 0)?;
         Ok(made)
     }
@@ -168,11 +177,10 @@ impl Compiled {
         node: &Node,
         kernel: &Kernel,
         draw: &Draw,
-        arena: &mut Vec<u8>,
-        sets: &mut HashMap<Vec<Texturing>, usize>,
-        fresh: &mut Vec<(String, Rc<Linked>)>,
+        draft: &mut Draft,
     ) -> Result<Pass, Error> {
         let shared = self.shared.clone();
+        let Draft { arena, sets, fresh } = draft;
         let place = |ids: &[TensorId], i: usize| match ids.get(i).map(|id| plan.place(*id)) {
             Some(Place::External(at)) => Ok(Texturing::External(at)),
             Some(Place::Slot(at)) => Ok(Texturing::Slot(at)),
