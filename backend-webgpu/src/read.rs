@@ -10,8 +10,8 @@ const PENDING: u8 = 0;
 const MAPPED: u8 = 1;
 const FAILED: u8 = 2;
 
-/// How often a failed read is asked for before that is believed: of a device that is lost, some browsers reject the reads
-/// before they say so.
+/// How often a failed read is asked for before it is reported: some browsers reject the reads of a lost device before they
+/// say that it is lost, or never say so.
 const PATIENCE: u32 = 100;
 
 /// The smallest staging buffer; sizes are powers of two, so that reads of about one size share buffers.
@@ -82,7 +82,8 @@ impl Reads {
             }
             shared.free(&staging.buffer);
             self.pending.remove(&read.0);
-            return Err(fault.unwrap_or_else(|| Error::Driver("a read could not be mapped; try it again".into())));
+            // Any other cause would have been reported as an error.
+            return Err(fault.unwrap_or_else(|| Error::Lost("a read could not be mapped".into())));
         }
         let (staging, bytes) = self.pending.remove(&read.0).ok_or_else(unknown)?;
         let copied = staging.buffer.get_mapped_range(..).map(|view| {

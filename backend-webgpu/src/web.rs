@@ -9,8 +9,10 @@ const ATTEMPTS: usize = 3;
 /// *Units*: milliseconds.
 const PAUSE: i32 = 250;
 
-/// Waits for the browser to offer an adapter, and gives its name, such as "nvidia hopper"; an empty one if the browser
-/// keeps it secret.
+/// What an adapter is called whose name the browser keeps secret.
+const SECRET: &str = "a GPU that the browser does not name";
+
+/// Waits for the browser to offer an adapter, and gives its name, such as "nvidia hopper".
 ///
 /// *Errors*: why there is none, and what to do.
 pub async fn adapter_name() -> Result<String, String> {
@@ -47,7 +49,7 @@ fn name(adapter: &JsValue) -> String {
     let mut parts = Vec::from(["vendor", "architecture", "device", "description"].map(part));
     parts.retain(|part| !part.is_empty());
     parts.dedup();
-    parts.join(" ")
+    if parts.is_empty() { SECRET.to_owned() } else { parts.join(" ") }
 }
 
 async fn pause(global: &JsValue) {

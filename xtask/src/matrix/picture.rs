@@ -66,8 +66,10 @@ pub fn draw(table: &Table) -> String {
     };
     for (index, (column, results)) in table.columns.iter().enumerate() {
         let middle = LEFT + WIDTH * index + WIDTH / 2;
-        text("head", middle, 28, column.title);
-        text("count cell", middle, 46, &format!("{} cases", results.cases()));
+        let (place, interface) = column.title.split_once(' ').unwrap_or(("", column.title));
+        text("head", middle, 18, place);
+        text("head", middle, 34, interface);
+        text("count cell", middle, 52, &format!("{} cases", results.cases()));
     }
     for (row, op) in ops.iter().enumerate() {
         let y = TOP + HEIGHT * row;

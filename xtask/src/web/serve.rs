@@ -30,6 +30,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{any, get, post};
+#[cfg(unix)]
+use futures_util::future::{self, Either};
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,7 +68,7 @@ pub enum Event {
     Error(String),
     /// The result.
     Report(String),
-    /// Ctrl-C.
+    /// The process is to end.
     Interrupted,
 }
 
@@ -112,7 +114,7 @@ impl Server {
         let address = listener.local_addr()?;
         if let Some(events) = events.clone() {
             runtime.spawn(async move {
-                if tokio::signal::ctrl_c().await.is_ok() {
+                if interrupted().await.is_ok() {
                     // If nobody listens, the run is over.
                     let _ = events.send(Event::Interrupted);
                 }
@@ -133,11 +135,27 @@ impl Server {
 
     /// Serves until Ctrl-C.
     pub fn wait_for_interrupt(self) -> Result<()> {
-        self.runtime.block_on(tokio::signal::ctrl_c())?;
+        self.runtime.block_on(interrupted())?;
         // Downloads that still run are cut: whoever pressed Ctrl-C does not want to wait for them.
         self.runtime.shutdown_background();
         Ok(())
     }
+}
+
+/// Waits for Ctrl-C, or for another process that asks this one to end.
+#[cfg(unix)]
+async fn interrupted() -> io::Result<()> {
+    let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+    match future::select(interrupt, std::pin::pin!(ended.recv())).await {
+        Either::Left((interrupt, _)) => interrupt,
+        Either::Right(_) => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() -> io::Result<()> {
+    tokio::signal::ctrl_c().await
 }
 
 async fn listen(port: Option<u16>, random: bool) -> Result<TcpListener> {
