@@ -102,6 +102,17 @@ pub enum Finish {
     Cancelled,
 }
 
+impl Finish {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Finish::Stop => "stop",
+            Finish::Length => "length",
+            Finish::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// A generation that ended.
 #[derive(Debug, Clone)]
 pub struct Generation {

@@ -4,7 +4,7 @@ use crate::args::{DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
 use crate::load::Loaded;
 use crate::{alloc, embedded, interrupt, output};
 use anyhow::Result;
-use model::{Finish, GenerateOptions, Generation, Message, Sampling};
+use model::{GenerateOptions, Generation, Message, Sampling};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io;
@@ -93,11 +93,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
             prompt_tokens: &prompt,
             tokens: &generation.tokens,
             text: &generation.text,
-            finish: match generation.finish {
-                Finish::Stop => "stop",
-                Finish::Length => "length",
-                Finish::Cancelled => "cancelled",
-            },
+            finish: generation.finish.name(),
             load_ms: loaded.load_ms(),
             prefill_ms: generation.prefill_ms,
             decode_ms_per_token: generation.decode_ms_per_token,

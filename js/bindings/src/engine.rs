@@ -7,7 +7,7 @@ use ::engine::web::WebHost;
 use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, select};
 use backend_api::Stats;
 use js_sys::{Function, Promise};
-use model::{Finish, GenerateOptions, Generation, Message, Sampling, Session};
+use model::{GenerateOptions, Generation, Message, Sampling, Session};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -290,11 +290,7 @@ fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsVal
         cached_tokens: prompt_tokens - generation.prompt_tokens,
         tokens: &generation.tokens,
         text: &generation.text,
-        finish: match generation.finish {
-            Finish::Stop => "stop",
-            Finish::Length => "length",
-            Finish::Cancelled => "cancelled",
-        },
+        finish: generation.finish.name(),
         prefill_ms: generation.prefill_ms,
         decode_ms_per_token: generation.decode_ms_per_token,
         steady_steps: generation.steady_steps,

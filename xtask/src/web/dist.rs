@@ -11,6 +11,8 @@ const PARTS: &[(&str, &str)] = &[
     ("js/package.json", "anygpu/package.json"),
     ("js/README.md", "anygpu/README.md"),
     ("js/index.d.ts", "anygpu/index.d.ts"),
+    ("LICENSE-MIT", "anygpu/LICENSE-MIT"),
+    ("LICENSE-APACHE", "anygpu/LICENSE-APACHE"),
     ("js/src", "anygpu/src"),
     ("js/wasm", "anygpu/wasm"),
     ("models/gab-q4_0.gguf", "models/gab-q4_0.gguf"),
