@@ -1,5 +1,6 @@
 // Attention with online softmax, a workgroup for each query row and head. WG keys at a time: each invocation scores one
-// key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys.
+// key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a VALUE: four
+// numbers where heads allow it, so that more parts are summed at a time.
 //!include lib/reduce.wgsl
 //!include lib/masking.wgsl
 
@@ -11,6 +12,7 @@ var<workgroup> query: array<vec4<f32>, D / 4u>;
 var<workgroup> query: array<f32, D>;
 //!end
 var<workgroup> weight: array<f32, WG>;
+var<workgroup> partial: array<VALUE, WG>;
 
 @compute @workgroup_size(WG)
 fn main(
@@ -38,7 +40,7 @@ fn main(
     let range = visible(row);
     let channel = lane % CHANNELS;
     let part = lane / CHANNELS;
-    var sums: array<f32, PER>;
+    var sums: array<VALUE, PER>;
     var highest = LOWEST;
     var total = 0.0;
     for (var first = range.x; first < range.y; first += WG) {
@@ -72,9 +74,9 @@ fn main(
         for (var c = 0u; c < PER; c++) {
             let at = channel + c * CHANNELS;
             var sum = sums[c] * shrink;
-            if (at < DV) {
+            if (at < VALUES) {
                 for (var i = part; i < count; i += PARTS) {
-                    sum += weight[i] * v[((first + i) * p.n_head_kv + kv_head) * DV + at];
+                    sum += weight[i] * v[((first + i) * p.n_head_kv + kv_head) * VALUES + at];
                 }
             }
             sums[c] = sum;
@@ -84,17 +86,17 @@ fn main(
     let scale = select(0.0, 1.0 / total, total > 0.0);
     for (var c = 0u; c < PER; c++) {
         // Parts of the keys are added up through the workgroup's memory.
-        weight[lane] = sums[c];
+        partial[lane] = sums[c];
         workgroupBarrier();
         for (var s = PARTS / 2u; s > 0u; s >>= 1u) {
             if (part < s) {
-                weight[lane] += weight[lane + s * CHANNELS];
+                partial[lane] += partial[lane + s * CHANNELS];
             }
             workgroupBarrier();
         }
         let at = channel + c * CHANNELS;
-        if (part == 0u && at < DV) {
-            out[job * DV + at] = weight[lane] * scale;
+        if (part == 0u && at < VALUES) {
+            out[job * VALUES + at] = partial[lane] * scale;
         }
         workgroupBarrier();
     }

@@ -2,7 +2,7 @@
 
 use super::wise::masked;
 use super::{Node, WG, elements, grid, literal};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Operand};
 use backend_api::Tensor;
 use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
 
@@ -60,7 +60,7 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     let (x, state) = (node.inputs[1], node.outputs[0]);
     let rows = x.shape.dim(0);
     // Values are moved, not computed with, so floats and ids go as bits.
-    let (input, output) = (crate::kernel::Operand::Input(1), crate::kernel::Operand::Output(0));
+    let (input, output) = (Operand::Input(1), Operand::Output(0));
     let kernel = Kernel::new("append", elements(x.shape.len()))
         .flag("NEXT", op.at == At::Next)
         .word("WG", literal(WG))
@@ -118,24 +118,26 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     if d > MAX_HEAD || dv > MAX_HEAD {
         return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));
     }
+    let lanes = |width: usize| if width % 4 == 0 { 4 } else { 1 };
+    let array = |width: usize| if lanes(width) == 4 { "array<vec4<f32>>" } else { "array<f32>" };
     // Invocations are (part of the keys, channel of v); wide heads take several channels each.
-    let channels = dv.next_power_of_two().min(ATTENTION_WG);
-    let vec4 = d % 4 == 0;
-    let ty = if vec4 { "array<vec4<f32>>" } else { "array<f32>" };
-    let bind = |kernel: Kernel, name, i: usize| kernel.bind(name, ty, crate::kernel::Operand::Input(i), node.inputs[i]);
+    let values = dv / lanes(dv);
+    let channels = values.next_power_of_two().min(ATTENTION_WG);
     let kernel = Kernel::new("attention", grid(m * op.n_head))
-        .flag("VEC4", vec4)
+        .flag("VEC4", lanes(d) == 4)
         .word("WG", literal(ATTENTION_WG))
         .word("D", literal(d))
-        .word("DV", literal(dv))
+        .word("VALUE", if lanes(dv) == 4 { "vec4<f32>" } else { "f32" })
+        .word("VALUES", literal(values))
         .word("CHANNELS", literal(channels))
-        .word("PER", literal(dv.div_ceil(channels)))
+        .word("PER", literal(values.div_ceil(channels)))
         .u("n_head", op.n_head)
         .u("n_head_kv", op.n_head_kv);
     let kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n);
-    let mut kernel = bind(bind(kernel, "q", 0), "k", 1).input("v", 2, v);
+    let kernel = kernel.bind("q", array(d), Operand::Input(0), q).bind("k", array(d), Operand::Input(1), k);
+    let mut kernel = kernel.bind("v", array(dv), Operand::Input(2), v);
     if let Some(mask) = node.inputs.get(3) {
         kernel = kernel.input("mask", 3, mask);
     }
-    Ok(vec![kernel.output("out", 0, out)])
+    Ok(vec![kernel.bind("out", array(dv), Operand::Output(0), out)])
 }
