@@ -7,6 +7,7 @@
 use backend_api::{Error, Stats};
 use glow::HasContext;
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 mod buffer;
@@ -91,6 +92,8 @@ pub(crate) struct Gl {
     unflushed: Cell<bool>,
     limits: Limits,
     utility: RefCell<Option<glow::Framebuffer>>,
+    /// Format and number of targets that the driver is known to draw to.
+    complete: RefCell<HashSet<(Option<Texels>, usize)>>,
     /// The one vertex array of all draws.
     corners: Cell<Option<glow::VertexArray>>,
 }
@@ -192,6 +195,7 @@ impl Gl {
             unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
+            complete: RefCell::default(),
             corners: Cell::default(),
         });
         // SAFETY: one vertex array for all draws; the triangle's corners come from gl_VertexID.

@@ -9,10 +9,10 @@ use model::Host;
 use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
 use web_sys::{MessageChannel, MessageEvent, MessagePort};
 
-/// Work that a turn brings takes longer than this; less means that something is waited for.
+/// Work that a turn brings, such as encoding steps, takes longer than this; a poll takes a tenth of it.
 ///
 /// *Units*: milliseconds.
-const IDLE_MS: f64 = 0.05;
+const IDLE_MS: f64 = 0.25;
 /// How long waiting goes on by messages, which come at once, before it goes on by timers, which leave the processor to
 /// others (a software GPU needs it).
 ///

@@ -1,6 +1,8 @@
 //! Buffers, and the fences that say when they are filled.
 
-use super::{Gl, driver};
+use super::Gl;
+#[cfg(not(target_arch = "wasm32"))]
+use super::driver;
 use backend_api::Error;
 use glow::HasContext;
 use std::rc::Rc;

@@ -59,7 +59,6 @@ impl Gl {
             s.objects += 1;
             s.memory += texture.size();
         });
-        self.check(what, texture.size())?;
         for layer in 0..layers {
             self.attach_utility(&texture, layer)?;
             // SAFETY: clears the attachment just bound; the class of the call matches the class of the format.
@@ -71,6 +70,7 @@ impl Gl {
                 }
             }
         }
+        // Once, because it waits for the browser's GPU process; running out of memory comes before what follows from it.
         self.check(what, texture.size())?;
         Ok(texture)
     }
@@ -121,8 +121,9 @@ impl Gl {
     /// *Errors*: the driver cannot draw to them together; they differ in size, which WebGL2 forbids though GLES does
     /// not.
     pub(crate) fn framebuffer(self: &Rc<Self>, targets: &[&Texture]) -> Result<Framebuffer, Error> {
-        if targets.windows(2).any(|pair| (pair[0].width, pair[0].height) != (pair[1].width, pair[1].height)) {
-            return Err(Error::Invalid("textures of different sizes cannot be drawn to together".into()));
+        let kind = |texture: &Texture| (texture.width, texture.height, texture.texels);
+        if targets.windows(2).any(|pair| kind(pair[0]) != kind(pair[1])) {
+            return Err(Error::Invalid("textures of different sizes or formats cannot be drawn to together".into()));
         }
         // SAFETY: all objects live in this context.
         unsafe {
@@ -136,8 +137,16 @@ impl Gl {
                 buffers.push(at);
             }
             self.raw.draw_buffers(&buffers);
+            // Only formats and number decide now, and asking waits for the browser's GPU process.
+            let kind = (targets.first().map(|target| target.texels), targets.len());
+            if self.complete.borrow().contains(&kind) {
+                return Ok(made);
+            }
             match self.raw.check_framebuffer_status(glow::FRAMEBUFFER) {
-                glow::FRAMEBUFFER_COMPLETE => Ok(made),
+                glow::FRAMEBUFFER_COMPLETE => {
+                    self.complete.borrow_mut().insert(kind);
+                    Ok(made)
+                }
                 status => {
                     self.check("framebuffer", 0)?;
                     Err(driver("framebuffer")(format!("incomplete, status {status:#06x}")))

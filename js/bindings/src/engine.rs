@@ -7,12 +7,15 @@ use ::engine::web::WebHost;
 use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, select};
 use backend_api::Stats;
 use js_sys::{Function, Promise};
-use model::{GenerateOptions, Generation, Message, Sampling, Session};
+use model::{GenerateOptions, Generation, Head, Message, Sampling, Session};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
+
+/// Rows of a prefill whose kernels are those of any other.
+const PREFILL_ROWS: usize = 16;
 
 /// How to load.
 #[derive(Deserialize)]
@@ -192,7 +195,11 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
         let _ = on_progress.call3(&JsValue::UNDEFINED, &phase.into(), &(done as f64).into(), &(total as f64).into());
     };
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
-    let session = engine.session().map_err(|e| error::engine(&e))?;
+    let mut session = engine.session().map_err(|e| error::engine(&e))?;
+    // Shaders are compiled now, so that the page is not held up when it shows text: those of a token and those of a prompt.
+    for rows in [1, PREFILL_ROWS] {
+        session.prepare(rows, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
+    }
     Ok(WasmEngine(Rc::new(Loaded { engine, session: RefCell::new(Some(session)), file_bytes })))
 }
 
