@@ -118,7 +118,7 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     if d > MAX_HEAD || dv > MAX_HEAD {
         return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));
     }
-    let lanes = |width: usize| if width % 4 == 0 { 4 } else { 1 };
+    let lanes = |width: usize| if width.is_multiple_of(4) { 4 } else { 1 };
     let array = |width: usize| if lanes(width) == 4 { "array<vec4<f32>>" } else { "array<f32>" };
     // Invocations are (part of the keys, channel of v); wide heads take several channels each.
     let values = dv / lanes(dv);
