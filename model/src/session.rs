@@ -129,6 +129,14 @@ impl Session {
         self.tokens.extend(tokens);
     }
 
+    /// Waits until the device has done everything so far.
+    ///
+    /// *Errors*: it was lost meanwhile.
+    pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
+        // A read tells for certain: browsers let writes and steps of a lost device pass.
+        Ok(read_rows(&**self.model.backend(), self.history, 0, 1, &mut [0; 4], host).await?)
+    }
+
     /// The kernels of a decode step, for traces.
     ///
     /// *Errors*: as [`Self::prepare`].

@@ -200,6 +200,7 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     for rows in [1, PREFILL_ROWS] {
         session.prepare(rows, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
     }
+    session.settle(engine.host()).await.map_err(|e| error::engine(&e.into()))?;
     Ok(WasmEngine(Rc::new(Loaded { engine, session: RefCell::new(Some(session)), file_bytes })))
 }
 
