@@ -8,8 +8,8 @@ use crate::backend::Backend;
 use crate::error::{Error, Unsupported};
 use crate::graph::{Graph, Node, TensorId};
 use crate::op::{
-    Activation, Append, ArgMax, ArgMaxAppend, At, Attention, Binary, BinaryKind, Embed, GetRows, Glu, Index, Linear,
-    MatMul, Op, Output, Permute, QkvAppend, Rope, Slice, Softmax, Unary,
+    Activation, Append, ArgMax, ArgMaxAppend, At, Attention, AttentionLinear, Binary, BinaryKind, Embed, GetRows, Glu,
+    Index, Linear, LinearQkv, MatMul, Op, Output, Permute, QkvAppend, Rope, Slice, Softmax, Unary,
 };
 use crate::tensor::{DType, Kind, Shape, Tensor};
 
@@ -74,7 +74,16 @@ pub fn expand_all(graph: &Graph) -> Result<Graph, Error> {
 
 /// Whether an operator has an expansion.
 pub fn is_fused(op: &Op) -> bool {
-    matches!(op, Op::Linear(_) | Op::QkvAppend(_) | Op::Attention(_) | Op::Embed(_) | Op::ArgMaxAppend(_))
+    matches!(
+        op,
+        Op::Linear(_)
+            | Op::QkvAppend(_)
+            | Op::Attention(_)
+            | Op::Embed(_)
+            | Op::ArgMaxAppend(_)
+            | Op::LinearQkv(_)
+            | Op::AttentionLinear(_)
+    )
 }
 
 fn push_legal(
@@ -172,6 +181,16 @@ fn expand(graph: &mut Graph, op: &Op, inputs: &[TensorId], push: &mut Push<'_>) 
             let id = one(graph, ArgMax.into(), &inputs[1..])?;
             Ok(vec![one(graph, Append { at: At::Next }.into(), &[inputs[0], id])?])
         }
+        Op::LinearQkv(fused) => {
+            let (head, tail) = inputs.split_at_checked(fused.linear_operands()).ok_or_else(malformed)?;
+            let between = one(graph, fused.linear.into(), head)?;
+            push(graph, fused.qkv.into(), &[&[between], tail].concat())
+        }
+        Op::AttentionLinear(fused) => {
+            let (head, tail) = inputs.split_at_checked(fused.attention_operands()).ok_or_else(malformed)?;
+            let between = one(graph, fused.attention.into(), head)?;
+            push(graph, fused.linear.into(), &[&[between], tail].concat())
+        }
         _ => Err(Error::Invalid(format!("{} has no expansion", op.name()))),
     }
 }
@@ -197,7 +216,7 @@ struct Fusion {
 type Pattern = fn(&Draft<'_>, usize) -> Vec<Fusion>;
 
 /// The patterns, in the order in which they are tried.
-const PATTERNS: &[Pattern] = &[qkv_append, linear, embed, argmax_append];
+const PATTERNS: &[Pattern] = &[qkv_append, linear, embed, argmax_append, linear_qkv, attention_linear];
 
 /// A graph whose nodes are being replaced.
 struct Draft<'a> {
@@ -489,6 +508,40 @@ fn argmax_append(draft: &Draft<'_>, at: usize) -> Vec<Fusion> {
     find().into_iter().collect()
 }
 
+/// Linear, qkv_append => linear_qkv.
+fn linear_qkv(draft: &Draft<'_>, at: usize) -> Vec<Fusion> {
+    chained(draft, at, |first, second| match (first, second) {
+        (Op::Linear(linear), Op::QkvAppend(qkv)) if linear.activation == Activation::None && !linear.residual => {
+            Some(LinearQkv { linear: *linear, qkv: *qkv }.into())
+        }
+        _ => None,
+    })
+}
+
+/// Attention, linear => attention_linear.
+fn attention_linear(draft: &Draft<'_>, at: usize) -> Vec<Fusion> {
+    chained(draft, at, |first, second| match (first, second) {
+        (Op::Attention(attention), Op::Linear(linear)) if linear.norm.is_none() => {
+            Some(AttentionLinear { attention: *attention, linear: *linear }.into())
+        }
+        _ => None,
+    })
+}
+
+/// A node whose first operand nobody else uses, with the node that makes it, if `join` has an operator for both.
+fn chained(draft: &Draft<'_>, at: usize, join: impl Fn(&Op, &Op) -> Option<Op>) -> Vec<Fusion> {
+    let find = || {
+        let second = draft.node(at)?;
+        let (between, rest) = second.inputs.split_first()?;
+        let (first_at, first) = draft.producer(*between)?;
+        draft.only_user(*between)?;
+        let inputs = first.inputs.iter().chain(rest).copied().collect();
+        let node = Node { op: join(&first.op, &second.op)?, inputs, outputs: second.outputs.clone() };
+        Some(Fusion { covers: vec![first_at, at], node })
+    };
+    find().into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -498,7 +551,8 @@ mod tests {
         let mut seen = 0;
         for case in Op::all_cases() {
             let [node] = case.graph.nodes() else { panic!("cases have one node") };
-            if !is_fused(&node.op) || matches!(node.op, Op::Attention(_)) {
+            // Attention is what models record; nothing fuses to it.
+            if !is_fused(&node.op) || matches!(node.op, Op::Attention(_) | Op::AttentionLinear(_)) {
                 continue;
             }
             let expanded = expand_all(&case.graph).unwrap();
@@ -508,7 +562,13 @@ mod tests {
                 panic!("{}: {} nodes are left\n{fused}", case.name, fused.nodes().len())
             };
             // Without rope the split into heads is a free choice.
-            if !matches!(node.op, Op::QkvAppend(QkvAppend { rope: None, .. })) {
+            let no_rope = |qkv: &QkvAppend| qkv.rope.is_none();
+            let free = match &node.op {
+                Op::QkvAppend(qkv) => no_rope(qkv),
+                Op::LinearQkv(fused) => no_rope(&fused.qkv),
+                _ => false,
+            };
+            if !free {
                 assert_eq!(again.op, node.op, "{}", case.name);
             }
             let names = |g: &Graph| g.externals().map(|(_, t)| (t.name.clone(), t.shape)).collect::<Vec<_>>();

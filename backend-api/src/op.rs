@@ -5,18 +5,20 @@
 //! [`fuse`](crate::fuse) makes them only where a backend accepts them, and can expand them again.
 
 use crate::case::Case;
-use crate::tensor::{DType, Shape, Tensor};
+use crate::tensor::{DType, Kind, Shape, Tensor};
 
 pub mod append;
 pub mod argmax;
 pub mod argmax_append;
 pub mod attention;
+pub mod attention_linear;
 pub mod binary;
 pub mod concat;
 pub mod embed;
 pub mod get_rows;
 pub mod glu;
 pub mod linear;
+pub mod linear_qkv;
 pub mod matmul;
 pub mod norm;
 pub mod permute;
@@ -32,12 +34,14 @@ pub use append::{Append, At};
 pub use argmax::ArgMax;
 pub use argmax_append::ArgMaxAppend;
 pub use attention::{Attention, Masking};
+pub use attention_linear::AttentionLinear;
 pub use binary::{Binary, BinaryKind};
 pub use concat::Concat;
 pub use embed::Embed;
 pub use get_rows::{GetRows, Index};
 pub use glu::{Glu, GluKind};
 pub use linear::{Activation, Linear};
+pub use linear_qkv::LinearQkv;
 pub use matmul::MatMul;
 pub use norm::{Norm, NormKind};
 pub use permute::Permute;
@@ -73,6 +77,18 @@ pub(crate) trait Describe {
     fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String>;
     /// The conformance cases.
     fn cases() -> Vec<Case>;
+}
+
+/// The shape rule of an operator whose type is not known.
+pub(crate) trait Infer {
+    /// See [`Describe::infer`].
+    fn results(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String>;
+}
+
+impl<T: Describe> Infer for T {
+    fn results(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
+        self.infer(inputs)
+    }
 }
 
 macro_rules! ops {
@@ -157,11 +173,38 @@ ops! {
     Embed,
     /// Fused: argmax, append to the token history.
     ArgMaxAppend,
+    /// Fused: linear, then split of Q, K and V, RoPE, KV append.
+    LinearQkv,
+    /// Fused: attention, then linear.
+    AttentionLinear,
 }
 
 /// Checks the number of operands.
 pub(crate) fn arity<'a, const N: usize>(inputs: &[&'a Tensor]) -> Result<[&'a Tensor; N], String> {
     inputs.try_into().map_err(|_| format!("takes {N} operands, not {}", inputs.len()))
+}
+
+/// Results of an operator on the first `front` operands, then of another on that result and the other operands.
+pub(crate) fn chained(
+    first: &dyn Infer,
+    front: usize,
+    second: &dyn Infer,
+    inputs: &[&Tensor],
+) -> Result<Vec<Output>, String> {
+    let (head, tail) =
+        inputs.split_at_checked(front).ok_or_else(|| format!("does not take {} operands", inputs.len()))?;
+    let between = match first.results(head)?.as_slice() {
+        [Output::New(shape, dtype)] => {
+            Tensor { name: "between".into(), shape: *shape, dtype: *dtype, kind: Kind::Temporary }
+        }
+        _ => return Err("its first part does not give one new tensor".into()),
+    };
+    let operands: Vec<&Tensor> = std::iter::once(&between).chain(tail.iter().copied()).collect();
+    let renumber = |output| match output {
+        Output::Continues(operand) => Output::Continues(front + operand - 1),
+        new @ Output::New(..) => new,
+    };
+    Ok(second.results(&operands)?.into_iter().map(renumber).collect())
 }
 
 /// Checks that operands are dense f32.

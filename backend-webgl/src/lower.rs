@@ -144,6 +144,7 @@ impl<'a> Lowering<'a> {
                 let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
                 self.argmax(draw, 1)
             }
+            Op::LinearQkv(_) | Op::AttentionLinear(_) => Err("its parts are drawn one after the other".into()),
         }
     }
 

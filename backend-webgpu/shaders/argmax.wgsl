@@ -11,16 +11,35 @@ fn main(
     if (row >= p.rows) {
         return;
     }
-    let first = row * p.cols;
     var value = 0.0;
     var index = NONE;
+//!if VEC4
+    // A vocabulary is long for one workgroup: several loads are under way at a time. Those beyond the end repeat the last.
+    let quads = p.cols / 4u;
+    for (var q = lane; q < quads; q += LOADS * WG) {
+        var loaded: array<vec4<f32>, LOADS>;
+        for (var i = 0u; i < LOADS; i++) {
+            loaded[i] = x[row * quads + min(q + i * WG, quads - 1u)];
+        }
+        for (var i = 0u; i < LOADS; i++) {
+            let c = 4u * min(q + i * WG, quads - 1u);
+            for (var e = 0u; e < 4u; e++) {
+                if (index == NONE || loaded[i][e] > value) {
+                    value = loaded[i][e];
+                    index = c + e;
+                }
+            }
+        }
+    }
+//!else
     for (var c = lane; c < p.cols; c += WG) {
-        let candidate = x[first + c];
+        let candidate = x[row * p.cols + c];
         if (index == NONE || candidate > value) {
             value = candidate;
             index = c;
         }
     }
+//!end
     workgroup_best(lane, value, index);
     if (lane == 0u) {
         let id = i32(min(best_index[0], p.cols - 1u));

@@ -36,8 +36,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read> gamma: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
-// One row of x times a weight matrix. 8u invocations share a row of weights and 64u / 8u rows a workgroup; each
-// weight is read once. Every workgroup computes the statistics of the norm for itself: x is small and cached.
+// One row of x times a weight matrix. 16u invocations share a row of weights and 64u / 16u rows a workgroup; each
+// weight is read once.
 // What the decoders of the weight formats share.
 
 // A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
@@ -180,35 +180,103 @@ fn unary_hardswish(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
-// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result.
-var<workgroup> reduce_scratch: array<f32, 64u>;
+// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself: x is small and
+// cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
+// weights are under way before the first barrier.
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. Two rounds with a barrier each
+// are quicker than a tree with one for every halving.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_all: array<f32, 64u>;
+var<workgroup> reduce_few: array<f32, 64u / SPAN>;
 
 fn workgroup_sum(lane: u32, value: f32) -> f32 {
-    reduce_scratch[lane] = value;
+    reduce_all[lane] = value;
     workgroupBarrier();
-    for (var s = 64u / 2u; s > 0u; s >>= 1u) {
-        if (lane < s) {
-            reduce_scratch[lane] += reduce_scratch[lane + s];
+    if (lane < 64u / SPAN) {
+        var sum = reduce_all[lane * SPAN];
+        for (var i = 1u; i < SPAN; i++) {
+            sum += reduce_all[lane * SPAN + i];
         }
-        workgroupBarrier();
+        reduce_few[lane] = sum;
     }
-    let total = reduce_scratch[0];
     workgroupBarrier();
+    var total = reduce_few[0];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        total += reduce_few[i];
+    }
     return total;
 }
 
 fn workgroup_max(lane: u32, value: f32) -> f32 {
-    reduce_scratch[lane] = value;
+    reduce_all[lane] = value;
     workgroupBarrier();
-    for (var s = 64u / 2u; s > 0u; s >>= 1u) {
-        if (lane < s) {
-            reduce_scratch[lane] = max(reduce_scratch[lane], reduce_scratch[lane + s]);
+    if (lane < 64u / SPAN) {
+        var most = reduce_all[lane * SPAN];
+        for (var i = 1u; i < SPAN; i++) {
+            most = max(most, reduce_all[lane * SPAN + i]);
         }
-        workgroupBarrier();
+        reduce_few[lane] = most;
     }
-    let highest = reduce_scratch[0];
     workgroupBarrier();
+    var highest = reduce_few[0];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[i]);
+    }
     return highest;
+}
+
+// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
+fn x4(i: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+
+fn gamma4(i: u32) -> vec4<f32> {
+    return gamma[min(i, p.k / 4u - 1u)];
+}
+
+// The sum of squared distances of this invocation's elements from the mean.
+fn own_squares(lane: u32, mean: f32) -> f32 {
+    var squares = 0.0;
+    for (var i = lane; 4u * i < p.k; i += 64u) {
+        // 0 for elements beyond the row.
+        let within = vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.k);
+        let c = select(vec4<f32>(0.0), x4(i) - mean, within);
+        squares += dot(c, c);
+    }
+    return squares;
+}
+
+fn deviation(lane: u32, squares: f32) -> f32 {
+    return 1.0 / sqrt(workgroup_sum(lane, squares) / f32(p.k) + p.eps);
+}
+
+// What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
+// invocation's squares.
+fn row_begin(lane: u32) -> vec2<f32> {
+    return vec2<f32>(0.0, own_squares(lane, 0.0));
+}
+
+// What goes into the products; finite beyond the row's end, where weights are 0.
+fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return x4(i) * gamma4(i);
+}
+
+// The row's elements 32 g .. 32 g + 31.
+fn row32(g: u32, begun: vec2<f32>) -> array<vec4<f32>, 8> {
+    let i = g * 8u;
+    return array<vec4<f32>, 8>(
+        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
+        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+}
+
+fn dot32(a: array<vec4<f32>, 8>, b: array<vec4<f32>, 8>) -> f32 {
+    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
+        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
+}
+
+// What the products are multiplied by. It contains a barrier.
+fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
+    return deviation(lane, begun.y);
 }
 // Q4_0: x = d * (q - 8).
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
@@ -242,42 +310,9 @@ fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return u_decode32(row * p.u_groups + group);
 }
 
-const ROWS: u32 = 64u / 8u;
+const ROWS: u32 = 64u / 16u;
 var<workgroup> part: array<f32, 64u>;
 var<workgroup> part_up: array<f32, 64u>;
-
-// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
-fn x4(i: u32) -> vec4<f32> {
-    return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);
-}
-
-fn gamma4(i: u32) -> vec4<f32> {
-    return gamma[min(i, p.k / 4u - 1u)];
-}
-
-// 1 for elements within the row, 0 beyond.
-fn within(i: u32) -> vec4<f32> {
-    return select(vec4<f32>(0.0), vec4<f32>(1.0), vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.k));
-}
-
-// Mean (0 for RMS) and reciprocal deviation.
-fn statistics(lane: u32) -> vec2<f32> {
-    let quads = (p.k + 3u) / 4u;
-    var mean = 0.0;
-    var squares = 0.0;
-    for (var i = lane; i < quads; i += 64u) {
-        let c = (x4(i) - mean) * within(i);
-        squares += dot(c, c);
-    }
-    let variance = workgroup_sum(lane, squares) / f32(p.k);
-    return vec2<f32>(mean, 1.0 / sqrt(variance + p.eps));
-}
-
-// The normed row; finite beyond its end, where weights are 0.
-fn input4(i: u32, stats: vec2<f32>) -> vec4<f32> {
-    let y = (x4(i) - stats.x) * stats.y * gamma4(i);
-    return y;
-}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -285,45 +320,34 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let stats = statistics(lane);
-    let row = (wid.y * groups.x + wid.x) * ROWS + lane / 8u;
+    let begun = row_begin(lane);
+    let row = (wid.y * groups.x + wid.x) * ROWS + lane / 16u;
     let local = min(row, p.count - 1u);
-    let l = lane % 8u;
+    let l = lane % 16u;
     var acc = 0.0;
     var up = 0.0;
-    for (var g = l; g < p.w_groups; g += 8u) {
-        let i = g * 8u;
-        let x0 = input4(i, stats);
-        let x1 = input4(i + 1u, stats);
-        let x2 = input4(i + 2u, stats);
-        let x3 = input4(i + 3u, stats);
-        let x4_ = input4(i + 4u, stats);
-        let x5 = input4(i + 5u, stats);
-        let x6 = input4(i + 6u, stats);
-        let x7 = input4(i + 7u, stats);
-        let q = w_decode_row(p.w_row + local, g);
-        acc += dot(q[0], x0) + dot(q[1], x1) + dot(q[2], x2) + dot(q[3], x3);
-        acc += dot(q[4], x4_) + dot(q[5], x5) + dot(q[6], x6) + dot(q[7], x7);
-        let v = u_decode_row(p.u_row + local, g);
-        up += dot(v[0], x0) + dot(v[1], x1) + dot(v[2], x2) + dot(v[3], x3);
-        up += dot(v[4], x4_) + dot(v[5], x5) + dot(v[6], x6) + dot(v[7], x7);
+    for (var g = l; g < p.w_groups; g += 16u) {
+        let x32 = row32(g, begun);
+        acc += dot32(w_decode_row(p.w_row + local, g), x32);
+        up += dot32(u_decode_row(p.u_row + local, g), x32);
     }
     part[lane] = acc;
     part_up[lane] = up;
-    workgroupBarrier();
-    for (var s = 8u / 2u; s > 0u; s >>= 1u) {
-        if (l < s) {
-            part[lane] += part[lane + s];
-            part_up[lane] += part_up[lane + s];
-        }
-        workgroupBarrier();
-    }
+    let scale = row_scale(lane, begun);
     if (l != 0u || row >= p.count) {
         return;
     }
+    var value = 0.0;
+    for (var s = 0u; s < 16u; s++) {
+        value += part[lane + s];
+    }
+    value *= scale;
     let col = p.first + row;
-    var value = part[lane];
-    var upper = part_up[lane];
+    var upper = 0.0;
+    for (var s = 0u; s < 16u; s++) {
+        upper += part_up[lane + s];
+    }
+    upper *= scale;
     value = unary_silu(value) * upper;
     out[col] = value;
 }

@@ -10,6 +10,18 @@ pub enum Operand {
     Input(usize),
     /// Result i.
     Output(usize),
+    /// Memory between the kernels of one node, read or written.
+    Scratch {
+        /// Whether the kernel writes it.
+        write: bool,
+    },
+}
+
+impl Operand {
+    /// Whether a kernel writes it.
+    pub fn is_written(self) -> bool {
+        matches!(self, Operand::Output(_) | Operand::Scratch { write: true })
+    }
 }
 
 /// A storage binding.
@@ -141,6 +153,13 @@ impl Kernel {
     /// Binds result `i`.
     pub fn output(self, name: &'static str, i: usize, tensor: &Tensor) -> Kernel {
         self.bind(name, element(tensor), Operand::Output(i), tensor)
+    }
+
+    /// Binds the scratch memory as `array<vec4<f32>>`.
+    pub fn scratch(mut self, name: &'static str, write: bool, quads: usize) -> Kernel {
+        let (ty, bytes) = ("array<vec4<f32>>", quads as u64 * 16);
+        self.bindings.push(Binding { name, ty, operand: Operand::Scratch { write }, chunk: 0, bytes });
+        self
     }
 
     /// Binds a chunk of a table with its decoder.

@@ -14,6 +14,8 @@ mod program;
 mod read;
 mod shader;
 mod storage;
+mod tuning;
+
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "wasm32")]

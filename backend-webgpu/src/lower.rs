@@ -1,5 +1,6 @@
 //! From operators to kernels: the only truth about what this backend can run.
 
+mod decode;
 mod linear;
 mod rows;
 mod tokens;
@@ -7,12 +8,11 @@ mod wise;
 
 use crate::kernel::Kernel;
 use crate::storage::Limits;
+use crate::tuning::WG;
 use backend_api::{DType, Op, Tensor, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
 pub const MAX_GRID: usize = 65_535;
-/// Invocations of a workgroup of elementwise kernels.
-pub const WG: usize = 64;
 
 /// A node to lower.
 pub struct Node<'a> {
@@ -64,6 +64,8 @@ pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Op::Attention(op) => tokens::attention(op, node),
         Op::Embed(_) => rows::embed(node),
         Op::ArgMaxAppend(_) => tokens::argmax_append(node),
+        Op::LinearQkv(op) => decode::linear_qkv(op, node),
+        Op::AttentionLinear(op) => decode::attention_linear(op, node),
     };
     kernels.map_err(unsupported)
 }

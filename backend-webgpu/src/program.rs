@@ -1,7 +1,7 @@
 //! Programs: pipelines, slots, one arena of parameters and bind groups, made once; a step writes 32 bytes and encodes.
 
 use crate::backend::{Shared, Storage, count};
-use crate::kernel::{Kernel, Operand};
+use crate::kernel::{Binding, Kernel, Operand};
 use crate::lower::{Node, lower};
 use crate::shader::assemble;
 use backend_api::op::{Append, At, GetRows, Index};
@@ -119,6 +119,13 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, storages: &[&Storage]) -> Resul
         program.owned.push(buffer.clone());
         slots.push(buffer);
     }
+    let between = |b: &Binding| matches!(b.operand, Operand::Scratch { .. });
+    let scratch = kernels.iter().flat_map(|(_, k)| &k.bindings).filter(|b| between(b)).map(|b| b.bytes).max();
+    let scratch = match scratch {
+        Some(bytes) => Some(shared.buffer("scratch", bytes, wgpu::BufferUsages::STORAGE)?),
+        None => None,
+    };
+    program.owned.extend(scratch.clone());
     let (arena, offsets) = parameters(shared, &kernels)?;
     program.owned.push(arena.clone());
     let buffer_of = |id: TensorId, chunk: usize| match plan.place(id) {
@@ -127,18 +134,18 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, storages: &[&Storage]) -> Resul
     };
     for ((at, kernel), (offset, size)) in kernels.iter().zip(offsets) {
         let node = &graph.nodes()[*at];
-        let writable: Vec<bool> = kernel.bindings.iter().map(|b| matches!(b.operand, Operand::Output(_))).collect();
+        let writable: Vec<bool> = kernel.bindings.iter().map(|b| b.operand.is_written()).collect();
         let mut pipelines = shared.pipelines.borrow_mut();
         let (group_layout, layout) = pipelines.layout(shared, &writable);
         let pipeline = pipelines.pipeline(shared, kernel, &layout)?;
         let mut entries =
             vec![entry(0, &arena, offset, size), entry(1, &program.step, 0, size_of::<StepParams>() as u64)];
         for (binding, index) in kernel.bindings.iter().zip(2..) {
-            let id = match binding.operand {
-                Operand::Input(i) => node.inputs.get(i),
-                Operand::Output(i) => node.outputs.get(i),
+            let buffer = match binding.operand {
+                Operand::Input(i) => node.inputs.get(i).and_then(|id| buffer_of(*id, binding.chunk)),
+                Operand::Output(i) => node.outputs.get(i).and_then(|id| buffer_of(*id, binding.chunk)),
+                Operand::Scratch { .. } => scratch.as_ref(),
             };
-            let buffer = id.and_then(|id| buffer_of(*id, binding.chunk));
             let buffer = buffer.ok_or_else(|| Error::Invalid(format!("{} has no place", binding.name)))?;
             entries.push(entry(index, buffer, 0, binding.bytes));
         }
@@ -241,7 +248,9 @@ impl Bounds {
                 Op::Append(Append { at: At::Position }) => (dim(1), usize::MAX),
                 Op::Rope(_) => (dim(0), dim(1)),
                 Op::QkvAppend(op) => (dim(0), dim(if op.rope.is_some() { 2 } else { 1 })),
+                Op::LinearQkv(_) => (dim(0), dim(node.inputs.len() - 1)),
                 Op::Attention(op) if op.masking.cached => (dim(0), dim(1)),
+                Op::AttentionLinear(op) if op.attention.masking.cached => (dim(0), dim(1)),
                 Op::Embed(op) => (op.rows, dim(1)),
                 _ => continue,
             };

@@ -5,7 +5,7 @@
 //! generated from the kernel: the parameter block `p`, the step parameters `step`, and the bindings. At last whole
 //! words are replaced.
 
-use crate::kernel::{Decoder, Kernel, Operand};
+use crate::kernel::{Decoder, Kernel};
 use std::fmt::Write;
 
 macro_rules! files {
@@ -17,9 +17,11 @@ macro_rules! files {
 }
 
 files! {
-    "append", "argmax", "attention", "binary", "concat", "embed", "get_rows", "glu", "linear_tile", "linear_vec",
+    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_qkv", "linear_tile",
+    "linear_vec",
     "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
-    "lib/best", "lib/decode", "lib/index", "lib/masking", "lib/reduce", "lib/rotate", "lib/step", "lib/unary",
+    "lib/best", "lib/decode", "lib/index", "lib/masking", "lib/parts", "lib/reduce",
+    "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
 }
@@ -69,10 +71,7 @@ impl Assembler<'_> {
         head.push_str("}\n@group(0) @binding(0) var<uniform> p: Params;\n");
         head.push_str("@group(0) @binding(1) var<uniform> step: Step;\n");
         for (i, binding) in self.kernel.bindings.iter().enumerate() {
-            let access = match binding.operand {
-                Operand::Input(_) => "read",
-                Operand::Output(_) => "read_write",
-            };
+            let access = if binding.operand.is_written() { "read_write" } else { "read" };
             let _ = writeln!(
                 head,
                 "@group(0) @binding({}) var<storage, {access}> {}: {};",

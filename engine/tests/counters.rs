@@ -190,6 +190,6 @@ fn decoding_and_loading_cost_what_they_may() {
     }
     if !skipped("webgpu") {
         let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
-        measure("webgpu", Rc::new(backend), 6, 4, None);
+        measure("webgpu", Rc::new(backend), 5, 3, None);
     }
 }

@@ -13,7 +13,7 @@ mod linear;
 
 /// The kernel of an operator.
 ///
-/// *Errors*: what neither path has; so far nothing.
+/// *Errors*: what neither path has: fused operators that gain nothing here.
 pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
     Ok(match op {
         Op::MatMul(_) => linear::matmul,
@@ -35,7 +35,9 @@ pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
         | Op::Append(_)
         | Op::ArgMax(_)
         | Op::TopK(_)
-        | Op::Sample(_) => plain::lower(op)?,
+        | Op::Sample(_)
+        | Op::LinearQkv(_)
+        | Op::AttentionLinear(_) => plain::lower(op)?,
     })
 }
 

@@ -38,7 +38,12 @@ pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
         Op::TopK(_) => select::top_k,
         Op::Sample(_) => select::sample,
         Op::Attention(_) => attention::attention,
-        Op::Linear(_) | Op::QkvAppend(_) | Op::Embed(_) | Op::ArgMaxAppend(_) => {
+        Op::Linear(_)
+        | Op::QkvAppend(_)
+        | Op::Embed(_)
+        | Op::ArgMaxAppend(_)
+        | Op::LinearQkv(_)
+        | Op::AttentionLinear(_) => {
             return Err(Unsupported {
                 op: op.name().into(),
                 reason: "the reference defines a fused operator by its expansion".into(),

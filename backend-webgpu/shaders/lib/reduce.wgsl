@@ -1,30 +1,41 @@
-// Sum and maximum over the WG invocations of a workgroup; every invocation gets the result.
-var<workgroup> reduce_scratch: array<f32, WG>;
+// Sum and maximum over the WG invocations of a workgroup; every invocation gets the result. Two rounds with a barrier each
+// are quicker than a tree with one for every halving.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_all: array<f32, WG>;
+var<workgroup> reduce_few: array<f32, WG / SPAN>;
 
 fn workgroup_sum(lane: u32, value: f32) -> f32 {
-    reduce_scratch[lane] = value;
+    reduce_all[lane] = value;
     workgroupBarrier();
-    for (var s = WG / 2u; s > 0u; s >>= 1u) {
-        if (lane < s) {
-            reduce_scratch[lane] += reduce_scratch[lane + s];
+    if (lane < WG / SPAN) {
+        var sum = reduce_all[lane * SPAN];
+        for (var i = 1u; i < SPAN; i++) {
+            sum += reduce_all[lane * SPAN + i];
         }
-        workgroupBarrier();
+        reduce_few[lane] = sum;
     }
-    let total = reduce_scratch[0];
     workgroupBarrier();
+    var total = reduce_few[0];
+    for (var i = 1u; i < WG / SPAN; i++) {
+        total += reduce_few[i];
+    }
     return total;
 }
 
 fn workgroup_max(lane: u32, value: f32) -> f32 {
-    reduce_scratch[lane] = value;
+    reduce_all[lane] = value;
     workgroupBarrier();
-    for (var s = WG / 2u; s > 0u; s >>= 1u) {
-        if (lane < s) {
-            reduce_scratch[lane] = max(reduce_scratch[lane], reduce_scratch[lane + s]);
+    if (lane < WG / SPAN) {
+        var most = reduce_all[lane * SPAN];
+        for (var i = 1u; i < SPAN; i++) {
+            most = max(most, reduce_all[lane * SPAN + i]);
         }
-        workgroupBarrier();
+        reduce_few[lane] = most;
     }
-    let highest = reduce_scratch[0];
     workgroupBarrier();
+    var highest = reduce_few[0];
+    for (var i = 1u; i < WG / SPAN; i++) {
+        highest = max(highest, reduce_few[i]);
+    }
     return highest;
 }

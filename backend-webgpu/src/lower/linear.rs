@@ -2,15 +2,11 @@
 //! each range of columns whose rows of weights lie in one chunk (for a GLU: the gate's and the up part's).
 
 use super::{MAX_GRID, Node, grid, literal};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Operand};
 use crate::storage::{Chunk, chunks};
-use backend_api::Tensor;
-use backend_api::op::{Activation, Linear, NormKind};
-
-/// Invocations of the matrix-vector kernel.
-const WG: usize = 64;
-/// Rows of x and of weights in a tile.
-const TILE: (usize, usize) = (32, 64);
+use crate::tuning::{TILE, VEC_INVOCATIONS, VEC_WG};
+use backend_api::op::{Activation, Linear, Norm, NormKind};
+use backend_api::{Shape, Tensor};
 
 /// Columns of the result that one dispatch makes.
 struct Segment {
@@ -42,10 +38,25 @@ fn segments(chunks: &[Chunk], n: usize, glu: bool) -> Vec<Segment> {
 }
 
 /// The batch of a matmul: leading dimensions of x, b and the result.
-struct Batch {
+pub struct Batch {
     x: [usize; 2],
     b: [usize; 2],
     out: [usize; 2],
+}
+
+impl Batch {
+    /// A single matrix.
+    pub const ONE: Batch = Batch { x: [1, 1], b: [1, 1], out: [1, 1] };
+}
+
+/// Where a linear finds its x, and the rest of its operands.
+pub struct Source<'a> {
+    /// The shape of x.
+    pub shape: Shape,
+    /// Binds x.
+    pub bind: &'a dyn Fn(Kernel) -> Kernel,
+    /// The places of the linear's operands among the node's; that of x is not used.
+    pub places: Vec<usize>,
 }
 
 pub fn matmul(node: &Node<'_>) -> Result<Vec<Kernel>, String> {
@@ -54,19 +65,42 @@ pub fn matmul(node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         [outer, inner]
     };
     let batch = Batch { x: leading(node.inputs[0]), b: leading(node.inputs[1]), out: leading(node.outputs[0]) };
-    lower(&Linear::PLAIN, node, &batch)
+    of_tensor(&Linear::PLAIN, node, &batch)
 }
 
 pub fn linear(op: &Linear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
-    lower(op, node, &Batch { x: [1, 1], b: [1, 1], out: [1, 1] })
+    of_tensor(op, node, &Batch::ONE)
 }
 
-fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
-    let places: Vec<usize> = (0..node.inputs.len()).collect();
-    let o = op.operands(&places).ok_or("the number of operands does not fit")?;
+fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
+    let x = node.inputs[0];
+    let bind = |kernel: Kernel| kernel.bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
+    let source = Source { shape: x.shape, bind: &bind, places: (0..node.inputs.len()).collect() };
+    lower(op, node, &source, batch)
+}
+
+/// How rows of `k` numbers are bound.
+pub fn row_type(k: usize) -> &'static str {
+    if k.is_multiple_of(4) { "array<vec4<f32>>" } else { "array<f32>" }
+}
+
+/// Adds a norm before the products of a kernel that includes `lib/row.wgsl`; `params` are the places of gamma and beta.
+pub fn normed<'a>(kernel: Kernel, norm: Option<&Norm>, params: &[usize], node: &Node<'a>) -> Kernel {
+    let Some(norm) = norm else { return kernel };
+    let mut kernel = kernel.flag("NORM", true).flag("LAYER", norm.kind == NormKind::Layer).f("eps", norm.eps);
+    for (name, place) in ["gamma", "beta"].into_iter().zip(params) {
+        let tensor = node.inputs[*place];
+        kernel = kernel.bind(name, row_type(tensor.shape.len()), Operand::Input(*place), tensor);
+    }
+    kernel
+}
+
+/// The kernels of a linear whose x is `source`.
+pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
+    let o = op.operands(&source.places).ok_or("the number of operands does not fit")?;
     let tensor = |i: &usize| node.inputs[*i];
-    let (x, w, out) = (tensor(o.x), tensor(o.w), node.outputs[0]);
-    let [_, _, m, k] = x.shape.dims4();
+    let (w, out) = (tensor(o.w), node.outputs[0]);
+    let [_, _, m, k] = source.shape.dims4();
     let [_, _, n, _] = w.shape.dims4();
     let glu = matches!(op.activation, Activation::Glu(_));
     let out_cols = op.out_cols(n);
@@ -80,7 +114,6 @@ fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, Str
         Activation::Unary(kind) => kind.name(),
         Activation::Glu(kind) => kind.activation().name(),
     };
-    let layer = op.norm.is_some_and(|n| n.kind == NormKind::Layer);
     let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
     // A dense b has all its batches in one chunk; columns are those of one matrix.
     let all = if all.iter().all(|c| c.packing.is_none()) {
@@ -88,14 +121,12 @@ fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, Str
     } else {
         all
     };
-    let vec4 = k % 4 == 0;
-    let row_type = if vec4 { "array<vec4<f32>>" } else { "array<f32>" };
     let mut kernels = Vec::new();
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
-            let lanes = lanes(k);
-            Kernel::new("linear_vec", grid(s.count.div_ceil(WG / lanes)))
-                .word("WG", literal(WG))
+            let lanes = lanes(k, s.count);
+            Kernel::new("linear_vec", grid(s.count.div_ceil(VEC_WG / lanes)))
+                .word("WG", literal(VEC_WG))
                 .word("LANES", literal(lanes))
         } else {
             let cols = if glu { TILE.1 / 2 } else { TILE.1 };
@@ -106,20 +137,17 @@ fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, Str
             Kernel::new("linear_tile", size.map(|n| n as u32)).word("TILE_COLS", literal(cols))
         };
         kernel = kernel
-            .flag("VEC4", vec4)
+            .flag("VEC4", k.is_multiple_of(4))
             .flag("GLU", glu)
             .flag("BIAS", op.bias)
             .flag("RESIDUAL", op.residual)
-            .flag("NORM", op.norm.is_some())
-            .flag("LAYER", layer)
             .word("ACT", format!("unary_{act}"))
             .u("k", k)
             .u("count", s.count)
             .u("first", s.first)
             .u("out_cols", out_cols)
-            .u("w_row", s.w.1)
-            .bind("x", row_type, crate::kernel::Operand::Input(*o.x), x)
-            .table("w", *o.w, w, &s.w.0);
+            .u("w_row", s.w.1);
+        kernel = (source.bind)(kernel).table("w", *o.w, w, &s.w.0);
         if let Some((chunk, row)) = &s.u {
             kernel = kernel.u("u_row", *row).table("u", *o.w, w, chunk);
         }
@@ -133,12 +161,7 @@ fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, Str
                 .u("out0", outer)
                 .u("out1", inner);
         }
-        if let Some(norm) = &op.norm {
-            kernel = kernel.f("eps", norm.eps);
-        }
-        for (name, place) in ["gamma", "beta"].into_iter().zip(o.norm) {
-            kernel = kernel.bind(name, row_type, crate::kernel::Operand::Input(*place), tensor(place));
-        }
+        kernel = normed(kernel, op.norm.as_ref(), o.norm, node);
         if let Some(place) = o.bias {
             kernel = kernel.input("bias", *place, tensor(place));
         }
@@ -150,11 +173,12 @@ fn lower(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, Str
     Ok(kernels)
 }
 
-/// Invocations that share a row of `k` weights: few enough that each has at least two groups of them.
-fn lanes(k: usize) -> usize {
+/// Invocations that share a row of `k` weights, where there are `rows` of them: as many as keep the device busy, but few
+/// enough that each has a group of weights of its own.
+pub fn lanes(k: usize, rows: usize) -> usize {
     let groups = k.div_ceil(backend_api::format::GROUP);
     let mut lanes = 4;
-    while lanes < 32 && lanes * 4 <= groups {
+    while lanes < 32 && lanes * 2 <= groups && (lanes < 8 || rows * lanes < VEC_INVOCATIONS) {
         lanes *= 2;
     }
     lanes

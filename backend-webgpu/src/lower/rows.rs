@@ -1,8 +1,9 @@
 //! Rows of tables: get_rows and embed.
 
-use super::{Node, WG, elements, literal};
+use super::{Node, elements, literal};
 use crate::kernel::Kernel;
 use crate::storage::{Chunk, chunks};
+use crate::tuning::WG;
 use backend_api::Tensor;
 use backend_api::format::GROUP;
 use backend_api::op::{GetRows, Index};

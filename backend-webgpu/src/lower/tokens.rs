@@ -1,15 +1,13 @@
 //! Operators that know tokens: positions, caches, attention, and choosing the next token.
 
+use super::linear::row_type;
 use super::wise::masked;
-use super::{Node, WG, elements, grid, literal};
+use super::{Node, elements, grid, literal};
 use crate::kernel::{Kernel, Operand};
+use crate::tuning::{ATTENTION_WG, SEARCH_LOADS, SEARCH_WG, WG};
 use backend_api::Tensor;
 use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
 
-/// Invocations that search a row.
-const SEARCH_WG: usize = 256;
-/// Invocations of an attention workgroup; as many keys are scored at a time.
-const ATTENTION_WG: usize = 128;
 /// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
 const MAX_HEAD: usize = 1024;
 
@@ -73,11 +71,14 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
 }
 
 fn search(x: &Tensor, at: usize) -> Kernel {
+    let cols = x.shape.cols();
     Kernel::new("argmax", grid(x.shape.rows()))
+        .flag("VEC4", cols.is_multiple_of(4))
         .word("WG", literal(SEARCH_WG))
+        .word("LOADS", literal(SEARCH_LOADS))
         .u("rows", x.shape.rows())
-        .u("cols", x.shape.cols())
-        .input("x", at, x)
+        .u("cols", cols)
+        .bind("x", row_type(cols), Operand::Input(at), x)
 }
 
 pub fn argmax(node: &Node<'_>) -> Kernels {

@@ -1,11 +1,9 @@
 //! Elementwise and row-wise operators, and those that only move data.
 
-use super::{Node, WG, elements, grid, literal};
+use super::{Node, elements, grid, literal};
 use crate::kernel::Kernel;
+use crate::tuning::{ROW_WG, WG};
 use backend_api::op::{Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Permute, Slice, Softmax, Unary};
-
-/// Invocations that share a row.
-const ROW_WG: usize = 64;
 
 type Kernels = Result<Vec<Kernel>, String>;
 

@@ -1,0 +1,79 @@
+//! `linear_qkv`: a [`Linear`] whose result a [`QkvAppend`] takes apart.
+//!
+//! *Operands*: those of the linear, whose weights are the rows of Q, K and V; then those of the append but its first.
+//! *Results*: those of the append.
+
+use super::{
+    Activation, Describe, F32, Linear, Norm, NormKind, Output, QkvAppend, RopeMode, RopeTable, chained, ensure,
+};
+use crate::case::{Case, Fill};
+use crate::format::Format;
+use crate::step::StepParams;
+use crate::tensor::Tensor;
+
+/// See the [module page](self).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinearQkv {
+    /// The projection, without activation and residual.
+    pub linear: Linear,
+    /// What becomes of it.
+    pub qkv: QkvAppend,
+}
+
+impl LinearQkv {
+    /// How many of the operands are the linear's.
+    pub fn linear_operands(&self) -> usize {
+        2 + self.linear.norm.map_or(0, |n| n.kind.params()) + usize::from(self.linear.bias)
+    }
+}
+
+impl Describe for LinearQkv {
+    const NAME: &'static str = "linear_qkv";
+    const TOLERANCE: f64 = F32;
+
+    fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
+        let plain = self.linear.activation == Activation::None && !self.linear.residual;
+        ensure(plain, || "nothing may stand between the matmul and the split".into())?;
+        chained(&self.linear, self.linear_operands(), &self.qkv, inputs)
+    }
+
+    fn cases() -> Vec<Case> {
+        let rms = Some(Norm { kind: NormKind::Rms, eps: 1e-5 });
+        let layer = Some(Norm { kind: NormKind::Layer, eps: 1e-5 });
+        let (normal, neox) = (|n| Some((n, RopeMode::Normal)), |n| Some((n, RopeMode::Neox)));
+        // (name, tokens, format, k, heads, KV heads, head_dim, rope, norm, bias, step)
+        type Row =
+            (&'static str, usize, Format, usize, [usize; 3], Option<(usize, RopeMode)>, Option<Norm>, bool, StepParams);
+        let rows: &[Row] = &[
+            ("decode", 1, Format::Q4_1, 576, [9, 3, 64], normal(64), rms, false, StepParams::at(7, 1)),
+            ("decode neox, bias", 1, Format::Q8_0, 128, [4, 2, 32], neox(32), rms, true, StepParams::at(7, 1)),
+            ("decode, no rope", 1, Format::Q4_0, 512, [8, 8, 64], None, layer, true, StepParams::at(15, 1)),
+            ("decode, k quants", 1, Format::Q4_K, 512, [2, 1, 64], normal(64), rms, false, StepParams::at(0, 1)),
+            ("partial neox", 1, Format::F16, 60, [3, 3, 20], neox(12), None, false, StepParams::at(3, 1)),
+            ("partial normal", 1, Format::F32, 70, [3, 1, 6], normal(4), rms, false, StepParams::at(1, 1)),
+            ("odd heads", 1, Format::F32, 33, [2, 2, 5], normal(4), None, true, StepParams::at(2, 1)),
+            ("prefill", 5, Format::Q4_1, 64, [4, 2, 16], normal(16), rms, false, StepParams::at(0, 5)),
+            ("prefill, fewer real rows", 5, Format::Q5_0, 64, [4, 2, 16], neox(16), None, true, StepParams::at(3, 4)),
+        ];
+        let case = |&(name, t, format, k, [h, g, d], rope, norm, bias, step): &Row| {
+            let linear = Linear { norm, bias, ..Linear::PLAIN };
+            let qkv = QkvAppend { n_head: h, n_head_kv: g, head_dim: d, rope };
+            Case::new(LinearQkv { linear, qkv }, name, step, |o| {
+                let n = (h + 2 * g) * d;
+                let mut list = vec![o.input(&[t, k])];
+                list.extend((0..norm.map_or(0, |n| n.kind.params())).map(|_| o.weight(&[k])).collect::<Vec<_>>());
+                list.push(o.packed(format, n, k));
+                if bias {
+                    list.push(o.weight(&[n]));
+                }
+                if let Some((n, _)) = rope {
+                    let table = RopeTable::plain(n, 10_000.0).rows((0..16).map(|p| p * 5));
+                    list.push(o.filled(&[16, n], Fill::Values(table)));
+                }
+                list.extend([o.state(&[16, g * d]), o.state(&[16, g * d])]);
+                list
+            })
+        };
+        rows.iter().map(case).collect()
+    }
+}

@@ -1,0 +1,83 @@
+// One row of x times the rows of Q, K and V. LANES invocations share a pair of rows that rotate together; Q is the result,
+// K and V go into their caches.
+//!include lib/decode.wgsl
+//!include lib/row.wgsl
+//!decoder w
+const PAIRS: u32 = WG / LANES;
+var<workgroup> part: array<vec2<f32>, WG>;
+
+// The first column of pair i and the distance of its second.
+fn pair_of(i: u32) -> vec2<u32> {
+//!if NEOX
+    // Rotating channels pair with those half of them away, the others with their neighbours.
+    let half = p.n_dims / 2u;
+    let c = i % (p.head_dim / 2u);
+    let head = (i / (p.head_dim / 2u)) * p.head_dim;
+    return select(vec2<u32>(head + 2u * c, 1u), vec2<u32>(head + c, half), c < half);
+//!else
+    return vec2<u32>(2u * i, 1u);
+//!end
+}
+
+// Puts a value where column `col` of the projection belongs.
+fn put(col: u32, value: f32) {
+    if (col < p.q_cols) {
+        q[col] = value;
+        return;
+    }
+    if (step.rows == 0u || step.position >= p.n_ctx) {
+        return;
+    }
+    let at = step.position * p.kv_cols + col - p.q_cols;
+    if (col < p.q_cols + p.kv_cols) {
+        k_cache[at] = value;
+    } else {
+        v_cache[at - p.kv_cols] = value;
+    }
+}
+
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let begun = row_begin(lane);
+    let pair = (wid.y * groups.x + wid.x) * PAIRS + lane / LANES;
+    let place = pair_of(min(pair, p.pairs - 1u));
+    let l = lane % LANES;
+    var acc = vec2<f32>(0.0);
+    for (var g = l; g < p.w_groups; g += LANES) {
+        let x32 = row32(g, begun);
+        acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
+    }
+    part[lane] = acc;
+    let scale = row_scale(lane, begun);
+    if (l != 0u || pair >= p.pairs) {
+        return;
+    }
+    var value = vec2<f32>(0.0);
+    for (var s = 0u; s < LANES; s++) {
+        value += part[lane + s];
+    }
+    value *= scale;
+//!if BIAS
+    value += vec2<f32>(bias[place.x], bias[place.x + place.y]);
+//!end
+//!if ROPE
+    let channel = place.x % p.head_dim;
+    if (channel < p.n_dims && place.x < p.q_cols + p.kv_cols) {
+//!if NEOX
+        let angle = channel;
+//!else
+        let angle = channel / 2u;
+//!end
+        let at = min(step.position, p.table_rows - 1u) * p.n_dims + 2u * angle;
+        let c = table[at];
+        let s = table[at + 1u];
+        value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
+    }
+//!end
+    put(place.x, value.x);
+    put(place.x + place.y, value.y);
+}

@@ -1,0 +1,142 @@
+//! What only a step of one token has: the projection to Q, K and V that fills the caches itself, and attention whose
+//! keys are cut into parts, joined by the projection that follows.
+
+use super::linear::{Batch, Source, lanes, lower, normed, row_type};
+use super::wise::masked;
+use super::{Node, grid, literal};
+use crate::kernel::{Kernel, Operand};
+use crate::storage::chunks;
+use crate::tuning::{SPLIT_WG, SPLITS, VEC_WG};
+use backend_api::Shape;
+use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
+
+/// Bytes of workgroup memory that every device has.
+const WORKGROUP_BYTES: usize = 16 << 10;
+
+type Kernels = Result<Vec<Kernel>, String>;
+
+pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
+    let x = node.inputs[0];
+    let (qkv, places) = (&op.qkv, (0..op.linear_operands()).collect::<Vec<_>>());
+    let o = op.linear.operands(&places).ok_or("the number of operands does not fit")?;
+    let w = node.inputs[*o.w];
+    let (k, n) = (x.shape.cols(), w.shape.dim(0));
+    if x.shape.rows() != 1 {
+        return Err("several rows are multiplied first and taken apart after".into());
+    }
+    if !qkv.head_dim.is_multiple_of(2) {
+        return Err("heads of an odd width have channels without a pair".into());
+    }
+    let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
+    let [chunk] = all.as_slice() else {
+        return Err("the weights lie in several bindings".into());
+    };
+    let (lanes, k_cache) = (lanes(k, n / 2), node.outputs[1]);
+    let mut kernel = Kernel::new("linear_qkv", grid((n / 2).div_ceil(VEC_WG / lanes)))
+        .flag("VEC4", k.is_multiple_of(4))
+        .flag("BIAS", op.linear.bias)
+        .word("WG", literal(VEC_WG))
+        .word("LANES", literal(lanes))
+        .u("k", k)
+        .u("pairs", n / 2)
+        .u("q_cols", node.outputs[0].shape.cols())
+        .u("kv_cols", k_cache.shape.cols())
+        .u("n_ctx", k_cache.shape.dim(0))
+        .bind("x", row_type(k), Operand::Input(0), x)
+        .table("w", *o.w, w, chunk);
+    kernel = normed(kernel, op.linear.norm.as_ref(), o.norm, node);
+    if let Some(place) = o.bias {
+        kernel = kernel.input("bias", *place, node.inputs[*place]);
+    }
+    if let Some((n_dims, mode)) = qkv.rope {
+        let place = op.linear_operands();
+        let table = node.inputs[place];
+        kernel = kernel
+            .flag("ROPE", true)
+            .flag("NEOX", mode == RopeMode::Neox)
+            .u("n_dims", n_dims)
+            .u("head_dim", qkv.head_dim)
+            .u("table_rows", table.shape.dim(0))
+            .input("table", place, table);
+    }
+    for (index, name) in ["q", "k_cache", "v_cache"].into_iter().enumerate() {
+        kernel = kernel.output(name, index, node.outputs[index]);
+    }
+    if kernel.bindings.len() > MAX_BINDINGS {
+        return Err(format!("it needs {} storage bindings, and devices have {MAX_BINDINGS}", kernel.bindings.len()));
+    }
+    Ok(vec![kernel])
+}
+
+/// Storage bindings of a shader that every device has.
+const MAX_BINDINGS: usize = 8;
+
+/// Attention of one query in parts, and how its result is read.
+struct Parts<'a> {
+    attention: &'a Attention,
+    /// Keys.
+    n: usize,
+    /// Vectors of four of a head of K and of V.
+    d4: usize,
+    values: usize,
+}
+
+impl Parts<'_> {
+    /// The sums and the shares of all heads and parts.
+    fn quads(&self) -> usize {
+        self.attention.n_head * SPLITS * (self.values + 1)
+    }
+
+    fn common(&self, kernel: Kernel) -> Kernel {
+        let a = self.attention;
+        masked(kernel, &a.masking, a.scale, a.softcap, 1, self.n)
+            .word("HEADS", literal(a.n_head))
+            .word("SPLITS", literal(SPLITS))
+            .word("SPLIT_WG", literal(SPLIT_WG))
+            .word("VALUES", literal(self.values))
+    }
+
+    fn score(&self, node: &Node<'_>) -> Kernel {
+        let channels = self.values.next_power_of_two().min(SPLIT_WG);
+        let kernel = Kernel::new("attention_split", grid(self.attention.n_head * SPLITS))
+            .word("WG", literal(SPLIT_WG))
+            .word("D4", literal(self.d4))
+            .word("CHANNELS", literal(channels))
+            .word("PER", literal(self.values.div_ceil(channels)))
+            .u("n_head_kv", self.attention.n_head_kv);
+        let mut kernel = self.common(kernel);
+        for (index, name) in ["q", "k", "v"].into_iter().enumerate() {
+            kernel = kernel.bind(name, "array<vec4<f32>>", Operand::Input(index), node.inputs[index]);
+        }
+        kernel.scratch("parts", true, self.quads())
+    }
+}
+
+pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
+    let attention = &op.attention;
+    let (q, k) = (node.inputs[0], node.inputs[1]);
+    let (d, dv) = attention.head_dims(node.inputs);
+    if q.shape.dim(0) != 1 || attention.masking.explicit {
+        return Err("keys are cut into parts for one query, without a mask".into());
+    }
+    if !d.is_multiple_of(4) || !dv.is_multiple_of(4) {
+        return Err(format!("heads of {d} and {dv} channels are no vectors of four"));
+    }
+    let parts = Parts { attention, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
+    let width = attention.n_head * dv;
+    // The joined row, the shares, and what sums and norms take.
+    let bytes = width * 4 + attention.n_head * SPLITS * 8 + VEC_WG * 16;
+    if bytes > WORKGROUP_BYTES || d > 4 * SPLIT_WG || dv > 16 * SPLIT_WG {
+        return Err(format!("a joined row of {width} numbers does not fit the memory of a workgroup"));
+    }
+    let bind = |kernel: Kernel| parts.common(kernel).flag("PARTS", true).scratch("parts", false, parts.quads());
+    let front = op.attention_operands();
+    let source = Source {
+        shape: Shape::new(&[1, width]).map_err(|e| e.to_string())?,
+        bind: &bind,
+        places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
+    };
+    let mut kernels = vec![parts.score(node)];
+    kernels.extend(lower(&op.linear, node, &source, &Batch::ONE)?);
+    Ok(kernels)
+}
