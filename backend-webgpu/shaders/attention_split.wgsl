@@ -4,9 +4,8 @@
 //!include lib/reduce.wgsl
 //!include lib/splits.wgsl
 
-const LOWEST: f32 = -3.4028234e38;
 const RUNS: u32 = SPLIT_WG / CHANNELS;
-var<workgroup> query: array<vec4<f32>, D4>;
+const ROUNDS: u32 = SPLIT_WG / RUNS;
 var<workgroup> weight: array<f32, SPLIT_WG>;
 var<workgroup> partial: array<vec4<f32>, SPLIT_WG>;
 
@@ -26,10 +25,6 @@ fn main(
     let start = all.x + split * split_keys(all);
     let end = min(start + split_keys(all), all.y);
     let kv_head = head * p.n_head_kv / HEADS;
-    for (var c = lane; c < D4; c += SPLIT_WG) {
-        query[c] = q[head * D4 + c];
-    }
-    workgroupBarrier();
     let channel = lane % CHANNELS;
     let run = lane / CHANNELS;
     var sums: array<vec4<f32>, PER>;
@@ -42,16 +37,31 @@ fn main(
             var product = vec4<f32>(0.0);
             let at = (key * p.n_head_kv + kv_head) * D4;
             for (var c = 0u; c < D4; c++) {
-                product += query[c] * k[at + c];
+                product += q[head * D4 + c] * k[at + c];
             }
             score = capped(p.scale * dot(product, vec4<f32>(1.0)));
         }
+//!if EARLY
+        // Values do not wait for the weights.
+        var early: array<vec4<f32>, ROUNDS>;
+        for (var i = 0u; i < ROUNDS; i++) {
+            early[i] = v[(min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * VALUES + channel];
+        }
+//!end
         let before = highest;
         highest = max(highest, workgroup_max(lane, score));
         let shrink = exp(before - highest);
         let own = select(0.0, exp(score - highest), key < end);
         weight[lane] = own;
         total = total * shrink + workgroup_sum(lane, own);
+//!if EARLY
+        var sum = sums[0] * shrink;
+        for (var i = 0u; i < ROUNDS; i++) {
+            // Keys beyond the end have no weight.
+            sum += weight[run + i * RUNS] * early[i];
+        }
+        sums[0] = sum;
+//!else
         let count = min(SPLIT_WG, end - first);
         for (var c = 0u; c < PER; c++) {
             let at = channel + c * CHANNELS;
@@ -63,6 +73,7 @@ fn main(
             }
             sums[c] = sum;
         }
+//!end
         workgroupBarrier();
     }
     for (var c = 0u; c < PER; c++) {

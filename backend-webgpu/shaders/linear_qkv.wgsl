@@ -46,6 +46,22 @@ fn main(
     let pair = (wid.y * groups.x + wid.x) * PAIRS + lane / LANES;
     let place = pair_of(min(pair, p.pairs - 1u));
     let l = lane % LANES;
+    // What follows the products is loaded before them: loads do not wait for loads.
+//!if BIAS
+    let bias_pair = vec2<f32>(bias[place.x], bias[place.x + place.y]);
+//!end
+//!if ROPE
+    let channel = place.x % p.head_dim;
+    let rotates = channel < p.n_dims && place.x < p.q_cols + p.kv_cols;
+//!if NEOX
+    let angle = channel;
+//!else
+    let angle = channel / 2u;
+//!end
+    let at = min(step.position, p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
+    let c = table[at];
+    let s = table[at + 1u];
+//!end
     var acc = vec2<f32>(0.0);
     for (var g = l; g < p.w_groups; g += LANES) {
         let x32 = row32(g, begun);
@@ -57,24 +73,15 @@ fn main(
         return;
     }
     var value = vec2<f32>(0.0);
-    for (var s = 0u; s < LANES; s++) {
-        value += part[lane + s];
+    for (var i = 0u; i < LANES; i++) {
+        value += part[lane + i];
     }
     value *= scale;
 //!if BIAS
-    value += vec2<f32>(bias[place.x], bias[place.x + place.y]);
+    value += bias_pair;
 //!end
 //!if ROPE
-    let channel = place.x % p.head_dim;
-    if (channel < p.n_dims && place.x < p.q_cols + p.kv_cols) {
-//!if NEOX
-        let angle = channel;
-//!else
-        let angle = channel / 2u;
-//!end
-        let at = min(step.position, p.table_rows - 1u) * p.n_dims + 2u * angle;
-        let c = table[at];
-        let s = table[at + 1u];
+    if (rotates) {
         value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
     }
 //!end

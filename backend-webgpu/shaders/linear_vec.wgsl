@@ -23,6 +23,17 @@ fn main(
     let row = (wid.y * groups.x + wid.x) * ROWS + lane / LANES;
     let local = min(row, p.count - 1u);
     let l = lane % LANES;
+    // What follows the products is loaded before them: loads do not wait for loads.
+    let col = p.first + local;
+//!if BIAS
+    let bias_value = bias[col];
+//!if GLU
+    let bias_up = bias[col + p.out_cols];
+//!end
+//!end
+//!if RESIDUAL
+    let residual_value = residual[col];
+//!end
     var acc = 0.0;
 //!if GLU
     var up = 0.0;
@@ -47,7 +58,6 @@ fn main(
         value += part[lane + s];
     }
     value *= scale;
-    let col = p.first + row;
 //!if GLU
     var upper = 0.0;
     for (var s = 0u; s < LANES; s++) {
@@ -55,18 +65,18 @@ fn main(
     }
     upper *= scale;
 //!if BIAS
-    value += bias[col];
-    upper += bias[col + p.out_cols];
+    value += bias_value;
+    upper += bias_up;
 //!end
     value = ACT(value) * upper;
 //!else
 //!if BIAS
-    value += bias[col];
+    value += bias_value;
 //!end
     value = ACT(value);
 //!end
 //!if RESIDUAL
-    value += residual[col];
+    value += residual_value;
 //!end
     out[col] = value;
 }

@@ -324,6 +324,8 @@ fn main(
     let row = (wid.y * groups.x + wid.x) * ROWS + lane / 16u;
     let local = min(row, p.count - 1u);
     let l = lane % 16u;
+    // What follows the products is loaded before them: loads do not wait for loads.
+    let col = p.first + local;
     var acc = 0.0;
     var up = 0.0;
     for (var g = l; g < p.w_groups; g += 16u) {
@@ -342,7 +344,6 @@ fn main(
         value += part[lane + s];
     }
     value *= scale;
-    let col = p.first + row;
     var upper = 0.0;
     for (var s = 0u; s < 16u; s++) {
         upper += part_up[lane + s];

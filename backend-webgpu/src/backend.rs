@@ -128,7 +128,7 @@ impl Shared {
     /// Lets the driver run callbacks; never waits. In browsers the event loop does it.
     pub fn poll(&self) -> Result<(), Error> {
         let polled = self.device.poll(wgpu::PollType::Poll);
-        self.faults.check("a step", 0)?;
+        self.faults.check_patiently("a step", 0)?;
         polled.map(drop).map_err(|e| Error::Driver(e.to_string()))
     }
 }

@@ -9,7 +9,13 @@ struct Reported {
     lost: Option<String>,
     memory: bool,
     driver: Option<String>,
+    /// How often the driver's error was passed over.
+    passed_over: u32,
 }
+
+/// How often what may be the first sign of a lost device is passed over before it is reported as it is: some browsers
+/// reject the commands and reads of a lost device before they say that it is lost, or never say so.
+pub const PATIENCE: u32 = 500;
 
 /// The faults of one device. Callbacks may come from other threads natively.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +57,19 @@ impl Faults {
                 r.driver = None;
                 return Err(Error::OutOfMemory { what: what.to_owned(), bytes });
             }
+            r.passed_over = 0;
             r.driver.take().map_or(Ok(()), |message| Err(Error::Driver(message)))
         })
+    }
+
+    /// Like [`check`](Faults::check), but passes over an error of the driver for a while: for steps and reads, whose
+    /// results nobody takes before the error is reported.
+    pub fn check_patiently(&self, what: &str, bytes: u64) -> Result<(), Error> {
+        let wait = self.with(|r| {
+            let wait = r.lost.is_none() && !r.memory && r.driver.is_some() && r.passed_over < PATIENCE;
+            r.passed_over += u32::from(wait);
+            wait
+        });
+        if wait { Ok(()) } else { self.check(what, bytes) }
     }
 }

@@ -282,7 +282,7 @@ impl Bounds {
 impl Program for GpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         self.bounds.check(params)?;
-        self.shared.faults.check("a step", 0)?;
+        self.shared.faults.check_patiently("a step", 0)?;
         // The step before must go first: writes to the parameters take effect before the next submit.
         self.shared.submit_pending();
         let bytes = bytemuck::bytes_of(params);
@@ -300,7 +300,7 @@ impl Program for GpuProgram {
         *self.shared.pending.borrow_mut() = Some(encoder);
         count(&self.shared.counters.uploaded, bytes.len() as u64);
         count(&self.shared.counters.dispatches, self.dispatches.len() as u64);
-        self.shared.faults.check("a step", 0)
+        self.shared.faults.check_patiently("a step", 0)
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {

@@ -1,6 +1,7 @@
 //! Reads: staging buffers that are used again and again.
 
 use crate::backend::{Shared, count};
+use crate::fault::PATIENCE;
 use backend_api::{Error, ReadId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +10,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const PENDING: u8 = 0;
 const MAPPED: u8 = 1;
 const FAILED: u8 = 2;
-
-/// How often a failed read is asked for before it is reported: some browsers reject the reads of a lost device before they
-/// say that it is lost, or never say so.
-const PATIENCE: u32 = 100;
 
 /// The smallest staging buffer; sizes are powers of two, so that reads of about one size share buffers.
 const SMALLEST: u64 = 256;
@@ -35,7 +32,7 @@ pub struct Reads {
 impl Reads {
     /// Copies a range of a buffer and asks for it to be mapped.
     pub fn begin(&mut self, shared: &Shared, source: &wgpu::Buffer, offset: u64, bytes: u64) -> Result<ReadId, Error> {
-        shared.faults.check("a read", bytes)?;
+        shared.faults.check_patiently("a read", bytes)?;
         let need = bytes.max(SMALLEST).next_power_of_two().min(bytes.max(1 << 20).next_multiple_of(16));
         let fits = self.free.iter().enumerate().filter(|(_, s)| s.buffer.size() >= need);
         let staging = match fits.min_by_key(|(_, s)| s.buffer.size()).map(|(at, _)| at) {
@@ -56,7 +53,7 @@ impl Reads {
         staging.buffer.map_async(wgpu::MapMode::Read, .., move |result| {
             state.store(if result.is_ok() { MAPPED } else { FAILED }, Ordering::Release);
         });
-        shared.faults.check("a read", bytes)?;
+        shared.faults.check_patiently("a read", bytes)?;
         let id = self.next;
         self.next = id.wrapping_add(1);
         self.pending.insert(id, (staging, bytes));
@@ -76,7 +73,7 @@ impl Reads {
         }
         if state == FAILED {
             staging.failures += 1;
-            let fault = shared.faults.check("a read", *bytes).err();
+            let fault = shared.faults.check_patiently("a read", *bytes).err();
             if fault.is_none() && staging.failures <= PATIENCE {
                 return Ok(false);
             }

@@ -9,9 +9,15 @@ pub const TILE: (usize, usize) = (32, 64);
 /// Invocations of an attention workgroup; as many keys are scored at a time.
 pub const ATTENTION_WG: usize = 128;
 /// Parts that one query's keys are cut into at most.
-pub const SPLITS: usize = 16;
+pub const SPLITS: usize = 32;
 /// Invocations of a workgroup that scores such a part, and the fewest keys of one.
 pub const SPLIT_WG: usize = 64;
+/// Vectors of four of a value head up to which an invocation holds its values of a round: as many as that.
+pub const SPLIT_EARLY: usize = 16;
+/// Invocations of a workgroup that joins them, each of which does so for itself.
+pub const PARTS_WG: usize = 256;
+/// Parts that are loaded at a time when they are joined.
+pub const SPLIT_JOIN: usize = 4;
 /// Invocations that search a row.
 pub const SEARCH_WG: usize = 256;
 /// Loads that each of them has under way.

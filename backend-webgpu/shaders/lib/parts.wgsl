@@ -3,38 +3,38 @@
 //!include lib/splits.wgsl
 
 var<workgroup> parts_row: array<vec4<f32>, HEADS * VALUES>;
-var<workgroup> parts_share: array<vec2<f32>, HEADS * SPLITS>;
 
-// Fills parts_row.
+// Fills parts_row. All an invocation needs is loaded at once, so that it waits for memory once.
 fn parts_join(lane: u32) {
     let count = split_count(visible(0u));
-    for (var i = lane; i < HEADS * SPLITS; i += WG) {
-        parts_share[i] = parts[HEADS * SPLITS * VALUES + i].xy;
-    }
-    workgroupBarrier();
-    for (var head = lane; head < HEADS; head += WG) {
-        var highest = parts_share[head * SPLITS].x;
-        for (var s = 1u; s < count; s++) {
-            highest = max(highest, parts_share[head * SPLITS + s].x);
-        }
-        var total = 0.0;
-        for (var s = 0u; s < count; s++) {
-            let share = parts_share[head * SPLITS + s];
-            let weight = exp(share.x - highest);
-            total += weight * share.y;
-            parts_share[head * SPLITS + s].x = weight;
-        }
-        // The first part keeps the divisor of all.
-        parts_share[head * SPLITS].y = select(0.0, 1.0 / total, total > 0.0);
-    }
-    workgroupBarrier();
     for (var i = lane; i < HEADS * VALUES; i += WG) {
-        let head = i / VALUES;
+        let head = (i / VALUES) * SPLITS;
+        var highest = LOWEST;
+        var total = 0.0;
         var sum = vec4<f32>(0.0);
-        for (var s = 0u; s < count; s++) {
-            sum += parts_share[head * SPLITS + s].x * parts[(head * SPLITS + s) * VALUES + i % VALUES];
+        for (var first = 0u; first < count; first += JOIN) {
+            var share: array<vec2<f32>, JOIN>;
+            var value: array<vec4<f32>, JOIN>;
+            for (var j = 0u; j < JOIN; j++) {
+                // Beyond the last part it counts again, with no weight.
+                let s = head + min(first + j, count - 1u);
+                share[j] = parts[HEADS * SPLITS * VALUES + s].xy;
+                value[j] = parts[s * VALUES + i % VALUES];
+            }
+            let before = highest;
+            for (var j = 0u; j < JOIN; j++) {
+                highest = max(highest, share[j].x);
+            }
+            let shrink = exp(before - highest);
+            total *= shrink;
+            sum *= shrink;
+            for (var j = 0u; j < JOIN; j++) {
+                let weight = select(0.0, exp(share[j].x - highest), first + j < count);
+                total += weight * share[j].y;
+                sum += weight * value[j];
+            }
         }
-        parts_row[i] = sum * parts_share[head * SPLITS].y;
+        parts_row[i] = select(vec4<f32>(0.0), sum / total, total > 0.0);
     }
     workgroupBarrier();
 }

@@ -6,7 +6,7 @@ use super::wise::masked;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand};
 use crate::storage::chunks;
-use crate::tuning::{SPLIT_WG, SPLITS, VEC_WG};
+use crate::tuning::{PARTS_WG, SPLIT_EARLY, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
 use backend_api::Shape;
 use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
 
@@ -94,11 +94,14 @@ impl Parts<'_> {
             .word("SPLITS", literal(SPLITS))
             .word("SPLIT_WG", literal(SPLIT_WG))
             .word("VALUES", literal(self.values))
+            .word("JOIN", literal(SPLIT_JOIN))
     }
 
     fn score(&self, node: &Node<'_>) -> Kernel {
         let channels = self.values.next_power_of_two().min(SPLIT_WG);
         let kernel = Kernel::new("attention_split", grid(self.attention.n_head * SPLITS))
+            // Each invocation can hold all its values: one channel of a few keys.
+            .flag("EARLY", channels == self.values && channels <= SPLIT_EARLY)
             .word("WG", literal(SPLIT_WG))
             .word("D4", literal(self.d4))
             .word("CHANNELS", literal(channels))
@@ -124,8 +127,8 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     }
     let parts = Parts { attention, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
     let width = attention.n_head * dv;
-    // The joined row, the shares, and what sums and norms take.
-    let bytes = width * 4 + attention.n_head * SPLITS * 8 + VEC_WG * 16;
+    // The joined row, and what sums take.
+    let bytes = width * 4 + PARTS_WG * 4;
     if bytes > WORKGROUP_BYTES || d > 4 * SPLIT_WG || dv > 16 * SPLIT_WG {
         return Err(format!("a joined row of {width} numbers does not fit the memory of a workgroup"));
     }
@@ -134,6 +137,7 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     let source = Source {
         shape: Shape::new(&[1, width]).map_err(|e| e.to_string())?,
         bind: &bind,
+        wg: PARTS_WG,
         places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
     };
     let mut kernels = vec![parts.score(node)];

@@ -55,6 +55,8 @@ pub struct Source<'a> {
     pub shape: Shape,
     /// Binds x.
     pub bind: &'a dyn Fn(Kernel) -> Kernel,
+    /// Invocations of a workgroup, if it is one row.
+    pub wg: usize,
     /// The places of the linear's operands among the node's; that of x is not used.
     pub places: Vec<usize>,
 }
@@ -75,7 +77,7 @@ pub fn linear(op: &Linear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
 fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
     let x = node.inputs[0];
     let bind = |kernel: Kernel| kernel.bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
-    let source = Source { shape: x.shape, bind: &bind, places: (0..node.inputs.len()).collect() };
+    let source = Source { shape: x.shape, bind: &bind, wg: VEC_WG, places: (0..node.inputs.len()).collect() };
     lower(op, node, &source, batch)
 }
 
@@ -124,9 +126,9 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     let mut kernels = Vec::new();
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
-            let lanes = lanes(k, s.count);
-            Kernel::new("linear_vec", grid(s.count.div_ceil(VEC_WG / lanes)))
-                .word("WG", literal(VEC_WG))
+            let lanes = lanes(k, out_cols);
+            Kernel::new("linear_vec", grid(s.count.div_ceil(source.wg / lanes)))
+                .word("WG", literal(source.wg))
                 .word("LANES", literal(lanes))
         } else {
             let cols = if glu { TILE.1 / 2 } else { TILE.1 };
