@@ -227,7 +227,10 @@ export interface GenerateRequest {
   stop?: string | string[];
   /** Goes on after tokens that end a text; false by default. */
   ignore_eos?: boolean;
-  /** Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. */
+  /**
+   * Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. By default as many
+   * as take a few milliseconds on this device.
+   */
   fetch_interval?: number;
   /** Aborts. The promise or the iteration rejects with the signal's reason; the engine stays usable. */
   signal?: AbortSignal;

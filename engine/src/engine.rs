@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use model::{
-    ByteSource, ChatError, ChatTemplate, FETCH_INTERVAL, GenerateOptions, Generation, Gguf, Host, Message, Metadata,
-    Model, Piece, Recipe, Session, Tokenizer, TokenizerError,
+    ByteSource, ChatError, ChatTemplate, GenerateOptions, Generation, Gguf, Host, Message, Metadata, Model, Piece,
+    Recipe, Session, Tokenizer, TokenizerError,
 };
 
 use crate::error::EngineError;
@@ -149,7 +149,7 @@ impl Engine {
 
     /// The options that suit the backend: a CPU step is done when it is submitted, so steps under way are of no use.
     pub fn generate_options(&self) -> GenerateOptions {
-        let fetch_interval = if self.backend().info().name == "cpu" { 1 } else { FETCH_INTERVAL };
+        let fetch_interval = (self.backend().info().name == "cpu").then_some(1);
         GenerateOptions { fetch_interval, ..GenerateOptions::default() }
     }
 

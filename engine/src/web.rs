@@ -33,7 +33,7 @@ pub struct WebHost {
 #[derive(Default)]
 struct State {
     wakers: RefCell<Vec<Waker>>,
-    /// When the last turn began, and since when turns have brought no work.
+    /// When the last turn began, and since when turns have brought neither work nor what was waited for.
     turned: Cell<f64>,
     idle_since: Cell<f64>,
 }
@@ -88,6 +88,10 @@ impl Host for WebHost {
             // Fails only if `setTimeout` throws, which it does not for these arguments.
             let _ = self.set_timeout.call2(&JsValue::UNDEFINED, self.on_timer.as_ref(), &JsValue::from(1));
         }
+    }
+
+    fn arrived(&self) {
+        self.state.idle_since.set(self.now_ms());
     }
 
     fn now_ms(&self) -> f64 {

@@ -18,6 +18,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const MIB: u64 = 1 << 20;
+/// Steps between two reads.
+const INTERVAL: usize = 4;
 
 /// A backend that notes the heap allocations of every step.
 struct Counted {
@@ -128,7 +130,12 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
     }
 
     let mut session = Session::new(Rc::new(model)).unwrap();
-    let options = GenerateOptions { max_tokens: 48, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+    let options = GenerateOptions {
+        max_tokens: 48,
+        stop_tokens: Some(Vec::new()),
+        fetch_interval: Some(INTERVAL),
+        ..GenerateOptions::default()
+    };
     let generation = block_on(session.generate(&[956, 1352, 259, 490], &options, None, &host, &mut |_| {})).unwrap();
     assert_eq!(generation.tokens.len(), 48);
     let (n, stats) = (generation.steady_steps as u64, generation.steady);
@@ -154,7 +161,7 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
         // sum over a fetch interval that is constant: growth would move the median of the later half. wgpu grows and
         // cleans tables of its own now and then, which an interval in four may show.
         None => {
-            let interval = GenerateOptions::default().fetch_interval;
+            let interval = INTERVAL;
             let sums: Vec<usize> = steady.chunks(interval).map(|w| w.iter().sum()).collect();
             let late = median(&sums[sums.len() / 2..]);
             let usual = median(&sums);

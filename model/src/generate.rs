@@ -13,10 +13,15 @@ use crate::session::Session;
 use crate::stop::StopFilter;
 use crate::tokenizer::{StreamDecoder, Tokenizer};
 
-/// Decode steps under way between two reads, by default.
-pub const FETCH_INTERVAL: usize = 4;
 /// The largest fetch interval: steps past the end of a text are wasted.
 const MAX_FETCH_INTERVAL: usize = 64;
+/// The largest that is chosen by measurement: beyond it, nothing was gained on any device.
+const MAX_AUTO_INTERVAL: usize = 16;
+/// How often tokens are read, at most, where the fetch interval is chosen by measurement: a read costs part of a
+/// millisecond, and nobody sees the tokens of less than a frame one by one.
+///
+/// *Units*: milliseconds.
+const READ_EVERY_MS: f64 = 8.0;
 
 /// How the next token is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,8 +77,9 @@ pub struct GenerateOptions {
     pub stop_tokens: Option<Vec<u32>>,
     /// Strings that end the text and are no part of it.
     pub stop: Vec<String>,
-    /// Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner.
-    pub fetch_interval: usize,
+    /// Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
+    /// as many as take a few milliseconds on this device.
+    pub fetch_interval: Option<usize>,
     /// Set to true, it ends the generation at the next token.
     pub cancel: Option<Rc<Cell<bool>>>,
 }
@@ -85,7 +91,7 @@ impl Default for GenerateOptions {
             sampling: Sampling::Greedy,
             stop_tokens: None,
             stop: Vec::new(),
-            fetch_interval: FETCH_INTERVAL,
+            fetch_interval: None,
             cancel: None,
         }
     }
@@ -215,8 +221,7 @@ impl Session {
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, ModelError> {
         let (head, sampling) = options.sampling.step()?;
-        if !(1..=MAX_FETCH_INTERVAL).contains(&options.fetch_interval) {
-            let given = options.fetch_interval;
+        if let Some(given) = options.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
         }
         if tokenizer.is_none() && !options.stop.is_empty() {
@@ -256,11 +261,14 @@ impl Session {
             prefill_ms = host.now_ms() - start;
         }
         let decode_start = host.now_ms();
+        let mut interval = Interval::new(options.fetch_interval, decode_start);
         let mut under_way: Option<Fetch> = None;
         while finish.is_none() {
-            let next = run.submit(self, options.fetch_interval)?;
+            let next = run.submit(self, interval.steps)?;
             if let Some(fetch) = under_way.take() {
+                let count = fetch.count;
                 finish = run.accept(fetch, &mut sink).await?;
+                interval.measure(count, host.now_ms());
                 steady.get_or_insert_with(|| (run.made, backend.stats()));
             }
             under_way = next;
@@ -295,6 +303,30 @@ impl Session {
 struct Fetch {
     read: ReadId,
     count: usize,
+}
+
+/// How many steps go between two reads.
+struct Interval {
+    steps: usize,
+    fixed: bool,
+    /// When the last tokens came.
+    last_ms: f64,
+}
+
+impl Interval {
+    fn new(fixed: Option<usize>, now_ms: f64) -> Interval {
+        Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
+    }
+
+    /// Learns that `count` tokens came since the last ones. It grows slowly, so that no stutter makes it long.
+    fn measure(&mut self, count: usize, now_ms: f64) {
+        let token_ms = (now_ms - self.last_ms) / count as f64;
+        self.last_ms = now_ms;
+        if !self.fixed {
+            let fitting = (READ_EVERY_MS / token_ms.max(1e-3)) as usize;
+            self.steps = fitting.clamp(1, MAX_AUTO_INTERVAL.min(2 * self.steps));
+        }
+    }
 }
 
 /// The decode steps of one generation.
@@ -339,5 +371,31 @@ impl Run<'_> {
         // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
         host.turn().await;
         Ok(finish)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The interval after each of some reads that take `token_ms` a token.
+    fn chosen(token_ms: f64) -> Vec<usize> {
+        let (mut interval, mut now) = (Interval::new(None, 0.0), 0.0);
+        let mut next = || {
+            now += token_ms * interval.steps as f64;
+            interval.measure(interval.steps, now);
+            interval.steps
+        };
+        (0..5).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn slow_devices_are_read_token_by_token_and_fast_ones_seldom() {
+        assert_eq!(chosen(700.0), [1; 5]);
+        assert_eq!(chosen(2.5), [2, 3, 3, 3, 3]);
+        assert_eq!(chosen(0.0), [2, 4, 8, 16, 16]);
+        let mut fixed = Interval::new(Some(5), 0.0);
+        fixed.measure(5, 1.0);
+        assert_eq!(fixed.steps, 5);
     }
 }

@@ -12,6 +12,9 @@ pub trait Host {
     /// program sleeps for a moment.
     fn wake_later(&self, waker: &Waker);
 
+    /// Tells that what was waited for has come: the next wait begins anew.
+    fn arrived(&self) {}
+
     /// A clock that never goes back.
     ///
     /// *Units*: milliseconds from any fixed moment.
@@ -51,6 +54,7 @@ pub async fn finish_read(backend: &dyn Backend, read: ReadId, out: &mut [u8], ho
     while !backend.try_read(read, out)? {
         host.turn().await;
     }
+    host.arrived();
     Ok(())
 }
 

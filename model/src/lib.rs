@@ -18,7 +18,7 @@ pub mod tokenizer;
 pub use arch::{Head, Recipe, Sizes};
 pub use chat::{ChatError, ChatTemplate, Message};
 pub use error::ModelError;
-pub use generate::{FETCH_INTERVAL, Finish, GenerateOptions, Generation, Piece, Sampling};
+pub use generate::{Finish, GenerateOptions, Generation, Piece, Sampling};
 pub use gguf::{ByteSource, BytesSource, Gguf, GgufError, Metadata, SourceError, TensorInfo};
 pub use host::{Host, Turn, finish_read, read_rows};
 pub use load::Model;

@@ -152,7 +152,7 @@ pub struct GenerateArgs {
     /// Go on where the model would end
     #[arg(long)]
     pub ignore_eos: bool,
-    /// Decode steps in flight before their tokens are read
+    /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS")]
     pub fetch_interval: Option<usize>,
     /// One JSON object with the tokens, the text, times and counters, at the end
@@ -204,7 +204,7 @@ pub struct BenchArgs {
     /// Measurements, after one that is not counted
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
-    /// Decode steps in flight before their tokens are read
+    /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS")]
     pub fetch_interval: Option<usize>,
     /// The measurements as JSON

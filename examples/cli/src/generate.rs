@@ -119,6 +119,9 @@ pub fn story(device: &DeviceArgs) -> Result<bool> {
     Ok(interrupt::interrupted())
 }
 
+/// Tokens between two counts of heap allocations where the fetch interval is not fixed.
+const SAMPLE_EVERY: usize = 4;
+
 /// Generates; also heap allocations a token. The text is shown as it comes if there is something that it begins with.
 fn stream(
     loaded: &Loaded,
@@ -128,7 +131,8 @@ fn stream(
 ) -> Result<(Generation, Option<f64>)> {
     let cancel = Rc::new(Cell::new(false));
     let options = GenerateOptions { cancel: Some(cancel.clone()), ..options };
-    let (mut shown, mut written, mut heap) = (0, Ok(()), alloc::PerToken::new(options.fetch_interval));
+    let (mut shown, mut written, mut heap) =
+        (0, Ok(()), alloc::PerToken::new(options.fetch_interval.unwrap_or(SAMPLE_EVERY)));
     let (show, mut begin) = (begin.is_some(), begin.unwrap_or_default());
     let mut write = |text: &str| -> io::Result<()> {
         // What it begins with waits for the first token: until then there may be an error instead of a text.

@@ -129,7 +129,7 @@ impl Loaded {
     /// Options that suit the backend, with a fetch interval that was asked for.
     pub fn generate_options(&self, fetch_interval: Option<usize>) -> GenerateOptions {
         let options = self.engine.generate_options();
-        GenerateOptions { fetch_interval: fetch_interval.unwrap_or(options.fetch_interval), ..options }
+        GenerateOptions { fetch_interval: fetch_interval.or(options.fetch_interval), ..options }
     }
 
     /// Generates from an empty context.

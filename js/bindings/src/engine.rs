@@ -82,7 +82,7 @@ impl Request {
             sampling,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
-            fetch_interval: self.fetch_interval.unwrap_or(defaults.fetch_interval),
+            fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
             cancel: Some(cancel),
         }
     }

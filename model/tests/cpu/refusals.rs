@@ -64,7 +64,7 @@ fn requests() {
     refused(generate(&[1], &random(1.0, 65, 1.0)).unwrap_err(), &["top-k", "64"]);
     refused(generate(&[1], &random(1.0, 0, 0.0)).unwrap_err(), &["top-p"]);
     refused(
-        generate(&[1], &GenerateOptions { fetch_interval: 0, ..plain.clone() }).unwrap_err(),
+        generate(&[1], &GenerateOptions { fetch_interval: Some(0), ..plain.clone() }).unwrap_err(),
         &["fetch interval 0"],
     );
     let stop = GenerateOptions { stop: vec!["x".into()], ..plain };
@@ -83,10 +83,10 @@ fn texts_end_at_the_context_at_stop_tokens_and_when_cancelled() {
     assert_eq!((whole.tokens.len(), whole.finish), (13, Finish::Length));
     assert!(generate(&[1; 16], &options).tokens.is_empty());
 
-    for fetch_interval in [1, 3, 8, 64] {
+    for fetch_interval in [None, Some(1), Some(3), Some(8), Some(64)] {
         for n in 0..14 {
             let options = GenerateOptions { max_tokens: n, fetch_interval, ..options.clone() };
-            assert_eq!(generate(&[1, 2, 3], &options).tokens, whole.tokens[..n.min(13)], "{n} by {fetch_interval}");
+            assert_eq!(generate(&[1, 2, 3], &options).tokens, whole.tokens[..n.min(13)], "{n} by {fetch_interval:?}");
         }
         for stop in &whole.tokens {
             let options = GenerateOptions { stop_tokens: Some(vec![*stop]), fetch_interval, ..options.clone() };
@@ -110,9 +110,9 @@ fn seeds_repeat_and_texts_resume() {
         let options = GenerateOptions { max_tokens: 20, sampling, fetch_interval, ..GenerateOptions::default() };
         block_on(session.generate(&[5, 6], &options, None, &host, &mut |_| {})).unwrap().tokens
     };
-    let first = generate(1, 4);
-    assert_eq!(first, generate(1, 7));
-    assert_ne!(first, generate(2, 4));
+    let first = generate(1, Some(4));
+    assert_eq!(first, generate(1, None));
+    assert_ne!(first, generate(2, Some(4)));
 
     // What a session computed before may be used again, and must give the same as a fresh start.
     let next: Vec<u32> = [&[5, 6][..], &first[..10], &[9, 8, 7]].concat();
