@@ -36,7 +36,8 @@ struct Params {
 
 // Rows of x times a weight matrix, in tiles of 32 rows by 64 weight rows. A group of 32 inner elements at a time is
 // decoded into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
-// weight rows of a tile are gates and the others the up parts of the same columns.
+// weight rows of a tile are gates and the others the up parts of the same columns. The next group is on its way from
+// memory while this one is multiplied.
 // What the decoders of the weight formats share.
 
 // A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
@@ -203,6 +204,16 @@ fn x4(row: u32, i: u32) -> vec4<f32> {
     return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
 }
 
+// What this invocation brings of a group: a row of weights, or in its first half four texels of a row of x.
+fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> array<vec4<f32>, 8> {
+    if (lane < 64u) {
+        return w_decode_row(w_row + col, g);
+    }
+    let i = g * 8u + (lane % 2u) * 4u;
+    let zero = vec4<f32>(0.0);
+    return array<vec4<f32>, 8>(x4(x_row, i), x4(x_row, i + 1u), x4(x_row, i + 2u), x4(x_row, i + 3u), zero, zero, zero, zero);
+}
+
 @compute @workgroup_size(128)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let n0 = wid.x * 64u;
@@ -210,25 +221,34 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     // Batches that are repeated in place: of B results and A matrices, result i uses matrix i * A / B.
     let outer = wid.z / p.out1;
     let inner = wid.z % p.out1;
-    let x_row = ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m;
+    let x_first = ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m;
     let w_row = p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count;
+    let w_col = min(n0 + lane % 64u, p.count - 1u);
+    let x_row = x_first + min(m0 + (lane % 64u) / 2u, p.m - 1u);
     let tx = lane % 16u;
     let ty = lane / 16u;
     var acc: array<vec4<f32>, 4>;
+    var next = bring(lane, w_row, w_col, x_row, 0u);
     for (var g = 0u; g < p.w_groups; g++) {
         if (lane < 64u) {
-            let col = min(n0 + lane % 64u, p.count - 1u);
-            var q: array<vec4<f32>, 8>;
-            q = w_decode_row(w_row + col, g);
-            for (var i = 0u; i < 8u; i++) {
-                tile_w[lane * 9u + i] = q[i];
-            }
+            let at = lane * 9u;
+            tile_w[at] = next[0];
+            tile_w[at + 1u] = next[1];
+            tile_w[at + 2u] = next[2];
+            tile_w[at + 3u] = next[3];
+            tile_w[at + 4u] = next[4];
+            tile_w[at + 5u] = next[5];
+            tile_w[at + 6u] = next[6];
+            tile_w[at + 7u] = next[7];
         } else {
-            let t = lane - 64u;
-            let row = x_row + min(m0 + t / 2u, p.m - 1u);
-            for (var i = (t % 2u) * 4u; i < (t % 2u) * 4u + 4u; i++) {
-                tile_x[(t / 2u) * 9u + i] = x4(row, g * 8u + i);
-            }
+            let at = (lane % 64u) / 2u * 9u + (lane % 2u) * 4u;
+            tile_x[at] = next[0];
+            tile_x[at + 1u] = next[1];
+            tile_x[at + 2u] = next[2];
+            tile_x[at + 3u] = next[3];
+        }
+        if (g + 1u < p.w_groups) {
+            next = bring(lane, w_row, w_col, x_row, g + 1u);
         }
         workgroupBarrier();
         for (var i = 0u; i < 8u; i++) {

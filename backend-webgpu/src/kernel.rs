@@ -71,6 +71,8 @@ impl Value {
 pub enum Decoder {
     /// Row-major f32.
     Dense,
+    /// Row-major f32 in rows of whole vectors of four.
+    Quads,
     /// The planes of a weight format.
     Packed(Format),
 }
@@ -174,9 +176,10 @@ impl Kernel {
                 self.u(format!("{name}_groups"), packing.groups).u4(&format!("{name}_plane"), planes)
             }
             None => {
-                self.decoders.push((name, Decoder::Dense));
                 let cols = tensor.shape.cols();
-                self.bind(name, "array<f32>", operand, tensor)
+                let quads = cols.is_multiple_of(4);
+                self.decoders.push((name, if quads { Decoder::Quads } else { Decoder::Dense }));
+                self.bind(name, row_type(cols), operand, tensor)
                     .u(format!("{name}_groups"), cols.div_ceil(backend_api::format::GROUP))
                     .u(format!("{name}_cols"), cols)
             }
@@ -190,6 +193,7 @@ impl Kernel {
             title.push(' ');
             title.push_str(match decoder {
                 Decoder::Dense => "dense",
+                Decoder::Quads => "quads",
                 Decoder::Packed(format) => format.name(),
             });
         }
@@ -199,6 +203,11 @@ impl Kernel {
         }
         title
     }
+}
+
+/// How rows of `k` numbers are bound.
+pub fn row_type(k: usize) -> &'static str {
+    if k.is_multiple_of(4) { "array<vec4<f32>>" } else { "array<f32>" }
 }
 
 fn element(tensor: &Tensor) -> &'static str {

@@ -24,6 +24,7 @@ files! {
     "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
+    "format/quads",
 }
 
 /// The text of a file.
@@ -120,6 +121,7 @@ impl Assembler<'_> {
         let shared = |name: &str| file(name).ok_or_else(|| format!("no shader file {name}"));
         let text = match kind {
             Decoder::Dense => shared("format/dense")?.to_owned(),
+            Decoder::Quads => shared("format/quads")?.to_owned(),
             Decoder::Packed(format) => {
                 let name = format!("format/{}", format.name().to_lowercase());
                 format!("{}\n{}", shared(&name)?, shared("format/packed")?)

@@ -1,10 +1,10 @@
 //! What only a step of one token has: the projection to Q, K and V that fills the caches itself, and attention whose
 //! keys are cut into parts, joined by the projection that follows.
 
-use super::linear::{Batch, Source, lanes, lower, normed, row_type};
+use super::linear::{Batch, Source, lanes, lower, normed};
 use super::wise::masked;
 use super::{Node, grid, literal};
-use crate::kernel::{Kernel, Operand};
+use crate::kernel::{Kernel, Operand, row_type};
 use crate::storage::chunks;
 use crate::tuning::{PARTS_WG, SPLIT_EARLY, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
 use backend_api::Shape;

@@ -2,7 +2,7 @@
 //! each range of columns whose rows of weights lie in one chunk (for a GLU: the gate's and the up part's).
 
 use super::{MAX_GRID, Node, grid, literal};
-use crate::kernel::{Kernel, Operand};
+use crate::kernel::{Kernel, Operand, row_type};
 use crate::storage::{Chunk, chunks};
 use crate::tuning::{TILE, VEC_INVOCATIONS, VEC_WG};
 use backend_api::op::{Activation, Linear, Norm, NormKind};
@@ -79,11 +79,6 @@ fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>,
     let bind = |kernel: Kernel| kernel.bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
     let source = Source { shape: x.shape, bind: &bind, wg: VEC_WG, places: (0..node.inputs.len()).collect() };
     lower(op, node, &source, batch)
-}
-
-/// How rows of `k` numbers are bound.
-pub fn row_type(k: usize) -> &'static str {
-    if k.is_multiple_of(4) { "array<vec4<f32>>" } else { "array<f32>" }
 }
 
 /// Adds a norm before the products of a kernel that includes `lib/row.wgsl`; `params` are the places of gamma and beta.

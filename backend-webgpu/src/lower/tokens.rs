@@ -1,9 +1,8 @@
 //! Operators that know tokens: positions, caches, attention, and choosing the next token.
 
-use super::linear::row_type;
 use super::wise::masked;
 use super::{Node, elements, grid, literal};
-use crate::kernel::{Kernel, Operand};
+use crate::kernel::{Kernel, Operand, row_type};
 use crate::tuning::{ATTENTION_WG, SEARCH_LOADS, SEARCH_WG, WG};
 use backend_api::Tensor;
 use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
