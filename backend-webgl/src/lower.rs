@@ -2,10 +2,10 @@
 
 use crate::Layout;
 use crate::dense::Dense;
-use crate::kernel::{Draw, Kernel, Target};
+use crate::kernel::{Draw, Kernel, Source, Target};
 use backend_api::op::{
-    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, Masking, NormKind, Permute,
-    QkvAppend, RopeMode, Softmax, TopK, UnaryKind,
+    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, NormKind, Permute,
+    QkvAppend, RopeMode, SelfAttention, Softmax, TopK, UnaryKind,
 };
 use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 
@@ -24,6 +24,27 @@ pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: La
 
 /// Rows of x that share one decoding of the weights: the draw buffers that every device has.
 const BLOCK_ROWS: usize = 4;
+
+/// Columns that decoders yield at once.
+const GROUP: usize = 32;
+
+const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for every output";
+
+/// Tells a shader that reads groups whether rows of `k` columns are whole ones.
+fn whole_groups(draw: Draw, k: usize) -> Draw {
+    draw.define_if(k.is_multiple_of(GROUP), "WHOLE_GROUPS")
+}
+
+/// The queries of attention.
+struct Queries {
+    from: Source,
+    /// Columns of their rows, of which theirs are the first.
+    cols: usize,
+    /// Whether they lie in the rows from the step's position on.
+    at_position: bool,
+    /// How they are still to be rotated: channels, pairing, and the operand that is the table.
+    rope: Option<(usize, RopeMode, usize)>,
+}
 
 struct Lowering<'a> {
     inputs: &'a [&'a Tensor],
@@ -76,7 +97,9 @@ impl<'a> Lowering<'a> {
             Op::GetRows(op) => self.get_rows(op),
             Op::MatMul(_) => self.matmul(),
             Op::Norm(op) => {
-                let mut draw = self.draw("norm")?.float("eps", op.eps).input("src_x", 0, self.input(0)?);
+                let x = self.input(0)?;
+                let mut draw = whole_groups(self.draw("norm")?, x.shape.cols());
+                draw = draw.float("eps", op.eps).input("src_x", 0, x);
                 draw = draw.input("src_gamma", 1, self.input(1)?);
                 if op.kind == NormKind::Layer {
                     draw = draw.define("LAYER", "").input("src_beta", 2, self.input(2)?);
@@ -133,6 +156,7 @@ impl<'a> Lowering<'a> {
             Op::Linear(op) => self.linear(op),
             Op::QkvAppend(op) => self.qkv_append(op),
             Op::Attention(op) => self.attention(op),
+            Op::SelfAttention(op) => self.self_attention(op),
             Op::Embed(_) => {
                 let (table, ids, positions) = (self.input(0)?, self.input(1)?, self.input(2)?);
                 let draw = self.draw("embed")?.packed(0, table)?.packed(2, positions)?.input("src_ids", 1, ids);
@@ -192,36 +216,34 @@ impl<'a> Lowering<'a> {
         let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
-        if op.norm.is_some() && rows > 1 {
-            return Err("a norm of several rows is computed once, not for every output".into());
+        if rows < BLOCK_ROWS {
+            return Ok(self.linear_rows(self.draw("linear")?, op, &indices)?.into());
         }
-        let epilogue = |mut draw: Draw| {
-            draw = draw.int("weight_rows", n);
-            if let Some(index) = at.bias {
-                draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
-            }
-            if let Some(index) = at.residual {
-                draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
-            }
-            Ok::<_, String>(match op.activation {
-                Activation::None => draw.define("ACT", "act_none"),
-                Activation::Unary(kind) => draw.define("ACT", activation(kind)),
-                Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
-            })
-        };
-        if rows >= BLOCK_ROWS {
-            let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
-            let block = Dense::new(&shape, DType::F32, self.layout);
-            let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
-            first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
-            let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows);
-            let mut second = self.draw("linear_join")?;
-            for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
-                second = second.scratch(name, index);
-            }
-            return Ok(Kernel { draws: vec![first, epilogue(second)?], scratch: vec![block.texels(); BLOCK_ROWS] });
+        if op.norm.is_some() {
+            return Err(SEVERAL_NORMS.into());
         }
-        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k);
+        let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
+        let block = Dense::new(&shape, DType::F32, self.layout);
+        let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
+        first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
+        let first = whole_groups(first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows), k);
+        let mut second = self.draw("linear_join")?;
+        for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
+            second = second.scratch(name, index);
+        }
+        let second = self.epilogue(second, op, &at)?;
+        Ok(Kernel { draws: vec![first, second], scratch: vec![block.texels(); BLOCK_ROWS] })
+    }
+
+    /// The parameters of `linear.glsl` for an operator whose operands are those of the node at `indices`.
+    fn linear_rows(&self, draw: Draw, op: &Linear, indices: &[usize]) -> Result<Draw, String> {
+        let at = op.operands(indices).ok_or("the number of operands does not fit")?;
+        let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
+        if op.norm.is_some() && x.shape.rows() > 1 {
+            return Err(SEVERAL_NORMS.into());
+        }
+        let k = x.shape.cols();
+        let mut draw = whole_groups(draw.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k), k);
         draw = draw.float("eps", op.norm.map_or(0.0, |norm| norm.eps));
         if let Some(norm) = &op.norm {
             draw = draw.define("NORM", "").define_if(norm.kind == NormKind::Layer, "LAYER");
@@ -229,7 +251,23 @@ impl<'a> Lowering<'a> {
                 draw = draw.input(name, *index, self.input(*index)?);
             }
         }
-        Ok(epilogue(draw)?.into())
+        self.epilogue(draw, op, &at)
+    }
+
+    /// The parameters of `epilogue.glsl`.
+    fn epilogue(&self, draw: Draw, op: &Linear, at: &LinearOperands<'_, usize>) -> Result<Draw, String> {
+        let mut draw = draw.int("weight_rows", self.input(*at.w)?.shape.rows());
+        if let Some(index) = at.bias {
+            draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
+        }
+        if let Some(index) = at.residual {
+            draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
+        }
+        Ok(match op.activation {
+            Activation::None => draw.define("ACT", "act_none"),
+            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
+            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+        })
     }
 
     fn masking(draw: Draw, masking: &Masking, scale: f32, softcap: f32, queries: usize) -> Draw {
@@ -253,9 +291,16 @@ impl<'a> Lowering<'a> {
     }
 
     fn attention(&self, op: &Attention) -> Result<Kernel, String> {
-        let (q, k, v) = (self.input(0)?, self.input(1)?, self.input(2)?);
-        let (d, dv) = op.head_dims(self.inputs);
-        let (m, n) = (q.shape.dim(0), k.shape.dim(0));
+        let cols = self.input(0)?.shape.cols();
+        let queries = Queries { from: Source::Input(0), cols, at_position: false, rope: None };
+        self.attend(op, queries, [1, 2])
+    }
+
+    /// Attention of some queries to the operands that are keys and values.
+    fn attend(&self, op: &Attention, queries: Queries, [k_at, v_at]: [usize; 2]) -> Result<Kernel, String> {
+        let (k, v) = (self.input(k_at)?, self.input(v_at)?);
+        let (d, dv) = (k.shape.cols() / op.n_head_kv, v.shape.cols() / op.n_head_kv);
+        let (m, n) = (self.output(0)?.shape.dim(0), k.shape.dim(0));
         let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
         let shape = Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
         let scores = Dense::new(&shape, DType::F32, self.layout);
@@ -264,13 +309,50 @@ impl<'a> Lowering<'a> {
             draw.int("heads", op.n_head).int("heads_kv", op.n_head_kv)
         };
         let mut first = common(Draw::new("attention_scores", Target::Scratch(0), &scores)).int("head_dim", d);
-        first = first.define_if(d.is_multiple_of(4), "ALIGNED").input("src_q", 0, q).input("src_k", 1, k);
+        first = first.int("q_cols", queries.cols).define_if(queries.at_position, "Q_AT_POSITION");
+        first = first.define_if(d.is_multiple_of(4), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
         if op.masking.explicit {
             first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
         }
+        if let Some((n_dims, mode, table)) = queries.rope {
+            first = self.rope_table(first, n_dims, mode, table)?;
+        }
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
-        second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", 2, v);
+        second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", v_at, v);
         Ok(Kernel { draws: vec![first, second], scratch: vec![scores.texels()] })
+    }
+
+    /// One step of decoding: the caches' new rows, then attention with queries that are rotated where they are read.
+    fn self_attention(&self, op: &SelfAttention) -> Result<Kernel, String> {
+        let end = self.inputs.len();
+        let QkvAppend { n_head, n_head_kv, head_dim, rope } = op.qkv;
+        if self.input(0)?.shape.rows() > 1 {
+            return Err("queries of several rows are rotated once, not for every key".into());
+        }
+        let pairs = |(n, mode): (usize, RopeMode)| n.is_multiple_of(if mode == RopeMode::Neox { 8 } else { 4 });
+        if !head_dim.is_multiple_of(4) || rope.is_some_and(|rope| !pairs(rope)) {
+            return Err("heads, and what rotates of them, must be whole texels".into());
+        }
+        let (append, queries) = if let Some(linear) = &op.project {
+            if rope.is_some() || n_head != n_head_kv {
+                return Err("only queries as wide as keys can be drawn with them, and none that rotate".into());
+            }
+            if linear.residual || linear.activation != Activation::None {
+                return Err("the projection must be a matrix product".into());
+            }
+            let cache = self.dense(self.output(1)?);
+            let draw = Draw::append("linear", Target::Output(1), &cache, At::Position, 1, 1).define("QKV", "");
+            let indices: Vec<usize> = (0..end - 2).collect();
+            let draw = self.linear_rows(draw.and(Target::Output(2)).and(Target::Beside(1)), linear, &indices)?;
+            (draw, Queries { from: Source::Beside(1), cols: n_head * head_dim, at_position: true, rope: None })
+        } else {
+            let cols = self.input(0)?.shape.cols();
+            let rope = rope.map(|(n_dims, mode)| (n_dims, mode, 1));
+            (self.kv_append(&op.qkv)?, Queries { from: Source::Input(0), cols, at_position: false, rope })
+        };
+        let mut kernel = self.attend(&op.attention, queries, [end - 2, end - 1])?;
+        kernel.draws.insert(0, append);
+        Ok(kernel)
     }
 
     /// The parameters of `rope_at.glsl`, for heads in rows of `x_cols`.
@@ -281,23 +363,31 @@ impl<'a> Lowering<'a> {
         head_dim: usize,
         rope: Option<(usize, RopeMode)>,
     ) -> Result<Draw, String> {
-        let mut draw = draw.input("src_x", 0, self.input(0)?).int("x_cols", x_cols).int("head_dim", head_dim);
-        if let Some((n_dims, mode)) = rope {
-            let table = self.input(1)?;
-            draw = draw.define("ROPE", "").int("n_dims", n_dims).int("table_rows", table.shape.rows());
-            draw = draw.define_if(mode == RopeMode::Neox, "NEOX").input("src_table", 1, table);
+        let draw = draw.input("src_x", 0, self.input(0)?).int("x_cols", x_cols).int("head_dim", head_dim);
+        match rope {
+            Some((n_dims, mode)) => self.rope_table(draw, n_dims, mode, 1),
+            None => Ok(draw),
         }
-        Ok(draw)
+    }
+
+    fn rope_table(&self, draw: Draw, n_dims: usize, mode: RopeMode, at: usize) -> Result<Draw, String> {
+        let table = self.input(at)?;
+        let draw = draw.define("ROPE", "").int("n_dims", n_dims).int("table_rows", table.shape.rows());
+        Ok(draw.define_if(mode == RopeMode::Neox, "NEOX").input("src_table", at, table))
     }
 
     fn qkv_append(&self, op: &QkvAppend) -> Result<Kernel, String> {
+        let q = self.rope(self.draw("rope")?, self.input(0)?.shape.cols(), op.head_dim, op.rope)?;
+        Ok(Kernel { draws: vec![q, self.kv_append(op)?], scratch: Vec::new() })
+    }
+
+    /// Keys and values of the projection that is operand 0, into the caches that are results 1 and 2.
+    fn kv_append(&self, op: &QkvAppend) -> Result<Draw, String> {
         let qkv = self.input(0)?;
-        let (t, cols) = (qkv.shape.dim(0), qkv.shape.cols());
         let cache = self.dense(self.output(1)?);
-        let q = self.rope(self.draw("rope")?, cols, op.head_dim, op.rope)?;
-        let kv = Draw::append("kv_append", Target::Output(1), &cache, At::Position, 1, t);
-        let kv = self.rope(kv.and(Target::Output(2)), cols, op.head_dim, op.rope)?;
-        Ok(Kernel { draws: vec![q, kv.int("k_start", op.n_head * op.head_dim)], scratch: Vec::new() })
+        let draw = Draw::append("kv_append", Target::Output(1), &cache, At::Position, 1, qkv.shape.dim(0));
+        let draw = self.rope(draw.and(Target::Output(2)), qkv.shape.cols(), op.head_dim, op.rope)?;
+        Ok(draw.int("k_start", op.n_head * op.head_dim))
     }
 
     fn permute(&self, op: &Permute) -> Result<Kernel, String> {

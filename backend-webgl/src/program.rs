@@ -18,6 +18,8 @@ enum Texturing {
     Slot(usize),
     /// Of the kernels with so many scratch textures, the one with this index.
     Scratch(usize, usize),
+    /// One of those that are as large as some storage.
+    Beside(usize),
 }
 
 /// One draw with its objects.
@@ -50,6 +52,8 @@ pub(crate) struct Compiled {
     slots: Vec<Texture>,
     /// By the number that a kernel has, so that those drawn together are of one size, as WebGL2 demands.
     scratch: BTreeMap<usize, Vec<Texture>>,
+    /// Scratch textures of different sizes, for draws to storages of these sizes too.
+    beside: Vec<Texture>,
     framebuffers: Vec<Framebuffer>,
     passes: Vec<Pass>,
     params: Option<Buffer>,
@@ -75,7 +79,7 @@ impl StepLimits {
             };
             let (rows, positions) = match &node.op {
                 Op::Append(op) if op.at == At::Position => (dim0(1), dim0(0)),
-                Op::QkvAppend(_) => (dim0(0), dim0(node.inputs.len() - 1)),
+                Op::QkvAppend(_) | Op::SelfAttention(_) => (dim0(0), dim0(node.inputs.len() - 1)),
                 Op::GetRows(op) => match op.index {
                     Index::Tokens { rows } => (rows, dim0(1)),
                     Index::Positions { rows } => (rows, dim0(0)),
@@ -147,6 +151,7 @@ impl Compiled {
             storages: storages.to_vec(),
             slots,
             scratch,
+            beside: Vec::new(),
             framebuffers: Vec::new(),
             passes: Vec::new(),
             params: None,
@@ -186,9 +191,11 @@ impl Compiled {
             Some(Place::Slot(at)) => Ok(Texturing::Slot(at)),
             None => Err(Error::Invalid(format!("{}: operand {i} is missing", node.op.name()))),
         };
-        let source = |from: &Source| match from {
+        let mut beside = |i: usize| self.beside(place(&node.outputs, i)?);
+        let mut source = |from: &Source| match from {
             Source::Input(i) => place(&node.inputs, *i),
             Source::Scratch(i) => Ok(Texturing::Scratch(kernel.scratch.len(), *i)),
+            Source::Beside(i) => beside(*i),
         };
         let mut bindings = Vec::new();
         for (unit, (_, from)) in (0..).zip(&draw.dense) {
@@ -200,6 +207,7 @@ impl Compiled {
         let target = |to: &Target| match to {
             Target::Output(i) => place(&node.outputs, *i),
             Target::Scratch(i) => Ok(Texturing::Scratch(kernel.scratch.len(), *i)),
+            Target::Beside(i) => beside(*i),
         };
         let targets = draw.targets.iter().map(target).collect::<Result<Vec<_>, _>>()?;
         if bindings.iter().any(|(_, texture)| targets.contains(texture)) {
@@ -244,11 +252,24 @@ impl Compiled {
         Ok(Pass { program, framebuffer, bindings, offset, bytes: arena.len() - offset, region: draw.region, info })
     }
 
+    /// The scratch texture of a texture's size.
+    fn beside(&mut self, of: Texturing) -> Result<Texturing, Error> {
+        let like = self.texture(of)?;
+        let size = [like.width, like.height, like.layers];
+        let found = self.beside.iter().position(|t| [t.width, t.height, t.layers] == size);
+        let at = found.unwrap_or(self.beside.len());
+        if found.is_none() {
+            self.beside.push(self.shared.gl.texture("scratch beside a state", self.shared.layout.texels(), size)?);
+        }
+        Ok(Texturing::Beside(at))
+    }
+
     fn texture(&self, at: Texturing) -> Result<&Texture, Error> {
         let found = match at {
             Texturing::External(i) => self.storages.get(i).map(|s| &s.texture),
             Texturing::Slot(i) => self.slots.get(i),
             Texturing::Scratch(count, i) => self.scratch.get(&count).and_then(|textures| textures.get(i)),
+            Texturing::Beside(i) => self.beside.get(i),
         };
         found.ok_or_else(|| Error::Invalid("a texture of the plan is missing".into()))
     }

@@ -14,7 +14,7 @@ fn run_all(options: Options) {
         Err(e) => panic!("{e}; or skip it with ANYGPU_SKIP=webgl"),
     };
     let mut failures = Vec::new();
-    let mut ran = 0;
+    let (mut ran, mut refused) = (0, 0);
     for case in Op::all_cases() {
         let run = || -> Result<(), Error> {
             let plan = Plan::new(case.graph.clone(), &|t| gl.slot_size(t));
@@ -32,13 +32,13 @@ fn run_all(options: Options) {
         };
         match run() {
             Ok(()) => ran += 1,
-            // Norms of several rows are left to the caller to expand.
-            Err(Error::Unsupported(_)) if case.op == "linear" => {}
+            // What takes several rows, or heads that are no whole texels, is left to the caller to expand.
+            Err(Error::Unsupported(_)) if ["linear", "self_attention"].contains(&case.op) => refused += 1,
             Err(error) => failures.push(format!("{} {}: {error}", case.op, case.name)),
         }
     }
     assert!(failures.is_empty(), "{ran} ran, {} failed:\n{}", failures.len(), failures.join("\n"));
-    assert!(ran > 300, "only {ran} cases ran");
+    assert!(ran > 440 && refused < 50, "only {ran} cases ran, and {refused} were refused");
 }
 
 #[test]
