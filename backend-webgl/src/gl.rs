@@ -295,13 +295,22 @@ impl Gl {
         self.count(|s| s.submits += 1);
     }
 
-    /// Selects program and framebuffer.
-    pub(crate) fn target(&self, program: &Program, framebuffer: &Framebuffer) {
-        // SAFETY: both live in this context.
-        unsafe {
-            self.raw.use_program(Some(program.raw));
-            self.raw.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer.raw));
-        }
+    /// Selects a program.
+    pub(crate) fn use_program(&self, program: &Program) {
+        // SAFETY: the program lives in this context.
+        unsafe { self.raw.use_program(Some(program.raw)) };
+    }
+
+    /// Selects what is drawn to.
+    pub(crate) fn draw_to(&self, framebuffer: &Framebuffer) {
+        // SAFETY: the framebuffer lives in this context.
+        unsafe { self.raw.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer.raw)) };
+    }
+
+    /// Selects the rectangle that draws cover.
+    pub(crate) fn viewport(&self, rect: Rect) {
+        // SAFETY: plain state.
+        unsafe { self.raw.viewport(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32) };
     }
 
     /// Binds a texture to a unit.
@@ -328,13 +337,10 @@ impl Gl {
         unsafe { self.raw.bind_buffer_base(glow::UNIFORM_BUFFER, STEP_BINDING, Some(buffer.raw)) };
     }
 
-    /// Draws one triangle that covers a rectangle.
-    pub(crate) fn draw(&self, rect: Rect) {
+    /// Draws one triangle that covers the viewport.
+    pub(crate) fn draw(&self) {
         // SAFETY: no vertex attributes are read.
-        unsafe {
-            self.raw.viewport(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
-            self.raw.draw_arrays(glow::TRIANGLES, 0, 3);
-        }
+        unsafe { self.raw.draw_arrays(glow::TRIANGLES, 0, 3) };
         self.count(|s| s.dispatches += 1);
     }
 }

@@ -26,7 +26,7 @@ enum Texturing {
 struct Pass {
     program: Rc<Linked>,
     framebuffer: usize,
-    /// (unit, texture) of its operands.
+    /// (unit, texture) of those operands that the passes before it did not leave bound.
     bindings: Vec<(u32, Texturing)>,
     offset: usize,
     bytes: usize,
@@ -43,6 +43,8 @@ struct Draft {
     sets: HashMap<Vec<Texturing>, usize>,
     /// Programs whose linking is under way.
     fresh: Vec<(String, Rc<Linked>)>,
+    /// What the passes so far leave bound to the texture units.
+    bound: HashMap<u32, Texturing>,
 }
 
 /// A compiled graph.
@@ -185,7 +187,7 @@ impl Compiled {
         draft: &mut Draft,
     ) -> Result<Pass, Error> {
         let shared = self.shared.clone();
-        let Draft { arena, sets, fresh } = draft;
+        let Draft { arena, sets, fresh, bound } = draft;
         let place = |ids: &[TensorId], i: usize| match ids.get(i).map(|id| plan.place(*id)) {
             Some(Place::External(at)) => Ok(Texturing::External(at)),
             Some(Place::Slot(at)) => Ok(Texturing::Slot(at)),
@@ -213,6 +215,7 @@ impl Compiled {
         if bindings.iter().any(|(_, texture)| targets.contains(texture)) {
             return Err(Error::Invalid(format!("{} would read and write one texture", node.op.name())));
         }
+        bindings.retain(|(unit, texture)| bound.insert(*unit, *texture) != Some(*texture));
         let framebuffer = match sets.get(&targets) {
             Some(at) => *at,
             None => {
@@ -300,16 +303,26 @@ impl Program for Compiled {
         self.step.update(bytemuck::bytes_of(params));
         gl.bind_step(&self.step);
         let Some(arena) = &self.params else { return Ok(()) };
+        let mut before: Option<(&Pass, Rect)> = None;
         for pass in &self.passes {
-            let Some(rect) = self.rect(&pass.region, params) else { continue };
-            if let Some(framebuffer) = self.framebuffers.get(pass.framebuffer) {
-                gl.target(&pass.program, framebuffer);
-            }
             for (unit, texture) in &pass.bindings {
                 gl.bind(*unit, self.texture(*texture)?);
             }
+            let Some(rect) = self.rect(&pass.region, params) else { continue };
+            if before.is_none_or(|(before, _)| !Rc::ptr_eq(&before.program, &pass.program)) {
+                gl.use_program(&pass.program);
+            }
+            if before.is_none_or(|(before, _)| before.framebuffer != pass.framebuffer)
+                && let Some(framebuffer) = self.framebuffers.get(pass.framebuffer)
+            {
+                gl.draw_to(framebuffer);
+            }
+            if before.is_none_or(|(_, before)| before != rect) {
+                gl.viewport(rect);
+            }
             gl.bind_params(arena, pass.offset, pass.bytes);
-            gl.draw(rect);
+            gl.draw();
+            before = Some((pass, rect));
         }
         gl.defer_flush();
         Ok(())
