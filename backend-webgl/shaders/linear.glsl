@@ -1,10 +1,14 @@
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
 // those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
-// the V cache and the queries.
+// the V cache and the queries. With SLICED it adds up slices of the columns.
 #include "frame.glsl"
 #include "group.glsl"
 #include "epilogue.glsl"
 #include "norm_stats.glsl"
+
+#ifdef SLICED
+flat in int slice;
+#endif
 
 // A group of the operand, and the sums of its halves.
 vec4 x0, x1, x2, x3, x4, x5, x6, x7;
@@ -76,7 +80,13 @@ vec4 value(int row, int col) {
 #ifdef QKV
     vec4 third = vec4(0.0);
 #endif
-    for (int group = 0; group < groups; group++) {
+    int first = 0;
+#ifdef SLICED
+    int width = (groups + slices - 1) / slices;
+    first = slice * width;
+    groups = min(first + width, groups);
+#endif
+    for (int group = first; group < groups; group++) {
         ivec2 at = group_at(k, row, group);
         ivec2 norm_at = group_at(k, 0, group);
         x0 = operand(at, norm_at, 0);
@@ -107,6 +117,10 @@ vec4 value(int row, int col) {
 #ifdef QKV
     third *= factor;
 #endif
+#endif
+#ifdef SLICED
+    // What is added once comes with the first slice.
+    if (slice > 0) return sum;
 #endif
 #ifdef QKV
     queries = finish(row, col, sum, vec4(1.0));

@@ -85,6 +85,8 @@ pub(crate) struct Draw {
     pub(crate) targets: Vec<Target>,
     /// What is drawn.
     pub(crate) region: Region,
+    /// Triangles, whose results are added up.
+    pub(crate) slices: usize,
     /// Bytes of operands and results.
     pub(crate) bytes: u64,
 }
@@ -113,6 +115,7 @@ impl Draw {
             weights: Vec::new(),
             targets: Vec::new(),
             region,
+            slices: 1,
             bytes: 0,
         }
     }
@@ -164,6 +167,12 @@ impl Draw {
         self.targets.push(to);
         let count = if self.targets.len() == 2 { "TWO" } else { "THREE" };
         self.define(count, "")
+    }
+
+    /// As the sum of so many slices.
+    pub(crate) fn sliced(mut self, slices: usize) -> Draw {
+        self.slices = slices;
+        self.define("SLICED", "").int("slices", slices)
     }
 
     pub(crate) fn define(mut self, name: &'static str, value: &'static str) -> Draw {

@@ -2,7 +2,7 @@
 
 use crate::Layout;
 use crate::dense::Dense;
-use crate::kernel::{Draw, Kernel, Source, Target};
+use crate::kernel::{Draw, Kernel, Region, Source, Target};
 use backend_api::op::{
     Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, NormKind, Permute,
     QkvAppend, RopeMode, SelfAttention, Softmax, TopK, UnaryKind,
@@ -12,11 +12,17 @@ use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
 
-/// The kernel of an operator on these operands.
+/// The kernel of an operator on these operands, in a layout, with or without slices (see [`Options`](crate::Options)).
 ///
 /// *Errors*: why there is none.
-pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: Layout) -> Result<Kernel, Unsupported> {
-    Lowering { inputs, outputs, layout }.lower(op).map_err(|reason| {
+pub(crate) fn lower(
+    op: &Op,
+    inputs: &[&Tensor],
+    outputs: &[&Tensor],
+    layout: Layout,
+    split: bool,
+) -> Result<Kernel, Unsupported> {
+    Lowering { inputs, outputs, layout, split }.lower(op).map_err(|reason| {
         let list: Vec<String> = inputs.iter().map(|t| t.to_string()).collect();
         Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
     })
@@ -27,6 +33,13 @@ const BLOCK_ROWS: usize = 4;
 
 /// Columns that decoders yield at once.
 const GROUP: usize = 32;
+
+/// The most slices of a product's columns.
+const MAX_SLICES: usize = 8;
+/// Groups that a slice has at least.
+const SLICE_GROUPS: usize = 4;
+/// Fragments, slices included, that keep a GPU busy.
+const ENOUGH_FRAGMENTS: usize = 2048;
 
 const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for every output";
 
@@ -50,6 +63,7 @@ struct Lowering<'a> {
     inputs: &'a [&'a Tensor],
     outputs: &'a [&'a Tensor],
     layout: Layout,
+    split: bool,
 }
 
 const fn activation(kind: UnaryKind) -> &'static str {
@@ -217,7 +231,8 @@ impl<'a> Lowering<'a> {
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
         if rows < BLOCK_ROWS {
-            return Ok(self.linear_rows(self.draw("linear")?, op, &indices)?.into());
+            let draw = self.linear_rows(self.draw("linear")?, op, &indices)?;
+            return Ok(self.sliced(draw, op, k).into());
         }
         if op.norm.is_some() {
             return Err(SEVERAL_NORMS.into());
@@ -252,6 +267,16 @@ impl<'a> Lowering<'a> {
             }
         }
         self.epilogue(draw, op, &at)
+    }
+
+    /// Slices of the columns for a draw whose fragments are too few for a GPU, if it is one that sums suffice for.
+    fn sliced(&self, draw: Draw, op: &Linear, k: usize) -> Draw {
+        let Region::Whole(fragments) = draw.region else { return draw };
+        let most = (k.div_ceil(GROUP) / SLICE_GROUPS).min(ENOUGH_FRAGMENTS / fragments).min(MAX_SLICES);
+        if !self.split || op.norm.is_some() || op.activation != Activation::None || most < 2 {
+            return draw;
+        }
+        draw.sliced(most)
     }
 
     /// The parameters of `epilogue.glsl`.

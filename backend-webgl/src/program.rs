@@ -31,6 +31,7 @@ struct Pass {
     offset: usize,
     bytes: usize,
     region: Region,
+    slices: usize,
     info: KernelInfo,
 }
 
@@ -121,7 +122,7 @@ impl Compiled {
         let mut refused = Vec::new();
         for node in graph.nodes() {
             let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
-            match lower(&node.op, &graph.operands(node), &outputs, shared.layout) {
+            match lower(&node.op, &graph.operands(node), &outputs, shared.layout, shared.split) {
                 Ok(kernel) => kernels.push((node, kernel)),
                 Err(why) => refused.push(why),
             }
@@ -252,7 +253,8 @@ impl Compiled {
         };
         let rect = shared.fold.rect(0, texels);
         let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
-        Ok(Pass { program, framebuffer, bindings, offset, bytes: arena.len() - offset, region: draw.region, info })
+        let (bytes, region, slices) = (arena.len() - offset, draw.region, draw.slices);
+        Ok(Pass { program, framebuffer, bindings, offset, bytes, region, slices, info })
     }
 
     /// The scratch texture of a texture's size.
@@ -321,7 +323,11 @@ impl Program for Compiled {
                 gl.viewport(rect);
             }
             gl.bind_params(arena, pass.offset, pass.bytes);
-            gl.draw();
+            if pass.slices > 1 {
+                gl.draw_sum(rect, pass.slices);
+            } else {
+                gl.draw();
+            }
             before = Some((pass, rect));
         }
         gl.defer_flush();

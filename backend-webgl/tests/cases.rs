@@ -55,3 +55,8 @@ fn folded_and_layered() {
 fn one_value_a_texel() {
     run_all(Options { layout: Layout::R32f, ..Options::default() });
 }
+
+#[test]
+fn in_slices() {
+    run_all(Options { split: Some(true), ..Options::default() });
+}
