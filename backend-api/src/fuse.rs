@@ -228,8 +228,7 @@ struct Fusion {
 type Pattern = fn(&Draft<'_>, usize) -> Vec<Fusion>;
 
 /// The patterns, in the order in which they are tried.
-const PATTERNS: &[Pattern] =
-    &[qkv_append, linear, self_attention, embed, argmax_append, linear_qkv, attention_linear];
+const PATTERNS: &[Pattern] = &[qkv_append, linear, self_attention, embed, argmax_append, linear_qkv, attention_linear];
 
 /// A graph whose nodes are being replaced.
 struct Draft<'a> {

@@ -4,8 +4,8 @@ use crate::Layout;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Source, Target};
 use backend_api::op::{
-    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, NormKind, Permute,
-    QkvAppend, RopeMode, SelfAttention, Softmax, TopK, UnaryKind,
+    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, NormKind,
+    Permute, QkvAppend, RopeMode, SelfAttention, Softmax, TopK, UnaryKind,
 };
 use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 

@@ -7,13 +7,12 @@
 //! It is for backends whose kernels are several draws: one appends to the caches, later ones read them.
 
 use super::{
-    Attention, Describe, F32, Linear, Masking, Norm, NormKind, Output, QkvAppend, RopeMode, RopeTable,
-    ensure,
+    Attention, Describe, F32, Linear, Masking, Norm, NormKind, Output, QkvAppend, RopeMode, RopeTable, chained, ensure,
 };
 use crate::case::{Case, Fill};
 use crate::format::Format;
 use crate::step::StepParams;
-use crate::tensor::{DType, Kind, Shape, Tensor};
+use crate::tensor::{Kind, Tensor};
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,38 +33,25 @@ impl SelfAttention {
     }
 }
 
-fn temporary(shape: Shape) -> Tensor {
-    Tensor { name: "projection".into(), shape, dtype: DType::F32, kind: Kind::Temporary }
-}
-
-fn first_shape(outputs: &[Output]) -> Result<Shape, String> {
-    match outputs.first() {
-        Some(Output::New(shape, _)) => Ok(*shape),
-        _ => Err("there is no result".into()),
-    }
-}
-
 impl Describe for SelfAttention {
     const NAME: &'static str = "self_attention";
     const TOLERANCE: f64 = F32;
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
         let (front, rest) = self.operands(inputs).ok_or_else(|| format!("does not take {} operands", inputs.len()))?;
+        if let Some(linear) = &self.project {
+            return chained(linear, front.len(), &SelfAttention { project: None, ..*self }, inputs);
+        }
         let Masking { cached, explicit, .. } = self.attention.masking;
         ensure(cached && !explicit, || "attention must be to the caches, without an explicit mask".into())?;
         let heads = (self.attention.n_head, self.attention.n_head_kv) == (self.qkv.n_head, self.qkv.n_head_kv);
         ensure(heads, || "attention has other heads than the projection".into())?;
-        let projection = match (&self.project, front) {
-            (Some(linear), _) => temporary(first_shape(&linear.infer(front)?)?),
-            (None, [qkv]) => Tensor::clone(qkv),
-            (None, _) => return Err(format!("does not take {} operands", inputs.len())),
-        };
-        let split: Vec<&Tensor> = std::iter::once(&projection).chain(rest.iter().copied()).collect();
-        let q = temporary(first_shape(&self.qkv.infer(&split)?)?);
+        let mut parts = self.qkv.infer(inputs)?;
+        let Some(Output::New(shape, dtype)) = parts.first().cloned() else { return Err("there are no queries".into()) };
+        let q = Tensor { name: "q".into(), shape, dtype, kind: Kind::Temporary };
         let caches = &rest[rest.len() - 2..];
-        let heads = first_shape(&self.attention.infer(&[&q, caches[0], caches[1]])?)?;
-        let end = inputs.len();
-        Ok(vec![Output::New(heads, DType::F32), Output::Continues(end - 2), Output::Continues(end - 1)])
+        parts.splice(..1, self.attention.infer(&[&q, caches[0], caches[1]])?);
+        Ok(parts)
     }
 
     fn cases() -> Vec<Case> {
