@@ -76,7 +76,7 @@ pub const WEBGL: &[Mutation] = &[
     of("attention_scores.glsl", "attention", "scale * products(", "products("),
     of("binary.glsl", "binary", "col * b3", "col * a3"),
     of("concat.glsl", "concat", "row, col - a_cols)", "row, col - a_cols + 1)"),
-    of("decode.glsl", "get_rows", "- 6.103515625e-5", "- 6.1e-5"),
+    of("decode.glsl", "get_rows", "- 6.103515625e-5", "- 0.0"),
     of("dense.glsl", "slice", "return v[lane];", "return v[3 - lane];"),
     of("elements.glsl", "slice", "v.z = element(row, col + 2)", "v.z = element(row, col + 1)"),
     of("embed.glsl", "embed", "return token + group_lanes(", "return token - group_lanes("),
