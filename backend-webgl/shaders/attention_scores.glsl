@@ -31,12 +31,11 @@ vec4 products(int query, int head, int key, int last) {
     int k_at = head_kv * d4;
     vec4 sum = vec4(0.0);
     vec4 sum2 = vec4(0.0);
-    // Two at a time: more loads are under way.
-    for (int i = 0; i + 1 < d4; i += 2) {
+    // Two at a time, so that more loads are under way: aligned heads are pairs of texels.
+    for (int i = 0; i < d4; i += 2) {
         sum += part(query4(query, head, i), k_cols, keys, k_at + i);
         sum2 += part(query4(query, head, i + 1), k_cols, keys, k_at + i + 1);
     }
-    if ((d4 & 1) != 0) sum += part(query4(query, head, d4 - 1), k_cols, keys, k_at + d4 - 1);
     return sum + sum2;
 #else
     vec4 sum = vec4(0.0);

@@ -1,5 +1,6 @@
-// Four neighbouring channels of a query head, rotated with ROPE. Heads are the first columns of rows that are q_cols
-// wide; with Q_AT_POSITION they are the rows from the step's position on.
+// Four neighbouring channels of a query head, rotated with ROPE; with ROPE_PART only the first n_dims channels of a
+// head are. Heads are the first columns of rows that are q_cols wide; with Q_AT_POSITION they are the rows from the
+// step's position on.
 
 vec4 query4(int row, int head, int c4) {
     int position = int(step_position) + row;
@@ -9,7 +10,9 @@ vec4 query4(int row, int head, int c4) {
     int at = head * (head_dim >> 2) + c4;
     vec4 x = load4(src_q, q_cols, row, at);
 #ifdef ROPE
+#ifdef ROPE_PART
     if (4 * c4 >= n_dims) return x;
+#endif
     int angles = min(position, table_rows - 1);
 #ifdef NEOX
     int half4 = n_dims >> 3;

@@ -38,12 +38,12 @@ impl Lowering<'_> {
         };
         let mut first = common(Draw::new("attention_scores", Target::Scratch(0), &scores)).int("head_dim", d);
         first = first.int("q_cols", queries.cols).define_if(queries.at_position, "Q_AT_POSITION");
-        first = first.define_if(d.is_multiple_of(4), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
+        first = first.define_if(d.is_multiple_of(8), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
         if op.masking.explicit {
             first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
         }
         if let Some((n_dims, mode, table)) = queries.rope {
-            first = self.rope_table(first, n_dims, mode, table)?;
+            first = self.rope_table(first, n_dims, mode, table)?.define_if(n_dims < d, "ROPE_PART");
         }
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
         second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", v_at, v);
@@ -58,8 +58,8 @@ impl Lowering<'_> {
             return Err("queries of several rows are rotated once, not for every key".into());
         }
         let pairs = |(n, mode): (usize, RopeMode)| n.is_multiple_of(if mode == RopeMode::Neox { 8 } else { 4 });
-        if !head_dim.is_multiple_of(4) || rope.is_some_and(|rope| !pairs(rope)) {
-            return Err("heads, and what rotates of them, must be whole texels".into());
+        if !head_dim.is_multiple_of(8) || rope.is_some_and(|rope| !pairs(rope)) {
+            return Err("heads must be pairs of texels, and what rotates of them whole texels".into());
         }
         let (append, queries) = if let Some(linear) = &op.project {
             if rope.is_some() || n_head != n_head_kv {
