@@ -9,7 +9,7 @@ use crate::error::{Error, Unsupported};
 use crate::graph::{Graph, Node, TensorId};
 use crate::op::{
     Activation, Append, ArgMax, ArgMaxAppend, At, Attention, AttentionLinear, Binary, BinaryKind, Embed, GetRows, Glu,
-    Index, Linear, LinearQkv, MatMul, Op, Output, Permute, QkvAppend, Rope, Slice, Softmax, Unary,
+    Index, Linear, LinearQkv, MatMul, Op, Output, Permute, QkvAppend, Rope, SelfAttention, Slice, Softmax, Unary,
 };
 use crate::tensor::{DType, Kind, Shape, Tensor};
 
@@ -83,6 +83,7 @@ pub fn is_fused(op: &Op) -> bool {
             | Op::ArgMaxAppend(_)
             | Op::LinearQkv(_)
             | Op::AttentionLinear(_)
+            | Op::SelfAttention(_)
     )
 }
 
@@ -172,6 +173,17 @@ fn expand(graph: &mut Graph, op: &Op, inputs: &[TensorId], push: &mut Push<'_>) 
             let flat = Permute { view: Shape::new(&[m, h * dv])?, perm: vec![0, 1] };
             push(graph, flat.into(), &[merged])
         }
+        Op::SelfAttention(whole) => {
+            let (front, rest) = whole.operands(inputs).ok_or_else(malformed)?;
+            if let Some(linear) = whole.project {
+                let projected = one(graph, linear.into(), front)?;
+                let operands: Vec<TensorId> = std::iter::once(projected).chain(rest.iter().copied()).collect();
+                return push(graph, SelfAttention { project: None, ..*whole }.into(), &operands);
+            }
+            let parts = push(graph, whole.qkv.into(), inputs)?;
+            let heads = push(graph, whole.attention.into(), &parts)?;
+            Ok(vec![heads[0], parts[1], parts[2]])
+        }
         Op::Embed(Embed { rows }) => {
             let tokens = one(graph, GetRows { index: Index::Tokens { rows: *rows } }.into(), &inputs[..2])?;
             let positions = one(graph, GetRows { index: Index::Positions { rows: *rows } }.into(), &inputs[2..])?;
@@ -216,7 +228,7 @@ struct Fusion {
 type Pattern = fn(&Draft<'_>, usize) -> Vec<Fusion>;
 
 /// The patterns, in the order in which they are tried.
-const PATTERNS: &[Pattern] = &[qkv_append, linear, embed, argmax_append, linear_qkv, attention_linear];
+const PATTERNS: &[Pattern] = &[qkv_append, linear, self_attention, embed, argmax_append, linear_qkv, attention_linear];
 
 /// A graph whose nodes are being replaced.
 struct Draft<'a> {
@@ -471,6 +483,42 @@ fn find_qkv_append(draft: &Draft<'_>, at: usize) -> Option<Fusion> {
     Some(Fusion { covers, node: Node { op: op.into(), inputs, outputs: vec![q, k_next, v_next] } })
 }
 
+/// qkv_append and attention, after their projection or without it => self_attention.
+fn self_attention(draft: &Draft<'_>, at: usize) -> Vec<Fusion> {
+    let find = || {
+        let node = draft.node(at)?;
+        let (Op::QkvAppend(qkv), [q, k, v]) = (&node.op, node.outputs.as_slice()) else { return None };
+        let (attention_at, user) = draft.only_user(*q)?;
+        let Op::Attention(attention) = user.op else { return None };
+        let alone = [k, v].iter().all(|cache| draft.users(**cache) == [attention_at]);
+        if !alone || user.inputs != node.outputs {
+            return None;
+        }
+        let Attention { n_head, n_head_kv, .. } = attention;
+        let mut qkv = *qkv;
+        if qkv.rope.is_none() {
+            // Only attention knows how such a projection splits into heads.
+            let head_dim = draft.graph.tensor(*k).shape.cols() / n_head_kv;
+            qkv = QkvAppend { n_head, n_head_kv, head_dim, rope: None };
+        }
+        let propose = |project, covers, front: &[TensorId]| {
+            let inputs = front.iter().chain(&node.inputs[1..]).copied().collect();
+            let op = SelfAttention { project, qkv, attention };
+            Fusion { covers, node: Node { op: op.into(), inputs, outputs: vec![user.outputs[0], *k, *v] } }
+        };
+        let projection = node.inputs[0];
+        let mut fusions = Vec::new();
+        if let (Some((linear_at, producer)), Some(_)) = (draft.producer(projection), draft.only_user(projection))
+            && let Op::Linear(linear) = producer.op
+        {
+            fusions.push(propose(Some(linear), vec![linear_at, at, attention_at], &producer.inputs));
+        }
+        fusions.push(propose(None, vec![at, attention_at], &[projection]));
+        Some(fusions)
+    };
+    find().unwrap_or_default()
+}
+
 /// Token rows plus position rows => embed.
 fn embed(draft: &Draft<'_>, at: usize) -> Vec<Fusion> {
     let find = || {
@@ -552,11 +600,16 @@ mod tests {
         for case in Op::all_cases() {
             let [node] = case.graph.nodes() else { panic!("cases have one node") };
             // Attention is what models record; nothing fuses to it.
-            if !is_fused(&node.op) || matches!(node.op, Op::Attention(_) | Op::AttentionLinear(_)) {
+            if !is_fused(&node.op) || matches!(node.op, Op::Attention(_)) {
                 continue;
             }
-            let expanded = expand_all(&case.graph).unwrap();
-            assert!(expanded.nodes().iter().all(|n| !is_fused(&n.op)), "{}", case.name);
+            let primitive = |op: &Op| !is_fused(op) || matches!(op, Op::Attention(_));
+            let refuse = |op: &Op, _: &[&Tensor]| match primitive(op) {
+                true => Ok(()),
+                false => Err(Unsupported { op: op.name().into(), reason: "expanded".into() }),
+            };
+            let expanded = legalize(&case.graph, &refuse).unwrap();
+            assert!(expanded.nodes().iter().all(|n| primitive(&n.op)), "{}", case.name);
             let fused = fuse(&expanded, &|_, _| true);
             let [again] = fused.nodes() else {
                 panic!("{}: {} nodes are left\n{fused}", case.name, fused.nodes().len())

@@ -25,6 +25,7 @@ pub mod permute;
 pub mod qkv_append;
 pub mod rope;
 pub mod sample;
+pub mod self_attention;
 pub mod slice;
 pub mod softmax;
 pub mod top_k;
@@ -40,7 +41,7 @@ pub use concat::Concat;
 pub use embed::Embed;
 pub use get_rows::{GetRows, Index};
 pub use glu::{Glu, GluKind};
-pub use linear::{Activation, Linear};
+pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
 pub use matmul::MatMul;
 pub use norm::{Norm, NormKind};
@@ -48,6 +49,7 @@ pub use permute::Permute;
 pub use qkv_append::QkvAppend;
 pub use rope::{Rope, RopeMode, RopeTable, Yarn};
 pub use sample::Sample;
+pub use self_attention::SelfAttention;
 pub use slice::Slice;
 pub use softmax::Softmax;
 pub use top_k::TopK;
@@ -169,6 +171,8 @@ ops! {
     QkvAppend,
     /// Attention in its flash form.
     Attention,
+    /// Fused: projection, split of Q, K and V, RoPE, KV append, attention.
+    SelfAttention,
     /// Fused: token and position rows, added.
     Embed,
     /// Fused: argmax, append to the token history.

@@ -12,6 +12,23 @@ vec4 values_of(int key, int head_kv, int channel) {
 #endif
 }
 
+float largest;
+vec4 total = vec4(0.0);
+vec4 sum = vec4(0.0);
+
+// Adds the values of four keys, of which those that are not seen have weight 0 and may hold anything.
+void add(vec4 weight, bvec4 seen, int key, int last, int head_kv, int channel) {
+    sum += weight.x * mix(vec4(0.0), values_of(min(key, last), head_kv, channel), bvec4(seen.x));
+    sum += weight.y * mix(vec4(0.0), values_of(min(key + 1, last), head_kv, channel), bvec4(seen.y));
+    sum += weight.z * mix(vec4(0.0), values_of(min(key + 2, last), head_kv, channel), bvec4(seen.z));
+    sum += weight.w * mix(vec4(0.0), values_of(min(key + 3, last), head_kv, channel), bvec4(seen.w));
+}
+
+// The weights of scores, relative to the largest so far.
+vec4 weights_of(vec4 scores, bvec4 seen) {
+    return mix(vec4(0.0), exp(max(scores - largest, -100.0)), seen);
+}
+
 vec4 weighted(int query, int head, int channel) {
     int start;
     int end;
@@ -19,24 +36,28 @@ vec4 weighted(int query, int head, int channel) {
     if (start >= end) return vec4(0.0);
     int row = query * heads + head;
     int head_kv = head * heads_kv / heads;
-    int last = (end + 3) >> 2;
-    vec4 top = vec4(LOWEST);
-    for (int c4 = start >> 2; c4 < last; c4++) {
-        top = max(top, mix(vec4(LOWEST), load4(src_scores, keys, row, c4), inside(4 * c4, start, end)));
-    }
-    float largest = max(max(top.x, top.y), max(top.z, top.w));
-    vec4 total = vec4(0.0);
-    vec4 sum = vec4(0.0);
-    for (int c4 = start >> 2; c4 < last; c4++) {
+    int last = (end - 1) >> 2;
+    largest = LOWEST;
+    sum = vec4(0.0);
+    total = vec4(0.0);
+    // Eight keys at a time: many loads are under way, and what was summed is seldom scaled anew.
+    for (int c4 = start >> 2; c4 <= last; c4 += 2) {
         int key = 4 * c4;
         bvec4 seen = inside(key, start, end);
-        vec4 weight = exp(max(load4(src_scores, keys, row, c4) - largest, -100.0));
-        weight = mix(vec4(0.0), weight, seen);
-        total += weight;
-        if (seen.x) sum += weight.x * values_of(key, head_kv, channel);
-        if (seen.y) sum += weight.y * values_of(key + 1, head_kv, channel);
-        if (seen.z) sum += weight.z * values_of(key + 2, head_kv, channel);
-        if (seen.w) sum += weight.w * values_of(key + 3, head_kv, channel);
+        bvec4 seen2 = inside(key + 4, start, end);
+        vec4 a = mix(vec4(LOWEST), load4(src_scores, keys, row, c4), seen);
+        vec4 b = mix(vec4(LOWEST), load4(src_scores, keys, row, min(c4 + 1, last)), seen2);
+        vec4 four = max(a, b);
+        float before = largest;
+        largest = max(before, max(max(four.x, four.y), max(four.z, four.w)));
+        float scale_down = exp(max(before - largest, -100.0));
+        sum *= scale_down;
+        total *= scale_down;
+        a = weights_of(a, seen);
+        b = weights_of(b, seen2);
+        total += a + b;
+        add(a, seen, key, end - 1, head_kv, channel);
+        add(b, seen2, key + 4, end - 1, head_kv, channel);
     }
     return sum / dot(total, vec4(1.0));
 }

@@ -2,38 +2,55 @@
 #include "frame.glsl"
 #include "activation.glsl"
 #include "masking.glsl"
+#ifdef ALIGNED
+#include "query.glsl"
+#endif
+
+#ifdef ALIGNED
+// The products of four channels of a query with those of four keys.
+vec4 part(vec4 q, int k_cols, ivec4 keys, int at) {
+#ifdef PACKED
+    return vec4(
+        dot(q, load4(src_k, k_cols, keys.x, at)),
+        dot(q, load4(src_k, k_cols, keys.y, at)),
+        dot(q, load4(src_k, k_cols, keys.z, at)),
+        dot(q, load4(src_k, k_cols, keys.w, at))
+    );
+#else
+    return vec4(dot(q, load4(src_k, k_cols, keys.x, at)), 0.0, 0.0, 0.0);
+#endif
+}
+#endif
 
 vec4 products(int query, int head, int key, int last) {
-    int q_cols = heads * head_dim;
     int k_cols = heads_kv * head_dim;
     int head_kv = head * heads_kv / heads;
-    vec4 sum = vec4(0.0);
+    ivec4 keys = min(key + ivec4(0, 1, 2, 3), last);
 #ifdef ALIGNED
     int d4 = head_dim >> 2;
-    int q_at = head * d4;
     int k_at = head_kv * d4;
-    for (int i = 0; i < d4; i++) {
-        vec4 q = load4(src_q, q_cols, query, q_at + i);
-        sum.x += dot(q, load4(src_k, k_cols, key, k_at + i));
-#ifdef PACKED
-        sum.y += dot(q, load4(src_k, k_cols, min(key + 1, last), k_at + i));
-        sum.z += dot(q, load4(src_k, k_cols, min(key + 2, last), k_at + i));
-        sum.w += dot(q, load4(src_k, k_cols, min(key + 3, last), k_at + i));
-#endif
+    vec4 sum = vec4(0.0);
+    vec4 sum2 = vec4(0.0);
+    // Two at a time, so that more loads are under way: aligned heads are pairs of texels.
+    for (int i = 0; i < d4; i += 2) {
+        sum += part(query4(query, head, i), k_cols, keys, k_at + i);
+        sum2 += part(query4(query, head, i + 1), k_cols, keys, k_at + i + 1);
     }
+    return sum + sum2;
 #else
+    vec4 sum = vec4(0.0);
     for (int i = 0; i < head_dim; i++) {
         float q = load1(src_q, q_cols, query, head * head_dim + i);
         int col = head_kv * head_dim + i;
-        sum.x += q * load1(src_k, k_cols, key, col);
+        sum.x += q * load1(src_k, k_cols, keys.x, col);
 #ifdef PACKED
-        sum.y += q * load1(src_k, k_cols, min(key + 1, last), col);
-        sum.z += q * load1(src_k, k_cols, min(key + 2, last), col);
-        sum.w += q * load1(src_k, k_cols, min(key + 3, last), col);
+        sum.y += q * load1(src_k, k_cols, keys.y, col);
+        sum.z += q * load1(src_k, k_cols, keys.z, col);
+        sum.w += q * load1(src_k, k_cols, keys.w, col);
 #endif
     }
-#endif
     return sum;
+#endif
 }
 
 vec4 value(int row, int col) {

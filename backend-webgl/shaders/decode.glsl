@@ -6,13 +6,18 @@ vec4 half_floats(uvec4 h) {
     uvec4 magnitude = h & 0x7fffu;
     // Infinity and NaN move up by another 112 exponents.
     uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
-    vec4 tiny = vec4(magnitude) * 5.9604644775390625e-8;
+    // A subnormal half is a fraction without the leading 1.
+    vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
-    return mix(size, -size, notEqual(h & 0x8000u, uvec4(0u)));
+    return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
 }
 
 float half_float(uint h) {
     return half_floats(uvec4(h)).x;
+}
+
+vec2 half_pair(uint word) {
+    return half_floats(uvec4(word & 0xffffu, word >> 16, 0u, 0u)).xy;
 }
 
 uint word_of(uvec4 texel, int i) {
@@ -23,15 +28,24 @@ uint half_of(uint word, int i) {
     return (word >> ((i & 1) << 4)) & 0xffffu;
 }
 
+// Quants become levels, floats in [1, 2), when they are put into the fraction's upper bits: cheaper than conversions.
+vec4 level(uvec4 fraction) {
+    return uintBitsToFloat(fraction | 0x3f800000u);
+}
+
+// 1 + q / 16 for 4 nibbles.
 vec4 nibbles(uint word) {
-    return vec4((uvec4(word) >> uvec4(0, 4, 8, 12)) & 15u);
+    return level((uvec4(word) << uvec4(19, 15, 11, 7)) & 0x780000u);
 }
 
+// 1 + q / 32 for 4 nibbles with their fifth bits.
+vec4 fifths(uint word, uint bits) {
+    uvec4 low = (uvec4(word) << uvec4(18, 14, 10, 6)) & 0x3c0000u;
+    return level(low | ((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u));
+}
+
+// 1 + (q + 128) / 256 for 4 signed bytes.
 vec4 signed_bytes(uint word) {
-    return vec4(ivec4(uvec4(word) << uvec4(24, 16, 8, 0)) >> 24);
-}
-
-// Bits of four elements, 16 each.
-vec4 fifths(uint bits) {
-    return vec4((uvec4(bits) >> uvec4(0, 1, 2, 3)) & 1u) * 16.0;
+    uint bytes = word ^ 0x80808080u;
+    return level(uvec4(bytes << 15, bytes << 7, bytes >> 1, bytes >> 9) & 0x7f8000u);
 }

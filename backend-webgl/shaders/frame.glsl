@@ -1,11 +1,15 @@
-// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on; with
-// TWO, `value2` makes those of a second target of the same shape. With APPEND the result is a state, of which only
-// the step's new rows are drawn, and `append_first` is the first of them.
+// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
+// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
+// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
+// first of them.
 #include "dense.glsl"
 
 layout(location = 0) out vec4 result;
 #ifdef TWO
 layout(location = 1) out vec4 result2;
+#endif
+#ifdef THREE
+layout(location = 2) out vec4 result3;
 #endif
 
 #ifdef APPEND
@@ -21,6 +25,9 @@ int append_first() {
 vec4 value(int row, int col);
 #ifdef TWO
 vec4 value2(int row, int col);
+#endif
+#ifdef THREE
+vec4 value3(int row, int col);
 #endif
 
 void main() {
@@ -42,5 +49,8 @@ void main() {
     result = keep(value(row, col), col, out_cols);
 #ifdef TWO
     result2 = keep(value2(row, col), col, out_cols);
+#endif
+#ifdef THREE
+    result3 = keep(value3(row, col), col, out_cols);
 #endif
 }

@@ -1,15 +1,27 @@
-// linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one.
+// linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
+// those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
+// the V cache and the queries. With SLICED it adds up slices of the columns.
 #include "frame.glsl"
+#include "group.glsl"
 #include "epilogue.glsl"
 #include "norm_stats.glsl"
 
-vec4 x0, x1, x2, x3, x4, x5, x6, x7;
+#ifdef SLICED
+flat in int slice;
+#endif
 
+// A group of the operand, and the sums of its halves.
+vec4 x0, x1, x2, x3, x4, x5, x6, x7;
+float sum_low, sum_high;
+
+// Scales come after the sums: once for 16 weights.
 float product(int weight_row, int group) {
-    vec4 w0, w1, w2, w3, w4, w5, w6, w7;
-    decode32_a(min(weight_row, weight_rows - 1) * groups_a + group, w0, w1, w2, w3, w4, w5, w6, w7);
-    return ((dot(w0, x0) + dot(w1, x1)) + (dot(w2, x2) + dot(w3, x3)))
-        + ((dot(w4, x4) + dot(w5, x5)) + (dot(w6, x6) + dot(w7, x7)));
+    vec4 q0, q1, q2, q3, q4, q5, q6, q7, affine;
+    levels32_a(min(weight_row, weight_rows - 1) * groups_a + group, q0, q1, q2, q3, q4, q5, q6, q7, affine);
+    vec4 low = (q0 * x0 + q1 * x1) + (q2 * x2 + q3 * x3);
+    vec4 high = (q4 * x4 + q5 * x5) + (q6 * x6 + q7 * x7);
+    vec4 both = affine.x * low + affine.z * high;
+    return total(both) + (affine.y * sum_low + affine.w * sum_high);
 }
 
 vec4 products(int col, int group) {
@@ -24,56 +36,98 @@ float norm_mean;
 float norm_factor;
 vec4 squares = vec4(0.0);
 
-// Four columns of the operand; those past the end of a row count as zero.
-vec4 operand(int row, int c4) {
-    int at = min(c4, (k - 1) >> 2);
-    vec4 x = load4(src_x, k, row, at);
+// Four columns of the operand's group, that begins at `at`, with the norm's weights from `norm_at`.
+vec4 operand(ivec2 at, ivec2 norm_at, int i) {
+    vec4 x = group4(src_x, k, at, i);
 #ifdef NORM
-    vec4 gamma = load4(src_gamma, k, 0, at);
+    vec4 gamma = group4(src_gamma, k, norm_at, i);
 #ifdef LAYER
-    x = (x - norm_mean) * norm_factor * gamma + load4(src_beta, k, 0, at);
+    return (x - norm_mean) * norm_factor * gamma + group4(src_beta, k, norm_at, i);
 #else
-    squares += mix(vec4(0.0), x * x, bvec4(4 * c4 < k));
-    x *= gamma;
+    squares += x * x;
+    return x * gamma;
 #endif
+#else
+    return x;
 #endif
-    return mix(vec4(0.0), x, bvec4(4 * c4 < k));
 }
 
+#ifdef QKV
+vec4 values;
+vec4 queries;
+
+vec4 value2(int row, int col) {
+    return values;
+}
+
+vec4 value3(int row, int col) {
+    return queries;
+}
+#endif
+
 vec4 value(int row, int col) {
+#ifdef APPEND
+    row -= append_first();
+#endif
 #ifdef LAYER
     row_stats(src_x, k, row, eps, norm_mean, norm_factor);
 #endif
     int groups = (k + 31) >> 5;
     vec4 sum = vec4(0.0);
-#ifdef GLU
-    vec4 up = vec4(0.0);
+#if defined(GLU) || defined(QKV)
+    vec4 second = vec4(0.0);
 #endif
-    for (int group = 0; group < groups; group++) {
-        int c4 = 8 * group;
-        x0 = operand(row, c4);
-        x1 = operand(row, c4 + 1);
-        x2 = operand(row, c4 + 2);
-        x3 = operand(row, c4 + 3);
-        x4 = operand(row, c4 + 4);
-        x5 = operand(row, c4 + 5);
-        x6 = operand(row, c4 + 6);
-        x7 = operand(row, c4 + 7);
+#ifdef QKV
+    vec4 third = vec4(0.0);
+#endif
+    int first = 0;
+#ifdef SLICED
+    int width = (groups + slices - 1) / slices;
+    first = slice * width;
+    groups = min(first + width, groups);
+#endif
+    for (int group = first; group < groups; group++) {
+        ivec2 at = group_at(k, row, group);
+        ivec2 norm_at = group_at(k, 0, group);
+        x0 = operand(at, norm_at, 0);
+        x1 = operand(at, norm_at, 1);
+        x2 = operand(at, norm_at, 2);
+        x3 = operand(at, norm_at, 3);
+        x4 = operand(at, norm_at, 4);
+        x5 = operand(at, norm_at, 5);
+        x6 = operand(at, norm_at, 6);
+        x7 = operand(at, norm_at, 7);
+        sum_low = total((x0 + x1) + (x2 + x3));
+        sum_high = total((x4 + x5) + (x6 + x7));
         sum += products(col, group);
-#ifdef GLU
-        up += products(out_cols + col, group);
+#if defined(GLU) || defined(QKV)
+        second += products(out_cols + col, group);
+#endif
+#ifdef QKV
+        third += products(2 * out_cols + col, group);
 #endif
     }
 #if defined(NORM) && !defined(LAYER)
     // The root mean square is a factor of the row: it may come after the sums.
-    float factor = 1.0 / sqrt(dot(squares, vec4(1.0)) / float(k) + eps);
+    float factor = 1.0 / sqrt(total(squares) / float(k) + eps);
     sum *= factor;
-#ifdef GLU
-    up *= factor;
+#if defined(GLU) || defined(QKV)
+    second *= factor;
+#endif
+#ifdef QKV
+    third *= factor;
 #endif
 #endif
-#ifdef GLU
-    return finish(row, col, sum, up);
+#ifdef SLICED
+    // What is added once comes with the first slice.
+    if (slice > 0) return sum;
+#endif
+#ifdef QKV
+    queries = finish(row, col, sum, vec4(1.0));
+    values = finish(row, 2 * out_cols + col, third, vec4(1.0));
+    return finish(row, out_cols + col, second, vec4(1.0));
+#elif defined(GLU)
+    return finish(row, col, sum, second);
 #else
     return finish(row, col, sum, vec4(1.0));
 #endif

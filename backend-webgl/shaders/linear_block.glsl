@@ -1,5 +1,6 @@
 // linear with several rows, pass 1: blocks of 4 rows, a target each, so that weights are decoded once for 4 rows.
 #include "dense.glsl"
+#include "group.glsl"
 
 layout(location = 0) out vec4 row0;
 layout(location = 1) out vec4 row1;
@@ -11,19 +12,16 @@ vec4 sum1 = vec4(0.0);
 vec4 sum2 = vec4(0.0);
 vec4 sum3 = vec4(0.0);
 
-// Four columns of x; those past the end of a row count as zero.
-vec4 operand(int row, int c4) {
-    vec4 x = load4(src_x, k, min(row, x_rows - 1), min(c4, (k - 1) >> 2));
-    return mix(vec4(0.0), x, bvec4(4 * c4 < k));
-}
+// Where the group of x begins in each of the rows.
+ivec2 at0, at1, at2, at3;
 
 // Adds the products of 4 columns of x with those of the fragment's weight rows.
-void add(int row, int c4, vec4 a, vec4 b, vec4 c, vec4 d) {
+void add(int i, vec4 a, vec4 b, vec4 c, vec4 d) {
     mat4 w = mat4(a, b, c, d);
-    sum0 += operand(row, c4) * w;
-    sum1 += operand(row + 1, c4) * w;
-    sum2 += operand(row + 2, c4) * w;
-    sum3 += operand(row + 3, c4) * w;
+    sum0 += group4(src_x, k, at0, i) * w;
+    sum1 += group4(src_x, k, at1, i) * w;
+    sum2 += group4(src_x, k, at2, i) * w;
+    sum3 += group4(src_x, k, at3, i) * w;
 }
 
 void main() {
@@ -51,15 +49,18 @@ void main() {
         decode32_a(min(col + 2, last) * groups_a + group, c0, c1, c2, c3, c4, c5, c6, c7);
         decode32_a(min(col + 3, last) * groups_a + group, d0, d1, d2, d3, d4, d5, d6, d7);
 #endif
-        int at = 8 * group;
-        add(row, at, a0, b0, c0, d0);
-        add(row, at + 1, a1, b1, c1, d1);
-        add(row, at + 2, a2, b2, c2, d2);
-        add(row, at + 3, a3, b3, c3, d3);
-        add(row, at + 4, a4, b4, c4, d4);
-        add(row, at + 5, a5, b5, c5, d5);
-        add(row, at + 6, a6, b6, c6, d6);
-        add(row, at + 7, a7, b7, c7, d7);
+        at0 = group_at(k, min(row, x_rows - 1), group);
+        at1 = group_at(k, min(row + 1, x_rows - 1), group);
+        at2 = group_at(k, min(row + 2, x_rows - 1), group);
+        at3 = group_at(k, min(row + 3, x_rows - 1), group);
+        add(0, a0, b0, c0, d0);
+        add(1, a1, b1, c1, d1);
+        add(2, a2, b2, c2, d2);
+        add(3, a3, b3, c3, d3);
+        add(4, a4, b4, c4, d4);
+        add(5, a5, b5, c5, d5);
+        add(6, a6, b6, c6, d6);
+        add(7, a7, b7, c7, d7);
     }
     row0 = keep(sum0, col, out_cols);
     row1 = keep(sum1, col, out_cols);

@@ -1,18 +1,37 @@
 // Mean and reciprocal deviation of a row (layer norm), or 0 and the reciprocal root mean square.
+#include "group.glsl"
 
 void row_stats(sampler2D source, int cols, int row, float epsilon, out float mean, out float factor) {
-    int groups4 = (cols + 3) >> 2;
+    int groups = (cols + 31) >> 5;
     float size = float(cols);
-    mean = 0.0;
+    // One pass: deviations are taken from a value of the row, so that a common offset costs no digits.
 #ifdef LAYER
-    vec4 sum = vec4(0.0);
-    for (int c4 = 0; c4 < groups4; c4++) sum += load4(source, cols, row, c4);
-    mean = dot(sum, vec4(1.0)) / size;
+    float shift = load1(source, cols, row, 0);
+#else
+    float shift = 0.0;
 #endif
+    vec4 sum = vec4(0.0);
     vec4 squares = vec4(0.0);
-    for (int c4 = 0; c4 < groups4; c4++) {
-        vec4 d = keep(load4(source, cols, row, c4) - mean, 4 * c4, cols);
-        squares += d * d;
+    for (int group = 0; group < groups; group++) {
+        ivec2 at = group_at(cols, row, group);
+        vec4 d0 = keep4(group4(source, cols, at, 0) - shift, cols, at, 0);
+        vec4 d1 = keep4(group4(source, cols, at, 1) - shift, cols, at, 1);
+        vec4 d2 = keep4(group4(source, cols, at, 2) - shift, cols, at, 2);
+        vec4 d3 = keep4(group4(source, cols, at, 3) - shift, cols, at, 3);
+        vec4 d4 = keep4(group4(source, cols, at, 4) - shift, cols, at, 4);
+        vec4 d5 = keep4(group4(source, cols, at, 5) - shift, cols, at, 5);
+        vec4 d6 = keep4(group4(source, cols, at, 6) - shift, cols, at, 6);
+        vec4 d7 = keep4(group4(source, cols, at, 7) - shift, cols, at, 7);
+        sum += ((d0 + d1) + (d2 + d3)) + ((d4 + d5) + (d6 + d7));
+        squares += ((d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)) + ((d4 * d4 + d5 * d5) + (d6 * d6 + d7 * d7));
     }
-    factor = 1.0 / sqrt(dot(squares, vec4(1.0)) / size + epsilon);
+#ifdef LAYER
+    float offset = total(sum) / size;
+    mean = shift + offset;
+    float variance = max(total(squares) / size - offset * offset, 0.0);
+#else
+    mean = 0.0;
+    float variance = total(squares) / size;
+#endif
+    factor = 1.0 / sqrt(variance + epsilon);
 }

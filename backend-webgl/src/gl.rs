@@ -77,6 +77,8 @@ pub(crate) struct Limits {
     pub(crate) texture_size: u32,
     pub(crate) layers: u32,
     pub(crate) uniform_align: u32,
+    /// Whether what is drawn to float textures may be added to what they hold.
+    pub(crate) float_blend: bool,
     pub(crate) renderer: String,
     pub(crate) version: String,
 }
@@ -156,20 +158,21 @@ impl Gl {
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
+            let has = |name: &str| {
+                let known = raw.supported_extensions();
+                known.contains(name) || known.contains(&format!("GL_{name}"))
+            };
             let limits = Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
+                float_blend: has("EXT_float_blend"),
                 #[cfg(not(target_arch = "wasm32"))]
                 renderer: raw.get_parameter_string(glow::RENDERER),
                 #[cfg(target_arch = "wasm32")]
                 renderer: (surface.as_ref().and_then(Surface::renderer))
                     .unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
-            };
-            let has = |name: &str| {
-                let known = raw.supported_extensions();
-                known.contains(name) || known.contains(&format!("GL_{name}"))
             };
             if !has("EXT_color_buffer_float") {
                 let draws = if has("EXT_color_buffer_half_float") {
@@ -183,6 +186,7 @@ impl Gl {
                 });
             }
             raw.disable(glow::BLEND);
+            raw.blend_func(glow::ONE, glow::ONE);
             raw.disable(glow::DITHER);
             raw.disable(glow::DEPTH_TEST);
             raw.disable(glow::SCISSOR_TEST);
@@ -295,13 +299,22 @@ impl Gl {
         self.count(|s| s.submits += 1);
     }
 
-    /// Selects program and framebuffer.
-    pub(crate) fn target(&self, program: &Program, framebuffer: &Framebuffer) {
-        // SAFETY: both live in this context.
-        unsafe {
-            self.raw.use_program(Some(program.raw));
-            self.raw.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer.raw));
-        }
+    /// Selects a program.
+    pub(crate) fn use_program(&self, program: &Program) {
+        // SAFETY: the program lives in this context.
+        unsafe { self.raw.use_program(Some(program.raw)) };
+    }
+
+    /// Selects what is drawn to.
+    pub(crate) fn draw_to(&self, framebuffer: &Framebuffer) {
+        // SAFETY: the framebuffer lives in this context.
+        unsafe { self.raw.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer.raw)) };
+    }
+
+    /// Selects the rectangle that draws cover.
+    pub(crate) fn viewport(&self, rect: Rect) {
+        // SAFETY: plain state.
+        unsafe { self.raw.viewport(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32) };
     }
 
     /// Binds a texture to a unit.
@@ -328,12 +341,24 @@ impl Gl {
         unsafe { self.raw.bind_buffer_base(glow::UNIFORM_BUFFER, STEP_BINDING, Some(buffer.raw)) };
     }
 
-    /// Draws one triangle that covers a rectangle.
-    pub(crate) fn draw(&self, rect: Rect) {
+    /// Draws one triangle that covers the viewport.
+    pub(crate) fn draw(&self) {
         // SAFETY: no vertex attributes are read.
+        unsafe { self.raw.draw_arrays(glow::TRIANGLES, 0, 3) };
+        self.count(|s| s.dispatches += 1);
+    }
+
+    /// Draws such triangles one upon the other in a rectangle, where their sum remains.
+    pub(crate) fn draw_sum(&self, rect: Rect, triangles: usize) {
+        // SAFETY: as above; the state is put back.
         unsafe {
-            self.raw.viewport(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
-            self.raw.draw_arrays(glow::TRIANGLES, 0, 3);
+            self.raw.enable(glow::SCISSOR_TEST);
+            self.raw.scissor(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
+            self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
+            self.raw.disable(glow::SCISSOR_TEST);
+            self.raw.enable(glow::BLEND);
+            self.raw.draw_arrays_instanced(glow::TRIANGLES, 0, 3, triangles as i32);
+            self.raw.disable(glow::BLEND);
         }
         self.count(|s| s.dispatches += 1);
     }

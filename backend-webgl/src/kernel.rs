@@ -13,6 +13,8 @@ pub(crate) enum Source {
     Input(usize),
     /// A scratch texture.
     Scratch(usize),
+    /// See [`Target::Beside`].
+    Beside(usize),
 }
 
 /// Where a draw writes.
@@ -22,6 +24,8 @@ pub(crate) enum Target {
     Output(usize),
     /// A scratch texture.
     Scratch(usize),
+    /// A scratch texture as large as that of this result, so that both can be drawn to at once.
+    Beside(usize),
 }
 
 /// A constant of a draw.
@@ -81,6 +85,8 @@ pub(crate) struct Draw {
     pub(crate) targets: Vec<Target>,
     /// What is drawn.
     pub(crate) region: Region,
+    /// Triangles, whose results are added up.
+    pub(crate) slices: usize,
     /// Bytes of operands and results.
     pub(crate) bytes: u64,
 }
@@ -109,6 +115,7 @@ impl Draw {
             weights: Vec::new(),
             targets: Vec::new(),
             region,
+            slices: 1,
             bytes: 0,
         }
     }
@@ -158,7 +165,14 @@ impl Draw {
     /// Another colour attachment of the same shape.
     pub(crate) fn and(mut self, to: Target) -> Draw {
         self.targets.push(to);
-        self.define("TWO", "")
+        let count = if self.targets.len() == 2 { "TWO" } else { "THREE" };
+        self.define(count, "")
+    }
+
+    /// As the sum of so many slices.
+    pub(crate) fn sliced(mut self, slices: usize) -> Draw {
+        self.slices = slices;
+        self.define("SLICED", "").int("slices", slices)
     }
 
     pub(crate) fn define(mut self, name: &'static str, value: &'static str) -> Draw {
@@ -189,8 +203,13 @@ impl Draw {
     }
 
     /// A scratch texture as an operand.
-    pub(crate) fn scratch(mut self, name: &'static str, index: usize) -> Draw {
-        self.dense.push((name, Source::Scratch(index)));
+    pub(crate) fn scratch(self, name: &'static str, index: usize) -> Draw {
+        self.source(name, Source::Scratch(index))
+    }
+
+    /// A dense operand from anywhere.
+    pub(crate) fn source(mut self, name: &'static str, from: Source) -> Draw {
+        self.dense.push((name, from));
         self
     }
 

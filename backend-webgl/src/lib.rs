@@ -48,6 +48,9 @@ pub struct Options {
     pub layout: Layout,
     /// Use no larger textures than this, as if the device had this limit.
     pub max_texture_size: Option<u32>,
+    /// Whether products with few results are split over their columns, in slices that blending adds up. If not said,
+    /// they are on a GPU that blends floats: rasterisers on the CPU have no idle units that slices would keep busy.
+    pub split: Option<bool>,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<ShaderPatch>,
 }
@@ -67,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) gl: Rc<Gl>,
     pub(crate) layout: Layout,
     pub(crate) fold: Fold,
+    /// See [`Options::split`].
+    pub(crate) split: bool,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
     pub(crate) patch: Option<ShaderPatch>,
 }
@@ -101,6 +106,7 @@ impl WebGl {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
         }
         let fold = Fold::new(size, limits.layers);
+        let split = options.split.unwrap_or(!gl.software()) && limits.float_blend;
         let info = BackendInfo {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),
@@ -109,9 +115,11 @@ impl WebGl {
                 ("layout", format!("{:?}", options.layout)),
                 ("max_texture_size", size.to_string()),
                 ("max_array_texture_layers", limits.layers.to_string()),
+                ("split", split.to_string()),
             ],
         };
-        let shared = Shared { gl, layout: options.layout, fold, programs: RefCell::default(), patch: options.patch };
+        let (layout, patch) = (options.layout, options.patch);
+        let shared = Shared { gl, layout, fold, split, programs: RefCell::default(), patch };
         Ok(WebGl {
             shared: Rc::new(shared),
             info,
@@ -134,7 +142,7 @@ impl Backend for WebGl {
     }
 
     fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower::lower(op, inputs, outputs, self.shared.layout).map(|_| ())
+        lower::lower(op, inputs, outputs, self.shared.layout, self.shared.split).map(|_| ())
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {

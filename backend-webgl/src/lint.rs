@@ -13,8 +13,9 @@ fn assembled() -> BTreeMap<String, String> {
     for case in Op::all_cases() {
         for node in case.graph.nodes() {
             let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
-            for layout in [Layout::Packed, Layout::R32f] {
-                let Ok(kernel) = lower(&node.op, &case.graph.operands(node), &outputs, layout) else { continue };
+            for (layout, split) in [(Layout::Packed, false), (Layout::Packed, true), (Layout::R32f, false)] {
+                let operands = case.graph.operands(node);
+                let Ok(kernel) = lower(&node.op, &operands, &outputs, layout, split) else { continue };
                 for draw in &kernel.draws {
                     found.insert(draw.name(layout), assemble(draw, layout, &Fold::new(2048, 256)));
                 }

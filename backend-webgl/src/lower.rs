@@ -1,22 +1,30 @@
 //! From operators to kernels: the only place that knows what this backend can do.
 
+mod attention;
+
 use crate::Layout;
 use crate::dense::Dense;
-use crate::kernel::{Draw, Kernel, Target};
+use crate::kernel::{Draw, Kernel, Region, Target};
 use backend_api::op::{
-    Activation, Append, At, Attention, BinaryKind, Concat, GetRows, Index, Linear, Masking, NormKind, Permute,
-    QkvAppend, RopeMode, Softmax, TopK, UnaryKind,
+    Activation, Append, At, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, NormKind, Permute,
+    Softmax, TopK, UnaryKind,
 };
 use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
 
-/// The kernel of an operator on these operands.
+/// The kernel of an operator on these operands, in a layout, with or without slices (see [`Options`](crate::Options)).
 ///
 /// *Errors*: why there is none.
-pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: Layout) -> Result<Kernel, Unsupported> {
-    Lowering { inputs, outputs, layout }.lower(op).map_err(|reason| {
+pub(crate) fn lower(
+    op: &Op,
+    inputs: &[&Tensor],
+    outputs: &[&Tensor],
+    layout: Layout,
+    split: bool,
+) -> Result<Kernel, Unsupported> {
+    Lowering { inputs, outputs, layout, split }.lower(op).map_err(|reason| {
         let list: Vec<String> = inputs.iter().map(|t| t.to_string()).collect();
         Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
     })
@@ -25,10 +33,28 @@ pub(crate) fn lower(op: &Op, inputs: &[&Tensor], outputs: &[&Tensor], layout: La
 /// Rows of x that share one decoding of the weights: the draw buffers that every device has.
 const BLOCK_ROWS: usize = 4;
 
+/// Columns that decoders yield at once.
+const GROUP: usize = 32;
+
+/// The most slices of a product's columns.
+const MAX_SLICES: usize = 8;
+/// Groups that a slice has at least.
+const SLICE_GROUPS: usize = 4;
+/// Fragments, slices included, that keep a GPU busy.
+const ENOUGH_FRAGMENTS: usize = 2048;
+
+const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for every output";
+
+/// Tells a shader that reads groups whether rows of `k` columns are whole ones.
+fn whole_groups(draw: Draw, k: usize) -> Draw {
+    draw.define_if(k.is_multiple_of(GROUP), "WHOLE_GROUPS")
+}
+
 struct Lowering<'a> {
     inputs: &'a [&'a Tensor],
     outputs: &'a [&'a Tensor],
     layout: Layout,
+    split: bool,
 }
 
 const fn activation(kind: UnaryKind) -> &'static str {
@@ -76,7 +102,9 @@ impl<'a> Lowering<'a> {
             Op::GetRows(op) => self.get_rows(op),
             Op::MatMul(_) => self.matmul(),
             Op::Norm(op) => {
-                let mut draw = self.draw("norm")?.float("eps", op.eps).input("src_x", 0, self.input(0)?);
+                let x = self.input(0)?;
+                let mut draw = whole_groups(self.draw("norm")?, x.shape.cols());
+                draw = draw.float("eps", op.eps).input("src_x", 0, x);
                 draw = draw.input("src_gamma", 1, self.input(1)?);
                 if op.kind == NormKind::Layer {
                     draw = draw.define("LAYER", "").input("src_beta", 2, self.input(2)?);
@@ -133,6 +161,7 @@ impl<'a> Lowering<'a> {
             Op::Linear(op) => self.linear(op),
             Op::QkvAppend(op) => self.qkv_append(op),
             Op::Attention(op) => self.attention(op),
+            Op::SelfAttention(op) => self.self_attention(op),
             Op::Embed(_) => {
                 let (table, ids, positions) = (self.input(0)?, self.input(1)?, self.input(2)?);
                 let draw = self.draw("embed")?.packed(0, table)?.packed(2, positions)?.input("src_ids", 1, ids);
@@ -192,36 +221,35 @@ impl<'a> Lowering<'a> {
         let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
-        if op.norm.is_some() && rows > 1 {
-            return Err("a norm of several rows is computed once, not for every output".into());
+        if rows < BLOCK_ROWS {
+            let draw = self.linear_rows(self.draw("linear")?, op, &indices)?;
+            return Ok(self.sliced(draw, op, k).into());
         }
-        let epilogue = |mut draw: Draw| {
-            draw = draw.int("weight_rows", n);
-            if let Some(index) = at.bias {
-                draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
-            }
-            if let Some(index) = at.residual {
-                draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
-            }
-            Ok::<_, String>(match op.activation {
-                Activation::None => draw.define("ACT", "act_none"),
-                Activation::Unary(kind) => draw.define("ACT", activation(kind)),
-                Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
-            })
-        };
-        if rows >= BLOCK_ROWS {
-            let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
-            let block = Dense::new(&shape, DType::F32, self.layout);
-            let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
-            first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
-            let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows);
-            let mut second = self.draw("linear_join")?;
-            for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
-                second = second.scratch(name, index);
-            }
-            return Ok(Kernel { draws: vec![first, epilogue(second)?], scratch: vec![block.texels(); BLOCK_ROWS] });
+        if op.norm.is_some() {
+            return Err(SEVERAL_NORMS.into());
         }
-        let mut draw = self.draw("linear")?.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k);
+        let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
+        let block = Dense::new(&shape, DType::F32, self.layout);
+        let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
+        first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
+        let first = whole_groups(first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows), k);
+        let mut second = self.draw("linear_join")?;
+        for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
+            second = second.scratch(name, index);
+        }
+        let second = self.epilogue(second, op, &at)?;
+        Ok(Kernel { draws: vec![first, second], scratch: vec![block.texels(); BLOCK_ROWS] })
+    }
+
+    /// The parameters of `linear.glsl` for an operator whose operands are those of the node at `indices`.
+    fn linear_rows(&self, draw: Draw, op: &Linear, indices: &[usize]) -> Result<Draw, String> {
+        let at = op.operands(indices).ok_or("the number of operands does not fit")?;
+        let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
+        if op.norm.is_some() && x.shape.rows() > 1 {
+            return Err(SEVERAL_NORMS.into());
+        }
+        let k = x.shape.cols();
+        let mut draw = whole_groups(draw.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k), k);
         draw = draw.float("eps", op.norm.map_or(0.0, |norm| norm.eps));
         if let Some(norm) = &op.norm {
             draw = draw.define("NORM", "").define_if(norm.kind == NormKind::Layer, "LAYER");
@@ -229,7 +257,33 @@ impl<'a> Lowering<'a> {
                 draw = draw.input(name, *index, self.input(*index)?);
             }
         }
-        Ok(epilogue(draw)?.into())
+        self.epilogue(draw, op, &at)
+    }
+
+    /// Slices of the columns for a draw whose fragments are too few for a GPU, if it is one that sums suffice for.
+    fn sliced(&self, draw: Draw, op: &Linear, k: usize) -> Draw {
+        let Region::Whole(fragments) = draw.region else { return draw };
+        let most = (k.div_ceil(GROUP) / SLICE_GROUPS).min(ENOUGH_FRAGMENTS / fragments.max(1)).min(MAX_SLICES);
+        if !self.split || op.norm.is_some() || op.activation != Activation::None || most < 2 {
+            return draw;
+        }
+        draw.sliced(most)
+    }
+
+    /// The parameters of `epilogue.glsl`.
+    fn epilogue(&self, draw: Draw, op: &Linear, at: &LinearOperands<'_, usize>) -> Result<Draw, String> {
+        let mut draw = draw.int("weight_rows", self.input(*at.w)?.shape.rows());
+        if let Some(index) = at.bias {
+            draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
+        }
+        if let Some(index) = at.residual {
+            draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
+        }
+        Ok(match op.activation {
+            Activation::None => draw.define("ACT", "act_none"),
+            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
+            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+        })
     }
 
     fn masking(draw: Draw, masking: &Masking, scale: f32, softcap: f32, queries: usize) -> Draw {
@@ -250,54 +304,6 @@ impl<'a> Lowering<'a> {
         } else {
             draw.into()
         })
-    }
-
-    fn attention(&self, op: &Attention) -> Result<Kernel, String> {
-        let (q, k, v) = (self.input(0)?, self.input(1)?, self.input(2)?);
-        let (d, dv) = op.head_dims(self.inputs);
-        let (m, n) = (q.shape.dim(0), k.shape.dim(0));
-        let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
-        let shape = Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
-        let scores = Dense::new(&shape, DType::F32, self.layout);
-        let common = |draw: Draw| {
-            let draw = Self::masking(draw, &op.masking, op.scale, op.softcap, m);
-            draw.int("heads", op.n_head).int("heads_kv", op.n_head_kv)
-        };
-        let mut first = common(Draw::new("attention_scores", Target::Scratch(0), &scores)).int("head_dim", d);
-        first = first.define_if(d.is_multiple_of(4), "ALIGNED").input("src_q", 0, q).input("src_k", 1, k);
-        if op.masking.explicit {
-            first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
-        }
-        let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
-        second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", 2, v);
-        Ok(Kernel { draws: vec![first, second], scratch: vec![scores.texels()] })
-    }
-
-    /// The parameters of `rope_at.glsl`, for heads in rows of `x_cols`.
-    fn rope(
-        &self,
-        draw: Draw,
-        x_cols: usize,
-        head_dim: usize,
-        rope: Option<(usize, RopeMode)>,
-    ) -> Result<Draw, String> {
-        let mut draw = draw.input("src_x", 0, self.input(0)?).int("x_cols", x_cols).int("head_dim", head_dim);
-        if let Some((n_dims, mode)) = rope {
-            let table = self.input(1)?;
-            draw = draw.define("ROPE", "").int("n_dims", n_dims).int("table_rows", table.shape.rows());
-            draw = draw.define_if(mode == RopeMode::Neox, "NEOX").input("src_table", 1, table);
-        }
-        Ok(draw)
-    }
-
-    fn qkv_append(&self, op: &QkvAppend) -> Result<Kernel, String> {
-        let qkv = self.input(0)?;
-        let (t, cols) = (qkv.shape.dim(0), qkv.shape.cols());
-        let cache = self.dense(self.output(1)?);
-        let q = self.rope(self.draw("rope")?, cols, op.head_dim, op.rope)?;
-        let kv = Draw::append("kv_append", Target::Output(1), &cache, At::Position, 1, t);
-        let kv = self.rope(kv.and(Target::Output(2)), cols, op.head_dim, op.rope)?;
-        Ok(Kernel { draws: vec![q, kv.int("k_start", op.n_head * op.head_dim)], scratch: Vec::new() })
     }
 
     fn permute(&self, op: &Permute) -> Result<Kernel, String> {

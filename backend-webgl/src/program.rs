@@ -18,17 +18,20 @@ enum Texturing {
     Slot(usize),
     /// Of the kernels with so many scratch textures, the one with this index.
     Scratch(usize, usize),
+    /// One of those that are as large as some storage.
+    Beside(usize),
 }
 
 /// One draw with its objects.
 struct Pass {
     program: Rc<Linked>,
     framebuffer: usize,
-    /// (unit, texture) of its operands.
+    /// (unit, texture) of those operands that the passes before it did not leave bound.
     bindings: Vec<(u32, Texturing)>,
     offset: usize,
     bytes: usize,
     region: Region,
+    slices: usize,
     info: KernelInfo,
 }
 
@@ -41,6 +44,8 @@ struct Draft {
     sets: HashMap<Vec<Texturing>, usize>,
     /// Programs whose linking is under way.
     fresh: Vec<(String, Rc<Linked>)>,
+    /// What the passes so far leave bound to the texture units.
+    bound: HashMap<u32, Texturing>,
 }
 
 /// A compiled graph.
@@ -50,6 +55,8 @@ pub(crate) struct Compiled {
     slots: Vec<Texture>,
     /// By the number that a kernel has, so that those drawn together are of one size, as WebGL2 demands.
     scratch: BTreeMap<usize, Vec<Texture>>,
+    /// Scratch textures of different sizes, for draws to storages of these sizes too.
+    beside: Vec<Texture>,
     framebuffers: Vec<Framebuffer>,
     passes: Vec<Pass>,
     params: Option<Buffer>,
@@ -75,7 +82,7 @@ impl StepLimits {
             };
             let (rows, positions) = match &node.op {
                 Op::Append(op) if op.at == At::Position => (dim0(1), dim0(0)),
-                Op::QkvAppend(_) => (dim0(0), dim0(node.inputs.len() - 1)),
+                Op::QkvAppend(_) | Op::SelfAttention(_) => (dim0(0), dim0(node.inputs.len() - 1)),
                 Op::GetRows(op) => match op.index {
                     Index::Tokens { rows } => (rows, dim0(1)),
                     Index::Positions { rows } => (rows, dim0(0)),
@@ -115,7 +122,7 @@ impl Compiled {
         let mut refused = Vec::new();
         for node in graph.nodes() {
             let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
-            match lower(&node.op, &graph.operands(node), &outputs, shared.layout) {
+            match lower(&node.op, &graph.operands(node), &outputs, shared.layout, shared.split) {
                 Ok(kernel) => kernels.push((node, kernel)),
                 Err(why) => refused.push(why),
             }
@@ -147,6 +154,7 @@ impl Compiled {
             storages: storages.to_vec(),
             slots,
             scratch,
+            beside: Vec::new(),
             framebuffers: Vec::new(),
             passes: Vec::new(),
             params: None,
@@ -180,15 +188,17 @@ impl Compiled {
         draft: &mut Draft,
     ) -> Result<Pass, Error> {
         let shared = self.shared.clone();
-        let Draft { arena, sets, fresh } = draft;
+        let Draft { arena, sets, fresh, bound } = draft;
         let place = |ids: &[TensorId], i: usize| match ids.get(i).map(|id| plan.place(*id)) {
             Some(Place::External(at)) => Ok(Texturing::External(at)),
             Some(Place::Slot(at)) => Ok(Texturing::Slot(at)),
             None => Err(Error::Invalid(format!("{}: operand {i} is missing", node.op.name()))),
         };
-        let source = |from: &Source| match from {
+        let mut beside = |i: usize| self.beside(place(&node.outputs, i)?);
+        let mut source = |from: &Source| match from {
             Source::Input(i) => place(&node.inputs, *i),
             Source::Scratch(i) => Ok(Texturing::Scratch(kernel.scratch.len(), *i)),
+            Source::Beside(i) => beside(*i),
         };
         let mut bindings = Vec::new();
         for (unit, (_, from)) in (0..).zip(&draw.dense) {
@@ -200,11 +210,13 @@ impl Compiled {
         let target = |to: &Target| match to {
             Target::Output(i) => place(&node.outputs, *i),
             Target::Scratch(i) => Ok(Texturing::Scratch(kernel.scratch.len(), *i)),
+            Target::Beside(i) => beside(*i),
         };
         let targets = draw.targets.iter().map(target).collect::<Result<Vec<_>, _>>()?;
         if bindings.iter().any(|(_, texture)| targets.contains(texture)) {
             return Err(Error::Invalid(format!("{} would read and write one texture", node.op.name())));
         }
+        bindings.retain(|(unit, texture)| bound.insert(*unit, *texture) != Some(*texture));
         let framebuffer = match sets.get(&targets) {
             Some(at) => *at,
             None => {
@@ -241,7 +253,20 @@ impl Compiled {
         };
         let rect = shared.fold.rect(0, texels);
         let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
-        Ok(Pass { program, framebuffer, bindings, offset, bytes: arena.len() - offset, region: draw.region, info })
+        let (bytes, region, slices) = (arena.len() - offset, draw.region, draw.slices);
+        Ok(Pass { program, framebuffer, bindings, offset, bytes, region, slices, info })
+    }
+
+    /// The scratch texture of a texture's size.
+    fn beside(&mut self, of: Texturing) -> Result<Texturing, Error> {
+        let like = self.texture(of)?;
+        let size = [like.width, like.height, like.layers];
+        let found = self.beside.iter().position(|t| [t.width, t.height, t.layers] == size);
+        let at = found.unwrap_or(self.beside.len());
+        if found.is_none() {
+            self.beside.push(self.shared.gl.texture("scratch beside a state", self.shared.layout.texels(), size)?);
+        }
+        Ok(Texturing::Beside(at))
     }
 
     fn texture(&self, at: Texturing) -> Result<&Texture, Error> {
@@ -249,6 +274,7 @@ impl Compiled {
             Texturing::External(i) => self.storages.get(i).map(|s| &s.texture),
             Texturing::Slot(i) => self.slots.get(i),
             Texturing::Scratch(count, i) => self.scratch.get(&count).and_then(|textures| textures.get(i)),
+            Texturing::Beside(i) => self.beside.get(i),
         };
         found.ok_or_else(|| Error::Invalid("a texture of the plan is missing".into()))
     }
@@ -279,16 +305,30 @@ impl Program for Compiled {
         self.step.update(bytemuck::bytes_of(params));
         gl.bind_step(&self.step);
         let Some(arena) = &self.params else { return Ok(()) };
+        let mut before: Option<(&Pass, Rect)> = None;
         for pass in &self.passes {
-            let Some(rect) = self.rect(&pass.region, params) else { continue };
-            if let Some(framebuffer) = self.framebuffers.get(pass.framebuffer) {
-                gl.target(&pass.program, framebuffer);
-            }
             for (unit, texture) in &pass.bindings {
                 gl.bind(*unit, self.texture(*texture)?);
             }
+            let Some(rect) = self.rect(&pass.region, params) else { continue };
+            if before.is_none_or(|(before, _)| !Rc::ptr_eq(&before.program, &pass.program)) {
+                gl.use_program(&pass.program);
+            }
+            if before.is_none_or(|(before, _)| before.framebuffer != pass.framebuffer)
+                && let Some(framebuffer) = self.framebuffers.get(pass.framebuffer)
+            {
+                gl.draw_to(framebuffer);
+            }
+            if before.is_none_or(|(_, before)| before != rect) {
+                gl.viewport(rect);
+            }
             gl.bind_params(arena, pass.offset, pass.bytes);
-            gl.draw(rect);
+            if pass.slices > 1 {
+                gl.draw_sum(rect, pass.slices);
+            } else {
+                gl.draw();
+            }
+            before = Some((pass, rect));
         }
         gl.defer_flush();
         Ok(())

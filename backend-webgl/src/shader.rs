@@ -20,9 +20,10 @@ macro_rules! sources {
 sources! {
     "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "concat", "decode",
     "dense", "elements", "embed", "epilogue", "format/BF16", "format/F16", "format/F32", "format/Q4_0", "format/Q4_1",
-    "format/Q4_K", "format/Q5_0", "format/Q5_1", "format/Q6_K", "format/Q8_0", "frame", "get_rows", "glu",
-    "group_lanes", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_stats", "permute", "raw", "rope",
-    "rope_at", "sample", "slice", "softmax", "top_k", "top_k_merge", "top_k_rank", "top_k_sort", "unary", "weights",
+    "format/Q4_K", "format/Q5_0", "format/Q5_1", "format/Q6_K", "format/Q8_0", "frame", "get_rows", "glu", "group",
+    "group_lanes", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_stats",
+    "permute", "query", "raw", "rope", "rope_at", "sample", "slice", "softmax", "top_k", "top_k_merge", "top_k_rank",
+    "top_k_sort", "unary", "weights",
 }
 
 /// The files that shaders are assembled from: name and text.
@@ -51,8 +52,8 @@ const STEP: &str = "layout(std140) uniform Step {
 ";
 
 /// Names in `weights.glsl` and the format files that are made distinct for each packed operand.
-const WEIGHT_NAMES: [&str; 8] =
-    ["decode32", "weight_texel", "weight_word", "weight_half", "four", "field", "upper", "signed_byte"];
+const WEIGHT_NAMES: [&str; 9] =
+    ["decode32", "levels32", "weight_texel", "weight_word", "weight_half", "four", "field", "sixths", "signed_byte"];
 
 /// The suffixes of packed operands.
 pub(crate) const OPERANDS: [char; 2] = ['a', 'b'];

@@ -62,6 +62,7 @@ pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Op::Linear(op) => linear::linear(op, node),
         Op::QkvAppend(op) => tokens::qkv_append(op, node),
         Op::Attention(op) => tokens::attention(op, node),
+        Op::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Op::Embed(_) => rows::embed(node),
         Op::ArgMaxAppend(_) => tokens::argmax_append(node),
         Op::LinearQkv(op) => decode::linear_qkv(op, node),

@@ -18,9 +18,9 @@ pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Bac
             let options = backend_webgpu::Options { max_binding, patch, ..Default::default() };
             Box::new(pollster::block_on(WebGpu::open(options))?)
         }
-        Kind::WebGl { packed, max_texture_size } => {
+        Kind::WebGl { packed, max_texture_size, split } => {
             let layout = if packed { Layout::Packed } else { Layout::R32f };
-            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, patch })?)
+            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, split, patch })?)
         }
     })
 }

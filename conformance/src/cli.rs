@@ -22,7 +22,7 @@ use std::time::Instant;
 #[derive(Debug, Parser)]
 struct Args {
     /// Run this backend or variant only; may be given several times: reference, cpu, webgpu, webgpu-split, webgl, webgl-r32f,
-    /// webgl-fold. A backend asked for by name must be there.
+    /// webgl-fold, webgl-split. A backend asked for by name must be there.
     #[arg(long)]
     backend: Vec<String>,
     /// Run the cases of this operator only.

@@ -29,6 +29,8 @@ pub enum Kind {
         packed: bool,
         /// The largest texture, if not the device's.
         max_texture_size: Option<u32>,
+        /// Whether products are split into slices, if not as the device is.
+        split: Option<bool>,
     },
 }
 
@@ -49,17 +51,22 @@ pub const ALL: &[Variant] = &[
     Variant {
         name: "webgl",
         about: "WebGL2 or GLES 3, packed layout",
-        kind: Kind::WebGl { packed: true, max_texture_size: None },
+        kind: Kind::WebGl { packed: true, max_texture_size: None, split: None },
     },
     Variant {
         name: "webgl-r32f",
         about: "the same, one value a texel",
-        kind: Kind::WebGl { packed: false, max_texture_size: None },
+        kind: Kind::WebGl { packed: false, max_texture_size: None, split: None },
     },
     Variant {
         name: "webgl-fold",
         about: "packed, in textures of 256 x 256, so that tensors are folded and layered",
-        kind: Kind::WebGl { packed: true, max_texture_size: Some(256) },
+        kind: Kind::WebGl { packed: true, max_texture_size: Some(256), split: None },
+    },
+    Variant {
+        name: "webgl-split",
+        about: "packed, with products split into slices that are blended, as on a GPU",
+        kind: Kind::WebGl { packed: true, max_texture_size: None, split: Some(true) },
     },
 ];
 

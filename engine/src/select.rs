@@ -131,7 +131,8 @@ fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Rc<dyn Backend>
         Layout::Packed => backend_webgl::Layout::Packed,
         Layout::R32f => backend_webgl::Layout::R32f,
     };
-    let options = backend_webgl::Options { layout, max_texture_size: options.webgl_max_texture_size, patch: None };
+    let max_texture_size = options.webgl_max_texture_size;
+    let options = backend_webgl::Options { layout, max_texture_size, ..Default::default() };
     Ok(Rc::new(backend_webgl::WebGl::open(options)?))
 }
 

@@ -192,7 +192,7 @@ fn decoding_and_loading_cost_what_they_may() {
         for layout in [backend_webgl::Layout::Packed, backend_webgl::Layout::R32f] {
             let options = backend_webgl::Options { layout, ..Default::default() };
             let backend = backend_webgl::WebGl::open(options).unwrap();
-            measure(&format!("webgl {layout:?}"), Rc::new(backend), 9, 6, Some(0));
+            measure(&format!("webgl {layout:?}"), Rc::new(backend), 6, 4, Some(0));
         }
     }
     if !skipped("webgpu") {

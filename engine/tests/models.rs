@@ -31,7 +31,9 @@ fn webgpu(max_binding: Option<u64>) -> Option<Rc<dyn Backend>> {
 }
 
 fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option<Rc<dyn Backend>> {
-    open("webgl", || backend_webgl::WebGl::open(backend_webgl::Options { layout, max_texture_size, patch: None }))
+    open("webgl", || {
+        backend_webgl::WebGl::open(backend_webgl::Options { layout, max_texture_size, ..Default::default() })
+    })
 }
 
 macro_rules! backends {

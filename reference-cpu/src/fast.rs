@@ -37,7 +37,8 @@ pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
         | Op::TopK(_)
         | Op::Sample(_)
         | Op::LinearQkv(_)
-        | Op::AttentionLinear(_) => plain::lower(op)?,
+        | Op::AttentionLinear(_)
+        | Op::SelfAttention(_) => plain::lower(op)?,
     })
 }
 

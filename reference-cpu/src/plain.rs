@@ -43,7 +43,8 @@ pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
         | Op::Embed(_)
         | Op::ArgMaxAppend(_)
         | Op::LinearQkv(_)
-        | Op::AttentionLinear(_) => {
+        | Op::AttentionLinear(_)
+        | Op::SelfAttention(_) => {
             return Err(Unsupported {
                 op: op.name().into(),
                 reason: "the reference defines a fused operator by its expansion".into(),

@@ -42,7 +42,7 @@ pub struct Options {
     /// Browser to start
     #[arg(long, value_enum)]
     pub browser: Kind,
-    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; conformance has webgpu-split, webgl-r32f and webgl-fold too
+    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; conformance has webgpu-split, webgl-r32f, webgl-fold and webgl-split too
     #[arg(long)]
     pub backend: String,
     /// What to do

@@ -87,7 +87,16 @@ const RUNS: &[Run] = &[
     ),
     suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
     suite!("conformance: webgpu", Need::Driver("webgpu"), "--backend", "webgpu", "--backend", "webgpu-split"),
-    suite!("conformance: webgl, packed", Need::Driver("webgl"), "--backend", "webgl", "--backend", "webgl-fold"),
+    suite!(
+        "conformance: webgl, packed",
+        Need::Driver("webgl"),
+        "--backend",
+        "webgl",
+        "--backend",
+        "webgl-fold",
+        "--backend",
+        "webgl-split"
+    ),
     suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
     suite!("mutation check", Need::Nothing, "--mutate"),
     // WebGPU in software needs a second a token and more: there, one prompt. The checks of what a GPU has no part in run

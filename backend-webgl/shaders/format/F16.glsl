@@ -3,20 +3,22 @@ vec4 four(uvec2 words) {
     return half_floats(uvec4(words.x & 0xffffu, words.x >> 16, words.y & 0xffffu, words.y >> 16));
 }
 
-void decode32(
-    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+void levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
 ) {
     int at = PLANE0 + 4 * group;
     uvec4 t = weight_texel(at);
-    w0 = four(t.xy);
-    w1 = four(t.zw);
+    q0 = four(t.xy);
+    q1 = four(t.zw);
     t = weight_texel(at + 1);
-    w2 = four(t.xy);
-    w3 = four(t.zw);
+    q2 = four(t.xy);
+    q3 = four(t.zw);
     t = weight_texel(at + 2);
-    w4 = four(t.xy);
-    w5 = four(t.zw);
+    q4 = four(t.xy);
+    q5 = four(t.zw);
     t = weight_texel(at + 3);
-    w6 = four(t.xy);
-    w7 = four(t.zw);
+    q6 = four(t.xy);
+    q7 = four(t.zw);
+    affine = vec4(1.0, 0.0, 1.0, 0.0);
 }

@@ -1,14 +1,16 @@
 // F32: a group is 8 texels.
-void decode32(
-    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+void levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
 ) {
     int at = PLANE0 + 8 * group;
-    w0 = uintBitsToFloat(weight_texel(at));
-    w1 = uintBitsToFloat(weight_texel(at + 1));
-    w2 = uintBitsToFloat(weight_texel(at + 2));
-    w3 = uintBitsToFloat(weight_texel(at + 3));
-    w4 = uintBitsToFloat(weight_texel(at + 4));
-    w5 = uintBitsToFloat(weight_texel(at + 5));
-    w6 = uintBitsToFloat(weight_texel(at + 6));
-    w7 = uintBitsToFloat(weight_texel(at + 7));
+    q0 = uintBitsToFloat(weight_texel(at));
+    q1 = uintBitsToFloat(weight_texel(at + 1));
+    q2 = uintBitsToFloat(weight_texel(at + 2));
+    q3 = uintBitsToFloat(weight_texel(at + 3));
+    q4 = uintBitsToFloat(weight_texel(at + 4));
+    q5 = uintBitsToFloat(weight_texel(at + 5));
+    q6 = uintBitsToFloat(weight_texel(at + 6));
+    q7 = uintBitsToFloat(weight_texel(at + 7));
+    affine = vec4(1.0, 0.0, 1.0, 0.0);
 }

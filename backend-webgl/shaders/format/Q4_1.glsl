@@ -1,17 +1,17 @@
-// Q4_1: d * q + m.
-void decode32(
-    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+// Q4_1: d * q + m, and a level is 1 + q / 16.
+void levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
 ) {
-    uint scales = weight_word(PLANE1, group);
-    float d = half_float(scales & 0xffffu);
-    float m = half_float(scales >> 16);
+    vec2 scales = half_pair(weight_word(PLANE1, group));
     uvec4 t = weight_texel(PLANE0 + group);
-    w0 = d * nibbles(t.x) + m;
-    w1 = d * nibbles(t.x >> 16) + m;
-    w2 = d * nibbles(t.y) + m;
-    w3 = d * nibbles(t.y >> 16) + m;
-    w4 = d * nibbles(t.z) + m;
-    w5 = d * nibbles(t.z >> 16) + m;
-    w6 = d * nibbles(t.w) + m;
-    w7 = d * nibbles(t.w >> 16) + m;
+    q0 = nibbles(t.x);
+    q1 = nibbles(t.x >> 16);
+    q2 = nibbles(t.y);
+    q3 = nibbles(t.y >> 16);
+    q4 = nibbles(t.z);
+    q5 = nibbles(t.z >> 16);
+    q6 = nibbles(t.w);
+    q7 = nibbles(t.w >> 16);
+    affine = vec4(16.0 * scales.x, scales.y - 16.0 * scales.x, 0.0, 0.0).xyxy;
 }

@@ -1,18 +1,18 @@
-// Q5_1: d * q + m.
-void decode32(
-    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+// Q5_1: d * q + m, and a level is 1 + q / 32.
+void levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
 ) {
-    uint scales = weight_word(PLANE2, group);
-    float d = half_float(scales & 0xffffu);
-    float m = half_float(scales >> 16);
+    vec2 scales = half_pair(weight_word(PLANE2, group));
     uint bits = weight_word(PLANE1, group);
     uvec4 t = weight_texel(PLANE0 + group);
-    w0 = d * (nibbles(t.x) + fifths(bits)) + m;
-    w1 = d * (nibbles(t.x >> 16) + fifths(bits >> 4)) + m;
-    w2 = d * (nibbles(t.y) + fifths(bits >> 8)) + m;
-    w3 = d * (nibbles(t.y >> 16) + fifths(bits >> 12)) + m;
-    w4 = d * (nibbles(t.z) + fifths(bits >> 16)) + m;
-    w5 = d * (nibbles(t.z >> 16) + fifths(bits >> 20)) + m;
-    w6 = d * (nibbles(t.w) + fifths(bits >> 24)) + m;
-    w7 = d * (nibbles(t.w >> 16) + fifths(bits >> 28)) + m;
+    q0 = fifths(t.x, bits);
+    q1 = fifths(t.x >> 16, bits >> 4);
+    q2 = fifths(t.y, bits >> 8);
+    q3 = fifths(t.y >> 16, bits >> 12);
+    q4 = fifths(t.z, bits >> 16);
+    q5 = fifths(t.z >> 16, bits >> 20);
+    q6 = fifths(t.w, bits >> 24);
+    q7 = fifths(t.w >> 16, bits >> 28);
+    affine = vec4(32.0 * scales.x, scales.y - 32.0 * scales.x, 0.0, 0.0).xyxy;
 }

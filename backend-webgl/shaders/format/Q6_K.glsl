@@ -1,14 +1,16 @@
-// Q6_K: (d * scale) * (q - 32), a scale for each 16; a group is an eighth of a block of 256.
-vec4 upper(uint pairs) {
-    return vec4((uvec4(pairs) >> uvec4(0, 2, 4, 6)) & 3u) * 16.0;
+// Q6_K: (d * scale) * (q - 32), a scale for each 16; a level is 1 + q / 64. A group is an eighth of a block of 256.
+vec4 sixths(uint word, uint pairs) {
+    uvec4 low = (uvec4(word) << uvec4(17, 13, 9, 5)) & 0x1e0000u;
+    return level(low | ((uvec4(pairs) << uvec4(21, 19, 17, 15)) & 0x600000u));
 }
 
 float signed_byte(uint word, int i) {
     return float(int(word << (24 - 8 * i)) >> 24);
 }
 
-void decode32(
-    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+void levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
 ) {
     int block = group >> 3;
     int sub = group & 7;
@@ -20,12 +22,13 @@ void decode32(
     uvec4 high = weight_texel(PLANE1 + (group >> 1));
     int half_at = 2 * (group & 1);
     uvec2 p = uvec2(high[half_at], high[half_at + 1]);
-    w0 = first * (nibbles(t.x) + upper(p.x) - 32.0);
-    w1 = first * (nibbles(t.x >> 16) + upper(p.x >> 8) - 32.0);
-    w2 = first * (nibbles(t.y) + upper(p.x >> 16) - 32.0);
-    w3 = first * (nibbles(t.y >> 16) + upper(p.x >> 24) - 32.0);
-    w4 = second * (nibbles(t.z) + upper(p.y) - 32.0);
-    w5 = second * (nibbles(t.z >> 16) + upper(p.y >> 8) - 32.0);
-    w6 = second * (nibbles(t.w) + upper(p.y >> 16) - 32.0);
-    w7 = second * (nibbles(t.w >> 16) + upper(p.y >> 24) - 32.0);
+    q0 = sixths(t.x, p.x);
+    q1 = sixths(t.x >> 16, p.x >> 8);
+    q2 = sixths(t.y, p.x >> 16);
+    q3 = sixths(t.y >> 16, p.x >> 24);
+    q4 = sixths(t.z, p.y);
+    q5 = sixths(t.z >> 16, p.y >> 8);
+    q6 = sixths(t.w, p.y >> 16);
+    q7 = sixths(t.w >> 16, p.y >> 24);
+    affine = vec4(64.0, -96.0, 64.0, -96.0) * vec4(first, first, second, second);
 }

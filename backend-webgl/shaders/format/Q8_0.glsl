@@ -1,16 +1,18 @@
-// Q8_0: d * q.
-void decode32(
-    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+// Q8_0: d * q, and a level is 1 + (q + 128) / 256.
+void levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
 ) {
     float d = weight_half(PLANE1, group);
     uvec4 t = weight_texel(PLANE0 + 2 * group);
-    w0 = d * signed_bytes(t.x);
-    w1 = d * signed_bytes(t.y);
-    w2 = d * signed_bytes(t.z);
-    w3 = d * signed_bytes(t.w);
+    q0 = signed_bytes(t.x);
+    q1 = signed_bytes(t.y);
+    q2 = signed_bytes(t.z);
+    q3 = signed_bytes(t.w);
     t = weight_texel(PLANE0 + 2 * group + 1);
-    w4 = d * signed_bytes(t.x);
-    w5 = d * signed_bytes(t.y);
-    w6 = d * signed_bytes(t.z);
-    w7 = d * signed_bytes(t.w);
+    q4 = signed_bytes(t.x);
+    q5 = signed_bytes(t.y);
+    q6 = signed_bytes(t.z);
+    q7 = signed_bytes(t.w);
+    affine = d * vec4(256.0, -384.0, 256.0, -384.0);
 }
