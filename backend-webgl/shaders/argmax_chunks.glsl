@@ -7,11 +7,14 @@ float raw(int index) {
     int end = min(from + chunk, cols);
     int best = from;
     float largest = load1(src_x, cols, row, from);
-    for (int col = from + 1; col < end; col++) {
-        float x = load1(src_x, cols, row, col);
-        if (x > largest) {
-            largest = x;
-            best = col;
+    // Four at a time: chunks begin at whole texels.
+    for (int col = from; col < end; col += 4) {
+        vec4 x = load4(src_x, cols, row, col >> 2);
+        for (int i = 0; i < min(end - col, 4); i++) {
+            if (pick(x, i) > largest) {
+                largest = pick(x, i);
+                best = col + i;
+            }
         }
     }
     return float(best);

@@ -71,8 +71,8 @@ pub const WEBGPU: &[Mutation] = &[
 pub const WEBGL: &[Mutation] = &[
     of("activation.glsl", "unary", "1.453152027", "1.443152027"),
     of("append.glsl", "append", "row - append_first(), col)", "row, col)"),
-    of("argmax.glsl", "argmax", "best = at;", "best = i;"),
-    of("argmax_chunks.glsl", "argmax", "best = col;", "best = col - 1;"),
+    of("argmax.glsl", "argmax", "best = int(pick(at, lane));", "best = i;"),
+    of("argmax_chunks.glsl", "argmax", "best = col + i;", "best = col;"),
     of("attention.glsl", "attention", "values_of(min(key + 1, last)", "values_of(min(key, last)"),
     of("attention_scores.glsl", "attention", "scale * products(", "products("),
     of("binary.glsl", "binary", "col * b3", "col * a3"),
