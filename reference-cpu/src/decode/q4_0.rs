@@ -9,3 +9,22 @@ pub(super) fn block(b: &[u8; 18], out: &mut [f32; 32]) {
         high[i] = d * f32::from(i16::from(b[2 + i] >> 4) - 8);
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q4_0;
+
+impl super::Quants for Q4_0 {
+    type Block = [u8; 18];
+    const GROUPS: usize = 1;
+    const MIN: bool = false;
+
+    #[inline(always)]
+    fn group(b: &[u8; 18], _: usize) -> super::Group {
+        let mut q = [0; 32];
+        for i in 0..16 {
+            q[i] = i16::from(b[2 + i] & 15) - 8;
+            q[i + 16] = i16::from(b[2 + i] >> 4) - 8;
+        }
+        super::Group { q, scale: super::half(b[0], b[1]), min: 0.0 }
+    }
+}

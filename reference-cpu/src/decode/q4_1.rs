@@ -9,3 +9,22 @@ pub(super) fn block(b: &[u8; 20], out: &mut [f32; 32]) {
         high[i] = d * f32::from(b[4 + i] >> 4) + m;
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q4_1;
+
+impl super::Quants for Q4_1 {
+    type Block = [u8; 20];
+    const GROUPS: usize = 1;
+    const MIN: bool = true;
+
+    #[inline(always)]
+    fn group(b: &[u8; 20], _: usize) -> super::Group {
+        let mut q = [0; 32];
+        for i in 0..16 {
+            q[i] = i16::from(b[4 + i] & 15);
+            q[i + 16] = i16::from(b[4 + i] >> 4);
+        }
+        super::Group { q, scale: super::half(b[0], b[1]), min: super::half(b[2], b[3]) }
+    }
+}

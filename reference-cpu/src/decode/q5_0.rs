@@ -12,3 +12,24 @@ pub(super) fn block(b: &[u8; 22], out: &mut [f32; 32]) {
         second[i] = d * f32::from(q.1 - 16);
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q5_0;
+
+impl super::Quants for Q5_0 {
+    type Block = [u8; 22];
+    const GROUPS: usize = 1;
+    const MIN: bool = false;
+
+    #[inline(always)]
+    fn group(b: &[u8; 22], _: usize) -> super::Group {
+        let high = u32::from_le_bytes([b[2], b[3], b[4], b[5]]);
+        let fifth = |e: usize| ((high >> e & 1) << 4) as i16;
+        let mut q = [0; 32];
+        for i in 0..16 {
+            q[i] = (i16::from(b[6 + i] & 15) | fifth(i)) - 16;
+            q[i + 16] = (i16::from(b[6 + i] >> 4) | fifth(i + 16)) - 16;
+        }
+        super::Group { q, scale: super::half(b[0], b[1]), min: 0.0 }
+    }
+}

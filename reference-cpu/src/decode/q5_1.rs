@@ -12,3 +12,24 @@ pub(super) fn block(b: &[u8; 24], out: &mut [f32; 32]) {
         second[i] = d * f32::from(q.1) + m;
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q5_1;
+
+impl super::Quants for Q5_1 {
+    type Block = [u8; 24];
+    const GROUPS: usize = 1;
+    const MIN: bool = true;
+
+    #[inline(always)]
+    fn group(b: &[u8; 24], _: usize) -> super::Group {
+        let high = u32::from_le_bytes([b[4], b[5], b[6], b[7]]);
+        let fifth = |e: usize| ((high >> e & 1) << 4) as i16;
+        let mut q = [0; 32];
+        for i in 0..16 {
+            q[i] = i16::from(b[8 + i] & 15) | fifth(i);
+            q[i + 16] = i16::from(b[8 + i] >> 4) | fifth(i + 16);
+        }
+        super::Group { q, scale: super::half(b[0], b[1]), min: super::half(b[2], b[3]) }
+    }
+}

@@ -7,3 +7,21 @@ pub(super) fn block(b: &[u8; 34], out: &mut [f32; 32]) {
         *out = d * f32::from(*q as i8);
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q8_0;
+
+impl super::Quants for Q8_0 {
+    type Block = [u8; 34];
+    const GROUPS: usize = 1;
+    const MIN: bool = false;
+
+    #[inline(always)]
+    fn group(b: &[u8; 34], _: usize) -> super::Group {
+        let mut q = [0; 32];
+        for (q, b) in q.iter_mut().zip(&b[2..]) {
+            *q = i16::from(*b as i8);
+        }
+        super::Group { q, scale: super::half(b[0], b[1]), min: 0.0 }
+    }
+}

@@ -1,6 +1,7 @@
 //! Attention: scores of a head in scratch memory, then the weighted sum.
 
-use super::{dot, vectorized};
+use super::math::{dot, exp};
+use super::vectorized;
 use crate::args::Args;
 use backend_api::Op;
 
@@ -37,7 +38,7 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
                     }
                     let mut sum = 0.0;
                     for (score, j) in scores.iter().zip(start..) {
-                        let weight = (score - max).exp();
+                        let weight = exp(score - max);
                         sum += weight;
                         for (out, v) in out.iter_mut().zip(&v[(j * a.n_head_kv + g) * dv..][..dv]) {
                             *out += weight * v;

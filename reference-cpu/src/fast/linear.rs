@@ -1,10 +1,19 @@
 //! Matmul and its fused form.
+//!
+//! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
 
-use super::{dot, vectorized};
+use super::ints::{Dots, Rounded};
+use super::math::{activate, dot};
+use super::{ints, vectorized};
 use crate::args::{Args, Operand};
-use crate::plain::unary;
-use backend_api::Op;
-use backend_api::op::{Activation, Linear, Norm, NormKind, UnaryKind};
+use backend_api::op::{Activation, Norm, NormKind};
+use backend_api::{Op, Tensor};
+
+/// The f32 values of scratch memory for these operands.
+pub(super) fn scratch(x: &Tensor) -> usize {
+    let (len, k) = (x.shape.len(), x.shape.cols());
+    len + Rounded::size(len) + (2 * k).max(ints::unpacked_size(k))
+}
 
 pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
     let (a, b) = (args.input(0), args.input(1));
@@ -16,17 +25,12 @@ pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
         let a = &a.floats()[(i0 * a0 / batch0 * a1 + i1 * a1 / batch1) * m * k..][..m * k];
         let first = (i0 * b0 / batch0 * b1 + i1 * b1 / batch1) * n;
         let out = &mut out[at * m * n..][..m * n];
-        vectorized(
-            #[inline(always)]
-            || {
-                for j in 0..n {
-                    let w = b.row(first + j, scratch);
-                    for (i, x) in a.chunks_exact(k).enumerate() {
-                        out[i * n + j] = dot(x, w);
-                    }
-                }
-            },
-        );
+        let pair = |p: usize| [first + 2 * p, first + (2 * p + 1).min(n - 1)];
+        let each = |i: usize, p: usize, sums: [f32; 2]| {
+            let out = &mut out[i * n..][..n][2 * p..];
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum);
+        };
+        products(a, &b, n.div_ceil(2), pair, each, scratch);
     }
 }
 
@@ -39,6 +43,7 @@ pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
     }
     let Some(o) = op.operands(&list[..count]) else { return };
     let (k, n) = (o.w.shape().cols(), o.w.shape().dim(0));
+    let cols = op.out_cols(n);
     let bias = o.bias.map_or(&[][..], Operand::floats);
     let residual = o.residual.map_or(&[][..], Operand::floats);
     let (out, scratch) = args.out_and_scratch();
@@ -50,54 +55,54 @@ pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
         }
         None => o.x.floats(),
     };
-    let tail = Epilogue { op, bias, residual, n, cols: op.out_cols(n) };
+    let biased = |j: usize, sum: f32| sum + bias.get(j).copied().unwrap_or(0.0);
+    let mut put = |i: usize, j: usize, y: f32| {
+        let at = i * cols + j;
+        out[at] = y + residual.get(at).copied().unwrap_or(0.0);
+    };
+    // A gated unit needs the row of the gate and that of the up part together; others take neighbours.
+    if let Activation::Glu(kind) = op.activation {
+        let each = |i: usize, p: usize, [gate, up]: [f32; 2]| {
+            put(i, p, activate(kind.activation(), biased(p, gate)) * biased(p + cols, up));
+        };
+        return products(x, o.w, cols, |p| [p, p + cols], each, scratch);
+    }
+    let act = |x: f32| if let Activation::Unary(kind) = op.activation { activate(kind, x) } else { x };
+    let each = |i: usize, p: usize, sums: [f32; 2]| {
+        for (j, sum) in (2 * p..n).zip(sums) {
+            put(i, j, act(biased(j, sum)));
+        }
+    };
+    products(x, o.w, n.div_ceil(2), |p| [2 * p, (2 * p + 1).min(n - 1)], each, scratch);
+}
+
+/// The dot products of the rows of x with pairs of rows of w.
+fn products(
+    x: &[f32],
+    w: &Operand<'_>,
+    pairs: usize,
+    pair: impl Fn(usize) -> [usize; 2],
+    mut each: impl FnMut(usize, usize, [f32; 2]),
+    scratch: &mut [f32],
+) {
+    let k = w.shape().cols();
+    if let Some((format, bytes)) = w.packed().filter(|(format, _)| format.spec().block_len > 1) {
+        let (rounded, memory) = scratch.split_at_mut(Rounded::size(x.len()));
+        return Dots { x: Rounded::new(x, k, rounded), w: bytes, pairs, pair, each, memory }.run(format);
+    }
     vectorized(
         #[inline(always)]
-        || tail.run(x, o.w, k, out, scratch),
-    );
-}
-
-/// What follows the dot products.
-struct Epilogue<'a> {
-    op: &'a Linear,
-    bias: &'a [f32],
-    residual: &'a [f32],
-    n: usize,
-    cols: usize,
-}
-
-impl Epilogue<'_> {
-    #[inline(always)]
-    fn run(&self, x: &[f32], w: &Operand<'_>, k: usize, out: &mut [f32], scratch: &mut [f32]) {
-        let (first, second) = scratch.split_at_mut(k);
-        for j in 0..self.cols {
-            let w_row = w.row(j, first);
-            let bias = self.bias.get(j).copied().unwrap_or(0.0);
-            let up = match self.op.activation {
-                Activation::Glu(kind) => {
-                    let j = j + self.n / 2;
-                    Some((kind, w.row(j, second), self.bias.get(j).copied().unwrap_or(0.0)))
+        || {
+            let (first, second) = scratch.split_at_mut(k);
+            for p in 0..pairs {
+                let [a, b] = pair(p);
+                let (a, b) = (w.row(a, first), w.row(b, second));
+                for (i, x) in x.chunks_exact(k).enumerate() {
+                    each(i, p, [dot(x, a), dot(x, b)]);
                 }
-                _ => None,
-            };
-            for (i, x) in x.chunks_exact(k).enumerate() {
-                let sum = dot(x, w_row) + bias;
-                let y = match (self.op.activation, up) {
-                    (Activation::Unary(kind), _) => activate(kind, sum),
-                    (Activation::Glu(_), Some((kind, row, bias))) => {
-                        activate(kind.activation(), sum) * (dot(x, row) + bias)
-                    }
-                    _ => sum,
-                };
-                let at = i * self.cols + j;
-                out[at] = y + self.residual.get(at).copied().unwrap_or(0.0);
             }
-        }
-    }
-}
-
-fn activate(kind: UnaryKind, x: f32) -> f32 {
-    unary(kind, f64::from(x)) as f32
+        },
+    );
 }
 
 /// Normalizes the rows of x. It is a small part of a token, so it sums in f64 like the definition.

@@ -1,0 +1,154 @@
+//! The one vector operation that block dots are made of, for each instruction set that has it.
+
+use backend_api::format::GROUP;
+
+/// 32 integers of 16 bits.
+pub(crate) type Ints = [i16; GROUP];
+
+/// An instruction set that multiplies pairs of 16-bit integers and adds them up.
+pub(crate) trait Lanes: Copy {
+    /// Partial sums, one a lane.
+    type Sums: Copy;
+
+    /// No sums yet.
+    fn zero(self) -> Self::Sums;
+
+    /// Adds `scale * (a . b)`. Products are added up in 32 bits before they are scaled.
+    fn add(self, sums: Self::Sums, scale: f32, a: &Ints, b: &Ints) -> Self::Sums;
+
+    /// The sum over all lanes.
+    fn total(self, sums: Self::Sums) -> f32;
+}
+
+/// What is compiled for every instruction set.
+pub(crate) trait Work {
+    /// Does it. Inlined into functions of the instruction set, as all that it calls must be.
+    fn run(self, lanes: impl Lanes);
+}
+
+/// Runs work on the best instruction set at hand.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn dispatch<W: Work>(work: W) {
+    struct Call<W>(W, pulp::x86::V3);
+    impl<W: Work> pulp::NullaryFnOnce for Call<W> {
+        type Output = ();
+        #[inline(always)]
+        fn call(self) {
+            self.0.run(avx2::Avx2(self.1));
+        }
+    }
+    match pulp::x86::V3::try_new() {
+        Some(v3) => v3.vectorize(Call(work, v3)),
+        None => work.run(Portable),
+    }
+}
+
+/// Runs work on the best instruction set at hand.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) fn dispatch(work: impl Work) {
+    work.run(simd128::Simd128);
+}
+
+/// Runs work on the best instruction set at hand.
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+pub(crate) fn dispatch(work: impl Work) {
+    work.run(Portable);
+}
+
+/// Arrays, for compilers to make vectors of.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+impl Lanes for Portable {
+    type Sums = [f32; 8];
+
+    #[inline(always)]
+    fn zero(self) -> [f32; 8] {
+        [0.0; 8]
+    }
+
+    #[inline(always)]
+    fn add(self, mut sums: [f32; 8], scale: f32, a: &Ints, b: &Ints) -> [f32; 8] {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let product = |i: usize| i32::from(a[i]) * i32::from(b[i]);
+            let dot = product(lane) + product(lane + 8) + product(lane + 16) + product(lane + 24);
+            *sum += dot as f32 * scale;
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn total(self, s: [f32; 8]) -> f32 {
+        ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::{Ints, Lanes};
+    use bytemuck::cast;
+    use std::arch::x86_64::{__m256, __m256i};
+
+    /// AVX2 and FMA, known to be there.
+    #[derive(Clone, Copy)]
+    pub(super) struct Avx2(pub pulp::x86::V3);
+
+    impl Lanes for Avx2 {
+        type Sums = __m256;
+
+        #[inline(always)]
+        fn zero(self) -> __m256 {
+            self.0.avx._mm256_setzero_ps()
+        }
+
+        #[inline(always)]
+        fn add(self, sums: __m256, scale: f32, a: &Ints, b: &Ints) -> __m256 {
+            let (avx, avx2) = (self.0.avx, self.0.avx2);
+            let ([a0, a1], [b0, b1]): ([__m256i; 2], [__m256i; 2]) = (cast(*a), cast(*b));
+            let dot = avx2._mm256_add_epi32(avx2._mm256_madd_epi16(a0, b0), avx2._mm256_madd_epi16(a1, b1));
+            self.0.fma._mm256_fmadd_ps(avx._mm256_cvtepi32_ps(dot), avx._mm256_set1_ps(scale), sums)
+        }
+
+        #[inline(always)]
+        fn total(self, sums: __m256) -> f32 {
+            super::Portable.total(cast(sums))
+        }
+    }
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128 {
+    use super::{Ints, Lanes};
+    use bytemuck::cast;
+    use std::arch::wasm32::{
+        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i32x4_add, i32x4_dot_i16x8, v128,
+    };
+
+    /// WebAssembly's vectors of 128 bits.
+    #[derive(Clone, Copy)]
+    pub(super) struct Simd128;
+
+    impl Lanes for Simd128 {
+        type Sums = v128;
+
+        #[inline(always)]
+        fn zero(self) -> v128 {
+            f32x4_splat(0.0)
+        }
+
+        #[inline(always)]
+        fn add(self, sums: v128, scale: f32, a: &Ints, b: &Ints) -> v128 {
+            let (a, b): ([v128; 4], [v128; 4]) = (cast(*a), cast(*b));
+            let first = i32x4_add(i32x4_dot_i16x8(a[0], b[0]), i32x4_dot_i16x8(a[1], b[1]));
+            let second = i32x4_add(i32x4_dot_i16x8(a[2], b[2]), i32x4_dot_i16x8(a[3], b[3]));
+            let dot = f32x4_convert_i32x4(i32x4_add(first, second));
+            f32x4_add(sums, f32x4_mul(dot, f32x4_splat(scale)))
+        }
+
+        #[inline(always)]
+        fn total(self, sums: v128) -> f32 {
+            let s: [f32; 4] = cast(sums);
+            (s[0] + s[2]) + (s[1] + s[3])
+        }
+    }
+}
