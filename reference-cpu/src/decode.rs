@@ -44,11 +44,14 @@ fn blocks<const B: usize, const N: usize>(bytes: &[u8], out: &mut [f32], block: 
     }
 }
 
+/// 32 bytes, eight a word: what is done to words is done to eight elements at once on any machine, and compilers make
+/// vectors of them. Loops over bytes they make vectors of only sometimes.
+pub(crate) type Words = [u64; GROUP / 8];
+
 /// 32 consecutive elements of a quantised row: `scale * q + min`.
-#[derive(Clone, Copy)]
 pub(crate) struct Group {
-    /// At most 4,096 either way, so that 32 products with 16-bit integers add up within 32 bits in two lanes or more.
-    pub q: [i16; GROUP],
+    /// A signed byte each.
+    pub q: Words,
     pub scale: f32,
     pub min: f32,
 }
@@ -64,6 +67,46 @@ pub(crate) trait Quants {
 
     /// Group `index` of a block.
     fn group(block: &Self::Block, index: usize) -> Group;
+
+    /// What the integers of the halves of group `index` are multiplied by; at most 4,096 either way then.
+    #[inline(always)]
+    fn factors(_: &Self::Block, _index: usize) -> Option<[i16; 2]> {
+        None
+    }
+}
+
+/// A 1 in each byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// The n-th 32 bytes.
+#[inline(always)]
+fn words(bytes: &[u8], n: usize) -> Words {
+    let (words, _) = bytes.as_chunks();
+    [0, 1, 2, 3].map(|i| u64::from_le_bytes(words[4 * n + i]))
+}
+
+/// The low nibbles of 16 bytes, then the high ones.
+#[inline(always)]
+fn nibbles(bytes: &[u8; 16]) -> Words {
+    let [a, b] = bytemuck::cast::<[u8; 16], [[u8; 8]; 2]>(*bytes).map(u64::from_le_bytes);
+    [a, b, a >> 4, b >> 4].map(|word| word & (15 * ONES))
+}
+
+/// Sets bit 4 of the elements whose bit is set.
+#[inline(always)]
+fn with_fifth_bits(mut q: Words, bits: [u8; 4]) -> Words {
+    for (q, bits) in q.iter_mut().zip(bits) {
+        // Bit i of byte i: the others are masked out. A byte that is not 0 then carries into its bit 7.
+        let own = u64::from(bits) * ONES & 0x8040_2010_0804_0201;
+        *q |= (own + 0x7F * ONES) >> 3 & (16 * ONES);
+    }
+    q
+}
+
+/// Takes a number off each byte: both below 128, the difference as a signed byte.
+#[inline(always)]
+fn minus(bytes: u64, number: u64) -> u64 {
+    bytes + (128 - number) * ONES ^ 128 * ONES
 }
 
 /// The f16 in two bytes, widened.
@@ -71,10 +114,15 @@ pub(crate) trait Quants {
 /// Moved to their place in an f32, exponent and fraction stand for 2^-112 of the value, subnormal or not.
 #[inline(always)]
 fn half(lo: u8, hi: u8) -> f32 {
-    let bits = u32::from(u16::from_le_bytes([lo, hi]));
-    let finite = (f32::from_bits((bits & 0x7FFF) << 13) * f32::from_bits(0x7780_0000)).to_bits();
-    let special = if bits & 0x7C00 == 0x7C00 { 0x7F80_0000 } else { 0 };
-    f32::from_bits((bits & 0x8000) << 16 | finite | special)
+    let bits = i32::from(i16::from_le_bytes([lo, hi]));
+    let value = f32::from_bits((bits << 13) as u32 & 0x8FFF_E000) * f32::from_bits(0x7780_0000);
+    if value.abs() < 65_536.0 { value } else { special(value) }
+}
+
+/// The infinity or NaN whose bits were taken for a number.
+#[cold]
+fn special(value: f32) -> f32 {
+    f32::from_bits(value.to_bits() | 0x7F80_0000)
 }
 
 #[cfg(test)]

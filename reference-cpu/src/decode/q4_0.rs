@@ -20,11 +20,7 @@ impl super::Quants for Q4_0 {
 
     #[inline(always)]
     fn group(b: &[u8; 18], _: usize) -> super::Group {
-        let mut q = [0; 32];
-        for i in 0..16 {
-            q[i] = i16::from(b[2 + i] & 15) - 8;
-            q[i + 16] = i16::from(b[2 + i] >> 4) - 8;
-        }
-        super::Group { q, scale: super::half(b[0], b[1]), min: 0.0 }
+        let [d0, d1, qs @ ..] = b;
+        super::Group { q: super::nibbles(qs).map(|q| super::minus(q, 8)), scale: super::half(*d0, *d1), min: 0.0 }
     }
 }

@@ -20,11 +20,7 @@ impl super::Quants for Q4_1 {
 
     #[inline(always)]
     fn group(b: &[u8; 20], _: usize) -> super::Group {
-        let mut q = [0; 32];
-        for i in 0..16 {
-            q[i] = i16::from(b[4 + i] & 15);
-            q[i + 16] = i16::from(b[4 + i] >> 4);
-        }
-        super::Group { q, scale: super::half(b[0], b[1]), min: super::half(b[2], b[3]) }
+        let [d0, d1, m0, m1, qs @ ..] = b;
+        super::Group { q: super::nibbles(qs), scale: super::half(*d0, *d1), min: super::half(*m0, *m1) }
     }
 }

@@ -36,11 +36,7 @@ impl super::Quants for Q4_K {
     #[inline(always)]
     fn group(b: &[u8; 144], j: usize) -> super::Group {
         let (sc, m) = scale_and_min(&b[4..16], j);
-        let shift = j % 2 * 4;
-        let mut q = [0; 32];
-        for (q, b) in q.iter_mut().zip(&b[16 + j / 2 * 32..][..32]) {
-            *q = i16::from(b >> shift & 15);
-        }
+        let q = super::words(&b[16..], j / 2).map(|q| q >> (j % 2 * 4) & (15 * super::ONES));
         let (d, dmin) = (super::half(b[0], b[1]), super::half(b[2], b[3]));
         super::Group { q, scale: d * f32::from(sc), min: -(dmin * f32::from(m)) }
     }

@@ -23,13 +23,8 @@ impl super::Quants for Q5_0 {
 
     #[inline(always)]
     fn group(b: &[u8; 22], _: usize) -> super::Group {
-        let high = u32::from_le_bytes([b[2], b[3], b[4], b[5]]);
-        let fifth = |e: usize| ((high >> e & 1) << 4) as i16;
-        let mut q = [0; 32];
-        for i in 0..16 {
-            q[i] = (i16::from(b[6 + i] & 15) | fifth(i)) - 16;
-            q[i + 16] = (i16::from(b[6 + i] >> 4) | fifth(i + 16)) - 16;
-        }
-        super::Group { q, scale: super::half(b[0], b[1]), min: 0.0 }
+        let [d0, d1, h0, h1, h2, h3, qs @ ..] = b;
+        let q = super::with_fifth_bits(super::nibbles(qs), [*h0, *h1, *h2, *h3]);
+        super::Group { q: q.map(|q| super::minus(q, 16)), scale: super::half(*d0, *d1), min: 0.0 }
     }
 }

@@ -23,13 +23,8 @@ impl super::Quants for Q5_1 {
 
     #[inline(always)]
     fn group(b: &[u8; 24], _: usize) -> super::Group {
-        let high = u32::from_le_bytes([b[4], b[5], b[6], b[7]]);
-        let fifth = |e: usize| ((high >> e & 1) << 4) as i16;
-        let mut q = [0; 32];
-        for i in 0..16 {
-            q[i] = i16::from(b[8 + i] & 15) | fifth(i);
-            q[i + 16] = i16::from(b[8 + i] >> 4) | fifth(i + 16);
-        }
-        super::Group { q, scale: super::half(b[0], b[1]), min: super::half(b[2], b[3]) }
+        let [d0, d1, m0, m1, h0, h1, h2, h3, qs @ ..] = b;
+        let q = super::with_fifth_bits(super::nibbles(qs), [*h0, *h1, *h2, *h3]);
+        super::Group { q, scale: super::half(*d0, *d1), min: super::half(*m0, *m1) }
     }
 }

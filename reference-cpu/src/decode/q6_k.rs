@@ -25,18 +25,19 @@ impl super::Quants for Q6_K {
     const GROUPS: usize = 8;
     const MIN: bool = false;
 
-    /// The scales of the two sub-blocks are multiplied into the quants, which then are at most 4,096.
     #[inline(always)]
     fn group(b: &[u8; 210], index: usize) -> super::Group {
         let (n, k) = (index / 4, index % 4);
-        let (low, high) = (&b[64 * n + 32 * (k & 1)..][..32], &b[128 + 32 * n..][..32]);
-        let mut q = [0; 32];
-        for (half, q) in q.chunks_exact_mut(16).enumerate() {
-            let scale = i16::from(b[192 + 2 * index + half] as i8);
-            for (l, q) in (16 * half..).zip(q) {
-                *q = (i16::from((low[l] >> (4 * (k / 2)) & 15) | (high[l] >> (2 * k) & 3) << 4) - 32) * scale;
-            }
+        let (mut q, high) = (super::words(b, 2 * n + (k & 1)), super::words(&b[128..], n));
+        for (q, high) in q.iter_mut().zip(high) {
+            let bits = *q >> (4 * (k / 2)) & (15 * super::ONES) | (high >> (2 * k) & (3 * super::ONES)) << 4;
+            *q = super::minus(bits, 32);
         }
         super::Group { q, scale: super::half(b[208], b[209]), min: 0.0 }
+    }
+
+    #[inline(always)]
+    fn factors(b: &[u8; 210], index: usize) -> Option<[i16; 2]> {
+        Some([0, 1].map(|half| i16::from(b[192 + 2 * index + half] as i8)))
     }
 }

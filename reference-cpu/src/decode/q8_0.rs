@@ -18,10 +18,7 @@ impl super::Quants for Q8_0 {
 
     #[inline(always)]
     fn group(b: &[u8; 34], _: usize) -> super::Group {
-        let mut q = [0; 32];
-        for (q, b) in q.iter_mut().zip(&b[2..]) {
-            *q = i16::from(*b as i8);
-        }
-        super::Group { q, scale: super::half(b[0], b[1]), min: 0.0 }
+        let [d0, d1, qs @ ..] = b;
+        super::Group { q: super::words(qs, 0), scale: super::half(*d0, *d1), min: 0.0 }
     }
 }

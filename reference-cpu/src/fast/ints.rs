@@ -84,31 +84,33 @@ struct XRow<'a> {
     scales: &'a [[f32; 2]],
 }
 
+/// 32 elements of a row of weights: `scale * q + min`.
+struct WGroup {
+    q: Ints,
+    scale: f32,
+    min: f32,
+}
+
 /// A row of weights as groups.
-trait WRow: Copy {
-    fn group(&self, index: usize) -> Group;
+trait WRow {
+    fn group(&self, lanes: impl Lanes, index: usize) -> WGroup;
 }
 
 /// File blocks, taken apart where they are used.
 struct Blocks<'a, Q: Quants>(&'a [Q::Block]);
 
-impl<Q: Quants> Clone for Blocks<'_, Q> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<Q: Quants> Copy for Blocks<'_, Q> {}
-
 impl<Q: Quants> WRow for Blocks<'_, Q> {
     #[inline(always)]
-    fn group(&self, index: usize) -> Group {
-        Q::group(&self.0[index / Q::GROUPS], index % Q::GROUPS)
+    fn group(&self, lanes: impl Lanes, index: usize) -> WGroup {
+        let (block, index) = (&self.0[index / Q::GROUPS], index % Q::GROUPS);
+        let Group { q, scale, min } = Q::group(block, index);
+        let q = lanes.widen(q);
+        let q = Q::factors(block, index).map_or(q, |factors| lanes.scale(q, factors));
+        WGroup { q, scale, min }
     }
 }
 
 /// Groups that were taken apart before.
-#[derive(Clone, Copy)]
 struct Unpacked<'a> {
     q: &'a [Ints],
     scales: &'a [[f32; 2]],
@@ -116,38 +118,34 @@ struct Unpacked<'a> {
 
 impl WRow for Unpacked<'_> {
     #[inline(always)]
-    fn group(&self, index: usize) -> Group {
+    fn group(&self, _: impl Lanes, index: usize) -> WGroup {
         let [scale, min] = self.scales[index];
-        Group { q: self.q[index], scale, min }
+        WGroup { q: self.q[index], scale, min }
     }
 }
 
-/// The dot products of some rows of x and of weights.
+/// The dot products of some rows of x with a pair of rows of weights.
 #[inline(always)]
-fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize, const N: usize>(
+fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize>(
     lanes: L,
     x: [XRow<'_>; M],
-    w: [W; N],
+    w: &[W; 2],
     groups: usize,
-) -> [[f32; N]; M] {
-    let mut sums = [[lanes.zero(); N]; M];
-    let mut out = [[0f32; N]; M];
+) -> [[f32; 2]; M] {
+    let mut sums = [[lanes.zero(); 2]; M];
+    let mut out = [[0f32; 2]; M];
     for g in 0..groups {
-        for j in 0..N {
-            let w = w[j].group(g);
-            for i in 0..M {
-                let [scale, sum] = x[i].scales[g];
-                sums[i][j] = lanes.add(sums[i][j], w.scale * scale, &w.q, &x[i].q[g]);
-                if MIN {
-                    out[i][j] += w.min * sum;
-                }
+        let (a, b) = (w[0].group(lanes, g), w[1].group(lanes, g));
+        for ((x, sums), out) in x.iter().zip(&mut sums).zip(&mut out) {
+            let (q, [scale, sum]) = (&x.q[g], x.scales[g]);
+            *sums = [lanes.add(sums[0], a.scale * scale, &a.q, q), lanes.add(sums[1], b.scale * scale, &b.q, q)];
+            if MIN {
+                *out = [out[0] + a.min * sum, out[1] + b.min * sum];
             }
         }
     }
-    for i in 0..M {
-        for j in 0..N {
-            out[i][j] += lanes.total(sums[i][j]);
-        }
+    for (out, sums) in out.iter_mut().zip(sums) {
+        *out = [out[0] + lanes.total(sums[0]), out[1] + lanes.total(sums[1])];
     }
     out
 }
@@ -159,21 +157,29 @@ pub(super) fn unpacked_size(k: usize) -> usize {
     TILE_W * Rounded::size(k)
 }
 
-/// All dot products of rows of x and of weights, handed out by pairs of rows of weights.
-pub(super) struct Dots<'a, P, E> {
+/// Takes dot products, by pairs of rows of weights. Methods are to be inlined into kernels.
+pub(super) trait Pairs {
+    /// The number of pairs.
+    fn count(&self) -> usize;
+
+    /// The rows of a pair.
+    fn rows(&self, pair: usize) -> [usize; TILE_W];
+
+    /// Takes the products of row `i` of x with the rows of a pair.
+    fn take(&mut self, i: usize, pair: usize, sums: [f32; TILE_W]);
+}
+
+/// All dot products of rows of x and of weights.
+pub(super) struct Dots<'a, P> {
     pub x: Rounded<'a>,
     /// The blocks of all rows of weights.
     pub w: &'a [u8],
-    pub pairs: usize,
-    /// The rows of a pair.
-    pub pair: P,
-    /// Takes the products of row i of x with the rows of a pair.
-    pub each: E,
+    pub pairs: P,
     /// [`unpacked_size`] values.
     pub memory: &'a mut [f32],
 }
 
-impl<P: Fn(usize) -> [usize; TILE_W], E: FnMut(usize, usize, [f32; TILE_W])> Dots<'_, P, E> {
+impl<P: Pairs> Dots<'_, P> {
     /// Computes them for weights in a quantised format. There is nothing to do here for the others.
     pub fn run(self, format: Format) {
         match format {
@@ -190,34 +196,34 @@ impl<P: Fn(usize) -> [usize; TILE_W], E: FnMut(usize, usize, [f32; TILE_W])> Dot
 
     #[inline(always)]
     fn all<Q: Quants, const MIN: bool>(self, lanes: impl Lanes) {
-        let Dots { x, w, pairs, pair, mut each, memory } = self;
+        let Dots { x, w, mut pairs, memory } = self;
         let (groups, m) = (x.groups, x.rows());
         let blocks: &[Q::Block] = bytemuck::cast_slice(w);
         let row_blocks = groups / Q::GROUPS;
         let mut unpacked = memory.chunks_exact_mut(Rounded::size(groups * GROUP));
         let mut memory = [(); TILE_W].map(|()| unpacked.next().map(split).unwrap_or_default());
-        for p in 0..pairs {
-            let w = pair(p).map(|j| Blocks::<Q>(&blocks[j * row_blocks..][..row_blocks]));
+        for p in 0..pairs.count() {
+            let w = pairs.rows(p).map(|j| Blocks::<Q>(&blocks[j * row_blocks..][..row_blocks]));
             let tiled = m - m % TILE_X;
             if tiled > 0 {
                 for (w, (q, scales)) in w.iter().zip(&mut memory) {
                     for (g, (q, scales)) in q.iter_mut().zip(scales.iter_mut()).enumerate() {
-                        let group = w.group(g);
+                        let group = w.group(lanes, g);
                         (*q, *scales) = (group.q, [group.scale, group.min]);
                     }
                 }
                 let w = [0, 1].map(|r| Unpacked { q: &memory[r].0[..groups], scales: &memory[r].1[..groups] });
                 for i in (0..tiled).step_by(TILE_X) {
                     let x = [x.row(i), x.row(i + 1), x.row(i + 2), x.row(i + 3)];
-                    let sums = tile::<_, _, MIN, TILE_X, TILE_W>(lanes, x, w, groups);
+                    let sums = tile::<_, _, MIN, TILE_X>(lanes, x, &w, groups);
                     for (r, sums) in sums.into_iter().enumerate() {
-                        each(i + r, p, sums);
+                        pairs.take(i + r, p, sums);
                     }
                 }
             }
             for i in tiled..m {
-                let [sums] = tile::<_, _, MIN, 1, TILE_W>(lanes, [x.row(i)], w, groups);
-                each(i, p, sums);
+                let [sums] = tile::<_, _, MIN, 1>(lanes, [x.row(i)], &w, groups);
+                pairs.take(i, p, sums);
             }
         }
     }
@@ -226,9 +232,7 @@ impl<P: Fn(usize) -> [usize; TILE_W], E: FnMut(usize, usize, [f32; TILE_W])> Dot
 /// Dots with the format of the weights.
 struct Typed<Q, D>(D, PhantomData<Q>);
 
-impl<Q: Quants, P: Fn(usize) -> [usize; TILE_W], E: FnMut(usize, usize, [f32; TILE_W])> Work
-    for Typed<Q, Dots<'_, P, E>>
-{
+impl<Q: Quants, P: Pairs> Work for Typed<Q, Dots<'_, P>> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         if Q::MIN { self.0.all::<Q, true>(lanes) } else { self.0.all::<Q, false>(lanes) }

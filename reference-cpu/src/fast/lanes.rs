@@ -1,5 +1,6 @@
-//! The one vector operation that block dots are made of, for each instruction set that has it.
+//! The vector operations that block dots are made of, for each instruction set that has it.
 
+use crate::decode::Words;
 use backend_api::format::GROUP;
 
 /// 32 integers of 16 bits.
@@ -12,6 +13,12 @@ pub(crate) trait Lanes: Copy {
 
     /// No sums yet.
     fn zero(self) -> Self::Sums;
+
+    /// Signed bytes as integers.
+    fn widen(self, bytes: Words) -> Ints;
+
+    /// Multiplies each half by a factor.
+    fn scale(self, ints: Ints, factors: [i16; 2]) -> Ints;
 
     /// Adds `scale * (a . b)`. Products are added up in 32 bits before they are scaled.
     fn add(self, sums: Self::Sums, scale: f32, a: &Ints, b: &Ints) -> Self::Sums;
@@ -28,6 +35,7 @@ pub(crate) trait Work {
 
 /// Runs work on the best instruction set at hand.
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
 pub(crate) fn dispatch<W: Work>(work: W) {
     struct Call<W>(W, pulp::x86::V3);
     impl<W: Work> pulp::NullaryFnOnce for Call<W> {
@@ -45,12 +53,14 @@ pub(crate) fn dispatch<W: Work>(work: W) {
 
 /// Runs work on the best instruction set at hand.
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[inline(never)]
 pub(crate) fn dispatch(work: impl Work) {
     work.run(simd128::Simd128);
 }
 
 /// Runs work on the best instruction set at hand.
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+#[inline(never)]
 pub(crate) fn dispatch(work: impl Work) {
     work.run(Portable);
 }
@@ -65,6 +75,19 @@ impl Lanes for Portable {
     #[inline(always)]
     fn zero(self) -> [f32; 8] {
         [0.0; 8]
+    }
+
+    #[inline(always)]
+    fn widen(self, bytes: Words) -> Ints {
+        bytemuck::cast::<Words, [i8; GROUP]>(bytes).map(i16::from)
+    }
+
+    #[inline(always)]
+    fn scale(self, mut ints: Ints, factors: [i16; 2]) -> Ints {
+        for (ints, factor) in ints.chunks_exact_mut(GROUP / 2).zip(factors) {
+            ints.iter_mut().for_each(|q| *q *= factor);
+        }
+        ints
     }
 
     #[inline(always)]
@@ -85,9 +108,9 @@ impl Lanes for Portable {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Ints, Lanes};
+    use super::{Ints, Lanes, Words};
     use bytemuck::cast;
-    use std::arch::x86_64::{__m256, __m256i};
+    use std::arch::x86_64::{__m128i, __m256, __m256i};
 
     /// AVX2 and FMA, known to be there.
     #[derive(Clone, Copy)]
@@ -99,6 +122,20 @@ mod avx2 {
         #[inline(always)]
         fn zero(self) -> __m256 {
             self.0.avx._mm256_setzero_ps()
+        }
+
+        #[inline(always)]
+        fn widen(self, bytes: Words) -> Ints {
+            let [a, b]: [__m128i; 2] = cast(bytes);
+            let avx2 = self.0.avx2;
+            cast([avx2._mm256_cvtepi8_epi16(a), avx2._mm256_cvtepi8_epi16(b)])
+        }
+
+        #[inline(always)]
+        fn scale(self, ints: Ints, [f, g]: [i16; 2]) -> Ints {
+            let ([a, b], avx, avx2): ([__m256i; 2], _, _) = (cast(ints), self.0.avx, self.0.avx2);
+            let (f, g) = (avx._mm256_set1_epi16(f), avx._mm256_set1_epi16(g));
+            cast([avx2._mm256_mullo_epi16(a, f), avx2._mm256_mullo_epi16(b, g)])
         }
 
         #[inline(always)]
@@ -118,11 +155,16 @@ mod avx2 {
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd128 {
-    use super::{Ints, Lanes};
+    use super::{Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::wasm32::{
-        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i32x4_add, i32x4_dot_i16x8, v128,
+        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i16x8_extend_high_i8x16, i16x8_extend_low_i8x16, i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, v128,
     };
+
+    #[inline(always)]
+    fn wide(bytes: v128) -> [v128; 2] {
+        [i16x8_extend_low_i8x16(bytes), i16x8_extend_high_i8x16(bytes)]
+    }
 
     /// WebAssembly's vectors of 128 bits.
     #[derive(Clone, Copy)]
@@ -134,6 +176,19 @@ mod simd128 {
         #[inline(always)]
         fn zero(self) -> v128 {
             f32x4_splat(0.0)
+        }
+
+        #[inline(always)]
+        fn widen(self, bytes: Words) -> Ints {
+            let [a, b]: [v128; 2] = cast(bytes);
+            let ([a0, a1], [b0, b1]) = (wide(a), wide(b));
+            cast([a0, a1, b0, b1])
+        }
+
+        #[inline(always)]
+        fn scale(self, ints: Ints, [f, g]: [i16; 2]) -> Ints {
+            let ([a, b, c, d], f, g): ([v128; 4], _, _) = (cast(ints), i16x8_splat(f), i16x8_splat(g));
+            cast([i16x8_mul(a, f), i16x8_mul(b, f), i16x8_mul(c, g), i16x8_mul(d, g)])
         }
 
         #[inline(always)]

@@ -2,11 +2,11 @@
 //!
 //! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
 
-use super::ints::{Dots, Rounded};
+use super::ints::{Dots, Pairs, Rounded};
 use super::math::{activate, dot};
 use super::{ints, vectorized};
 use crate::args::{Args, Operand};
-use backend_api::op::{Activation, Norm, NormKind};
+use backend_api::op::{Activation, Norm, NormKind, UnaryKind};
 use backend_api::{Op, Tensor};
 
 /// The f32 values of scratch memory for these operands.
@@ -25,13 +25,40 @@ pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
         let a = &a.floats()[(i0 * a0 / batch0 * a1 + i1 * a1 / batch1) * m * k..][..m * k];
         let first = (i0 * b0 / batch0 * b1 + i1 * b1 / batch1) * n;
         let out = &mut out[at * m * n..][..m * n];
-        let pair = |p: usize| [first + 2 * p, first + (2 * p + 1).min(n - 1)];
-        let each = |i: usize, p: usize, sums: [f32; 2]| {
-            let out = &mut out[i * n..][..n][2 * p..];
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum);
-        };
-        products(a, &b, n.div_ceil(2), pair, each, scratch);
+        products(a, &b, Batch { first, n, out }, scratch);
     }
+}
+
+/// One matrix of a batch.
+struct Batch<'a> {
+    /// The first row of its weights.
+    first: usize,
+    n: usize,
+    out: &'a mut [f32],
+}
+
+impl Pairs for Batch<'_> {
+    fn count(&self) -> usize {
+        self.n.div_ceil(2)
+    }
+
+    #[inline(always)]
+    fn rows(&self, p: usize) -> [usize; 2] {
+        neighbours(p, self.n).map(|j| self.first + j)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, p: usize, sums: [f32; 2]) {
+        for (j, sum) in (2 * p..self.n).zip(sums) {
+            self.out[i * self.n + j] = sum;
+        }
+    }
+}
+
+/// The rows of a pair of neighbours; the last row of an odd number has none but itself.
+#[inline(always)]
+fn neighbours(p: usize, n: usize) -> [usize; 2] {
+    [2 * p, (2 * p + 1).min(n - 1)]
 }
 
 pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
@@ -43,7 +70,6 @@ pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
     }
     let Some(o) = op.operands(&list[..count]) else { return };
     let (k, n) = (o.w.shape().cols(), o.w.shape().dim(0));
-    let cols = op.out_cols(n);
     let bias = o.bias.map_or(&[][..], Operand::floats);
     let residual = o.residual.map_or(&[][..], Operand::floats);
     let (out, scratch) = args.out_and_scratch();
@@ -55,50 +81,96 @@ pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
         }
         None => o.x.floats(),
     };
-    let biased = |j: usize, sum: f32| sum + bias.get(j).copied().unwrap_or(0.0);
-    let mut put = |i: usize, j: usize, y: f32| {
-        let at = i * cols + j;
-        out[at] = y + residual.get(at).copied().unwrap_or(0.0);
-    };
-    // A gated unit needs the row of the gate and that of the up part together; others take neighbours.
-    if let Activation::Glu(kind) = op.activation {
-        let each = |i: usize, p: usize, [gate, up]: [f32; 2]| {
-            put(i, p, activate(kind.activation(), biased(p, gate)) * biased(p + cols, up));
-        };
-        return products(x, o.w, cols, |p| [p, p + cols], each, scratch);
+    let tail = Tail { bias, residual, n, cols: op.out_cols(n), out };
+    match op.activation {
+        Activation::None => products(x, o.w, Each(tail, |x| x), scratch),
+        Activation::Unary(kind) => products(x, o.w, Each(tail, |x| activate(kind, x)), scratch),
+        Activation::Glu(kind) => products(x, o.w, Gated(tail, kind.activation()), scratch),
     }
-    let act = |x: f32| if let Activation::Unary(kind) = op.activation { activate(kind, x) } else { x };
-    let each = |i: usize, p: usize, sums: [f32; 2]| {
-        for (j, sum) in (2 * p..n).zip(sums) {
-            put(i, j, act(biased(j, sum)));
+}
+
+/// What follows the dot products of a linear map.
+struct Tail<'a> {
+    bias: &'a [f32],
+    residual: &'a [f32],
+    /// Rows of weights.
+    n: usize,
+    /// Columns of the result.
+    cols: usize,
+    out: &'a mut [f32],
+}
+
+impl Tail<'_> {
+    #[inline(always)]
+    fn biased(&self, j: usize, sum: f32) -> f32 {
+        sum + self.bias.get(j).copied().unwrap_or(0.0)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, i: usize, j: usize, y: f32) {
+        let at = i * self.cols + j;
+        self.out[at] = y + self.residual.get(at).copied().unwrap_or(0.0);
+    }
+}
+
+/// A function of each product.
+struct Each<'a, F>(Tail<'a>, F);
+
+impl<F: Fn(f32) -> f32> Pairs for Each<'_, F> {
+    fn count(&self) -> usize {
+        self.0.n.div_ceil(2)
+    }
+
+    #[inline(always)]
+    fn rows(&self, p: usize) -> [usize; 2] {
+        neighbours(p, self.0.n)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, p: usize, sums: [f32; 2]) {
+        for (j, sum) in (2 * p..self.0.n).zip(sums) {
+            let y = (self.1)(self.0.biased(j, sum));
+            self.0.put(i, j, y);
         }
-    };
-    products(x, o.w, n.div_ceil(2), |p| [2 * p, (2 * p + 1).min(n - 1)], each, scratch);
+    }
+}
+
+/// A gated linear unit: the row of a gate is paired with that of its up part.
+struct Gated<'a>(Tail<'a>, UnaryKind);
+
+impl Pairs for Gated<'_> {
+    fn count(&self) -> usize {
+        self.0.cols
+    }
+
+    #[inline(always)]
+    fn rows(&self, p: usize) -> [usize; 2] {
+        [p, p + self.0.cols]
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, p: usize, [gate, up]: [f32; 2]) {
+        let y = activate(self.1, self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
+        self.0.put(i, p, y);
+    }
 }
 
 /// The dot products of the rows of x with pairs of rows of w.
-fn products(
-    x: &[f32],
-    w: &Operand<'_>,
-    pairs: usize,
-    pair: impl Fn(usize) -> [usize; 2],
-    mut each: impl FnMut(usize, usize, [f32; 2]),
-    scratch: &mut [f32],
-) {
+fn products<P: Pairs>(x: &[f32], w: &Operand<'_>, mut pairs: P, scratch: &mut [f32]) {
     let k = w.shape().cols();
     if let Some((format, bytes)) = w.packed().filter(|(format, _)| format.spec().block_len > 1) {
         let (rounded, memory) = scratch.split_at_mut(Rounded::size(x.len()));
-        return Dots { x: Rounded::new(x, k, rounded), w: bytes, pairs, pair, each, memory }.run(format);
+        return Dots { x: Rounded::new(x, k, rounded), w: bytes, pairs, memory }.run(format);
     }
     vectorized(
         #[inline(always)]
         || {
             let (first, second) = scratch.split_at_mut(k);
-            for p in 0..pairs {
-                let [a, b] = pair(p);
+            for p in 0..pairs.count() {
+                let [a, b] = pairs.rows(p);
                 let (a, b) = (w.row(a, first), w.row(b, second));
                 for (i, x) in x.chunks_exact(k).enumerate() {
-                    each(i, p, [dot(x, a), dot(x, b)]);
+                    pairs.take(i, p, [dot(x, a), dot(x, b)]);
                 }
             }
         },
