@@ -48,15 +48,7 @@ fn blocks<const B: usize, const N: usize>(bytes: &[u8], out: &mut [f32], block: 
 /// vectors of them. Loops over bytes they make vectors of only sometimes.
 pub(crate) type Words = [u64; GROUP / 8];
 
-/// 32 consecutive elements of a quantised row: `scale * q + min`.
-pub(crate) struct Group {
-    /// A signed byte each.
-    pub q: Words,
-    pub scale: f32,
-    pub min: f32,
-}
-
-/// A format whose blocks are small integers with scales.
+/// A format whose rows are groups of 32 small integers: an element is `scale * q + min`.
 pub(crate) trait Quants {
     /// The bytes of a block.
     type Block: bytemuck::Pod;
@@ -65,8 +57,11 @@ pub(crate) trait Quants {
     /// Whether groups have minima other than 0.
     const MIN: bool;
 
-    /// Group `index` of a block.
-    fn group(block: &Self::Block, index: usize) -> Group;
+    /// The integers of group `index` of a block, a signed byte each.
+    fn quants(block: &Self::Block, index: usize) -> Words;
+
+    /// Scale and minimum of each group of a row.
+    fn scales(blocks: &[Self::Block], out: &mut [[f32; 2]]);
 
     /// What the integers of the halves of group `index` are multiplied by; at most 4,096 either way then.
     #[inline(always)]
@@ -78,17 +73,18 @@ pub(crate) trait Quants {
 /// A 1 in each byte of a word.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// The n-th 32 bytes.
+/// 32 bytes.
 #[inline(always)]
-fn words(bytes: &[u8], n: usize) -> Words {
-    let (words, _) = bytes.as_chunks();
-    [0, 1, 2, 3].map(|i| u64::from_le_bytes(words[4 * n + i]))
+fn words(bytes: &[u8], first: usize) -> Words {
+    let (words, _) = bytes[first..][..GROUP].as_chunks();
+    [0, 1, 2, 3].map(|i| u64::from_le_bytes(words[i]))
 }
 
 /// The low nibbles of 16 bytes, then the high ones.
 #[inline(always)]
-fn nibbles(bytes: &[u8; 16]) -> Words {
-    let [a, b] = bytemuck::cast::<[u8; 16], [[u8; 8]; 2]>(*bytes).map(u64::from_le_bytes);
+fn nibbles(bytes: &[u8], first: usize) -> Words {
+    let (words, _) = bytes[first..][..GROUP / 2].as_chunks();
+    let [a, b] = [0, 1].map(|i| u64::from_le_bytes(words[i]));
     [a, b, a >> 4, b >> 4].map(|word| word & (15 * ONES))
 }
 
@@ -110,19 +106,31 @@ fn minus(bytes: u64, number: u64) -> u64 {
 }
 
 /// The f16 in two bytes, widened.
-///
-/// Moved to their place in an f32, exponent and fraction stand for 2^-112 of the value, subnormal or not.
 #[inline(always)]
 fn half(lo: u8, hi: u8) -> f32 {
-    let bits = i32::from(i16::from_le_bytes([lo, hi]));
-    let value = f32::from_bits((bits << 13) as u32 & 0x8FFF_E000) * f32::from_bits(0x7780_0000);
-    if value.abs() < 65_536.0 { value } else { special(value) }
+    widened(u16::from_le_bytes([lo, hi]).into())
 }
 
-/// The infinity or NaN whose bits were taken for a number.
-#[cold]
-fn special(value: f32) -> f32 {
-    f32::from_bits(value.to_bits() | 0x7F80_0000)
+/// Two f16 of each block, widened: first moved together, so that the loop with the arithmetic becomes one over vectors.
+#[inline(always)]
+fn halves(blocks: impl Iterator<Item = [u8; 4]>, out: &mut [[f32; 2]]) {
+    for ([a, b, c, d], out) in blocks.zip(&mut *out) {
+        *out = [[a, b], [c, d]].map(|half| f32::from_bits(u16::from_le_bytes(half).into()));
+    }
+    for value in out.as_flattened_mut() {
+        *value = widened(value.to_bits());
+    }
+}
+
+/// The value of an f16.
+///
+/// Moved to their place in an f32, exponent and fraction stand for 2^-112 of the value, subnormal or not; infinities and
+/// NaN for what f16 has no numbers for. There is no branch, for the sake of vectors.
+#[inline(always)]
+fn widened(bits: u32) -> f32 {
+    let value = f32::from_bits((bits & 0x7FFF) << 13) * f32::from_bits(0x7780_0000);
+    let special = if value < 65_536.0 { 0 } else { 0x7F80_0000 };
+    f32::from_bits(value.to_bits() | special | (bits & 0x8000) << 16)
 }
 
 #[cfg(test)]

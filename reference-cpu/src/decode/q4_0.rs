@@ -19,8 +19,12 @@ impl super::Quants for Q4_0 {
     const MIN: bool = false;
 
     #[inline(always)]
-    fn group(b: &[u8; 18], _: usize) -> super::Group {
-        let [d0, d1, qs @ ..] = b;
-        super::Group { q: super::nibbles(qs).map(|q| super::minus(q, 8)), scale: super::half(*d0, *d1), min: 0.0 }
+    fn quants(b: &[u8; 18], _: usize) -> super::Words {
+        super::nibbles(b, 2).map(|q| super::minus(q, 8))
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 18]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], 0, 0]), out);
     }
 }

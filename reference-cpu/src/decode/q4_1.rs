@@ -19,8 +19,12 @@ impl super::Quants for Q4_1 {
     const MIN: bool = true;
 
     #[inline(always)]
-    fn group(b: &[u8; 20], _: usize) -> super::Group {
-        let [d0, d1, m0, m1, qs @ ..] = b;
-        super::Group { q: super::nibbles(qs), scale: super::half(*d0, *d1), min: super::half(*m0, *m1) }
+    fn quants(b: &[u8; 20], _: usize) -> super::Words {
+        super::nibbles(b, 4)
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 20]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], b[2], b[3]]), out);
     }
 }

@@ -34,10 +34,18 @@ impl super::Quants for Q4_K {
     const MIN: bool = true;
 
     #[inline(always)]
-    fn group(b: &[u8; 144], j: usize) -> super::Group {
-        let (sc, m) = scale_and_min(&b[4..16], j);
-        let q = super::words(&b[16..], j / 2).map(|q| q >> (j % 2 * 4) & (15 * super::ONES));
-        let (d, dmin) = (super::half(b[0], b[1]), super::half(b[2], b[3]));
-        super::Group { q, scale: d * f32::from(sc), min: -(dmin * f32::from(m)) }
+    fn quants(b: &[u8; 144], j: usize) -> super::Words {
+        super::words(b, 16 + j / 2 * 32).map(|q| q >> (j % 2 * 4) & (15 * super::ONES))
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 144]], out: &mut [[f32; 2]]) {
+        for (b, out) in blocks.iter().zip(out.as_chunks_mut::<8>().0) {
+            let (d, dmin) = (super::half(b[0], b[1]), super::half(b[2], b[3]));
+            for (j, out) in out.iter_mut().enumerate() {
+                let (sc, m) = scale_and_min(&b[4..16], j);
+                *out = [d * f32::from(sc), -(dmin * f32::from(m))];
+            }
+        }
     }
 }

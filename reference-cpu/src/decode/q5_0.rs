@@ -22,9 +22,12 @@ impl super::Quants for Q5_0 {
     const MIN: bool = false;
 
     #[inline(always)]
-    fn group(b: &[u8; 22], _: usize) -> super::Group {
-        let [d0, d1, h0, h1, h2, h3, qs @ ..] = b;
-        let q = super::with_fifth_bits(super::nibbles(qs), [*h0, *h1, *h2, *h3]);
-        super::Group { q: q.map(|q| super::minus(q, 16)), scale: super::half(*d0, *d1), min: 0.0 }
+    fn quants(b: &[u8; 22], _: usize) -> super::Words {
+        super::with_fifth_bits(super::nibbles(b, 6), [b[2], b[3], b[4], b[5]]).map(|q| super::minus(q, 16))
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 22]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], 0, 0]), out);
     }
 }

@@ -22,9 +22,12 @@ impl super::Quants for Q5_1 {
     const MIN: bool = true;
 
     #[inline(always)]
-    fn group(b: &[u8; 24], _: usize) -> super::Group {
-        let [d0, d1, m0, m1, h0, h1, h2, h3, qs @ ..] = b;
-        let q = super::with_fifth_bits(super::nibbles(qs), [*h0, *h1, *h2, *h3]);
-        super::Group { q, scale: super::half(*d0, *d1), min: super::half(*m0, *m1) }
+    fn quants(b: &[u8; 24], _: usize) -> super::Words {
+        super::with_fifth_bits(super::nibbles(b, 8), [b[4], b[5], b[6], b[7]])
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 24]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], b[2], b[3]]), out);
     }
 }

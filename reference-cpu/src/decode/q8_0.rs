@@ -17,8 +17,12 @@ impl super::Quants for Q8_0 {
     const MIN: bool = false;
 
     #[inline(always)]
-    fn group(b: &[u8; 34], _: usize) -> super::Group {
-        let [d0, d1, qs @ ..] = b;
-        super::Group { q: super::words(qs, 0), scale: super::half(*d0, *d1), min: 0.0 }
+    fn quants(b: &[u8; 34], _: usize) -> super::Words {
+        super::words(b, 2)
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 34]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], 0, 0]), out);
     }
 }

@@ -5,15 +5,13 @@
 //! distributed ones: small values lose precision beside large ones, but not beside what these add to the sum.
 
 use super::lanes::{Ints, Lanes, Work, dispatch};
-use crate::decode::{Group, Quants, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0};
+use crate::decode::{Quants, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0};
 use backend_api::Format;
 use backend_api::format::GROUP;
 use std::marker::PhantomData;
 
-/// Rows of x and of weights that share loads: a tile keeps its sums in registers.
+/// Rows of x whose sums with a pair of rows of weights stay in registers.
 const TILE_X: usize = 4;
-/// See [`TILE_X`].
-pub(crate) const TILE_W: usize = 2;
 
 /// Rows of x in integers.
 #[derive(Clone, Copy)]
@@ -84,63 +82,48 @@ struct XRow<'a> {
     scales: &'a [[f32; 2]],
 }
 
-/// 32 elements of a row of weights: `scale * q + min`.
-struct WGroup {
-    q: Ints,
-    scale: f32,
-    min: f32,
-}
-
-/// A row of weights as groups.
+/// The integers of a row of weights.
 trait WRow {
-    fn group(&self, lanes: impl Lanes, index: usize) -> WGroup;
+    fn group(&self, lanes: impl Lanes, index: usize) -> Ints;
 }
 
 /// File blocks, taken apart where they are used.
 struct Blocks<'a, Q: Quants>(&'a [Q::Block]);
 
-impl<Q: Quants> WRow for Blocks<'_, Q> {
+impl<Q: Quants> WRow for &Blocks<'_, Q> {
     #[inline(always)]
-    fn group(&self, lanes: impl Lanes, index: usize) -> WGroup {
+    fn group(&self, lanes: impl Lanes, index: usize) -> Ints {
         let (block, index) = (&self.0[index / Q::GROUPS], index % Q::GROUPS);
-        let Group { q, scale, min } = Q::group(block, index);
-        let q = lanes.widen(q);
-        let q = Q::factors(block, index).map_or(q, |factors| lanes.scale(q, factors));
-        WGroup { q, scale, min }
+        let q = lanes.widen(Q::quants(block, index));
+        Q::factors(block, index).map_or(q, |factors| lanes.scale(q, factors))
     }
 }
 
 /// Groups that were taken apart before.
-struct Unpacked<'a> {
-    q: &'a [Ints],
-    scales: &'a [[f32; 2]],
-}
-
-impl WRow for Unpacked<'_> {
+impl WRow for &[Ints] {
     #[inline(always)]
-    fn group(&self, _: impl Lanes, index: usize) -> WGroup {
-        let [scale, min] = self.scales[index];
-        WGroup { q: self.q[index], scale, min }
+    fn group(&self, _: impl Lanes, index: usize) -> Ints {
+        self[index]
     }
 }
 
-/// The dot products of some rows of x with a pair of rows of weights.
+/// The dot products of some rows of x with a pair of rows of weights, whose scales and minima are given.
 #[inline(always)]
 fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize>(
     lanes: L,
     x: [XRow<'_>; M],
-    w: &[W; 2],
-    groups: usize,
+    w: [W; 2],
+    scales: [&[[f32; 2]]; 2],
 ) -> [[f32; 2]; M] {
     let mut sums = [[lanes.zero(); 2]; M];
     let mut out = [[0f32; 2]; M];
-    for g in 0..groups {
+    for (g, (a_scales, b_scales)) in scales[0].iter().zip(scales[1]).enumerate() {
         let (a, b) = (w[0].group(lanes, g), w[1].group(lanes, g));
         for ((x, sums), out) in x.iter().zip(&mut sums).zip(&mut out) {
             let (q, [scale, sum]) = (&x.q[g], x.scales[g]);
-            *sums = [lanes.add(sums[0], a.scale * scale, &a.q, q), lanes.add(sums[1], b.scale * scale, &b.q, q)];
+            *sums = [lanes.add(sums[0], a_scales[0] * scale, &a, q), lanes.add(sums[1], b_scales[0] * scale, &b, q)];
             if MIN {
-                *out = [out[0] + a.min * sum, out[1] + b.min * sum];
+                *out = [out[0] + a_scales[1] * sum, out[1] + b_scales[1] * sum];
             }
         }
     }
@@ -150,11 +133,11 @@ fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize>(
     out
 }
 
-/// Memory for the groups of [`TILE_W`] rows of weights of `k` elements.
+/// Memory for the groups of two rows of weights of `k` elements.
 ///
 /// *Units*: f32 values.
 pub(super) fn unpacked_size(k: usize) -> usize {
-    TILE_W * Rounded::size(k)
+    2 * Rounded::size(k)
 }
 
 /// Takes dot products, by pairs of rows of weights. Methods are to be inlined into kernels.
@@ -163,10 +146,10 @@ pub(super) trait Pairs {
     fn count(&self) -> usize;
 
     /// The rows of a pair.
-    fn rows(&self, pair: usize) -> [usize; TILE_W];
+    fn rows(&self, pair: usize) -> [usize; 2];
 
     /// Takes the products of row `i` of x with the rows of a pair.
-    fn take(&mut self, i: usize, pair: usize, sums: [f32; TILE_W]);
+    fn take(&mut self, i: usize, pair: usize, sums: [f32; 2]);
 }
 
 /// All dot products of rows of x and of weights.
@@ -200,29 +183,30 @@ impl<P: Pairs> Dots<'_, P> {
         let (groups, m) = (x.groups, x.rows());
         let blocks: &[Q::Block] = bytemuck::cast_slice(w);
         let row_blocks = groups / Q::GROUPS;
-        let mut unpacked = memory.chunks_exact_mut(Rounded::size(groups * GROUP));
-        let mut memory = [(); TILE_W].map(|()| unpacked.next().map(split).unwrap_or_default());
+        let (a, b) = memory[..unpacked_size(groups * GROUP)].split_at_mut(Rounded::size(groups * GROUP));
+        let mut memory = [split(a), split(b)];
+        let tiled = m - m % TILE_X;
         for p in 0..pairs.count() {
             let w = pairs.rows(p).map(|j| Blocks::<Q>(&blocks[j * row_blocks..][..row_blocks]));
-            let tiled = m - m % TILE_X;
-            if tiled > 0 {
-                for (w, (q, scales)) in w.iter().zip(&mut memory) {
-                    for (g, (q, scales)) in q.iter_mut().zip(scales.iter_mut()).enumerate() {
-                        let group = w.group(lanes, g);
-                        (*q, *scales) = (group.q, [group.scale, group.min]);
-                    }
-                }
-                let w = [0, 1].map(|r| Unpacked { q: &memory[r].0[..groups], scales: &memory[r].1[..groups] });
-                for i in (0..tiled).step_by(TILE_X) {
-                    let x = [x.row(i), x.row(i + 1), x.row(i + 2), x.row(i + 3)];
-                    let sums = tile::<_, _, MIN, TILE_X>(lanes, x, &w, groups);
-                    for (r, sums) in sums.into_iter().enumerate() {
-                        pairs.take(i + r, p, sums);
+            for (w, (q, scales)) in w.iter().zip(&mut memory) {
+                Q::scales(w.0, scales);
+                if tiled > 0 {
+                    for (g, q) in q.iter_mut().enumerate() {
+                        *q = w.group(lanes, g);
                     }
                 }
             }
+            let [(a, a_scales), (b, b_scales)] = &memory;
+            for i in (0..tiled).step_by(TILE_X) {
+                let x = [x.row(i), x.row(i + 1), x.row(i + 2), x.row(i + 3)];
+                let sums = tile::<_, _, MIN, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
+                for (r, sums) in sums.into_iter().enumerate() {
+                    pairs.take(i + r, p, sums);
+                }
+            }
             for i in tiled..m {
-                let [sums] = tile::<_, _, MIN, 1>(lanes, [x.row(i)], &w, groups);
+                let [a, b] = &w;
+                let [sums] = tile::<_, _, MIN, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
                 pairs.take(i, p, sums);
             }
         }
@@ -236,5 +220,81 @@ impl<Q: Quants, P: Pairs> Work for Typed<Q, Dots<'_, P>> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         if Q::MIN { self.0.all::<Q, true>(lanes) } else { self.0.all::<Q, false>(lanes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backend_api::case::Fill;
+    use backend_api::{DType, Kind, Shape, Tensor};
+
+    fn fill(dims: &[usize], dtype: DType, fill: &Fill, seed: u64) -> Vec<u8> {
+        let shape = Shape::new(dims).unwrap();
+        fill.bytes(&Tensor { name: String::new(), shape, dtype, kind: Kind::Input }, seed)
+    }
+
+    /// Takes everything as it is.
+    struct All<'a>(&'a mut [f32], usize);
+
+    impl Pairs for All<'_> {
+        fn count(&self) -> usize {
+            self.1 / 2
+        }
+
+        fn rows(&self, pair: usize) -> [usize; 2] {
+            [2 * pair, 2 * pair + 1]
+        }
+
+        fn take(&mut self, i: usize, pair: usize, sums: [f32; 2]) {
+            self.0[i * self.1 + 2 * pair..][..2].copy_from_slice(&sums);
+        }
+    }
+
+    fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
+        let (mut rounded, mut memory) = (vec![0.0; Rounded::size(x.len())], vec![0.0; unpacked_size(k)]);
+        let mut out = vec![0.0; x.len() / k * n];
+        let x = Rounded::new(x, k, &mut rounded);
+        Dots { x, w, pairs: All(&mut out, n), memory: &mut memory }.run(format);
+        out
+    }
+
+    #[test]
+    fn dots_are_those_of_decoded_rows() {
+        let (m, n, k) = (6, 16, 512);
+        for format in Format::ALL.iter().copied().filter(|f| f.spec().block_len > 1) {
+            let w = fill(&[n, k], DType::Packed(format), &Fill::Blocks, 7);
+            let x = fill(&[m, k], DType::F32, &Fill::Uniform(-1.0, 1.0), 8);
+            let x: Vec<f32> = x.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let found = dots(format, &x, &w, n, k);
+            let (mut error, mut energy) = (0.0, 0.0);
+            for (j, w) in w.chunks_exact(w.len() / n).enumerate() {
+                let mut row = vec![0.0; k];
+                crate::decode::row(format, w, &mut row);
+                for (i, x) in x.chunks_exact(k).enumerate() {
+                    let exact: f64 = x.iter().zip(&row).map(|(x, w)| f64::from(*x) * f64::from(*w)).sum();
+                    error += (f64::from(found[i * n + j]) - exact).powi(2);
+                    energy += exact * exact;
+                }
+            }
+            assert!(error <= 5e-9 * energy, "{}: NMSE {:.1e}", format.name(), error / energy);
+            // A row by itself, and among others in a tile.
+            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| dots(format, x, &w, n, k)).collect();
+            assert_eq!(found, alone, "{}", format.name());
+        }
+    }
+
+    #[test]
+    fn odd_groups() {
+        let mut q = [0; GROUP];
+        assert_eq!(round(&[0.0; GROUP], &mut q)[1], 0.0);
+        assert_eq!(q, [0; GROUP]);
+        assert_eq!(round(&[-2.0; GROUP], &mut q), [2.0 / 32_767.0, -64.0]);
+        assert_eq!(q, [-32_767; GROUP]);
+        let mut x = [1.0; GROUP];
+        x[9] = f32::NAN;
+        assert!(round(&x, &mut q)[0].is_nan());
+        x[9] = f32::NEG_INFINITY;
+        assert!(!round(&x, &mut q)[0].is_finite());
     }
 }

@@ -158,7 +158,8 @@ mod simd128 {
     use super::{Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::wasm32::{
-        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i16x8_extend_high_i8x16, i16x8_extend_low_i8x16, i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, v128,
+        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i16x8_extend_high_i8x16, i16x8_extend_low_i8x16,
+        i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, v128,
     };
 
     #[inline(always)]
