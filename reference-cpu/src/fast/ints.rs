@@ -198,7 +198,7 @@ impl<P: Pairs> Dots<'_, P> {
             }
             let [(a, a_scales), (b, b_scales)] = &memory;
             for i in (0..tiled).step_by(TILE_X) {
-                let x = [x.row(i), x.row(i + 1), x.row(i + 2), x.row(i + 3)];
+                let x = std::array::from_fn(|r| x.row(i + r));
                 let sums = tile::<_, _, MIN, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
                 for (r, sums) in sums.into_iter().enumerate() {
                     pairs.take(i + r, p, sums);

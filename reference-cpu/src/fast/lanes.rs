@@ -1,10 +1,13 @@
-//! The vector operations that block dots are made of, for each instruction set that has it.
+//! The vector operations that dot products are made of, for each instruction set that has it.
 
 use crate::decode::Words;
 use backend_api::format::GROUP;
 
 /// 32 integers of 16 bits.
 pub(crate) type Ints = [i16; GROUP];
+
+/// 8 floats.
+pub(crate) type Floats = [f32; 8];
 
 /// An instruction set that multiplies pairs of 16-bit integers and adds them up.
 pub(crate) trait Lanes: Copy {
@@ -22,6 +25,12 @@ pub(crate) trait Lanes: Copy {
 
     /// Adds `scale * (a . b)`. Products are added up in 32 bits before they are scaled.
     fn add(self, sums: Self::Sums, scale: f32, a: &Ints, b: &Ints) -> Self::Sums;
+
+    /// Adds `a . b`.
+    fn add_floats(self, sums: Self::Sums, a: &Floats, b: &Floats) -> Self::Sums;
+
+    /// Adds `scale * a` to `out`.
+    fn accumulate(self, out: &mut Floats, scale: f32, a: &Floats);
 
     /// The sum over all lanes.
     fn total(self, sums: Self::Sums) -> f32;
@@ -101,6 +110,21 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn add_floats(self, mut sums: [f32; 8], a: &Floats, b: &Floats) -> [f32; 8] {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn accumulate(self, out: &mut Floats, scale: f32, a: &Floats) {
+        for (out, a) in out.iter_mut().zip(a) {
+            *out += scale * a;
+        }
+    }
+
+    #[inline(always)]
     fn total(self, s: [f32; 8]) -> f32 {
         ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
     }
@@ -108,7 +132,7 @@ impl Lanes for Portable {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Ints, Lanes, Words};
+    use super::{Floats, Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::x86_64::{__m128i, __m256, __m256i};
 
@@ -147,6 +171,16 @@ mod avx2 {
         }
 
         #[inline(always)]
+        fn add_floats(self, sums: __m256, a: &Floats, b: &Floats) -> __m256 {
+            self.0.fma._mm256_fmadd_ps(cast(*a), cast(*b), sums)
+        }
+
+        #[inline(always)]
+        fn accumulate(self, out: &mut Floats, scale: f32, a: &Floats) {
+            *out = cast(self.add_floats(cast(*out), &[scale; 8], a));
+        }
+
+        #[inline(always)]
         fn total(self, sums: __m256) -> f32 {
             super::Portable.total(cast(sums))
         }
@@ -155,7 +189,7 @@ mod avx2 {
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd128 {
-    use super::{Ints, Lanes, Words};
+    use super::{Floats, Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::wasm32::{
         f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i16x8_extend_high_i8x16, i16x8_extend_low_i8x16,
@@ -199,6 +233,19 @@ mod simd128 {
             let second = i32x4_add(i32x4_dot_i16x8(a[2], b[2]), i32x4_dot_i16x8(a[3], b[3]));
             let dot = f32x4_convert_i32x4(i32x4_add(first, second));
             f32x4_add(sums, f32x4_mul(dot, f32x4_splat(scale)))
+        }
+
+        #[inline(always)]
+        fn add_floats(self, sums: v128, a: &Floats, b: &Floats) -> v128 {
+            let ([a0, a1], [b0, b1]): ([v128; 2], [v128; 2]) = (cast(*a), cast(*b));
+            f32x4_add(sums, f32x4_add(f32x4_mul(a0, b0), f32x4_mul(a1, b1)))
+        }
+
+        #[inline(always)]
+        fn accumulate(self, out: &mut Floats, scale: f32, a: &Floats) {
+            let ([o0, o1], [a0, a1]): ([v128; 2], [v128; 2]) = (cast(*out), cast(*a));
+            let scale = f32x4_splat(scale);
+            *out = cast([f32x4_add(o0, f32x4_mul(scale, a0)), f32x4_add(o1, f32x4_mul(scale, a1))]);
         }
 
         #[inline(always)]

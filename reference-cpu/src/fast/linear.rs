@@ -2,9 +2,9 @@
 //!
 //! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
 
-use super::ints::{Dots, Pairs, Rounded};
+use super::ints::{self, Dots, Pairs, Rounded};
+use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
-use super::{ints, vectorized};
 use crate::args::{Args, Operand};
 use backend_api::op::{Activation, Norm, NormKind, UnaryKind};
 use backend_api::{Op, Tensor};
@@ -156,25 +156,39 @@ impl Pairs for Gated<'_> {
 }
 
 /// The dot products of the rows of x with pairs of rows of w.
-fn products<P: Pairs>(x: &[f32], w: &Operand<'_>, mut pairs: P, scratch: &mut [f32]) {
+fn products<P: Pairs>(x: &[f32], w: &Operand<'_>, pairs: P, scratch: &mut [f32]) {
     let k = w.shape().cols();
     if let Some((format, bytes)) = w.packed().filter(|(format, _)| format.spec().block_len > 1) {
         let (rounded, memory) = scratch.split_at_mut(Rounded::size(x.len()));
         return Dots { x: Rounded::new(x, k, rounded), w: bytes, pairs, memory }.run(format);
     }
-    vectorized(
-        #[inline(always)]
-        || {
-            let (first, second) = scratch.split_at_mut(k);
-            for p in 0..pairs.count() {
-                let [a, b] = pairs.rows(p);
-                let (a, b) = (w.row(a, first), w.row(b, second));
-                for (i, x) in x.chunks_exact(k).enumerate() {
-                    pairs.take(i, p, [dot(x, a), dot(x, b)]);
-                }
+    let (first, second) = scratch.split_at_mut(k);
+    dispatch(FloatRows { x, w, pairs, first, second });
+}
+
+/// Dot products with rows of weights that are floats, or become floats one after the other.
+struct FloatRows<'a, P> {
+    x: &'a [f32],
+    w: &'a Operand<'a>,
+    pairs: P,
+    /// Memory for a row of weights.
+    first: &'a mut [f32],
+    /// Memory for another.
+    second: &'a mut [f32],
+}
+
+impl<P: Pairs> Work for FloatRows<'_, P> {
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) {
+        let FloatRows { x, w, mut pairs, first, second } = self;
+        for p in 0..pairs.count() {
+            let [a, b] = pairs.rows(p);
+            let (a, b) = (w.row(a, first), w.row(b, second));
+            for (i, x) in x.chunks_exact(w.shape().cols()).enumerate() {
+                pairs.take(i, p, [dot(lanes, x, a), dot(lanes, x, b)]);
             }
-        },
-    );
+        }
+    }
 }
 
 /// Normalizes the rows of x. It is a small part of a token, so it sums in f64 like the definition.

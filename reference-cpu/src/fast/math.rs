@@ -1,6 +1,7 @@
 //! Elementary functions in f32, good to some 1e-7 of the value: far less than the tolerance of any operator, and
 //! several times faster than the definition's f64.
 
+use super::lanes::Lanes;
 use crate::plain::unary;
 use backend_api::op::UnaryKind;
 
@@ -47,26 +48,35 @@ pub(super) fn activate(kind: UnaryKind, x: f32) -> f32 {
     }
 }
 
-/// The dot product, in lanes that compilers turn into vectors.
+/// The dot product, in several sums at once, since each has to wait for the addition before.
 #[inline(always)]
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 32;
-    let mut sums = [0f32; LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
+pub(super) fn dot(lanes: impl Lanes, a: &[f32], b: &[f32]) -> f32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    let ((a4, a), (b4, b)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [lanes.zero(); 4];
+    for (a, b) in a4.iter().zip(b4) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum = lanes.add_floats(*sum, a, b);
         }
+    }
+    for (a, b) in a.iter().zip(b) {
+        sums[0] = lanes.add_floats(sums[0], a, b);
     }
     let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            sums[lane] += sums[lane + width];
-        }
-        width /= 2;
+    let [a, b, c, d] = sums.map(|sum| lanes.total(sum));
+    (a + b) + (c + d) + rest
+}
+
+/// Adds `scale * a` to `out`.
+#[inline(always)]
+pub(super) fn accumulate(lanes: impl Lanes, out: &mut [f32], scale: f32, a: &[f32]) {
+    let ((out, out_rest), (a, a_rest)) = (out.as_chunks_mut(), a.as_chunks());
+    for (out, a) in out.iter_mut().zip(a) {
+        lanes.accumulate(out, scale, a);
     }
-    sums[0] + rest
+    for (out, a) in out_rest.iter_mut().zip(a_rest) {
+        *out += scale * a;
+    }
 }
 
 #[cfg(test)]
