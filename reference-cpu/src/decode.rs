@@ -93,7 +93,7 @@ fn nibbles(bytes: &[u8], first: usize) -> Words {
 fn with_fifth_bits(mut q: Words, bits: [u8; 4]) -> Words {
     for (q, bits) in q.iter_mut().zip(bits) {
         // Bit i of byte i: the others are masked out. A byte that is not 0 then carries into its bit 7.
-        let own = u64::from(bits) * ONES & 0x8040_2010_0804_0201;
+        let own = (u64::from(bits) * ONES) & 0x8040_2010_0804_0201;
         *q |= (own + 0x7F * ONES) >> 3 & (16 * ONES);
     }
     q
@@ -102,7 +102,7 @@ fn with_fifth_bits(mut q: Words, bits: [u8; 4]) -> Words {
 /// Takes a number off each byte: both below 128, the difference as a signed byte.
 #[inline(always)]
 fn minus(bytes: u64, number: u64) -> u64 {
-    bytes + (128 - number) * ONES ^ 128 * ONES
+    (bytes + (128 - number) * ONES) ^ (128 * ONES)
 }
 
 /// The f16 in two bytes, widened.

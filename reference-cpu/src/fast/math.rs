@@ -37,8 +37,8 @@ pub(super) fn activate(kind: UnaryKind, x: f32) -> f32 {
     match kind {
         // 1 + tanh(u) = 2 * sigmoid(2u), which loses no digits where tanh is near -1.
         UnaryKind::GeluTanh => {
-            const TWICE_ROOT: f32 = 1.595_769_1; // 2 * sqrt(2 / pi)
-            x * sigmoid(TWICE_ROOT * (x + 0.044715 * x * x * x))
+            const TWICE_ROOT_2_OVER_PI: f32 = 1.595_769;
+            x * sigmoid(TWICE_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x))
         }
         UnaryKind::GeluQuick => x * sigmoid(1.702 * x),
         UnaryKind::Silu => x * sigmoid(x),
