@@ -1,7 +1,7 @@
 //! The fast path: SIMD for what takes the time of a token, fused operators among it; plain functions for the rest.
 //!
-//! Kernels are ordinary loops over lanes, compiled for several instruction sets by `pulp`, which picks one when run. Only
-//! the dot products of quantised weights, where nearly all time goes, name instructions.
+//! Nearly all of that time goes into dot products, so they alone name instructions: [`lanes`] has the few that are
+//! needed for each instruction set, [`ints`] the products with quantised weights, which are never turned into floats.
 
 use crate::args::Args;
 use crate::plain::{self, Kernel};
@@ -53,20 +53,6 @@ pub(crate) fn scratch(op: &Op, inputs: &[&Tensor]) -> usize {
         Op::Attention(_) => second.shape.dim(0),
         _ => first.shape.cols(),
     }
-}
-
-/// Runs a function compiled for the instruction set at hand.
-#[inline]
-pub(crate) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
-    struct Call<F>(F);
-    impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Call<F> {
-        type Output = R;
-        #[inline(always)]
-        fn call(self) -> R {
-            (self.0)()
-        }
-    }
-    pulp::Arch::new().dispatch(Call(f))
 }
 
 /// The row of a clamped token position in a history.

@@ -1,8 +1,9 @@
 //! Linear maps in integers: rows of x are rounded to 16 bits, quantised weights are small integers as they are.
 //!
 //! A group of 32 elements of x becomes integers of at most 32,767 and one scale, so an element is off by at most
-//! 1/65,534 of the largest of its group. That is an NMSE of at most 2.5e-9 of x for any group, and of 5e-10 for normally
-//! distributed ones: small values lose precision beside large ones, but not beside what these add to the sum.
+//! 1/65,534 of the largest of its group. That is an NMSE below 1e-8 of x for any group, and of 4e-10 for normally
+//! distributed ones: small values lose precision beside large ones, but not beside what these add to the sum. It is far
+//! below any operator's tolerance, so this is no variant of lower precision, unlike activations in 8 bits.
 
 use super::lanes::{Ints, Lanes, Work, dispatch};
 use crate::decode::{Quants, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0};
@@ -15,7 +16,7 @@ const TILE_X: usize = 4;
 
 /// Rows of x in integers.
 #[derive(Clone, Copy)]
-pub(crate) struct Rounded<'a> {
+struct Rounded<'a> {
     q: &'a [Ints],
     /// Of each group: scale, and scaled sum.
     scales: &'a [[f32; 2]],
@@ -23,22 +24,13 @@ pub(crate) struct Rounded<'a> {
 }
 
 impl<'a> Rounded<'a> {
-    /// The f32 values of memory that rows of `len` elements altogether take.
-    pub fn size(len: usize) -> usize {
-        len / 2 + len / GROUP * 2
-    }
-
     /// Rounds rows of `k` elements, whole groups.
-    pub fn new(x: &[f32], k: usize, memory: &'a mut [f32]) -> Rounded<'a> {
-        let (q, scales) = split(&mut memory[..Rounded::size(x.len())]);
-        super::vectorized(
-            #[inline(always)]
-            || {
-                for ((x, q), scales) in x.as_chunks::<GROUP>().0.iter().zip(&mut *q).zip(&mut *scales) {
-                    *scales = round(x, q);
-                }
-            },
-        );
+    #[inline(always)]
+    fn new(x: &[f32], k: usize, memory: &'a mut [f32]) -> Rounded<'a> {
+        let (q, scales) = split(memory);
+        for ((x, q), scales) in x.as_chunks::<GROUP>().0.iter().zip(&mut *q).zip(&mut *scales) {
+            *scales = round(x, q);
+        }
         Rounded { q, scales, groups: k / GROUP }
     }
 
@@ -47,13 +39,9 @@ impl<'a> Rounded<'a> {
         let at = i * self.groups;
         XRow { q: &self.q[at..][..self.groups], scales: &self.scales[at..][..self.groups] }
     }
-
-    fn rows(&self) -> usize {
-        self.q.len() / self.groups
-    }
 }
 
-/// Memory of [`Rounded::size`] as groups: integers, and two values of each.
+/// Memory of [`size_of_groups`] as what it is for.
 #[inline(always)]
 fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 2]]) {
     let (q, rest) = memory.split_at_mut(memory.len() / 9 * 8);
@@ -65,7 +53,8 @@ fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 2]]) {
 fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 2] {
     /// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
     const SHIFT: f32 = 12_582_912.0;
-    // Compared as integers, so that NaN is the largest and spoils the group, as it must.
+    // Compared as integers, so that NaN is the largest and spoils the group, as it must. From 1e-30 on, so that the
+    // inverse is finite.
     let largest = x.iter().fold(1e-30f32.to_bits(), |largest, x| largest.max(x.to_bits() & 0x7FFF_FFFF));
     let largest = f32::from_bits(largest);
     let inverse = 32_767.0 / largest;
@@ -133,11 +122,14 @@ fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize>(
     out
 }
 
-/// Memory for the groups of two rows of weights of `k` elements.
-///
-/// *Units*: f32 values.
-pub(super) fn unpacked_size(k: usize) -> usize {
-    2 * Rounded::size(k)
+/// The f32 values of memory that groups of `len` elements altogether take: integers, and two values of each group.
+const fn size_of_groups(len: usize) -> usize {
+    len / 2 + len / GROUP * 2
+}
+
+/// The f32 values of memory that [`Dots`] need: for all of x, and for two rows of weights of `k` elements.
+pub(super) fn scratch(x: usize, k: usize) -> usize {
+    size_of_groups(x) + 2 * size_of_groups(k)
 }
 
 /// Takes dot products, by pairs of rows of weights. Methods are to be inlined into kernels.
@@ -154,11 +146,13 @@ pub(super) trait Pairs {
 
 /// All dot products of rows of x and of weights.
 pub(super) struct Dots<'a, P> {
-    pub x: Rounded<'a>,
+    /// Rows of `k` elements.
+    pub x: &'a [f32],
+    pub k: usize,
     /// The blocks of all rows of weights.
     pub w: &'a [u8],
     pub pairs: P,
-    /// [`unpacked_size`] values.
+    /// [`scratch`] values.
     pub memory: &'a mut [f32],
 }
 
@@ -179,12 +173,13 @@ impl<P: Pairs> Dots<'_, P> {
 
     #[inline(always)]
     fn all<Q: Quants, const MIN: bool>(self, lanes: impl Lanes) {
-        let Dots { x, w, mut pairs, memory } = self;
-        let (groups, m) = (x.groups, x.rows());
+        let Dots { x, k, w, mut pairs, memory } = self;
+        let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
+        let (x, groups, m) = (Rounded::new(x, k, rounded), k / GROUP, x.len() / k);
         let blocks: &[Q::Block] = bytemuck::cast_slice(w);
         let row_blocks = groups / Q::GROUPS;
-        let (a, b) = memory[..unpacked_size(groups * GROUP)].split_at_mut(Rounded::size(groups * GROUP));
-        let mut memory = [split(a), split(b)];
+        let (a, b) = memory.split_at_mut(size_of_groups(k));
+        let mut memory = [split(a), split(&mut b[..size_of_groups(k)])];
         let tiled = m - m % TILE_X;
         for p in 0..pairs.count() {
             let w = pairs.rows(p).map(|j| Blocks::<Q>(&blocks[j * row_blocks..][..row_blocks]));
@@ -252,10 +247,8 @@ mod tests {
     }
 
     fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
-        let (mut rounded, mut memory) = (vec![0.0; Rounded::size(x.len())], vec![0.0; unpacked_size(k)]);
-        let mut out = vec![0.0; x.len() / k * n];
-        let x = Rounded::new(x, k, &mut rounded);
-        Dots { x, w, pairs: All(&mut out, n), memory: &mut memory }.run(format);
+        let (mut out, mut memory) = (vec![0.0; x.len() / k * n], vec![0.0; scratch(x.len(), k)]);
+        Dots { x, k, w, pairs: All(&mut out, n), memory: &mut memory }.run(format);
         out
     }
 

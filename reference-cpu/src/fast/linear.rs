@@ -2,7 +2,7 @@
 //!
 //! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
 
-use super::ints::{self, Dots, Pairs, Rounded};
+use super::ints::{self, Dots, Pairs};
 use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
 use crate::args::{Args, Operand};
@@ -12,7 +12,7 @@ use backend_api::{Op, Tensor};
 /// The f32 values of scratch memory for these operands.
 pub(super) fn scratch(x: &Tensor) -> usize {
     let (len, k) = (x.shape.len(), x.shape.cols());
-    len + Rounded::size(len) + (2 * k).max(ints::unpacked_size(k))
+    len + (2 * k).max(ints::scratch(len, k))
 }
 
 pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
@@ -159,8 +159,7 @@ impl Pairs for Gated<'_> {
 fn products<P: Pairs>(x: &[f32], w: &Operand<'_>, pairs: P, scratch: &mut [f32]) {
     let k = w.shape().cols();
     if let Some((format, bytes)) = w.packed().filter(|(format, _)| format.spec().block_len > 1) {
-        let (rounded, memory) = scratch.split_at_mut(Rounded::size(x.len()));
-        return Dots { x: Rounded::new(x, k, rounded), w: bytes, pairs, memory }.run(format);
+        return Dots { x, k, w: bytes, pairs, memory: scratch }.run(format);
     }
     let (first, second) = scratch.split_at_mut(k);
     dispatch(FloatRows { x, w, pairs, first, second });
