@@ -98,7 +98,7 @@ impl WRow for &[Ints] {
 
 /// The dot products of some rows of x with a pair of rows of weights, whose scales and minima are given.
 #[inline(always)]
-fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize>(
+fn tile<Q: Quants, L: Lanes, W: WRow, const M: usize>(
     lanes: L,
     x: [XRow<'_>; M],
     w: [W; 2],
@@ -111,7 +111,7 @@ fn tile<L: Lanes, W: WRow, const MIN: bool, const M: usize>(
         for ((x, sums), out) in x.iter().zip(&mut sums).zip(&mut out) {
             let (q, [scale, sum]) = (&x.q[g], x.scales[g]);
             *sums = [lanes.add(sums[0], a_scales[0] * scale, &a, q), lanes.add(sums[1], b_scales[0] * scale, &b, q)];
-            if MIN {
+            if Q::MIN {
                 *out = [out[0] + a_scales[1] * sum, out[1] + b_scales[1] * sum];
             }
         }
@@ -172,7 +172,7 @@ impl<P: Pairs> Dots<'_, P> {
     }
 
     #[inline(always)]
-    fn all<Q: Quants, const MIN: bool>(self, lanes: impl Lanes) {
+    fn all<Q: Quants>(self, lanes: impl Lanes) {
         let Dots { x, k, w, mut pairs, memory } = self;
         let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
         let (x, groups, m) = (Rounded::new(x, k, rounded), k / GROUP, x.len() / k);
@@ -194,14 +194,14 @@ impl<P: Pairs> Dots<'_, P> {
             let [(a, a_scales), (b, b_scales)] = &memory;
             for i in (0..tiled).step_by(TILE_X) {
                 let x = std::array::from_fn(|r| x.row(i + r));
-                let sums = tile::<_, _, MIN, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
+                let sums = tile::<Q, _, _, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
                 for (r, sums) in sums.into_iter().enumerate() {
                     pairs.take(i + r, p, sums);
                 }
             }
             for i in tiled..m {
                 let [a, b] = &w;
-                let [sums] = tile::<_, _, MIN, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
+                let [sums] = tile::<Q, _, _, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
                 pairs.take(i, p, sums);
             }
         }
@@ -214,7 +214,7 @@ struct Typed<Q, D>(D, PhantomData<Q>);
 impl<Q: Quants, P: Pairs> Work for Typed<Q, Dots<'_, P>> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
-        if Q::MIN { self.0.all::<Q, true>(lanes) } else { self.0.all::<Q, false>(lanes) }
+        self.0.all::<Q>(lanes);
     }
 }
 
