@@ -43,11 +43,12 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The format and file bytes of row `row` of a packed matrix.
-    pub fn packed_row(&self, row: usize) -> Option<(Format, &'a [u8])> {
-        let (DType::Packed(format), Bytes::Packed(bytes)) = (self.tensor.dtype, self.bytes) else { return None };
-        let len = bytes.len() / self.tensor.shape.dim(0);
-        Some((format, &bytes[row * len..][..len]))
+    /// The format and file bytes of a packed matrix.
+    pub fn packed(&self) -> Option<(Format, &'a [u8])> {
+        match (self.tensor.dtype, self.bytes) {
+            (DType::Packed(format), Bytes::Packed(bytes)) => Some((format, bytes)),
+            _ => None,
+        }
     }
 
     /// Row `row` of a matrix as f32: as it is, or decoded into `scratch`.
@@ -58,10 +59,10 @@ impl<'a> Operand<'a> {
         'a: 's,
     {
         let cols = self.tensor.shape.cols();
-        match self.packed_row(row) {
+        match self.packed() {
             Some((format, bytes)) => {
-                let out = &mut scratch[..cols];
-                crate::decode::row(format, bytes, out);
+                let (len, out) = (bytes.len() / self.tensor.shape.dim(0), &mut scratch[..cols]);
+                crate::decode::row(format, &bytes[row * len..][..len], out);
                 out
             }
             None => &self.floats()[row * cols..][..cols],

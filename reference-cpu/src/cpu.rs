@@ -208,7 +208,7 @@ impl Backend for Cpu {
         }
         let slots =
             plan.slots().iter().map(|words| zeros::<u32>(*words as usize, "a slot")).collect::<Result<Vec<_>, _>>()?;
-        let scratch = graph.nodes().iter().map(|n| fast::scratch(&graph.operands(n))).max().unwrap_or(0);
+        let scratch = graph.nodes().iter().map(|n| fast::scratch(&n.op, &graph.operands(n))).max().unwrap_or(0);
         let scratch = zeros::<f32>(scratch, "scratch memory")?;
         let held = (slots.iter().map(Vec::len).sum::<usize>() + scratch.len()) as u64 * 4;
         memory.stats.memory += held;

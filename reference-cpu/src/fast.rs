@@ -1,7 +1,7 @@
 //! The fast path: SIMD for what takes the time of a token, fused operators among it; plain functions for the rest.
 //!
-//! Kernels are ordinary loops over lanes, compiled for several instruction sets by `pulp`, which picks one when run.
-//! Weights are decoded a row at a time into scratch memory and used for all rows of x at once.
+//! Nearly all of that time goes into dot products, so they alone name instructions: [`lanes`] has the few that are
+//! needed for each instruction set, [`ints`] the products with quantised weights, which are never turned into floats.
 
 use crate::args::Args;
 use crate::plain::{self, Kernel};
@@ -9,7 +9,10 @@ use backend_api::{Op, StepParams, Tensor, Unsupported};
 
 mod attention;
 mod fused;
+mod ints;
+mod lanes;
 mod linear;
+mod math;
 
 /// The kernel of an operator.
 ///
@@ -42,48 +45,14 @@ pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
     })
 }
 
-/// The f32 values of scratch memory that any kernel of either path may need for these operands.
-pub(crate) fn scratch(inputs: &[&Tensor]) -> usize {
-    let widest = inputs.iter().map(|t| t.shape.cols()).max().unwrap_or(0);
-    let longest = inputs.iter().map(|t| t.shape.dims().next().unwrap_or(1)).max().unwrap_or(0);
-    let x = inputs.first().map_or(0, |t| t.shape.len());
-    x + 2 * widest + longest
-}
-
-/// The dot product, in lanes that compilers turn into vectors.
-#[inline(always)]
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 32;
-    let mut sums = [0f32; LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
+/// The f32 values of scratch memory that the kernels of an operator need, on either path.
+pub(crate) fn scratch(op: &Op, inputs: &[&Tensor]) -> usize {
+    let [first, second, ..] = inputs else { return inputs.first().map_or(0, |t| t.shape.cols()) };
+    match op {
+        Op::MatMul(_) | Op::Linear(_) => linear::scratch(first),
+        Op::Attention(_) => second.shape.dim(0),
+        _ => first.shape.cols(),
     }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            sums[lane] += sums[lane + width];
-        }
-        width /= 2;
-    }
-    sums[0] + rest
-}
-
-/// Runs a function compiled for the instruction set at hand.
-#[inline]
-pub(crate) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
-    struct Call<F>(F);
-    impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Call<F> {
-        type Output = R;
-        #[inline(always)]
-        fn call(self) -> R {
-            (self.0)()
-        }
-    }
-    pulp::Arch::new().dispatch(Call(f))
 }
 
 /// The row of a clamped token position in a history.

@@ -9,3 +9,22 @@ pub(super) fn block(b: &[u8; 20], out: &mut [f32; 32]) {
         high[i] = d * f32::from(b[4 + i] >> 4) + m;
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q4_1;
+
+impl super::Quants for Q4_1 {
+    type Block = [u8; 20];
+    const GROUPS: usize = 1;
+    const MIN: bool = true;
+
+    #[inline(always)]
+    fn quants(b: &[u8; 20], _: usize) -> super::Words {
+        super::nibbles(b, 4)
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 20]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], b[2], b[3]]), out);
+    }
+}

@@ -12,3 +12,22 @@ pub(super) fn block(b: &[u8; 22], out: &mut [f32; 32]) {
         second[i] = d * f32::from(q.1 - 16);
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q5_0;
+
+impl super::Quants for Q5_0 {
+    type Block = [u8; 22];
+    const GROUPS: usize = 1;
+    const MIN: bool = false;
+
+    #[inline(always)]
+    fn quants(b: &[u8; 22], _: usize) -> super::Words {
+        super::with_fifth_bits(super::nibbles(b, 6), [b[2], b[3], b[4], b[5]]).map(|q| super::minus(q, 16))
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 22]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], 0, 0]), out);
+    }
+}

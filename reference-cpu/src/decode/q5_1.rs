@@ -12,3 +12,22 @@ pub(super) fn block(b: &[u8; 24], out: &mut [f32; 32]) {
         second[i] = d * f32::from(q.1) + m;
     }
 }
+
+/// See [`Quants`](super::Quants).
+pub(crate) struct Q5_1;
+
+impl super::Quants for Q5_1 {
+    type Block = [u8; 24];
+    const GROUPS: usize = 1;
+    const MIN: bool = true;
+
+    #[inline(always)]
+    fn quants(b: &[u8; 24], _: usize) -> super::Words {
+        super::with_fifth_bits(super::nibbles(b, 8), [b[4], b[5], b[6], b[7]])
+    }
+
+    #[inline(always)]
+    fn scales(blocks: &[[u8; 24]], out: &mut [[f32; 2]]) {
+        super::halves(blocks.iter().map(|b| [b[0], b[1], b[2], b[3]]), out);
+    }
+}

@@ -1,10 +1,19 @@
 //! Matmul and its fused form.
+//!
+//! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
 
-use super::{dot, vectorized};
+use super::ints::{self, Dots, Pairs};
+use super::lanes::{Lanes, Work, dispatch};
+use super::math::{activate, dot};
 use crate::args::{Args, Operand};
-use crate::plain::unary;
-use backend_api::Op;
-use backend_api::op::{Activation, Linear, Norm, NormKind, UnaryKind};
+use backend_api::op::{Activation, Norm, NormKind, UnaryKind};
+use backend_api::{Op, Tensor};
+
+/// The f32 values of scratch memory for these operands.
+pub(super) fn scratch(x: &Tensor) -> usize {
+    let (len, k) = (x.shape.len(), x.shape.cols());
+    len + (2 * k).max(ints::scratch(len, k))
+}
 
 pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
     let (a, b) = (args.input(0), args.input(1));
@@ -16,18 +25,40 @@ pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
         let a = &a.floats()[(i0 * a0 / batch0 * a1 + i1 * a1 / batch1) * m * k..][..m * k];
         let first = (i0 * b0 / batch0 * b1 + i1 * b1 / batch1) * n;
         let out = &mut out[at * m * n..][..m * n];
-        vectorized(
-            #[inline(always)]
-            || {
-                for j in 0..n {
-                    let w = b.row(first + j, scratch);
-                    for (i, x) in a.chunks_exact(k).enumerate() {
-                        out[i * n + j] = dot(x, w);
-                    }
-                }
-            },
-        );
+        products(a, &b, Batch { first, n, out }, scratch);
     }
+}
+
+/// One matrix of a batch.
+struct Batch<'a> {
+    /// The first row of its weights.
+    first: usize,
+    n: usize,
+    out: &'a mut [f32],
+}
+
+impl Pairs for Batch<'_> {
+    fn count(&self) -> usize {
+        self.n.div_ceil(2)
+    }
+
+    #[inline(always)]
+    fn rows(&self, p: usize) -> [usize; 2] {
+        neighbours(p, self.n).map(|j| self.first + j)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, p: usize, sums: [f32; 2]) {
+        for (j, sum) in (2 * p..self.n).zip(sums) {
+            self.out[i * self.n + j] = sum;
+        }
+    }
+}
+
+/// The rows of a pair of neighbours; the last row of an odd number has none but itself.
+#[inline(always)]
+fn neighbours(p: usize, n: usize) -> [usize; 2] {
+    [2 * p, (2 * p + 1).min(n - 1)]
 }
 
 pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
@@ -50,54 +81,113 @@ pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
         }
         None => o.x.floats(),
     };
-    let tail = Epilogue { op, bias, residual, n, cols: op.out_cols(n) };
-    vectorized(
-        #[inline(always)]
-        || tail.run(x, o.w, k, out, scratch),
-    );
+    let tail = Tail { bias, residual, n, cols: op.out_cols(n), out };
+    match op.activation {
+        Activation::None => products(x, o.w, Each(tail, |x| x), scratch),
+        Activation::Unary(kind) => products(x, o.w, Each(tail, |x| activate(kind, x)), scratch),
+        Activation::Glu(kind) => products(x, o.w, Gated(tail, kind.activation()), scratch),
+    }
 }
 
-/// What follows the dot products.
-struct Epilogue<'a> {
-    op: &'a Linear,
+/// What follows the dot products of a linear map.
+struct Tail<'a> {
     bias: &'a [f32],
     residual: &'a [f32],
+    /// Rows of weights.
     n: usize,
+    /// Columns of the result.
     cols: usize,
+    out: &'a mut [f32],
 }
 
-impl Epilogue<'_> {
+impl Tail<'_> {
     #[inline(always)]
-    fn run(&self, x: &[f32], w: &Operand<'_>, k: usize, out: &mut [f32], scratch: &mut [f32]) {
-        let (first, second) = scratch.split_at_mut(k);
-        for j in 0..self.cols {
-            let w_row = w.row(j, first);
-            let bias = self.bias.get(j).copied().unwrap_or(0.0);
-            let up = match self.op.activation {
-                Activation::Glu(kind) => {
-                    let j = j + self.n / 2;
-                    Some((kind, w.row(j, second), self.bias.get(j).copied().unwrap_or(0.0)))
-                }
-                _ => None,
-            };
-            for (i, x) in x.chunks_exact(k).enumerate() {
-                let sum = dot(x, w_row) + bias;
-                let y = match (self.op.activation, up) {
-                    (Activation::Unary(kind), _) => activate(kind, sum),
-                    (Activation::Glu(_), Some((kind, row, bias))) => {
-                        activate(kind.activation(), sum) * (dot(x, row) + bias)
-                    }
-                    _ => sum,
-                };
-                let at = i * self.cols + j;
-                out[at] = y + self.residual.get(at).copied().unwrap_or(0.0);
-            }
+    fn biased(&self, j: usize, sum: f32) -> f32 {
+        sum + self.bias.get(j).copied().unwrap_or(0.0)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, i: usize, j: usize, y: f32) {
+        let at = i * self.cols + j;
+        self.out[at] = y + self.residual.get(at).copied().unwrap_or(0.0);
+    }
+}
+
+/// A function of each product.
+struct Each<'a, F>(Tail<'a>, F);
+
+impl<F: Fn(f32) -> f32> Pairs for Each<'_, F> {
+    fn count(&self) -> usize {
+        self.0.n.div_ceil(2)
+    }
+
+    #[inline(always)]
+    fn rows(&self, p: usize) -> [usize; 2] {
+        neighbours(p, self.0.n)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, p: usize, sums: [f32; 2]) {
+        for (j, sum) in (2 * p..self.0.n).zip(sums) {
+            let y = (self.1)(self.0.biased(j, sum));
+            self.0.put(i, j, y);
         }
     }
 }
 
-fn activate(kind: UnaryKind, x: f32) -> f32 {
-    unary(kind, f64::from(x)) as f32
+/// A gated linear unit: the row of a gate is paired with that of its up part.
+struct Gated<'a>(Tail<'a>, UnaryKind);
+
+impl Pairs for Gated<'_> {
+    fn count(&self) -> usize {
+        self.0.cols
+    }
+
+    #[inline(always)]
+    fn rows(&self, p: usize) -> [usize; 2] {
+        [p, p + self.0.cols]
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, p: usize, [gate, up]: [f32; 2]) {
+        let y = activate(self.1, self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
+        self.0.put(i, p, y);
+    }
+}
+
+/// The dot products of the rows of x with pairs of rows of w.
+fn products<P: Pairs>(x: &[f32], w: &Operand<'_>, pairs: P, scratch: &mut [f32]) {
+    let k = w.shape().cols();
+    if let Some((format, bytes)) = w.packed().filter(|(format, _)| format.spec().block_len > 1) {
+        return Dots { x, k, w: bytes, pairs, memory: scratch }.run(format);
+    }
+    let (first, second) = scratch.split_at_mut(k);
+    dispatch(FloatRows { x, w, pairs, first, second });
+}
+
+/// Dot products with rows of weights that are floats, or become floats one after the other.
+struct FloatRows<'a, P> {
+    x: &'a [f32],
+    w: &'a Operand<'a>,
+    pairs: P,
+    /// Memory for a row of weights.
+    first: &'a mut [f32],
+    /// Memory for another.
+    second: &'a mut [f32],
+}
+
+impl<P: Pairs> Work for FloatRows<'_, P> {
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) {
+        let FloatRows { x, w, mut pairs, first, second } = self;
+        for p in 0..pairs.count() {
+            let [a, b] = pairs.rows(p);
+            let (a, b) = (w.row(a, first), w.row(b, second));
+            for (i, x) in x.chunks_exact(w.shape().cols()).enumerate() {
+                pairs.take(i, p, [dot(lanes, x, a), dot(lanes, x, b)]);
+            }
+        }
+    }
 }
 
 /// Normalizes the rows of x. It is a small part of a token, so it sums in f64 like the definition.
