@@ -110,6 +110,19 @@ impl Session {
         Ok(())
     }
 
+    /// Compiles all programs that a prompt of so many tokens, added to the text, and the decode steps after it will take.
+    ///
+    /// *Errors*: as [`Self::prepare`].
+    pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
+        let (mut left, mut room) = (tokens, self.n_ctx() - self.position());
+        while left > 0 {
+            let (bucket, rows) = next_bucket(left, BUCKETS[BUCKETS.len() - 1], room);
+            (left, room) = (left - rows, room.saturating_sub(rows));
+            self.prepare(bucket, if left == 0 { head } else { Head::None })?;
+        }
+        self.prepare(1, head)
+    }
+
     /// Submits one step of a prepared program.
     pub(crate) fn submit(&mut self, rows: usize, head: Head, params: &StepParams) -> Result<(), ModelError> {
         match self.programs.get_mut(&(rows, head)) {
