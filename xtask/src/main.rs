@@ -1,6 +1,7 @@
 //! Everything a maintainer runs.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod browser;
 mod drivers;
 mod fuzz;
@@ -63,6 +64,10 @@ enum Task {
     /// A crash, a hang, and any error that the page or the browser's console reports, fail the run. The last line is
     /// `N passed, N failed, N skipped`; the exit code is 1 if anything failed. `cargo xtask web --no-serve` comes first.
     Browser(Box<browser::Options>),
+    /// Measure models, operators and the device's floors in a browser, without a window
+    ///
+    /// `cargo xtask web --no-serve` comes first. `anygpu bench` measures the same natively.
+    Bench(Box<bench::Options>),
     /// Run the conformance suite in all browsers and natively, and write docs/conformance.md and docs/conformance.svg
     ///
     /// `cargo xtask web --no-serve` comes first. Software devices need about ten minutes for all of it.
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
         Task::Size { json } => size(json.as_deref()),
         Task::Browser(options) => browser::run(&options),
+        Task::Bench(options) => bench::run(&options),
         Task::Matrix(options) => matrix::run(&options),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };

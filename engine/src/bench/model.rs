@@ -111,10 +111,10 @@ pub struct DecodeFloor {
 }
 
 impl DecodeFloor {
-    fn of(floors: &Floors, work: Work, dispatches: f64, position: usize, ms_per_token: f64) -> DecodeFloor {
+    fn of(floors: &Floors, work: Work, kernels: usize, position: usize, ms_per_token: f64) -> DecodeFloor {
         let cache_bytes = work.cache_bytes_per_position * position as u64;
         let read_ms = floors.read_ms((work.weight_bytes + cache_bytes) as f64);
-        let dispatch_ms = floors.dispatch_ms(dispatches);
+        let dispatch_ms = floors.dispatch_ms(kernels as f64);
         let floor_ms = read_ms + dispatch_ms;
         let fraction = if ms_per_token > 0.0 { floor_ms / ms_per_token } else { 0.0 };
         DecodeFloor { weight_bytes: work.weight_bytes, cache_bytes, read_ms, dispatch_ms, floor_ms, fraction }
@@ -189,6 +189,8 @@ pub struct ModelReport {
 #[derive(Debug, Clone)]
 pub(super) struct Timed {
     pub fetch_interval: Option<usize>,
+    /// Dispatches or draws of a decode step.
+    pub kernels: usize,
     pub compile_ms: f64,
     pub first_prefill_ms: f64,
     pub warm_up_ms: f64,
@@ -234,6 +236,7 @@ pub(super) async fn time(
     session.prepare_prompt(options.prefill, Head::Greedy)?;
     session.settle(host).await?;
     let compile_ms = host.now_ms() - start;
+    let kernels = session.decode_kernels()?.len();
 
     let (mut prefill, mut decode) = (Vec::new(), Vec::new());
     let mut warm_up = None;
@@ -258,6 +261,7 @@ pub(super) async fn time(
         }
         return Ok(Timed {
             fetch_interval,
+            kernels,
             compile_ms,
             first_prefill_ms,
             warm_up_ms,
@@ -295,7 +299,6 @@ pub async fn run(
     let open_ms = (all_ms - load_ms).max(0.0);
     let (prefill, decode) = (timed.prefill_ms, timed.decode_ms_per_token);
     let graph = fuse::prepare(&model.recipe().graph(1, Head::Greedy)?, backend)?;
-    let dispatches = timed.stats.dispatches_per_token.unwrap_or_default();
     let middle = options.prefill + options.decode / 2;
     Ok(ModelReport {
         backend: backend.info().name,
@@ -319,7 +322,7 @@ pub async fn run(
         decode_tokens_per_s: rate(1.0, decode.median),
         stats: timed.stats,
         device_memory_bytes: timed.memory,
-        decode_floor: DecodeFloor::of(&floors, Work::of(&graph)?, dispatches, middle, decode.median),
+        decode_floor: DecodeFloor::of(&floors, Work::of(&graph)?, timed.kernels, middle, decode.median),
         floors,
     })
 }
@@ -349,7 +352,7 @@ mod tests {
         assert_eq!(work, Work { weight_bytes: 32 * 2 * 18, cache_bytes_per_position: 256 });
         let readback_ms = Spread::of(vec![0.1]);
         let floors = Floors { read_gb_per_s: 1.0, read: Vec::new(), dispatch_us: 5.0, step_us: 9.0, readback_ms };
-        let floor = DecodeFloor::of(&floors, work, 10.0, 8, 0.1);
+        let floor = DecodeFloor::of(&floors, work, 10, 8, 0.1);
         assert_eq!((floor.weight_bytes, floor.cache_bytes), (1152, 2048));
         assert!((floor.floor_ms - 0.0532).abs() < 1e-12 && (floor.fraction - 0.532).abs() < 1e-9, "{floor:?}");
     }
