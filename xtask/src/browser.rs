@@ -5,7 +5,7 @@ mod kind;
 
 pub use kind::Kind;
 
-use crate::process::Group;
+use crate::process::{self, Group};
 use crate::tally::Tally;
 use crate::web::serve::{Event, Server};
 use anyhow::{Context, Result, bail};
@@ -252,6 +252,8 @@ impl Drive {
         let seconds = elapsed.as_secs_f64();
         if let (Some(file), Some(object)) = (&self.json, result.as_object_mut()) {
             object.insert("browser".into(), json!(self.browser.name()));
+            object.insert("machine".into(), json!(process::machine()));
+            object.insert("command".into(), json!(process::command_line()));
             object.insert("errors".into(), json!(errors));
             object.insert("seconds".into(), json!(seconds));
             object.insert("ok".into(), json!(tally.failed == 0));

@@ -7,6 +7,7 @@ mod drivers;
 mod fuzz;
 mod matrix;
 mod models;
+mod performance;
 mod process;
 mod progress;
 mod tally;
@@ -72,6 +73,11 @@ enum Task {
     ///
     /// `cargo xtask web --no-serve` comes first. Software devices need about ten minutes for all of it.
     Matrix(matrix::Options),
+    /// Write the tables of docs/performance.md and its picture from the results in docs/performance
+    ///
+    /// Each is a file that `cargo xtask bench --json docs/performance/NAME.json` wrote; its name is the run's title. What
+    /// is written by hand in docs/performance.md stays.
+    Performance,
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
@@ -94,6 +100,7 @@ fn main() -> ExitCode {
         Task::Browser(options) => browser::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Matrix(options) => matrix::run(&options),
+        Task::Performance => performance::run().map(|()| true),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };
     match done {

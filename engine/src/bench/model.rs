@@ -129,10 +129,10 @@ struct Work {
 }
 
 impl Work {
-    /// Of the graph of a decode step. Weights that rows are looked up in are not read as a whole.
+    /// Of the graph of a decode step. All packed weights are read as a whole, but for those that rows are looked up in.
     fn of(graph: &Graph) -> Result<Work, backend_api::Error> {
         let (mut weight_bytes, mut cache_bytes_per_position) = (0, 0);
-        for node in graph.nodes().iter().filter(|node| matches!(node.op, Op::MatMul(_) | Op::Linear(_))) {
+        for node in graph.nodes().iter().filter(|node| !matches!(node.op, Op::GetRows(_) | Op::Embed(_))) {
             for tensor in graph.operands(node) {
                 if let DType::Packed(format) = tensor.dtype {
                     weight_bytes += (format.row_bytes(tensor.shape.cols())? * tensor.shape.rows()) as u64;
