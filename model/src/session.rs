@@ -158,6 +158,24 @@ impl Session {
         Ok(self.programs.get(&(1, Head::Greedy)).map(|c| c.program.kernels()).unwrap_or_default())
     }
 
+    /// The device's own times of the kernels of a decode step at the end of the text; none if it has no clock for them.
+    ///
+    /// *Units*: milliseconds, in the order of [`Self::decode_kernels`].
+    ///
+    /// *Errors*: the context is full; as [`Self::prepare`]; the device was lost.
+    pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+        self.prepare(1, Head::Greedy)?;
+        let params = StepParams::at(self.position() as u32, 1);
+        let Some(compiled) = self.programs.get_mut(&(1, Head::Greedy)) else { return Ok(None) };
+        let Some(mut profile) = compiled.program.profile(&params)? else { return Ok(None) };
+        loop {
+            if let Some(times) = profile.try_read()? {
+                return Ok(Some(times));
+            }
+            host.turn().await;
+        }
+    }
+
     /// Refuses tokens that the model does not know, or that do not fit.
     fn admit(&self, tokens: &[u32]) -> Result<(), ModelError> {
         let sizes = self.model.recipe().sizes();

@@ -202,4 +202,11 @@ impl Loaded {
     pub fn decode_kernels(&self) -> Result<Vec<KernelInfo>> {
         Ok(self.session.borrow_mut().decode_kernels()?)
     }
+
+    /// The device's own times of these kernels at the end of the text that was generated last; none if it tells none.
+    ///
+    /// *Errors*: as [`Session::profile`].
+    pub fn profile(&self) -> Result<Option<Vec<f64>>> {
+        Ok(block_on(self.session.borrow_mut().profile(self.engine.host()))?)
+    }
 }
