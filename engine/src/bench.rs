@@ -9,6 +9,7 @@ mod ablate;
 mod floors;
 mod model;
 mod ops;
+mod profile;
 mod spread;
 mod text;
 
@@ -16,4 +17,5 @@ pub use ablate::{Ablation, AblationReport, ablate};
 pub use floors::{Bandwidth, Floors, floors};
 pub use model::{DecodeFloor, FirstToken, ModelOptions, ModelReport, PerToken, run};
 pub use ops::{OpTime, OpsReport, QUEUED, ops};
+pub use profile::{KernelTime, profile};
 pub use spread::Spread;

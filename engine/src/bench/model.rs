@@ -6,7 +6,8 @@ use backend_api::{Backend, DType, Graph, Kind, Op, Stats, fuse};
 use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Session};
 use serde::Serialize;
 
-use super::{Floors, Spread, floors};
+use super::profile::by_kernel;
+use super::{Floors, KernelTime, Spread, floors, profile};
 use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
@@ -183,6 +184,8 @@ pub struct ModelReport {
     pub floors: Floors,
     /// How near decoding comes to them.
     pub decode_floor: DecodeFloor,
+    /// The kernels of a decode step, each timed apart by the device's own clock; null where it has none.
+    pub profile: Option<Vec<KernelTime>>,
 }
 
 /// Prefill and decode of one model on one backend.
@@ -198,6 +201,7 @@ pub(super) struct Timed {
     pub decode_ms_per_token: Spread,
     pub stats: PerToken,
     pub memory: u64,
+    pub profile: Option<Vec<KernelTime>>,
 }
 
 /// Times a loaded model.
@@ -236,7 +240,7 @@ pub(super) async fn time(
     session.prepare_prompt(options.prefill, Head::Greedy)?;
     session.settle(host).await?;
     let compile_ms = host.now_ms() - start;
-    let kernels = session.decode_kernels()?.len();
+    let kernels = session.decode_kernels()?;
 
     let (mut prefill, mut decode) = (Vec::new(), Vec::new());
     let mut warm_up = None;
@@ -259,9 +263,12 @@ pub(super) async fn time(
         if prefill.len() < options.repeat {
             continue;
         }
+        progress("timing kernels");
+        let names = kernels.iter().map(|kernel| kernel.name.as_str());
+        let profile = profile(&mut session, host).await?.map(|times| by_kernel(names, &times));
         return Ok(Timed {
             fetch_interval,
-            kernels,
+            kernels: kernels.len(),
             compile_ms,
             first_prefill_ms,
             warm_up_ms,
@@ -269,6 +276,7 @@ pub(super) async fn time(
             decode_ms_per_token: Spread::of(decode),
             stats: PerToken::of(generation.steady_steps, generation.steady),
             memory: generation.steady.memory,
+            profile,
         });
     }
 }
@@ -324,6 +332,7 @@ pub async fn run(
         device_memory_bytes: timed.memory,
         decode_floor: DecodeFloor::of(&floors, Work::of(&graph)?, timed.kernels, middle, decode.median),
         floors,
+        profile: timed.profile,
     })
 }
 

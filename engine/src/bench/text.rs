@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{AblationReport, ModelReport, OpsReport, Spread};
+use super::{AblationReport, KernelTime, ModelReport, OpsReport, Spread};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -58,7 +58,15 @@ impl Display for ModelReport {
             floor.read_ms,
             floor.dispatch_ms,
             100.0 * floor.fraction
-        )
+        )?;
+        let Some(kernels) = &self.profile else { return writeln!(f, "kernels      this device has no clock for them") };
+        let sum: f64 = kernels.iter().map(|kernel| kernel.ms).sum();
+        let part = 100.0 * sum / self.decode_ms_per_token.median;
+        writeln!(f, "kernels      each apart, {sum:.3} ms a step, {part:.0} % of a token's time")?;
+        for KernelTime { kernel, count, ms } in kernels {
+            writeln!(f, "{ms:>12.4} ms {count:>4} x {kernel}")?;
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::embedded;
 use crate::file::FileSource;
 use anyhow::{Context, Result};
 use backend_api::{BackendInfo, KernelInfo};
+use engine::bench;
 use engine::native::{NativeHost, block_on};
 use engine::{Engine, EngineOptions, Progress, Report, SelectOptions};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -207,6 +208,6 @@ impl Loaded {
     ///
     /// *Errors*: as [`Session::profile`].
     pub fn profile(&self) -> Result<Option<Vec<f64>>> {
-        Ok(block_on(self.session.borrow_mut().profile(self.engine.host()))?)
+        Ok(block_on(bench::profile(&mut self.session.borrow_mut(), self.engine.host()))?)
     }
 }

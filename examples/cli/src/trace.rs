@@ -4,15 +4,11 @@ use crate::args::{DeviceArgs, TraceArgs};
 use crate::load::Loaded;
 use crate::output;
 use anyhow::Result;
-use engine::bench::Spread;
 use model::GenerateOptions;
 use serde_json::json;
 
 /// Tokens that are decoded to time a step.
 const TIMED: usize = 33;
-
-/// Steps whose kernels are timed: the middle of their times counts.
-const PROFILES: usize = 9;
 
 /// Runs `trace`.
 ///
@@ -24,13 +20,14 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     let options = GenerateOptions { max_tokens: TIMED, stop_tokens: Some(Vec::new()), ..loaded.generate_options(None) };
     let generation = loaded.generate(&loaded.prompt("")?, &options, &mut |_| ())?;
     let (step_ms, bytes) = (generation.decode_ms_per_token, kernels.iter().map(|k| k.bytes).sum::<u64>());
-    let times = middle_times(&loaded, kernels.len())?;
-    let sum_ms: Option<f64> = times.iter().copied().sum();
+    let times = loaded.profile()?;
+    let sum_ms: Option<f64> = times.as_ref().map(|times| times.iter().sum());
+    let times = times.unwrap_or_default().into_iter().map(Some).chain(std::iter::repeat(None));
     let info = loaded.info();
     if args.json {
         let list: Vec<_> = kernels
             .iter()
-            .zip(&times)
+            .zip(times)
             .map(|(k, ms)| json!({ "kernel": k.name, "grid": k.grid, "bytes": k.bytes, "ms": ms }))
             .collect();
         let (backend, adapter) = (info.name, &info.adapter);
@@ -40,7 +37,7 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
         }))?;
         return Ok(());
     }
-    for (kernel, ms) in kernels.iter().zip(&times) {
+    for (kernel, ms) in kernels.iter().zip(times) {
         let [x, y, z] = kernel.grid;
         output::text(&format!(
             "{:<44} {:>16} {:>12} bytes {:>9}\n",
@@ -63,14 +60,4 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
         kernels.len(),
     ))?;
     Ok(())
-}
-
-/// The middle of several times of each kernel; none where the device tells none.
-fn middle_times(loaded: &Loaded, kernels: usize) -> Result<Vec<Option<f64>>> {
-    let mut times = vec![Vec::with_capacity(PROFILES); kernels];
-    for _ in 0..PROFILES {
-        let Some(profile) = loaded.profile()? else { break };
-        times.iter_mut().zip(profile).for_each(|(times, ms)| times.push(ms));
-    }
-    Ok(times.into_iter().map(|times| (!times.is_empty()).then(|| Spread::of(times).median)).collect())
 }

@@ -123,6 +123,7 @@ fn bench_counts_what_a_token_costs_and_has_floors() {
     for (value, least) in [(&floor["fraction"], 0.0), (&bench["floors"]["read_gb_per_s"], 0.0)] {
         assert!(value.as_f64().is_some_and(|value| value > least), "{bench}");
     }
+    assert!(bench["profile"].is_null() && trace["kernels_ms"].is_null() && trace["kernels"][0]["ms"].is_null());
     assert!(bench["floors"]["dispatch_us"].is_number() && bench["floors"]["readback_ms"]["n"].is_u64());
 }
 
