@@ -47,7 +47,7 @@ pub fn draw(runs: &[Run]) -> String {
         let _ = writeln!(out, "<line class=\"grid\" x1=\"{x:.0}\" y1=\"{TOP}\" x2=\"{x:.0}\" y2=\"{below}\"/>");
         let _ = writeln!(out, "<text class=\"tick\" x=\"{x:.0}\" y=\"{}\">{rate}</text>", TOP - 8);
     }
-    let _ = writeln!(out, "<text class=\"label\" x=\"{}\" y=\"{}\">tokens/s, decode</text>", LEFT - 10, TOP - 8);
+    let _ = writeln!(out, "<text class=\"label\" x=\"{}\" y=\"{}\">tokens/s, decode</text>", LEFT - 24, TOP - 8);
     for (index, (run, model)) in bars.into_iter().enumerate() {
         let (y, rate) = (TOP + HEIGHT * index + 4, model.decode_tokens_per_s);
         let (bar, tall) = (at(rate) - LEFT as f64, HEIGHT - 8);
