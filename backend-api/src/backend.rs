@@ -154,8 +154,28 @@ pub trait Program {
     /// *Errors*: rows or position out of range, device lost.
     fn step(&mut self, params: &StepParams) -> Result<(), Error>;
 
+    /// Runs one step as [`Self::step`] does, but has the device time each of its [`kernels`](Self::kernels) by itself.
+    /// None if it cannot; then nothing was run. It makes objects: it is for traces.
+    ///
+    /// *Errors*: as [`Self::step`], out of memory.
+    fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
+        let _ = params;
+        Ok(None)
+    }
+
     /// Its dispatches or draws in order.
     fn kernels(&self) -> Vec<KernelInfo>;
+}
+
+/// The times of one step, under way.
+pub trait Profile {
+    /// How long each kernel of the step took on the device, once that is known. Never blocks: on `None` let the host do
+    /// other things and ask again.
+    ///
+    /// *Units*: milliseconds.
+    ///
+    /// *Errors*: device lost.
+    fn try_read(&mut self) -> Result<Option<Vec<f64>>, Error>;
 }
 
 /// Row granularity of a storage or tensor in host terms: (rows, elements a row). One-dimensional tensors have rows of

@@ -17,7 +17,9 @@ mod plan;
 mod step;
 mod tensor;
 
-pub use backend::{Backend, BackendInfo, KernelInfo, Program, ReadId, Stats, StorageDesc, StorageId, host_rows};
+pub use backend::{
+    Backend, BackendInfo, KernelInfo, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows,
+};
 pub use error::{Error, Unsupported};
 pub use format::Format;
 pub use graph::{Graph, Node, TensorId};

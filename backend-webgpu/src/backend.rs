@@ -178,7 +178,12 @@ impl WebGpu {
             max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        let descriptor = wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, ..Default::default() };
+        // Kernels are the same with and without them: only profiles ask for timestamps.
+        let optional =
+            if options.optional_features { wgpu::Features::TIMESTAMP_QUERY } else { wgpu::Features::empty() };
+        let required_features = adapter.features() & optional;
+        let descriptor =
+            wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, required_features, ..Default::default() };
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
             absent(format!("the adapter gives no device with the default limits of WebGPU ({e}); update its driver"))
         })?;

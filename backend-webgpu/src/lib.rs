@@ -10,6 +10,7 @@ mod backend;
 mod fault;
 mod kernel;
 mod lower;
+mod profile;
 mod program;
 mod read;
 mod shader;

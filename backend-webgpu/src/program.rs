@@ -3,9 +3,10 @@
 use crate::backend::{Shared, Storage, count};
 use crate::kernel::{Binding, Kernel, Operand};
 use crate::lower::{Node, lower};
+use crate::profile;
 use crate::shader::assemble;
 use backend_api::op::{Append, At, GetRows, Index};
-use backend_api::{Error, Graph, KernelInfo, Op, Place, Plan, Program, StepParams, TensorId};
+use backend_api::{Error, Graph, KernelInfo, Op, Place, Plan, Profile, Program, StepParams, TensorId};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -80,11 +81,22 @@ impl Pipelines {
     }
 }
 
-struct Dispatch {
+/// One dispatch, ready to be encoded.
+pub struct Dispatch {
     pipeline: wgpu::ComputePipeline,
     group: wgpu::BindGroup,
     grid: [u32; 3],
-    info: KernelInfo,
+    pub info: KernelInfo,
+}
+
+impl Dispatch {
+    /// Encodes it.
+    pub fn encode(&self, pass: &mut wgpu::ComputePass<'_>) {
+        let [x, y, z] = self.grid;
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.group, &[]);
+        pass.dispatch_workgroups(x, y, z);
+    }
 }
 
 /// A compiled graph.
@@ -279,28 +291,39 @@ impl Bounds {
     }
 }
 
-impl Program for GpuProgram {
-    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+impl GpuProgram {
+    /// Writes the parameters of a step.
+    fn write(&self, params: &StepParams) -> Result<(), Error> {
         self.bounds.check(params)?;
         self.shared.faults.check_patiently("a step", 0)?;
         // The step before must go first: writes to the parameters take effect before the next submit.
         self.shared.submit_pending();
         let bytes = bytemuck::bytes_of(params);
         self.shared.queue.write_buffer(&self.step, 0, bytes);
+        count(&self.shared.counters.uploaded, bytes.len() as u64);
+        count(&self.shared.counters.dispatches, self.dispatches.len() as u64);
+        Ok(())
+    }
+}
+
+impl Program for GpuProgram {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        self.write(params)?;
         let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            for dispatch in &self.dispatches {
-                let [x, y, z] = dispatch.grid;
-                pass.set_pipeline(&dispatch.pipeline);
-                pass.set_bind_group(0, &dispatch.group, &[]);
-                pass.dispatch_workgroups(x, y, z);
-            }
+            self.dispatches.iter().for_each(|dispatch| dispatch.encode(&mut pass));
         }
         *self.shared.pending.borrow_mut() = Some(encoder);
-        count(&self.shared.counters.uploaded, bytes.len() as u64);
-        count(&self.shared.counters.dispatches, self.dispatches.len() as u64);
         self.shared.faults.check_patiently("a step", 0)
+    }
+
+    fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
+        if !profile::possible(&self.shared, self.dispatches.len()) {
+            return Ok(None);
+        }
+        self.write(params)?;
+        profile::begin(&self.shared, &self.dispatches).map(Some)
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {

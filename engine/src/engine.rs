@@ -39,6 +39,11 @@ pub enum Progress {
     },
 }
 
+/// The fetch interval that suits a backend: a CPU step is done when it is submitted, so steps under way are of no use.
+pub(crate) fn fetch_interval(backend: &dyn Backend) -> Option<usize> {
+    (backend.info().name == "cpu").then_some(1)
+}
+
 /// A model, ready to run.
 pub struct Engine {
     model: Rc<Model>,
@@ -147,10 +152,9 @@ impl Engine {
         Ok(self.chat()?.encode(self.tokenizer()?, messages, true)?)
     }
 
-    /// The options that suit the backend: a CPU step is done when it is submitted, so steps under way are of no use.
+    /// The options that suit the backend.
     pub fn generate_options(&self) -> GenerateOptions {
-        let fetch_interval = (self.backend().info().name == "cpu").then_some(1);
-        GenerateOptions { fetch_interval, ..GenerateOptions::default() }
+        GenerateOptions { fetch_interval: fetch_interval(self.backend()), ..GenerateOptions::default() }
     }
 
     /// Generates what follows a text. Of what the session has computed before, the common beginning is used again.

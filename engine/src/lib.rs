@@ -1,11 +1,13 @@
 //! The only crate that knows every backend: it [selects](select()) one by proof and runs models on it ([`Engine`]).
 #![forbid(unsafe_code)]
 
+pub mod bench;
 mod engine;
 mod error;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;
 mod report;
+mod rig;
 mod select;
 mod selftest;
 #[cfg(target_arch = "wasm32")]

@@ -119,6 +119,30 @@ impl Candidate {
     }
 }
 
+/// A rung of the ladder, to be opened without any proof.
+pub(crate) struct Variant(&'static str, Candidate);
+
+impl Variant {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.0
+    }
+
+    /// Opens it.
+    ///
+    /// *Errors*: it is not there.
+    pub async fn open(&self, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+        self.1.open(options).await
+    }
+}
+
+/// The other rungs of the family that a rung belongs to.
+pub(crate) fn variants(of: &str) -> impl Iterator<Item = Variant> {
+    let family = LADDER.iter().find(|(name, _)| *name == of).map(|(_, candidate)| candidate.family());
+    let others = LADDER.iter().filter(move |(name, candidate)| *name != of && Some(candidate.family()) == family);
+    others.map(|(name, candidate)| Variant(name, *candidate)).collect::<Vec<_>>().into_iter()
+}
+
 #[cfg(feature = "webgpu")]
 async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
     let options = backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding, patch: None };

@@ -4,86 +4,25 @@ use std::collections::BTreeSet;
 
 use backend_api::case::{Case, Fill};
 use backend_api::op::MatMul;
-use backend_api::{
-    Backend, DType, Error, Format, Graph, Kind, Op, Plan, Program, StepParams, StorageDesc, StorageId, fuse, host_rows,
-};
-use model::{Host, read_rows};
+use backend_api::{Backend, DType, Error, Format, Graph, Op};
+use model::Host;
 use reference_cpu::Cpu;
 
-/// Any seed does; the same one everywhere makes failures repeatable.
-const SEED: u64 = 1;
+use crate::rig::Rig;
+
 /// A weight matrix too large for most caches, yet quick for a CPU.
 const MATVEC: usize = 1024;
 /// Matvecs of one timed step, one after the other as in a model.
 const CHAIN: usize = 8;
-const RUNS: usize = 3;
 /// Steps of a timed run, as far as [`ENOUGH_MS`] allows: as in decoding, many are under way before one read.
 const STEPS: usize = 32;
 /// *Units*: milliseconds.
 const ENOUGH_MS: f64 = 30.0;
 
-/// A graph on a backend with its storages, which are freed in the end.
-struct Bench<'a> {
-    // The program goes before its storages.
-    program: Box<dyn Program>,
-    storages: Storages<'a>,
-    plan: Plan,
-}
-
-struct Storages<'a>(&'a dyn Backend, Vec<StorageId>);
-
-impl Drop for Storages<'_> {
-    fn drop(&mut self) {
-        self.1.iter().for_each(|id| self.0.destroy(*id));
-    }
-}
-
-impl<'a> Bench<'a> {
-    fn new(backend: &'a dyn Backend, graph: &Graph, fills: &[Fill]) -> Result<Bench<'a>, Error> {
-        let plan = Plan::new(fuse::prepare(graph, backend)?, &|tensor| backend.slot_size(tensor));
-        let mut storages = Storages(backend, Vec::new());
-        for (index, ((_, tensor), fill)) in plan.graph().externals().zip(fills).enumerate() {
-            let id = backend.create(&StorageDesc::of(tensor))?;
-            storages.1.push(id);
-            if tensor.kind != Kind::Output {
-                backend.write(id, 0, &fill.bytes(tensor, SEED + index as u64))?;
-            }
-        }
-        let program = backend.compile(&plan, &storages.1)?;
-        Ok(Bench { program, storages, plan })
-    }
-
-    /// How long so many steps and one read take.
-    ///
-    /// *Units*: milliseconds.
-    async fn time(&mut self, steps: usize, host: &dyn Host) -> Result<f64, Error> {
-        let start = host.now_ms();
-        for _ in 0..steps {
-            self.program.step(&StepParams::at(0, 1))?;
-        }
-        self.results(host).await?;
-        Ok(host.now_ms() - start)
-    }
-
-    /// All that a step may have written.
-    async fn results(&self, host: &dyn Host) -> Result<Vec<(DType, Vec<u8>)>, Error> {
-        let mut results = Vec::new();
-        for ((_, tensor), id) in self.plan.graph().externals().zip(&self.storages.1) {
-            if matches!(tensor.kind, Kind::Output | Kind::State) {
-                let (rows, cols) = host_rows(&tensor.shape);
-                let mut bytes = vec![0; 4 * rows * cols];
-                read_rows(self.storages.0, *id, 0, rows, &mut bytes, host).await?;
-                results.push((tensor.dtype, bytes));
-            }
-        }
-        Ok(results)
-    }
-}
-
 async fn run(backend: &dyn Backend, case: &Case, host: &dyn Host) -> Result<Vec<(DType, Vec<u8>)>, Error> {
-    let mut bench = Bench::new(backend, &case.graph, &case.fills)?;
-    bench.program.step(&case.step)?;
-    bench.results(host).await
+    let mut rig = Rig::new(backend, &case.graph, &case.fills)?;
+    rig.step(&case.step)?;
+    rig.results(host).await
 }
 
 /// Runs a conformance case for each operator of the graphs, with their weight formats where the operator has one.
@@ -139,9 +78,7 @@ fn nmse(dtype: DType, found: &[u8], expected: &[u8]) -> f64 {
     }
 }
 
-/// The time of one matvec of 4-bit weights within a chain of them. What a read costs besides is taken off where it
-/// matters: on a fast GPU in a browser it costs more than the whole chain, though a model decodes several tokens between
-/// two reads.
+/// The time of one matvec of 4-bit weights within a chain of them, as in decoding.
 ///
 /// *Units*: milliseconds.
 ///
@@ -156,21 +93,6 @@ pub(crate) async fn time_matvec(backend: &dyn Backend, host: &dyn Host) -> Resul
     graph.output(x, "y")?;
     // Zeros stay zeros through the chain: no overflow, and the same work.
     let zeros = Fill::Values(vec![0.0]);
-    let mut bench = Bench::new(backend, &graph, &[zeros.clone(), Fill::Blocks, zeros])?;
-    // The first run pays for what the driver puts off until then.
-    bench.time(1, host).await?;
-    let (mut one, mut many) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..RUNS {
-        one = one.min(bench.time(1, host).await?);
-        // A slow device is known to be slow after one run.
-        if one > ENOUGH_MS {
-            return Ok(one / CHAIN as f64);
-        }
-    }
-    let more = STEPS.min((ENOUGH_MS / one.max(f64::MIN_POSITIVE)) as usize);
-    for _ in 0..RUNS {
-        many = many.min(bench.time(1 + more, host).await?);
-    }
-    // Clocks of browsers are coarse: the difference may come out as nothing.
-    Ok((many - one).max(many / 100.0) / (more * CHAIN) as f64)
+    let mut rig = Rig::new(backend, &graph, &[zeros.clone(), Fill::Blocks, zeros])?;
+    Ok(rig.step_ms(STEPS, ENOUGH_MS, host).await? / CHAIN as f64)
 }

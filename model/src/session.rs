@@ -110,6 +110,19 @@ impl Session {
         Ok(())
     }
 
+    /// Compiles all programs that a prompt of so many tokens, added to the text, and the decode steps after it will take.
+    ///
+    /// *Errors*: as [`Self::prepare`].
+    pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
+        let (mut left, mut room) = (tokens, self.n_ctx() - self.position());
+        while left > 0 {
+            let (bucket, rows) = next_bucket(left, BUCKETS[BUCKETS.len() - 1], room);
+            (left, room) = (left - rows, room.saturating_sub(rows));
+            self.prepare(bucket, if left == 0 { head } else { Head::None })?;
+        }
+        self.prepare(1, head)
+    }
+
     /// Submits one step of a prepared program.
     pub(crate) fn submit(&mut self, rows: usize, head: Head, params: &StepParams) -> Result<(), ModelError> {
         match self.programs.get_mut(&(rows, head)) {
@@ -143,6 +156,24 @@ impl Session {
     pub fn decode_kernels(&mut self) -> Result<Vec<backend_api::KernelInfo>, ModelError> {
         self.prepare(1, Head::Greedy)?;
         Ok(self.programs.get(&(1, Head::Greedy)).map(|c| c.program.kernels()).unwrap_or_default())
+    }
+
+    /// The device's own times of the kernels of a decode step at the end of the text; none if it has no clock for them.
+    ///
+    /// *Units*: milliseconds, in the order of [`Self::decode_kernels`].
+    ///
+    /// *Errors*: the context is full; as [`Self::prepare`]; the device was lost.
+    pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+        self.prepare(1, Head::Greedy)?;
+        let params = StepParams::at(self.position() as u32, 1);
+        let Some(compiled) = self.programs.get_mut(&(1, Head::Greedy)) else { return Ok(None) };
+        let Some(mut profile) = compiled.program.profile(&params)? else { return Ok(None) };
+        loop {
+            if let Some(times) = profile.try_read()? {
+                return Ok(Some(times));
+            }
+            host.turn().await;
+        }
     }
 
     /// Refuses tokens that the model does not know, or that do not fit.

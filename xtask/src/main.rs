@@ -1,11 +1,13 @@
 //! Everything a maintainer runs.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod browser;
 mod drivers;
 mod fuzz;
 mod matrix;
 mod models;
+mod performance;
 mod process;
 mod progress;
 mod tally;
@@ -63,10 +65,19 @@ enum Task {
     /// A crash, a hang, and any error that the page or the browser's console reports, fail the run. The last line is
     /// `N passed, N failed, N skipped`; the exit code is 1 if anything failed. `cargo xtask web --no-serve` comes first.
     Browser(Box<browser::Options>),
+    /// Measure models, operators and the device's floors in a browser, without a window
+    ///
+    /// `cargo xtask web --no-serve` comes first. `anygpu bench` measures the same natively.
+    Bench(Box<bench::Options>),
     /// Run the conformance suite in all browsers and natively, and write docs/conformance.md and docs/conformance.svg
     ///
     /// `cargo xtask web --no-serve` comes first. Software devices need about ten minutes for all of it.
     Matrix(matrix::Options),
+    /// Write the tables of docs/performance.md and its picture from the results in docs/performance
+    ///
+    /// Each is a file that `cargo xtask bench --json docs/performance/NAME.json` wrote; its name is the run's title. What
+    /// is written by hand in docs/performance.md stays.
+    Performance,
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
@@ -87,7 +98,9 @@ fn main() -> ExitCode {
         Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
         Task::Size { json } => size(json.as_deref()),
         Task::Browser(options) => browser::run(&options),
+        Task::Bench(options) => bench::run(&options),
         Task::Matrix(options) => matrix::run(&options),
+        Task::Performance => performance::run().map(|()| true),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };
     match done {

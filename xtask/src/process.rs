@@ -17,6 +17,29 @@ pub fn which(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(format!("{name}{suffix}"))).find(|file| file.is_file())
 }
 
+/// The processor of this machine, as its system names it, and how many of it a program may use.
+pub fn machine() -> String {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned());
+    format!("{model}, {cpus} CPUs")
+}
+
+/// How this task was called, but for the file that its result goes to.
+pub fn command_line() -> String {
+    let mut words = vec!["cargo xtask".to_owned()];
+    let mut args = std::env::args().skip(1);
+    while let Some(word) = args.next() {
+        if word == "--json" {
+            args.next();
+        } else if !word.starts_with("--json=") {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
 /// Runs a program to its end. None if it took longer than the limit and was ended.
 pub fn run_within(command: &mut Command, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let mut child = command.spawn()?;

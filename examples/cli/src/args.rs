@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::Choice;
+use engine::bench::QUEUED;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -195,7 +196,7 @@ pub struct PromptArgs {
 pub struct BenchArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Tokens of the prompt
+    /// Tokens of the prompt: also the depth at which decoding begins
     #[arg(long, value_name = "TOKENS", default_value_t = 128)]
     pub prefill: usize,
     /// Tokens to decode after it
@@ -207,9 +208,24 @@ pub struct BenchArgs {
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS")]
     pub fetch_interval: Option<usize>,
+    /// Time single operators instead: so many queued, then one read
+    #[arg(long, conflicts_with = "ablate")]
+    pub ops: bool,
+    /// Operators that --ops queues before a read
+    #[arg(long, value_name = "N", default_value_t = QUEUED, value_parser = queued, requires = "ops")]
+    pub queued: usize,
+    /// Time the model with one design decision at a time switched off instead
+    #[arg(long)]
+    pub ablate: bool,
     /// The measurements as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A batch of operators: each is a node of one graph.
+fn queued(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| (1..=1000).contains(n));
+    number.ok_or_else(|| "a number from 1 to 1000 is wanted".into())
 }
 
 /// What to trace.

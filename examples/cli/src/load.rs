@@ -5,6 +5,7 @@ use crate::embedded;
 use crate::file::FileSource;
 use anyhow::{Context, Result};
 use backend_api::{BackendInfo, KernelInfo};
+use engine::bench;
 use engine::native::{NativeHost, block_on};
 use engine::{Engine, EngineOptions, Progress, Report, SelectOptions};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -45,6 +46,63 @@ impl ModelArgs {
     }
 }
 
+impl LoadArgs {
+    /// The same, as the engine takes it.
+    pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
+        EngineOptions { select: device.options(), n_ctx: self.n_ctx }
+    }
+}
+
+/// How far something is, on the standard error.
+pub struct Bar {
+    bar: ProgressBar,
+    name: String,
+    trying: ProgressStyle,
+    loading: ProgressStyle,
+}
+
+impl Bar {
+    /// For a model of a name.
+    ///
+    /// *Errors*: none: the templates are right.
+    pub fn new(name: &str) -> Result<Bar> {
+        let trying = ProgressStyle::with_template("{spinner} {msg}")?;
+        let loading = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?;
+        Ok(Bar { bar: ProgressBar::new(0).with_message("trying backends"), name: name.into(), trying, loading })
+    }
+
+    /// Shows how far loading is.
+    pub fn loading(&self, progress: Progress) {
+        let bar = &self.bar;
+        match progress {
+            Progress::Header | Progress::Selecting => {
+                bar.set_style(self.trying.clone());
+                bar.tick();
+            }
+            Progress::Weights { done, total } => {
+                if bar.length() != Some(total) {
+                    bar.set_style(self.loading.clone());
+                    bar.set_message(format!("loading {}", self.name));
+                    bar.set_length(total);
+                }
+                bar.set_position(done);
+            }
+        }
+    }
+
+    /// Shows what is done now.
+    pub fn doing(&self, what: &str) {
+        self.bar.set_style(self.trying.clone());
+        self.bar.set_message(what.to_owned());
+        self.bar.tick();
+    }
+
+    /// Leaves nothing on the screen.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A model on a device, with one session that begins anew for each call.
 pub struct Loaded {
     /// Its name in reports.
@@ -60,26 +118,10 @@ impl Loaded {
     pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
         let name = args.model.name();
         let source = args.model.open()?;
-        let options = EngineOptions { select: device.options(), n_ctx: args.n_ctx };
-        let bar = ProgressBar::new(0).with_message("trying backends");
-        let trying = ProgressStyle::with_template("{spinner} {msg}")?;
-        let loading = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?;
-        let mut show = |progress| match progress {
-            Progress::Header | Progress::Selecting => {
-                bar.set_style(trying.clone());
-                bar.tick();
-            }
-            Progress::Weights { done, total } => {
-                if bar.length() != Some(total) {
-                    bar.set_style(loading.clone());
-                    bar.set_message(format!("loading {name}"));
-                    bar.set_length(total);
-                }
-                bar.set_position(done);
-            }
-        };
-        let engine = block_on(Engine::load(&*source, &options, Rc::new(NativeHost::default()), &mut show));
-        bar.finish_and_clear();
+        let bar = Bar::new(&name)?;
+        let host = Rc::new(NativeHost::default());
+        let engine = block_on(Engine::load(&*source, &args.options(device), host, &mut |at| bar.loading(at)));
+        bar.clear();
         let engine = engine.with_context(|| name.clone())?;
         let session = RefCell::new(engine.session()?);
         Ok(Loaded { name, engine, session })
@@ -160,5 +202,12 @@ impl Loaded {
     /// *Errors*: as [`Session::decode_kernels`].
     pub fn decode_kernels(&self) -> Result<Vec<KernelInfo>> {
         Ok(self.session.borrow_mut().decode_kernels()?)
+    }
+
+    /// The device's own times of these kernels at the end of the text that was generated last; none if it tells none.
+    ///
+    /// *Errors*: as [`Session::profile`].
+    pub fn profile(&self) -> Result<Option<Vec<f64>>> {
+        Ok(block_on(bench::profile(&mut self.session.borrow_mut(), self.engine.host()))?)
     }
 }

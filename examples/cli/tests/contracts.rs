@@ -96,8 +96,54 @@ fn probe_bench_and_trace_answer_in_json() {
     let bench = json(&["bench", "--prefill", "8", "--decode", "4", "--repeat", "2", "--json"]);
     assert_eq!(bench["prefill_ms"]["n"], 2);
     assert!(bench["decode_ms_per_token"]["median"].as_f64().is_some_and(|ms| ms > 0.0));
+    let first = &bench["first_token"];
+    let parts = ["open_ms", "load_ms", "compile_ms", "prefill_ms"].map(|part| first[part].as_f64().unwrap());
+    assert!((parts.iter().sum::<f64>() - first["total_ms"].as_f64().unwrap()).abs() < 1e-6);
     let trace = json(&["trace", "--json"]);
     assert!(trace["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
+}
+
+#[test]
+fn bench_counts_what_a_token_costs_and_has_floors() {
+    let bench = json(&["bench", "--prefill", "8", "--decode", "4", "--repeat", "1", "--json"]);
+    let trace = json(&["trace", "--json"]);
+    let kernels = trace["kernels"].as_array().unwrap().len() as f64;
+    let stats = &bench["stats"];
+    assert_eq!(stats["dispatches_per_token"], kernels);
+    assert_eq!((&stats["gpu_objects_per_token"], &stats["submits_per_token"]), (&0.0.into(), &1.0.into()));
+    // The read of the token before the steady ones is among them.
+    assert!(stats["readback_bytes_per_token"].as_f64().is_some_and(|bytes| (4.0..=8.0).contains(&bytes)));
+    // All of the file but its header, the positions' table and the vectors is read for a token.
+    let floor = &bench["decode_floor"];
+    let file = include_bytes!("../../../models/gab-q4_0.gguf").len() as u64;
+    let weights = floor["weight_bytes"].as_u64().unwrap();
+    assert!(weights > file / 2 && weights < file, "{weights}");
+    // 6 blocks of keys and values of 512 floats, at the tenth position.
+    assert_eq!(floor["cache_bytes"], 6 * 2 * 512 * 4 * 10);
+    for (value, least) in [(&floor["fraction"], 0.0), (&bench["floors"]["read_gb_per_s"], 0.0)] {
+        assert!(value.as_f64().is_some_and(|value| value > least), "{bench}");
+    }
+    assert!(bench["profile"].is_null() && trace["kernels_ms"].is_null() && trace["kernels"][0]["ms"].is_null());
+    assert!(bench["floors"]["dispatch_us"].is_number() && bench["floors"]["readback_ms"]["n"].is_u64());
+}
+
+#[test]
+fn bench_times_operators_and_switches_decisions_off() {
+    let ops = json(&["bench", "--ops", "--queued", "2", "--json"]);
+    let names: Vec<_> = ops["ops"].as_array().unwrap().iter().map(|op| op["op"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 12, "{names:?}");
+    assert_eq!((&ops["queued"], &ops["backend"]), (&2.into(), &"cpu".into()));
+    assert!(ops["ops"].as_array().unwrap().iter().all(|op| op["ms"]["n"].as_u64() >= Some(3)));
+
+    let ablated = json(&["bench", "--ablate", "--prefill", "4", "--decode", "4", "--repeat", "1", "--json"]);
+    let rows = ablated["ablate"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["without"] == name).unwrap();
+    let dispatches = |name: &str| row(name)["dispatches_per_token"].as_f64().unwrap();
+    assert_eq!(rows[0]["without"], "nothing");
+    assert_eq!((&rows[0]["decode_ratio"], &rows[0]["prefill_ratio"]), (&1.0.into(), &1.0.into()));
+    // A fused operator does the work of several.
+    assert!(dispatches("fused linear") > dispatches("nothing"));
+    assert!(dispatches("fusion") > dispatches("fused linear"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ const PREFILL_ROWS: usize = 16;
 /// How to load.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LoadOptions {
+pub struct LoadOptions {
     backend: Option<String>,
     n_ctx: Option<usize>,
     webgl_layout: Option<String>,
@@ -30,9 +30,13 @@ struct LoadOptions {
 
 impl LoadOptions {
     fn parse(text: &str) -> Result<EngineOptions, JsValue> {
-        let options: LoadOptions = serde_json::from_str(text).map_err(error::options)?;
-        let backend = options.backend.as_deref().unwrap_or("auto").parse().map_err(error::options)?;
-        let webgl_layout = match options.webgl_layout.as_deref() {
+        serde_json::from_str::<LoadOptions>(text).map_err(error::options)?.parsed()
+    }
+
+    /// The same, as the engine takes it.
+    pub fn parsed(&self) -> Result<EngineOptions, JsValue> {
+        let backend = self.backend.as_deref().unwrap_or("auto").parse().map_err(error::options)?;
+        let webgl_layout = match self.webgl_layout.as_deref() {
             None => None,
             Some("packed") => Some(Layout::Packed),
             Some("r32f") => Some(Layout::R32f),
@@ -43,10 +47,10 @@ impl LoadOptions {
         let select = SelectOptions {
             backend,
             webgl_layout,
-            webgl_max_texture_size: options.webgl_max_texture_size,
-            webgpu_max_binding: options.webgpu_max_binding,
+            webgl_max_texture_size: self.webgl_max_texture_size,
+            webgpu_max_binding: self.webgpu_max_binding,
         };
-        Ok(EngineOptions { select, n_ctx: options.n_ctx })
+        Ok(EngineOptions { select, n_ctx: self.n_ctx })
     }
 }
 

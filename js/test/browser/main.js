@@ -2,7 +2,7 @@ import "./errors.js";
 import { options, say } from "./run.js";
 
 /** What can be run; each module's default export gives the report. */
-const RUNS = ["conformance", "generate", "bench", "checks"];
+const RUNS = ["conformance", "generate", "bench", "measure", "checks"];
 
 async function report() {
   if (!RUNS.includes(options.run)) throw new Error(`there is no run ${options.run}; there are ${RUNS.join(", ")}`);

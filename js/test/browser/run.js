@@ -22,6 +22,11 @@ export const options = {
   every: Number(query.get("every") ?? 1),
   only: (query.get("only") ?? "").split(","),
   worker: query.get("worker") !== "false",
+  what: (query.get("what") ?? "").split(","),
+  models: (query.get("models") ?? "").split(","),
+  repeat: Number(query.get("repeat") ?? 3),
+  queued: Number(query.get("queued") ?? 20),
+  peers: query.get("peers") === "true",
 };
 
 /** The models that have a name here: their files, and where the tokens that they must give are written. */
@@ -36,8 +41,11 @@ const MODELS = {
   },
 };
 
-/** The model asked for: its file, and its reference if it has one. */
-export const model = MODELS[options.model] ?? { file: options.model };
+/** A model by its name here, or that of its file: the file, and the reference if it has one. */
+export const modelNamed = (name) => MODELS[name] ?? { file: name };
+
+/** The model asked for. */
+export const model = modelNamed(options.model);
 
 options.tokens = Number(query.get("tokens") ?? model.tokens ?? 64);
 

@@ -10,6 +10,7 @@
 //! | path | what it answers |
 //! |---|---|
 //! | `/test/` | `js/test/browser` |
+//! | `/peers/` | the other engines of `cargo xtask bench --peers` |
 //! | `/below/a/path/` | `dist` again, whose worker reports its errors: what runs here runs under any path |
 //! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after so many bytes of it |
 //! | `/stall/NAME?after=BYTES` | likewise, but nothing is cut: no more bytes come |
@@ -185,6 +186,7 @@ fn automated(run: Run) -> Router {
         .route("/below/a/path/anygpu/src/worker.js", get(worker))
         .nest_service("/below/a/path", ServeDir::new(dist::folder()))
         .nest_service("/test", ServeDir::new(root().join("js/test/browser")))
+        .nest_service("/peers", ServeDir::new(crate::bench::peers()))
         .route("/flaky/{name}", get(|name, query, request| faulty(Fault::Cut, name, query, request)))
         .route("/stall/{name}", get(|name, query, request| faulty(Fault::Stall, name, query, request)))
         .route("/short/{name}", get(|name, query, request| faulty(Fault::Short, name, query, request)))

@@ -1,0 +1,206 @@
+//! What each design decision is worth: one at a time is switched off.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use backend_api::{
+    Backend, BackendInfo, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported, fuse,
+};
+use model::{ByteSource, Gguf, Head, Host, Model, Recipe};
+use serde::Serialize;
+
+use super::model::{ModelOptions, Timed, rate, time};
+use crate::error::EngineError;
+use crate::select::{select, variants};
+use crate::{EngineOptions, Progress};
+
+/// A model with one decision switched off.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ablation {
+    /// What is switched off; `nothing` comes first.
+    pub without: String,
+    /// Tokens a second.
+    pub prefill_tokens_per_s: f64,
+    /// Tokens a second.
+    pub decode_tokens_per_s: f64,
+    /// Dispatches or draws; null where too few tokens came to tell.
+    pub dispatches_per_token: Option<f64>,
+    /// Prefill, relative to nothing switched off.
+    pub prefill_ratio: f64,
+    /// Decode, likewise.
+    pub decode_ratio: f64,
+}
+
+impl Ablation {
+    fn of(without: String, options: &ModelOptions, timed: &Timed, whole: Option<&Ablation>) -> Ablation {
+        let prefill = rate(options.prefill as f64, timed.prefill_ms.median);
+        let decode = rate(1.0, timed.decode_ms_per_token.median);
+        let ratio = |value: f64, whole: Option<f64>| whole.filter(|w| *w > 0.0).map_or(1.0, |w| value / w);
+        Ablation {
+            without,
+            prefill_tokens_per_s: prefill,
+            decode_tokens_per_s: decode,
+            dispatches_per_token: timed.stats.dispatches_per_token,
+            prefill_ratio: ratio(prefill, whole.map(|w| w.prefill_tokens_per_s)),
+            decode_ratio: ratio(decode, whole.map(|w| w.decode_tokens_per_s)),
+        }
+    }
+}
+
+/// All of them. Field names are a contract: others read the JSON.
+#[derive(Debug, Clone, Serialize)]
+pub struct AblationReport {
+    /// The kind of backend.
+    pub backend: &'static str,
+    /// The device.
+    pub adapter: String,
+    /// The model, as the caller names it.
+    pub model: String,
+    /// Tokens of the prompt.
+    pub prefill_tokens: usize,
+    /// Tokens decoded after it.
+    pub decode_tokens: usize,
+    /// A row for each decision.
+    pub ablate: Vec<Ablation>,
+}
+
+/// A backend that refuses some fused operators, and so is given their primitives.
+struct Refusing {
+    inner: Rc<dyn Backend>,
+    ops: BTreeSet<&'static str>,
+}
+
+impl Backend for Refusing {
+    fn info(&self) -> &BackendInfo {
+        self.inner.info()
+    }
+
+    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
+        if self.ops.contains(op.name()) {
+            return Err(Unsupported { op: op.name().into(), reason: "it is switched off".into() });
+        }
+        self.inner.supports(op, inputs, outputs)
+    }
+
+    fn slot_size(&self, tensor: &Tensor) -> u64 {
+        self.inner.slot_size(tensor)
+    }
+
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+        self.inner.create(desc)
+    }
+
+    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        self.inner.write(id, first_row, bytes)
+    }
+
+    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
+        self.inner.read(id, first_row, rows)
+    }
+
+    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
+        self.inner.try_read(read, out)
+    }
+
+    fn destroy(&self, id: StorageId) {
+        self.inner.destroy(id);
+    }
+
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+        self.inner.compile(plan, storages)
+    }
+
+    fn idle(&self) -> Result<bool, Error> {
+        self.inner.idle()
+    }
+
+    fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+}
+
+/// Loads and times the model again for each row.
+struct Bench<'a> {
+    source: &'a dyn ByteSource,
+    gguf: Gguf,
+    n_ctx: usize,
+    options: &'a ModelOptions,
+    host: &'a dyn Host,
+    loading: &'a mut dyn FnMut(Progress),
+    progress: &'a mut dyn FnMut(&str),
+    rows: Vec<Ablation>,
+}
+
+impl Bench<'_> {
+    fn recipe(&self) -> Result<Recipe, EngineError> {
+        Ok(Recipe::new(&self.gguf, Some(self.n_ctx))?)
+    }
+
+    async fn row(
+        &mut self,
+        without: &str,
+        backend: Rc<dyn Backend>,
+        options: &ModelOptions,
+    ) -> Result<Timed, EngineError> {
+        let recipe = self.recipe()?;
+        let mut weights = |done, total| (self.loading)(Progress::Weights { done, total });
+        let model = Rc::new(Model::load(self.source, recipe, backend, self.host, &mut weights).await?);
+        let mut progress = |text: &str| (self.progress)(&format!("without {without}: {text}"));
+        let timed = time(&model, options, self.host, &mut progress).await?;
+        self.rows.push(Ablation::of(without.into(), self.options, &timed, self.rows.first()));
+        Ok(timed)
+    }
+}
+
+/// Times a model with everything switched on, then with one decision switched off at a time: the pipeline of decode steps,
+/// fusion as a whole and of each operator, and what other variants of the backend do otherwise. A switch that changes
+/// nothing on this backend has no row.
+///
+/// *Errors*: as [`run`](super::run()).
+pub async fn ablate(
+    name: &str,
+    source: &dyn ByteSource,
+    engine: &EngineOptions,
+    options: &ModelOptions,
+    host: &dyn Host,
+    loading: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(&str),
+) -> Result<AblationReport, EngineError> {
+    let gguf = Gguf::read(source).await?;
+    let n_ctx = engine.n_ctx.unwrap_or_else(|| options.n_ctx());
+    let mut bench = Bench { source, gguf, n_ctx, options, host, loading, progress, rows: Vec::new() };
+    (bench.progress)("choosing a backend");
+    let recipe = bench.recipe()?;
+    let (backend, report) = select(Some(&recipe), &engine.select, host).await?;
+    let info = backend.info().clone();
+    let whole = bench.row("nothing", backend.clone(), options).await?;
+    if whole.fetch_interval != Some(1) {
+        let options = ModelOptions { fetch_interval: Some(1), ..*options };
+        bench.row("pipeline (a read after each step)", backend.clone(), &options).await?;
+    }
+
+    let graph = fuse::prepare(&recipe.graph(1, Head::Greedy)?, &*backend)?;
+    let fused: BTreeSet<_> = graph.nodes().iter().filter(|n| fuse::is_fused(&n.op)).map(|n| n.op.name()).collect();
+    let mut sets: Vec<(String, BTreeSet<_>)> = vec![("fusion".into(), fused.clone())];
+    sets.extend(fused.iter().map(|op| (format!("fused {op}"), BTreeSet::from([*op]))));
+    for (name, ops) in sets.into_iter().filter(|(_, ops)| !ops.is_empty()) {
+        bench.row(&name, Rc::new(Refusing { inner: backend.clone(), ops }), options).await?;
+    }
+    drop(backend);
+
+    let chosen = report.chosen.unwrap_or_default();
+    for variant in variants(chosen) {
+        let Ok(other) = variant.open(&engine.select).await else { continue };
+        if other.info().facts != info.facts {
+            bench.row(&format!("{chosen} ({} instead)", variant.name()), other, options).await?;
+        }
+    }
+    Ok(AblationReport {
+        backend: info.name,
+        adapter: info.adapter,
+        model: name.into(),
+        prefill_tokens: options.prefill,
+        decode_tokens: options.decode,
+        ablate: bench.rows,
+    })
+}

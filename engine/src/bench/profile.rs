@@ -1,0 +1,71 @@
+//! Where a decode step spends its time, by the device's own clock.
+
+use model::{Host, ModelError, Session};
+use serde::Serialize;
+
+use super::Spread;
+
+/// Steps whose kernels are timed: the middle of their times counts.
+const STEPS: usize = 9;
+/// Steps that take longer are timed only once or twice.
+///
+/// *Units*: milliseconds.
+const ENOUGH_MS: f64 = 2000.0;
+
+/// All dispatches or draws of one kernel in a decode step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KernelTime {
+    /// The kernel with its variant.
+    pub kernel: String,
+    /// How many of them a step has.
+    pub count: usize,
+    /// What all of them take.
+    pub ms: f64,
+}
+
+/// The time of each kernel of a decode step at the end of the text, in the order of
+/// [`decode_kernels`](Session::decode_kernels); none if the device has no clock for them.
+///
+/// *Units*: milliseconds.
+///
+/// *Errors*: as [`Session::profile`].
+pub async fn profile(session: &mut Session, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+    let (start, mut runs) = (host.now_ms(), Vec::with_capacity(STEPS));
+    while runs.is_empty() || (runs.len() < STEPS && host.now_ms() - start < ENOUGH_MS) {
+        match session.profile(host).await? {
+            Some(times) => runs.push(times),
+            None => return Ok(None),
+        }
+    }
+    let kernels = runs.first().map_or(0, Vec::len);
+    let middle = |at: usize| Spread::of(runs.iter().filter_map(|times| times.get(at)).copied().collect()).median;
+    Ok(Some((0..kernels).map(middle).collect()))
+}
+
+/// Sums up by kernel; what takes longest comes first.
+pub(super) fn by_kernel<'a>(names: impl Iterator<Item = &'a str>, times: &[f64]) -> Vec<KernelTime> {
+    let mut sums: Vec<KernelTime> = Vec::new();
+    for (name, ms) in names.zip(times) {
+        match sums.iter_mut().find(|sum| sum.kernel == name) {
+            Some(sum) => {
+                sum.count += 1;
+                sum.ms += ms;
+            }
+            None => sums.push(KernelTime { kernel: name.into(), count: 1, ms: *ms }),
+        }
+    }
+    sums.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_summed_by_name() {
+        let sums = by_kernel(["a", "b", "a"].into_iter(), &[1.0, 5.0, 2.0]);
+        let kernel = |kernel: &str, count, ms| KernelTime { kernel: kernel.into(), count, ms };
+        assert_eq!(sums, [kernel("b", 1, 5.0), kernel("a", 2, 3.0)]);
+    }
+}

@@ -1,0 +1,107 @@
+//! The reports as text, the same in a terminal and in the log of a browser.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{AblationReport, KernelTime, ModelReport, OpsReport, Spread};
+
+const MIB: f64 = (1 << 20) as f64;
+
+impl Display for Spread {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Spread { median, min, max, n } = self;
+        write!(f, "{median:.3} ms (min {min:.3}, max {max:.3}, n {n})")
+    }
+}
+
+impl Display for ModelReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (first, stats, floors, floor) = (&self.first_token, &self.stats, &self.floors, &self.decode_floor);
+        writeln!(f, "{} on {} ({})", self.model, self.backend, self.adapter)?;
+        writeln!(
+            f,
+            "first token  {:.0} ms: open {:.0}, load {:.0}, compile {:.0}, prefill {:.0}",
+            first.total_ms, first.open_ms, first.load_ms, first.compile_ms, first.prefill_ms
+        )?;
+        let (tokens, rate) = (self.prefill_tokens, self.prefill_tokens_per_s);
+        writeln!(f, "prefill      {tokens} tokens in {}, {rate:.1} tokens/s", self.prefill_ms)?;
+        let (tokens, rate) = (self.decode_tokens, self.decode_tokens_per_s);
+        writeln!(f, "decode       {tokens} tokens, each {}, {rate:.1} tokens/s", self.decode_ms_per_token)?;
+        let per = |value: Option<f64>| value.map_or("?".into(), |value| format!("{value:.1}"));
+        writeln!(
+            f,
+            "a token      {} dispatches, {} submits, {} objects made, {} bytes up, {} bytes down; {}",
+            per(stats.dispatches_per_token),
+            per(stats.submits_per_token),
+            per(stats.gpu_objects_per_token),
+            per(stats.upload_bytes_per_token),
+            per(stats.readback_bytes_per_token),
+            self.fetch_interval.map_or("read as fits the device".into(), |n| format!("a read every {n}"))
+        )?;
+        writeln!(f, "memory       {:.1} MiB on the device", self.device_memory_bytes as f64 / MIB)?;
+        let formats = floors.read.iter().map(|r| format!("{} {:.2}", r.format, r.gb_per_s)).collect::<Vec<_>>();
+        writeln!(
+            f,
+            "floors       read {:.2} GB/s ({}), dispatch {:.2} us, step {:.2} us, readback {}",
+            floors.read_gb_per_s,
+            formats.join(", "),
+            floors.dispatch_us,
+            floors.step_us,
+            floors.readback_ms
+        )?;
+        writeln!(
+            f,
+            "the floor    {:.3} ms a token: {:.1} MB of weights and {:.1} MB of cache {:.3}, dispatches {:.3}; \
+             {:.0} % of it reached",
+            floor.floor_ms,
+            floor.weight_bytes as f64 / 1e6,
+            floor.cache_bytes as f64 / 1e6,
+            floor.read_ms,
+            floor.dispatch_ms,
+            100.0 * floor.fraction
+        )?;
+        let Some(kernels) = &self.profile else { return writeln!(f, "kernels      this device has no clock for them") };
+        let sum: f64 = kernels.iter().map(|kernel| kernel.ms).sum();
+        let part = 100.0 * sum / self.decode_ms_per_token.median;
+        writeln!(f, "kernels      each apart, {sum:.3} ms a step, {part:.0} % of a token's time")?;
+        for KernelTime { kernel, count, ms } in kernels {
+            writeln!(f, "{ms:>12.4} ms {count:>4} x {kernel}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for OpsReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} ({}), {} queued, one read", self.backend, self.adapter, self.queued)?;
+        writeln!(
+            f,
+            "{:<26} {:>10} {:>10} {:>10} {:>4} {:>10}",
+            "ms an operator", "median", "min", "max", "n", "first"
+        )?;
+        for time in &self.ops {
+            let name = time.b.map_or(time.op.to_owned(), |b| format!("{}, b {b}", time.op));
+            let (first, Spread { median, min, max, n }) = (time.first_ms, time.ms);
+            writeln!(f, "{name:<26} {median:>10.3} {min:>10.3} {max:>10.3} {n:>4} {first:>10.1}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for AblationReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (prefill, decode) = (self.prefill_tokens, self.decode_tokens);
+        writeln!(f, "{} on {} ({}), {prefill} + {decode} tokens", self.model, self.backend, self.adapter)?;
+        let head = ["prefill/s", "ratio", "decode/s", "ratio", "dispatches"];
+        let [a, b, c, d, e] = head;
+        writeln!(f, "{:<44} {a:>10} {b:>6} {c:>10} {d:>6} {e:>10}", "without")?;
+        for row in &self.ablate {
+            let dispatches = row.dispatches_per_token.map_or("?".into(), |n| format!("{n:.0}"));
+            writeln!(
+                f,
+                "{:<44} {:>10.1} {:>6.2} {:>10.1} {:>6.2} {dispatches:>10}",
+                row.without, row.prefill_tokens_per_s, row.prefill_ratio, row.decode_tokens_per_s, row.decode_ratio
+            )?;
+        }
+        Ok(())
+    }
+}

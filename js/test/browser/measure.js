@@ -1,0 +1,58 @@
+// `cargo xtask bench`: models, operators and ablations, and the same of other engines, one after the other.
+
+import { beat, modelNamed, options, say } from "./run.js";
+
+/** The options that the bindings take for a measurement. */
+function request(what, model) {
+  const { backend, prefill, decode, repeat, queued } = options;
+  return { what, model, engine: { backend, n_ctx: model && prefill + decode + 1 }, prefill, decode, repeat, queued };
+}
+
+/** A measurement in a worker of its own, so that nothing is left of the one before; or on this thread. */
+async function measured(message) {
+  const tell = () => beat();
+  if (!options.worker) return (await import("./measure-worker.js")).measure(message, tell);
+  const worker = new Worker(new URL("measure-worker.js", import.meta.url), { type: "module" });
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.onerror = (event) => reject(new Error(`the worker stopped: ${event.message}`));
+      worker.onmessage = ({ data: { result, error, report } }) => {
+        if (error !== undefined) reject(Object.assign(new Error(error), { report }));
+        else if (result !== undefined) resolve(result);
+        else tell();
+      };
+      worker.postMessage(message);
+    });
+  } finally {
+    worker.terminate();
+  }
+}
+
+/** A report is shown, and kept without its text. */
+async function shown({ text, ...report }) {
+  for (const line of text.trimEnd().split("\n")) await say(line);
+  return report;
+}
+
+export default async function measure() {
+  const result = { models: [], ablations: [] };
+  const reports = { model: result.models, ablate: result.ablations };
+  for (const what of options.what) {
+    if (what === "ops") {
+      result.ops = await shown(await measured({ options: request(what) }));
+      continue;
+    }
+    for (const name of options.models) {
+      const { file } = modelNamed(name);
+      reports[what].push(await shown(await measured({ options: request(what, name), file })));
+    }
+  }
+  if (options.peers) {
+    const peers = await import("./peers.js");
+    if (result.ops) result.peer_ops = await shown(await peers.ops(result.ops));
+    result.peer_models = [];
+    for (const report of result.models) result.peer_models.push(await shown(await peers.model(report)));
+  }
+  const passed = result.models.length + result.ablations.length + (result.ops ? 1 : 0);
+  return { passed, failed: 0, skipped: 0, ...result };
+}

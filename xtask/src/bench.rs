@@ -1,0 +1,112 @@
+//! Measuring in a browser: the engine alone, and, if that is asked for, other engines beside it.
+
+use crate::browser::{Drive, Run};
+use crate::root;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// Time to the first token, prefill, decode, and the floors of the device.
+    Model,
+    /// Single operators: so many queued, one read.
+    Ops,
+    /// The model with one design decision at a time switched off.
+    Ablate,
+}
+
+/// A run of measurements.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    #[command(flatten)]
+    drive: Drive,
+    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu
+    #[arg(long, default_value = "auto")]
+    backend: String,
+    /// What to measure, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Model, What::Ops])]
+    what: Vec<What>,
+    /// Models, separated by commas: gab, smollm2, or names of files in models/ or models/cache/
+    #[arg(long, value_delimiter = ',', default_values_t = [String::from("gab"), String::from("smollm2")])]
+    model: Vec<String>,
+    /// Tokens of the prompt: also the depth at which decoding begins
+    #[arg(long, value_name = "TOKENS", default_value_t = 128)]
+    prefill: usize,
+    /// Tokens to decode after it
+    #[arg(long, value_name = "TOKENS", default_value_t = 64)]
+    decode: usize,
+    /// Measurements, after one that is not counted
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeat: usize,
+    /// Operators that are queued before a read
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    queued: usize,
+    /// Time other engines in the same browser too: TF.js on the operators, wllama on one thread on the models. They are
+    /// fetched with npm into target/peers
+    #[arg(long)]
+    peers: bool,
+}
+
+/// Measures, shows the tables and writes the result if that is asked for. Whether nothing failed.
+pub fn run(options: &Options) -> Result<bool> {
+    if options.peers {
+        fetch()?;
+    }
+    options.drive.visit(Run::Measure, &options.backend, &options.pairs())
+}
+
+impl Options {
+    /// What the page is told.
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        let what = self.what.iter().map(|what| match what {
+            What::Model => "model",
+            What::Ops => "ops",
+            What::Ablate => "ablate",
+        });
+        vec![
+            ("what", what.collect::<Vec<_>>().join(",")),
+            ("models", self.model.join(",")),
+            ("prefill", self.prefill.to_string()),
+            ("decode", self.decode.to_string()),
+            ("repeat", self.repeat.to_string()),
+            ("queued", self.queued.to_string()),
+            ("peers", self.peers.to_string()),
+        ]
+    }
+}
+
+/// Where the other engines lie.
+pub fn peers() -> PathBuf {
+    root().join("target/peers/node_modules")
+}
+
+/// Brings the other engines, of the versions that are locked, unless they are there.
+fn fetch() -> Result<()> {
+    let (from, to) = (root().join("js/test/peers"), root().join("target/peers"));
+    let lock = "package-lock.json";
+    let same = fs::read(from.join(lock)).ok() == fs::read(to.join(lock)).ok();
+    if same && peers().is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(&to).with_context(|| format!("cannot make the folder {}", to.display()))?;
+    for name in ["package.json", lock] {
+        fs::copy(from.join(name), to.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    }
+    println!("fetching other engines with npm (30 MB)");
+    let status = Command::new("npm")
+        .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+        .current_dir(&to)
+        .stdin(Stdio::null())
+        .status()
+        .context("cannot start npm; install Node.js with it, or leave out --peers")?;
+    if !status.success() {
+        // What is there is not whole.
+        fs::remove_file(to.join(lock))?;
+        bail!("npm could not fetch the other engines (the message is above); check the network, or leave out --peers");
+    }
+    Ok(())
+}
