@@ -4,7 +4,8 @@
 //! mask `[m, n]` that is added to the scores.
 //! *Results*: `[m, n_head * dv]`. Query head `h` uses KV head `h * n_head_kv / n_head`; scores are `scale * (q . k)`,
 //! then `softcap * tanh(scores / softcap)` if there is a cap, then masked; softmax; weighted sum of v.
-//! A row that is masked as a whole gives zeros.
+//! A row that is masked as a whole gives zeros. Over a cache, rows beyond the step's real ones are not specified: nobody
+//! reads them.
 //! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022.
 
 use super::{Describe, F32, Output, ensure, floats, shape};

@@ -78,7 +78,7 @@ impl Describe for SelfAttention {
             ("projected, rms norm", Some((q8, rms)), [1, 2, 2, 16], None, 0, StepParams::at(0, 1)),
             ("projected, plain", Some((Format::F16, Linear::PLAIN)), [1, 3, 3, 24], None, 4, StepParams::at(47, 1)),
             ("projected, grouped heads", Some((q4, rms)), [1, 4, 2, 16], normal(16), 0, StepParams::at(7, 1)),
-            ("projected, prefill", Some((q4, biased)), [4, 2, 2, 16], None, 0, StepParams::at(7, 3)),
+            ("projected, prefill", Some((q4, biased)), [4, 2, 2, 16], None, 0, StepParams::at(7, 4)),
         ];
         rows.iter()
             .map(|&(name, project, [t, n_head, n_head_kv, head_dim], rope, window, step)| {
