@@ -1,11 +1,16 @@
-// norm: LAYER or RMS norm of each row.
+// norm: LAYER or RMS norm of each row. With ROWS pass 1 has looked at whole rows.
 #include "frame.glsl"
 #include "norm_stats.glsl"
 
 vec4 value(int row, int col) {
+#ifdef ROWS
+    float mean = raw_at(src_stats, 2 * row);
+    float factor = raw_at(src_stats, 2 * row + 1);
+#else
     float mean;
     float factor;
     row_stats(src_x, out_cols, row, eps, mean, factor);
+#endif
     vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
 #ifdef LAYER
     v += lanes(src_beta, out_cols, 0, col);

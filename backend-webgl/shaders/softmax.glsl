@@ -1,41 +1,22 @@
-// softmax of each row over its visible columns.
+// softmax of each row over its visible columns. With ROWS pass 1 has looked at whole rows.
 #include "frame.glsl"
-#include "activation.glsl"
-#include "masking.glsl"
-
-vec4 scored(vec4 x, vec4 mask) {
-    return cap(scale * x) + mask;
-}
-
-vec4 group(int row, int query, int c4) {
-#ifdef EXPLICIT
-    return scored(load4(src_x, out_cols, row, c4), load4(src_mask, out_cols, query, c4));
-#else
-    return scored(load4(src_x, out_cols, row, c4), vec4(0.0));
-#endif
-}
+#include "softmax_stats.glsl"
 
 vec4 value(int row, int col) {
-    int query = row % queries;
     int start;
     int end;
-    visible(query, queries, out_cols, start, end);
-    if (start >= end) return vec4(0.0);
-    int last = (end + 3) >> 2;
-    vec4 top = vec4(LOWEST);
-    for (int c4 = start >> 2; c4 < last; c4++) {
-        top = max(top, mix(vec4(LOWEST), group(row, query, c4), inside(4 * c4, start, end)));
-    }
-    float largest = max(max(top.x, top.y), max(top.z, top.w));
-    vec4 sum = vec4(0.0);
-    for (int c4 = start >> 2; c4 < last; c4++) {
-        vec4 seen = mix(vec4(LOWEST), group(row, query, c4), inside(4 * c4, start, end));
-        sum += exp(max(seen - largest, -100.0)) * vec4(inside(4 * c4, start, end));
-    }
-    vec4 mine = group(row, query, col >> 2);
+    visible(row % queries, queries, out_cols, start, end);
+#ifdef ROWS
+    float largest = raw_at(src_stats, 2 * row);
+    float factor = raw_at(src_stats, 2 * row + 1);
+#else
+    float largest;
+    float factor;
+    row_softmax(out_cols, row, largest, factor);
+#endif
+    vec4 mine = scores4(out_cols, row, col >> 2);
 #ifndef PACKED
     mine.x = pick(mine, col & 3);
 #endif
-    vec4 weight = exp(max(mine - largest, -100.0)) / dot(sum, vec4(1.0));
-    return mix(vec4(0.0), weight, inside(col, start, end));
+    return mix(vec4(0.0), exp(clamp(mine - largest, -100.0, 0.0)) * factor, inside(col, start, end));
 }

@@ -6,8 +6,8 @@ use crate::Layout;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use backend_api::op::{
-    Activation, Append, At, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, NormKind, Permute,
-    Softmax, TopK, UnaryKind,
+    Activation, Append, At, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, Norm, NormKind,
+    Permute, Softmax, TopK, UnaryKind,
 };
 use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 
@@ -48,6 +48,17 @@ const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for ev
 /// Tells a shader that reads groups whether rows of `k` columns are whole ones.
 fn whole_groups(draw: Draw, k: usize) -> Draw {
     draw.define_if(k.is_multiple_of(GROUP), "WHOLE_GROUPS")
+}
+
+/// A draw over the rows of `x` that needs two numbers of each whole row. Several rows have a pass of their own for them,
+/// `first`; for one row that costs more than having each fragment look at it.
+fn by_rows(x: &Tensor, first: impl FnOnce(usize, usize) -> Draw, last: Draw) -> Kernel {
+    let rows = x.shape.rows();
+    if rows == 1 {
+        return last.into();
+    }
+    let first = first(0, 2 * rows).int("cols", x.shape.cols());
+    Kernel { draws: vec![first, last.define("ROWS", "").scratch("src_stats", 0)], scratch: vec![2 * rows] }
 }
 
 struct Lowering<'a> {
@@ -101,16 +112,7 @@ impl<'a> Lowering<'a> {
         match op {
             Op::GetRows(op) => self.get_rows(op),
             Op::MatMul(_) => self.matmul(),
-            Op::Norm(op) => {
-                let x = self.input(0)?;
-                let mut draw = whole_groups(self.draw("norm")?, x.shape.cols());
-                draw = draw.float("eps", op.eps).input("src_x", 0, x);
-                draw = draw.input("src_gamma", 1, self.input(1)?);
-                if op.kind == NormKind::Layer {
-                    draw = draw.define("LAYER", "").input("src_beta", 2, self.input(2)?);
-                }
-                Ok(draw.into())
-            }
+            Op::Norm(op) => self.norm(op),
             Op::Softmax(op) => self.softmax(op),
             Op::Unary(op) => {
                 Ok(self.draw("unary")?.define("ACT", activation(op.kind)).input("src_x", 0, self.input(0)?).into())
@@ -295,15 +297,31 @@ impl<'a> Lowering<'a> {
             .int("queries", queries)
     }
 
+    fn norm(&self, op: &Norm) -> Result<Kernel, String> {
+        let x = self.input(0)?;
+        let stats = |draw: Draw| {
+            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER");
+            whole_groups(draw, x.shape.cols()).float("eps", op.eps).input("src_x", 0, x)
+        };
+        let mut last = stats(self.draw("norm")?).input("src_gamma", 1, self.input(1)?);
+        if op.kind == NormKind::Layer {
+            last = last.input("src_beta", 2, self.input(2)?);
+        }
+        Ok(by_rows(x, |to, count| stats(Draw::raw("norm_rows", to, count)), last))
+    }
+
     fn softmax(&self, op: &Softmax) -> Result<Kernel, String> {
         let x = self.input(0)?;
         let [_, _, m, _] = x.shape.dims4();
-        let draw = Self::masking(self.draw("softmax")?, &op.masking, op.scale, op.softcap, m).input("src_x", 0, x);
-        Ok(if op.masking.explicit {
-            draw.define("EXPLICIT", "").input("src_mask", 1, self.input(1)?).into()
-        } else {
-            draw.into()
-        })
+        let mask = if op.masking.explicit { Some(self.input(1)?) } else { None };
+        let scores = |draw: Draw| {
+            let draw = Self::masking(draw, &op.masking, op.scale, op.softcap, m).input("src_x", 0, x);
+            match mask {
+                Some(mask) => draw.define("EXPLICIT", "").input("src_mask", 1, mask),
+                None => draw,
+            }
+        };
+        Ok(by_rows(x, |to, count| scores(Draw::raw("softmax_rows", to, count)), scores(self.draw("softmax")?)))
     }
 
     fn permute(&self, op: &Permute) -> Result<Kernel, String> {

@@ -21,8 +21,8 @@ sources! {
     "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "concat", "decode",
     "dense", "elements", "embed", "epilogue", "format/BF16", "format/F16", "format/F32", "format/Q4_0", "format/Q4_1",
     "format/Q4_K", "format/Q5_0", "format/Q5_1", "format/Q6_K", "format/Q8_0", "frame", "get_rows", "glu", "group",
-    "group_lanes", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_stats",
-    "permute", "query", "raw", "rope", "rope_at", "sample", "slice", "softmax", "top_k", "top_k_merge", "top_k_rank",
+    "group_lanes", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_rows", "norm_stats",
+    "permute", "query", "raw", "rope", "rope_at", "sample", "slice", "softmax", "softmax_rows", "softmax_stats", "top_k", "top_k_merge", "top_k_rank",
     "top_k_sort", "unary", "weights",
 }
 

@@ -1,5 +1,5 @@
 //! Measuring: a model, single operators, and the floors of the device that it runs on. The same natively and in
-//! browsers: everything waits through a [`Host`](model::Host), and goes through the [`Backend`](backend_api::Backend)
+//! browsers: everything waits through a [`Host`](::model::Host), and goes through the [`Backend`](backend_api::Backend)
 //! trait alone.
 //!
 //! Decoding is a race against two floors: bytes of weights over the bandwidth of memory, and the cost of each dispatch or

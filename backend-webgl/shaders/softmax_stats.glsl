@@ -1,0 +1,29 @@
+// What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is visible.
+#include "activation.glsl"
+#include "masking.glsl"
+
+vec4 scores4(int cols, int row, int c4) {
+    vec4 score = cap(scale * load4(src_x, cols, row, c4));
+#ifdef EXPLICIT
+    score += load4(src_mask, cols, row % queries, c4);
+#endif
+    return score;
+}
+
+void row_softmax(int cols, int row, out float largest, out float factor) {
+    int start;
+    int end;
+    visible(row % queries, queries, cols, start, end);
+    int last = (end + 3) >> 2;
+    vec4 top = vec4(LOWEST);
+    for (int c4 = start >> 2; c4 < last; c4++) {
+        top = max(top, mix(vec4(LOWEST), scores4(cols, row, c4), inside(4 * c4, start, end)));
+    }
+    largest = max(max(top.x, top.y), max(top.z, top.w));
+    vec4 sum = vec4(0.0);
+    for (int c4 = start >> 2; c4 < last; c4++) {
+        vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), inside(4 * c4, start, end));
+        sum += exp(max(seen - largest, -100.0)) * vec4(inside(4 * c4, start, end));
+    }
+    factor = start < end ? 1.0 / dot(sum, vec4(1.0)) : 0.0;
+}
