@@ -37,11 +37,11 @@ const BLOCK_ROWS: usize = 4;
 const GROUP: usize = 32;
 
 /// The most slices of a product's columns.
-const MAX_SLICES: usize = 8;
+const MAX_SLICES: usize = 16;
 /// Groups that a slice has at least.
-const SLICE_GROUPS: usize = 4;
+const SLICE_GROUPS: usize = 2;
 /// Fragments, slices included, that keep a GPU busy.
-const ENOUGH_FRAGMENTS: usize = 2048;
+const ENOUGH_FRAGMENTS: usize = 8192;
 
 const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for every output";
 

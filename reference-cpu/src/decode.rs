@@ -1,7 +1,7 @@
 //! Decoders: file bytes of a row to f32. One file a format; the order of operations is that of the format's definition,
 //! so values agree bit for bit with ggml's.
 //!
-//! Beside each decoder of a quantised format stands its view as small integers, [`Quants`], which the fast path uses.
+//! Beside each decoder of a quantised format stands its view as small integers, `Quants`, which the fast path uses.
 
 use backend_api::Format;
 use backend_api::format::GROUP;

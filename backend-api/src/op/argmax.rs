@@ -28,6 +28,7 @@ impl Describe for ArgMax {
             ("one", &[1, 1], Fill::Shuffled),
             ("rows", &[7, 33], Fill::Shuffled),
             ("vocabulary", &[1, 49_152], Fill::Shuffled),
+            ("odd vocabulary", &[2, 1001], Fill::Shuffled),
             ("3d", &[2, 3, 100], Fill::Uniform(-5.0, 5.0)),
             ("ties", &[5, 300], Fill::Values(vec![0.0, 2.0, 1.0, 2.0, -1.0, 2.0, 0.5])),
             ("all equal", &[2, 65], Fill::Values(vec![-3.0])),

@@ -61,10 +61,14 @@ fn logits_give_the_reference_and_an_array_of_all_positions() {
     assert_eq!(text["prompt_tokens"], case["prompt_ids"]);
     let (top, expected) = (found["top"].as_array().unwrap(), case["top10"].as_array().unwrap());
     assert_eq!(top.len(), 10);
+    let (mut error, mut energy) = (0.0, 0.0);
     for (found, expected) in top.iter().zip(expected) {
         assert_eq!(found[0], expected[0]);
-        assert!((found[1].as_f64().unwrap() - expected[1].as_f64().unwrap()).abs() < 1e-3);
+        let (found, expected) = (found[1].as_f64().unwrap(), expected[1].as_f64().unwrap());
+        error += (found - expected).powi(2);
+        energy += expected.powi(2);
     }
+    assert!(error <= 1e-7 * energy, "NMSE {:e}", error / energy);
     let header = String::from_utf8_lossy(&file[10..128]);
     assert!(header.contains("'shape': (4, 5256)"), "{header}");
     assert_eq!(file.len() % 64, (4 * 5256 * 4) % 64);

@@ -75,6 +75,7 @@ pub(crate) fn dispatch(work: impl Work) {
 }
 
 /// Arrays, for compilers to make vectors of.
+#[cfg_attr(all(target_arch = "wasm32", target_feature = "simd128"), allow(dead_code))]
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
