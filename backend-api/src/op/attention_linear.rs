@@ -49,6 +49,8 @@ impl Describe for AttentionLinear {
             ("decode, longer", cached, 0.0, [1, 2600], [2, 1, 16], q8, 40, [false, false], at(2500, 1)),
             ("window", window, 0.0, [1, 400], [4, 2, 16], q8, 33, [false, false], at(333, 1)),
             ("softcap", cached, 5.0, [1, 200], [4, 4, 32], q4, 32, [true, false], at(150, 1)),
+            ("head of 96", cached, 0.0, [1, 150], [2, 2, 96], q8, 24, [false, true], at(140, 1)),
+            ("head of 320", cached, 0.0, [1, 150], [2, 1, 320], q8, 24, [false, false], at(140, 1)),
             ("odd sizes", cached, 0.0, [1, 90], [3, 3, 7], Format::F32, 5, [true, false], at(80, 1)),
             ("wide", cached, 0.0, [1, 70], [64, 8, 64], q8, 16, [false, false], at(66, 1)),
             ("prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),

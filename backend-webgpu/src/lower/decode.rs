@@ -6,7 +6,7 @@ use super::wise::masked;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, row_type};
 use crate::storage::chunks;
-use crate::tuning::{PARTS_WG, SPLIT_EARLY, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
+use crate::tuning::{PARTS_WG, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
 use backend_api::Shape;
 use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
 
@@ -100,8 +100,6 @@ impl Parts<'_> {
     fn score(&self, node: &Node<'_>) -> Kernel {
         let channels = self.values.next_power_of_two().min(SPLIT_WG);
         let kernel = Kernel::new("attention_split", grid(self.attention.n_head * SPLITS))
-            // Each invocation can hold all its values: one channel of a few keys.
-            .flag("EARLY", channels == self.values && channels <= SPLIT_EARLY)
             .word("WG", literal(SPLIT_WG))
             .word("D4", literal(self.d4))
             .word("CHANNELS", literal(channels))
@@ -127,9 +125,9 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     }
     let parts = Parts { attention, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
     let width = attention.n_head * dv;
-    // The joined row, and what sums take.
-    let bytes = width * 4 + PARTS_WG * 4;
-    if bytes > WORKGROUP_BYTES || d > 4 * SPLIT_WG || dv > 16 * SPLIT_WG {
+    // The joined row, and what sums take: two of them for a GLU.
+    let bytes = width * 4 + PARTS_WG * 8;
+    if bytes > WORKGROUP_BYTES {
         return Err(format!("a joined row of {width} numbers does not fit the memory of a workgroup"));
     }
     let bind = |kernel: Kernel| parts.common(kernel).flag("PARTS", true).scratch("parts", false, parts.quads());
