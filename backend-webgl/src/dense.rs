@@ -22,7 +22,7 @@ impl Dense {
         let vector = shape.rank() <= 1;
         let (rows, cols) = match dtype {
             DType::I32 if vector => host_rows(shape),
-            DType::F32 | DType::I32 | DType::Packed(_) => (shape.rows(), shape.cols()),
+            DType::F32 | DType::F16 | DType::I32 | DType::Packed(_) => (shape.rows(), shape.cols()),
         };
         Dense { rows, cols, layout, vector }
     }
@@ -86,10 +86,19 @@ impl Layout {
         }
     }
 
+    /// The texels of dense tensors, but for states of halves.
     pub(crate) const fn texels(self) -> Texels {
         match self {
             Layout::Packed => Texels::Rgba32f,
             Layout::R32f => Texels::R32f,
+        }
+    }
+
+    /// The texels of states of halves: drawing rounds, fetching gives floats, so that no shader knows of it.
+    pub(crate) const fn half_texels(self) -> Texels {
+        match self {
+            Layout::Packed => Texels::Rgba16f,
+            Layout::R32f => Texels::R16f,
         }
     }
 }

@@ -34,6 +34,10 @@ pub(crate) enum Texels {
     Rgba32f,
     /// One float.
     R32f,
+    /// Four halves.
+    Rgba16f,
+    /// One half.
+    R16f,
     /// Four unsigned words; always an array texture.
     Rgba32ui,
 }
@@ -42,7 +46,9 @@ impl Texels {
     pub(crate) const fn bytes(self) -> usize {
         match self {
             Texels::Rgba32f | Texels::Rgba32ui => 16,
+            Texels::Rgba16f => 8,
             Texels::R32f => 4,
+            Texels::R16f => 2,
         }
     }
 
@@ -50,13 +56,15 @@ impl Texels {
         match self {
             Texels::Rgba32f => (glow::RGBA32F, glow::RGBA, glow::FLOAT),
             Texels::R32f => (glow::R32F, glow::RED, glow::FLOAT),
+            Texels::Rgba16f => (glow::RGBA16F, glow::RGBA, glow::HALF_FLOAT),
+            Texels::R16f => (glow::R16F, glow::RED, glow::HALF_FLOAT),
             Texels::Rgba32ui => (glow::RGBA32UI, glow::RGBA_INTEGER, glow::UNSIGNED_INT),
         }
     }
 
     const fn target(self) -> u32 {
         match self {
-            Texels::Rgba32f | Texels::R32f => glow::TEXTURE_2D,
+            Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => glow::TEXTURE_2D,
             Texels::Rgba32ui => glow::TEXTURE_2D_ARRAY,
         }
     }
@@ -94,8 +102,8 @@ pub(crate) struct Gl {
     unflushed: Cell<bool>,
     limits: Limits,
     utility: RefCell<Option<glow::Framebuffer>>,
-    /// Format and number of targets that the driver is known to draw to.
-    complete: RefCell<HashSet<(Option<Texels>, usize)>>,
+    /// Formats of targets that the driver is known to draw to together.
+    complete: RefCell<HashSet<Vec<Texels>>>,
     /// The one vertex array of all draws.
     corners: Cell<Option<glow::VertexArray>>,
 }

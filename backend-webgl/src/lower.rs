@@ -184,7 +184,7 @@ impl<'a> Lowering<'a> {
         let mut draw = self.draw("get_rows")?.int("table_rows", table.shape.rows());
         draw = match table.dtype {
             DType::Packed(_) => draw.define("TABLE_PACKED", "").packed(0, table)?,
-            DType::F32 | DType::I32 => draw.input("src_table", 0, table),
+            DType::F32 | DType::I32 | DType::F16 => draw.input("src_table", 0, table),
         };
         Ok(match op.index {
             Index::Ids => {

@@ -74,7 +74,7 @@ impl Reads {
         let pending =
             self.pending.get(&read.0).ok_or_else(|| Error::Invalid(format!("read {} does not exist", read.0)))?;
         let cols = pending.dense.host_cols();
-        let expected = pending.rows * cols * 4;
+        let expected = pending.rows * pending.dtype.row_bytes(cols)?;
         if out.len() != expected {
             return Err(Error::Invalid(format!("a read of {expected} bytes does not fit {} bytes", out.len())));
         }
@@ -82,14 +82,16 @@ impl Reads {
             return Ok(false);
         }
         pending.buffer.download(pending.bytes, &mut |bytes| {
-            for (i, four) in out.chunks_exact_mut(4).enumerate() {
+            let size = out.len() / (pending.rows * cols);
+            for (i, out) in out.chunks_exact_mut(size).enumerate() {
                 let (texel, lane) = pending.dense.place(pending.first_row + i / cols, i % cols);
                 let at = ((texel - pending.origin) * pending.stride + lane) * 4;
                 let value = bytes.get(at..at + 4).map_or(0.0, |b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
-                four.copy_from_slice(&match pending.dtype {
-                    DType::F32 | DType::Packed(_) => value.to_le_bytes(),
-                    DType::I32 => (value as i32).to_le_bytes(),
-                });
+                match pending.dtype {
+                    DType::F32 | DType::Packed(_) => out.copy_from_slice(&value.to_le_bytes()),
+                    DType::I32 => out.copy_from_slice(&(value as i32).to_le_bytes()),
+                    DType::F16 => out.copy_from_slice(&half::f16::from_f32(value).to_le_bytes()),
+                }
             }
         })?;
         if let Some(done) = self.pending.remove(&read.0)

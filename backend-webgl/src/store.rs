@@ -3,7 +3,7 @@
 use crate::dense::Dense;
 use crate::gl::{Texels, Texture, UPLOAD_BYTES};
 use crate::{Layout, Shared};
-use backend_api::format::{Packing, TEXEL};
+use backend_api::format::Packing;
 use backend_api::{DType, Error, StorageDesc};
 use std::ops::Range;
 
@@ -30,10 +30,12 @@ impl Storage {
                 let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
                 (Texels::Rgba32ui, packing.texels, Content::Packed(packing))
             }
-            dtype @ (DType::F32 | DType::I32) => {
-                let dense = Dense::new(&desc.shape, dtype, shared.layout);
+            dtype @ (DType::F32 | DType::I32 | DType::F16) => {
+                let layout = shared.layout;
+                let dense = Dense::new(&desc.shape, dtype, layout);
                 let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows };
-                (shared.layout.texels(), dense.texels_with(desc.guard_rows), content)
+                let texels = if dtype == DType::F16 { layout.half_texels() } else { layout.texels() };
+                (texels, dense.texels_with(desc.guard_rows), content)
             }
         };
         let size = shared.fold.size(&desc.name, count, texels == Texels::Rgba32ui)?;
@@ -62,19 +64,23 @@ impl Storage {
         bytes: &[u8],
     ) -> Result<(), Error> {
         let cols = dense.host_cols();
-        let rows = bytes.len() / (4 * cols);
+        let row = dtype.row_bytes(cols)?;
+        let rows = bytes.len() / row;
         let end = first_row.checked_add(rows).filter(|end| *end <= dense.host_rows() + guard_rows);
-        let Some(end) = end.filter(|_| rows * cols * 4 == bytes.len()) else {
+        let Some(end) = end.filter(|_| rows * row == bytes.len()) else {
             return Err(Error::Invalid(format!(
-                "cannot write {} bytes at row {first_row} of {}: it has {} rows of {} bytes",
+                "cannot write {} bytes at row {first_row} of {}: it has {} rows of {row} bytes",
                 bytes.len(),
                 self.name,
                 dense.host_rows() + guard_rows,
-                4 * cols
             )));
         };
         if rows == 0 {
             return Ok(());
+        }
+        if dtype == DType::F16 {
+            // Their rows are whole texels, as they are.
+            return self.upload(shared, dense.place(first_row, 0).0, bytes);
         }
         let lanes = dense.layout.lanes();
         let first = dense.place(first_row, 0);
@@ -84,7 +90,7 @@ impl Storage {
             let (texel, lane) = dense.place(first_row + i / cols, i % cols);
             let four = [four[0], four[1], four[2], four[3]];
             values[(texel - first.0) * lanes + lane] = match dtype {
-                DType::F32 | DType::Packed(_) => f32::from_le_bytes(four),
+                DType::F32 | DType::F16 | DType::Packed(_) => f32::from_le_bytes(four),
                 DType::I32 => {
                     let id = i32::from_le_bytes(four);
                     if !(-MAX_ID..=MAX_ID).contains(&id) {
@@ -135,7 +141,6 @@ impl Storage {
     /// Writes whole texels, in pieces that are rectangles and not too long.
     fn upload(&self, shared: &Shared, first: usize, bytes: &[u8]) -> Result<(), Error> {
         let size = self.texture.texels.bytes();
-        debug_assert!(size == TEXEL || self.texture.texels == Texels::R32f, "texels have one of two sizes");
         let (width, height) = (shared.fold.width(), shared.fold.height());
         let mut at = first;
         let mut rest = bytes;
@@ -162,10 +167,12 @@ impl Storage {
             (Content::Packed(packing), DType::Packed(format)) => {
                 packing.format == format && packing.rows == tensor.shape.rows() && packing.k == tensor.shape.cols()
             }
-            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32)) => {
+            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32 | DType::F16)) => {
                 *dtype == wanted && *dense == Dense::new(&tensor.shape, wanted, dense.layout)
             }
-            (Content::Packed(_), DType::F32 | DType::I32) | (Content::Dense { .. }, DType::Packed(_)) => false,
+            (Content::Packed(_), DType::F32 | DType::I32 | DType::F16) | (Content::Dense { .. }, DType::Packed(_)) => {
+                false
+            }
         }
     }
 }
