@@ -41,7 +41,7 @@ impl Gl {
             self.raw.bind_texture(target, Some(raw));
             match texels {
                 Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
-                    self.raw.tex_storage_2d(target, 1, internal, w, h)
+                    self.raw.tex_storage_2d(target, 1, internal, w, h);
                 }
                 Texels::Rgba32ui => self.raw.tex_storage_3d(target, 1, internal, w, h, d),
             }
@@ -67,7 +67,7 @@ impl Gl {
                 self.raw.viewport(0, 0, w, h);
                 match texels {
                     Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
-                        self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4])
+                        self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
                     }
                     Texels::Rgba32ui => self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &[0; 4]),
                 }
@@ -230,7 +230,7 @@ impl Texture {
             raw.bind_texture(target, Some(self.raw));
             match self.texels {
                 Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
-                    raw.tex_sub_image_2d(target, 0, x, y, w, h, format, kind, data)
+                    raw.tex_sub_image_2d(target, 0, x, y, w, h, format, kind, data);
                 }
                 Texels::Rgba32ui => raw.tex_sub_image_3d(target, 0, x, y, layer as i32, w, h, 1, format, kind, data),
             }
