@@ -25,20 +25,20 @@ pub(crate) struct Storage {
 
 impl Storage {
     pub(crate) fn new(shared: &Shared, desc: &StorageDesc) -> Result<Storage, Error> {
-        let (texels, count, content) = match desc.dtype {
+        let (texels, count, content, fold) = match desc.dtype {
             DType::Packed(format) => {
                 let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
-                (Texels::Rgba32ui, packing.texels, Content::Packed(packing))
+                (Texels::Rgba32ui, packing.texels, Content::Packed(packing), &shared.weight_fold)
             }
             dtype @ (DType::F32 | DType::I32 | DType::F16) => {
                 let layout = shared.layout;
                 let dense = Dense::new(&desc.shape, dtype, layout);
                 let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows };
                 let texels = if dtype == DType::F16 { layout.half_texels() } else { layout.texels() };
-                (texels, dense.texels_with(desc.guard_rows), content)
+                (texels, dense.texels_with(desc.guard_rows), content, &shared.fold)
             }
         };
-        let size = shared.fold.size(&desc.name, count, texels == Texels::Rgba32ui)?;
+        let size = fold.size(&desc.name, count)?;
         let texture = shared.gl.texture(&desc.name, texels, size)?;
         Ok(Storage { name: desc.name.clone(), texture, content })
     }
@@ -132,8 +132,8 @@ impl Storage {
             let at = origin + edge;
             let mine = |lane| elements.clone().any(|row| dense.place(row, 0) == (at, lane));
             let lanes = std::array::from_fn(|lane| mine(lane).then(|| values[4 * edge + lane]));
-            let (x, y) = (at & (shared.fold.width() - 1), at >> shared.fold.width_shift);
-            shared.gl.write_lanes(&self.texture, (x as u32, y as u32), lanes)?;
+            let [x, y, _] = shared.fold.at(at);
+            shared.gl.write_lanes(&self.texture, (x, y), lanes)?;
         }
         shared.gl.check(&self.name, 0)
     }
@@ -141,19 +141,13 @@ impl Storage {
     /// Writes whole texels, in pieces that are rectangles and not too long.
     fn upload(&self, shared: &Shared, first: usize, bytes: &[u8]) -> Result<(), Error> {
         let size = self.texture.texels.bytes();
-        let (width, height) = (shared.fold.width(), shared.fold.height());
-        let mut at = first;
-        let mut rest = bytes;
+        let fold = if self.texture.texels == Texels::Rgba32ui { &shared.weight_fold } else { &shared.fold };
+        let (mut at, mut rest) = (first, bytes);
         while !rest.is_empty() {
-            let (x, line) = (at & (width - 1), at >> shared.fold.width_shift);
-            let (y, layer) = (line & (height - 1), line >> shared.fold.height_shift);
-            let left = rest.len() / size;
-            let lines = (left / width).min(height - y).min((UPLOAD_BYTES / size / width).max(1));
-            let texels = if x > 0 || lines == 0 { left.min(width - x) } else { lines * width };
-            let mut rect = shared.fold.rect(x, x + texels);
-            rect.y = y as u32;
+            let (rect, layer) = fold.piece(at, (rest.len() / size).min(UPLOAD_BYTES / size));
+            let texels = rect.texels();
             let (piece, after) = rest.split_at(texels * size);
-            self.texture.upload(layer as u32, rect, piece)?;
+            self.texture.upload(layer, rect, piece)?;
             (at, rest) = (at + texels, after);
         }
         shared.gl.check(&self.name, bytes.len() as u64)
