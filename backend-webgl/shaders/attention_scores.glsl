@@ -7,19 +7,51 @@
 #endif
 
 #ifdef ALIGNED
+#if defined(PACKED) && defined(HEAD_IN_LINE) && LINE >= 32
+// Where the head of each of four keys begins: a head lies in one line of the texture, so it is looked up once.
+ivec2 at0, at1, at2, at3;
+
+void find_keys(int k_cols, ivec4 keys, int at) {
+    ivec4 texels = keys * (k_cols >> 2) + at;
+    at0 = fold(texels.x);
+    at1 = fold(texels.y);
+    at2 = fold(texels.z);
+    at3 = fold(texels.w);
+}
+
 // The products of four channels of a query with those of four keys.
-vec4 part(vec4 q, int k_cols, ivec4 keys, int at) {
+vec4 part(vec4 q, int i) {
+    return vec4(
+        dot(q, texelFetch(src_k, at0 + ivec2(i, 0), 0)),
+        dot(q, texelFetch(src_k, at1 + ivec2(i, 0), 0)),
+        dot(q, texelFetch(src_k, at2 + ivec2(i, 0), 0)),
+        dot(q, texelFetch(src_k, at3 + ivec2(i, 0), 0))
+    );
+}
+#else
+int key_cols;
+ivec4 key_rows;
+int key_at;
+
+void find_keys(int k_cols, ivec4 keys, int at) {
+    key_cols = k_cols;
+    key_rows = keys;
+    key_at = at;
+}
+
+vec4 part(vec4 q, int i) {
 #ifdef PACKED
     return vec4(
-        dot(q, load4(src_k, k_cols, keys.x, at)),
-        dot(q, load4(src_k, k_cols, keys.y, at)),
-        dot(q, load4(src_k, k_cols, keys.z, at)),
-        dot(q, load4(src_k, k_cols, keys.w, at))
+        dot(q, load4(src_k, key_cols, key_rows.x, key_at + i)),
+        dot(q, load4(src_k, key_cols, key_rows.y, key_at + i)),
+        dot(q, load4(src_k, key_cols, key_rows.z, key_at + i)),
+        dot(q, load4(src_k, key_cols, key_rows.w, key_at + i))
     );
 #else
-    return vec4(dot(q, load4(src_k, k_cols, keys.x, at)), 0.0, 0.0, 0.0);
+    return vec4(dot(q, load4(src_k, key_cols, key_rows.x, key_at + i)), 0.0, 0.0, 0.0);
 #endif
 }
+#endif
 #endif
 
 vec4 products(int query, int head, int key, int last) {
@@ -28,13 +60,13 @@ vec4 products(int query, int head, int key, int last) {
     ivec4 keys = min(key + ivec4(0, 1, 2, 3), last);
 #ifdef ALIGNED
     int d4 = head_dim >> 2;
-    int k_at = head_kv * d4;
+    find_keys(k_cols, keys, head_kv * d4);
     vec4 sum = vec4(0.0);
     vec4 sum2 = vec4(0.0);
     // Two at a time, so that more loads are under way: aligned heads are pairs of texels.
     for (int i = 0; i < d4; i += 2) {
-        sum += part(query4(query, head, i), k_cols, keys, k_at + i);
-        sum2 += part(query4(query, head, i + 1), k_cols, keys, k_at + i + 1);
+        sum += part(query4(query, head, i), i);
+        sum2 += part(query4(query, head, i + 1), i + 1);
     }
     return sum + sum2;
 #else

@@ -65,6 +65,14 @@ impl Dense {
         if self.split() { self.cols } else { self.rows }
     }
 
+    /// How many elements from `col` of a host row on lie in neighbouring lanes of the texels to the end of a line of the
+    /// fold.
+    pub(crate) fn run(&self, fold: &Fold, row: usize, col: usize) -> usize {
+        let (texel, lane) = self.place(row, col);
+        let left = (fold.line() - texel % fold.line()) * self.layout.lanes() - lane;
+        left.min(self.host_cols() - col)
+    }
+
     /// Where an element of a host row lies: texel and lane. Guard elements of a vector begin at a whole texel, so
     /// that kernels may fill up the last one with zeros.
     pub(crate) fn place(&self, row: usize, col: usize) -> (usize, usize) {
@@ -118,8 +126,9 @@ pub(crate) struct Fold {
 const DENSE_LINE: u32 = 5;
 /// Lines of a page of a dense tensor: what is left of the last page is wasted.
 const DENSE_PAGE: u32 = 11;
-/// Lines of weights; wider ones gain nothing, and waste more at their ends.
-const WEIGHT_LINE: u32 = 12;
+/// The same for weights, which are read and not drawn.
+const WEIGHT_LINE: u32 = 8;
+const WEIGHT_PAGE: u32 = 11;
 
 impl Fold {
     /// The fold of dense tensors.
@@ -133,7 +142,12 @@ impl Fold {
     /// The fold of weights.
     pub(crate) fn weights(max_texture_size: u32, max_layers: u32) -> Fold {
         let most = max_texture_size.max(1).ilog2();
-        Fold { line_shift: most.min(WEIGHT_LINE), page_shift: most, max_pages: max_layers as usize, layered: true }
+        Fold {
+            line_shift: most.min(WEIGHT_LINE),
+            page_shift: most.min(WEIGHT_PAGE),
+            max_pages: max_layers as usize,
+            layered: true,
+        }
     }
 
     /// Texels of a line.

@@ -216,7 +216,7 @@ impl<'a> Lowering<'a> {
         {
             draw = draw.int(name, value);
         }
-        Ok(draw.into())
+        Ok(whole_groups(draw, k).into())
     }
 
     fn linear(&self, op: &Linear) -> Result<Kernel, String> {

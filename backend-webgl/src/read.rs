@@ -23,6 +23,38 @@ struct Pending {
     bytes: usize,
 }
 
+impl Pending {
+    /// Takes a row out of what the device gave, a run at a time: rows are long, and reads may be megabytes.
+    fn row(&self, row: usize, bytes: &[u8], mut out: &mut [u8]) {
+        let cols = self.dense.host_cols();
+        let (size, lanes) = (out.len() / cols, self.dense.layout.lanes());
+        let mut col = 0;
+        while col < cols {
+            let (texel, lane) = self.dense.place(row, col);
+            let run = self.dense.run(&self.fold, row, col);
+            let [x, y, _] = self.fold.at(texel);
+            let texel = (y - self.rect.y) as usize * self.rect.width as usize + (x - self.rect.x) as usize;
+            let source = bytes.get((texel * self.stride + lane) * 4..).unwrap_or_default();
+            let (target, rest) = out.split_at_mut(run * size);
+            // Drivers may give four floats for a texel of one; then runs are not dense.
+            let apart = 4 * self.stride / lanes;
+            if self.dtype == DType::F32 && apart == 4 && source.len() >= target.len() {
+                target.copy_from_slice(&source[..target.len()]);
+            } else {
+                for (out, four) in target.chunks_exact_mut(size).zip(source.chunks(apart)) {
+                    let value = four.first_chunk().map_or(0.0, |b| f32::from_ne_bytes(*b));
+                    match self.dtype {
+                        DType::F32 | DType::Packed(_) => out.copy_from_slice(&value.to_le_bytes()),
+                        DType::I32 => out.copy_from_slice(&(value as i32).to_le_bytes()),
+                        DType::F16 => out.copy_from_slice(&half::f16::from_f32(value).to_le_bytes()),
+                    }
+                }
+            }
+            (out, col) = (rest, col + run);
+        }
+    }
+}
+
 /// Reads under way, and buffers for the next ones.
 #[derive(Default)]
 pub(crate) struct Reads {
@@ -74,8 +106,7 @@ impl Reads {
     pub(crate) fn try_finish(&mut self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
         let pending =
             self.pending.get(&read.0).ok_or_else(|| Error::Invalid(format!("read {} does not exist", read.0)))?;
-        let cols = pending.dense.host_cols();
-        let expected = pending.rows * pending.dtype.row_bytes(cols)?;
+        let expected = pending.rows * pending.dtype.row_bytes(pending.dense.host_cols())?;
         if out.len() != expected {
             return Err(Error::Invalid(format!("a read of {expected} bytes does not fit {} bytes", out.len())));
         }
@@ -83,18 +114,9 @@ impl Reads {
             return Ok(false);
         }
         pending.buffer.download(pending.bytes, &mut |bytes| {
-            let size = out.len() / (pending.rows * cols);
-            for (i, out) in out.chunks_exact_mut(size).enumerate() {
-                let (texel, lane) = pending.dense.place(pending.first_row + i / cols, i % cols);
-                let [x, y, _] = pending.fold.at(texel);
-                let texel = (y - pending.rect.y) as usize * pending.rect.width as usize + (x - pending.rect.x) as usize;
-                let at = (texel * pending.stride + lane) * 4;
-                let value = bytes.get(at..at + 4).map_or(0.0, |b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
-                match pending.dtype {
-                    DType::F32 | DType::Packed(_) => out.copy_from_slice(&value.to_le_bytes()),
-                    DType::I32 => out.copy_from_slice(&(value as i32).to_le_bytes()),
-                    DType::F16 => out.copy_from_slice(&half::f16::from_f32(value).to_le_bytes()),
-                }
+            let row_bytes = out.len() / pending.rows;
+            for (row, out) in (pending.first_row..).zip(out.chunks_exact_mut(row_bytes)) {
+                pending.row(row, bytes, out);
             }
         })?;
         if let Some(done) = self.pending.remove(&read.0)

@@ -6,6 +6,9 @@ use crate::kernel::{Draw, Kernel, Source, Target};
 use backend_api::op::{Activation, At, Attention, QkvAppend, RopeMode, SelfAttention};
 use backend_api::{DType, Shape};
 
+/// Channels of a line of 32 texels: heads of a part of it lie in one.
+const HEAD_IN_LINE: usize = 128;
+
 /// The queries of attention.
 struct Queries {
     from: Source,
@@ -38,6 +41,7 @@ impl Lowering<'_> {
         };
         let mut first = common(Draw::new("attention_scores", Target::Scratch(0), &scores)).int("head_dim", d);
         first = first.int("q_cols", queries.cols).define_if(queries.at_position, "Q_AT_POSITION");
+        first = first.define_if(d.is_multiple_of(8) && HEAD_IN_LINE.is_multiple_of(d), "HEAD_IN_LINE");
         first = first.define_if(d.is_multiple_of(8), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
         if op.masking.explicit {
             first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
