@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of writes after which they are submitted, so that the driver can free its staging memory.
 const FLUSH_BYTES: u64 = 16 << 20;
+/// Every so many polls a browser is made to look whether work is done: more often than that costs more than it brings.
+const NUDGE: u32 = 4;
 /// Bytes of one upload.
 const UPLOAD_BYTES: usize = 4 << 20;
 
@@ -82,6 +84,7 @@ pub struct Shared {
     /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
     pub pending: RefCell<Option<wgpu::CommandEncoder>>,
     pub patch: Option<backend_api::ShaderPatch>,
+    polls: Cell<u32>,
 }
 
 impl Shared {
@@ -125,8 +128,15 @@ impl Shared {
         buffer.destroy();
     }
 
-    /// Lets the driver run callbacks; never waits. In browsers the event loop does it.
+    /// Lets the driver run callbacks; never waits. In browsers the event loop does it, and what is asked for is to look
+    /// whether work is done: Chromium does so every 2 ms, but also when something is submitted.
     pub fn poll(&self) -> Result<(), Error> {
+        if cfg!(target_arch = "wasm32") {
+            self.polls.set(self.polls.get().wrapping_add(1));
+            if self.polls.get().is_multiple_of(NUDGE) {
+                self.queue.submit([]);
+            }
+        }
         let polled = self.device.poll(wgpu::PollType::Poll);
         self.faults.check_patiently("a step", 0)?;
         polled.map(drop).map_err(|e| Error::Driver(e.to_string()))
@@ -217,6 +227,7 @@ impl WebGpu {
             pipelines: RefCell::default(),
             pending: RefCell::default(),
             patch: options.patch,
+            polls: Cell::new(0),
         };
         Ok(WebGpu {
             info,
