@@ -49,6 +49,7 @@ impl LoadOptions {
             webgl_layout,
             webgl_max_texture_size: self.webgl_max_texture_size,
             webgpu_max_binding: self.webgpu_max_binding,
+            cpu_threads: None,
         };
         Ok(EngineOptions { select, n_ctx: self.n_ctx })
     }
