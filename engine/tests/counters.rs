@@ -3,6 +3,7 @@
 
 use std::alloc::System;
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
@@ -20,6 +21,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const MIB: u64 = 1 << 20;
 /// Steps between two reads.
 const INTERVAL: usize = 4;
+/// Steps at the end whose allocations are looked at.
+const STEADY: usize = 24;
 
 /// A backend that notes the heap allocations of every step.
 struct Counted {
@@ -108,6 +111,7 @@ fn heap() -> u64 {
     (stats.bytes_allocated as i64 + stats.bytes_reallocated as i64 - stats.bytes_deallocated as i64).max(0) as u64
 }
 
+/// `allocations` is the most that may be made in [`STEADY`] steps; none where wgpu makes them.
 fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, allocations: Option<usize>) {
     let (file, n_ctx, blocks) = ("gab-q4_0.gguf", 512, 6);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/").to_owned() + file;
@@ -153,10 +157,10 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
     }
 
     let steps = steps.borrow();
-    let steady = &steps[steps.len() - 24..];
+    let steady = &steps[steps.len() - STEADY..];
     println!("{name}: heap allocations a step {steady:?}");
     match allocations {
-        Some(expected) => assert!(steady.iter().all(|n| *n == expected), "{name}: {steady:?}"),
+        Some(most) => assert!(steady.iter().sum::<usize>() <= most, "{name}: {steady:?}"),
         // What wgpu allocates to encode and submit. A read takes over the submit of the step before it, so it is the
         // sum over a fetch interval that is constant: growth would move the median of the later half. wgpu grows and
         // cleans tables of its own now and then, which an interval in four may show.
@@ -187,7 +191,12 @@ fn decoding_and_loading_cost_what_they_may() {
         }
         named
     };
-    measure("cpu", Rc::new(reference_cpu::Cpu::new(Default::default())), 6, 4, Some(0));
+    // The queue that rayon takes a step from is a list of blocks of 63.
+    for (threads, allocations) in [(1, 0), (3, 1)] {
+        let options = reference_cpu::Options { fast: true, threads: NonZeroUsize::new(threads) };
+        let backend = reference_cpu::Cpu::new(options);
+        measure(&format!("cpu, threads: {threads}"), Rc::new(backend), 6, 4, Some(allocations));
+    }
     if !skipped("webgl") {
         for layout in [backend_webgl::Layout::Packed, backend_webgl::Layout::R32f] {
             let options = backend_webgl::Options { layout, ..Default::default() };
