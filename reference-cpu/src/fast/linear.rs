@@ -53,8 +53,8 @@ impl Pairs for Batch {
     }
 
     #[inline(always)]
-    fn results(&self, _: usize, _: usize, sums: [f32; 2]) -> [f32; 2] {
-        sums
+    fn result(&self, _: usize, _: usize, at: usize, sums: [f32; 2]) -> f32 {
+        sums[at]
     }
 }
 
@@ -120,8 +120,9 @@ impl<F: Fn(f32) -> f32 + Sync> Pairs for Each<'_, F> {
     }
 
     #[inline(always)]
-    fn results(&self, i: usize, p: usize, [a, b]: [f32; 2]) -> [f32; 2] {
-        [(2 * p, a), (2 * p + 1, b)].map(|(j, sum)| self.0.end(i, j, (self.1)(self.0.biased(j, sum))))
+    fn result(&self, i: usize, p: usize, at: usize, sums: [f32; 2]) -> f32 {
+        let j = 2 * p + at;
+        self.0.end(i, j, (self.1)(self.0.biased(j, sums[at])))
     }
 }
 
@@ -137,9 +138,9 @@ impl Pairs for Gated<'_> {
     }
 
     #[inline(always)]
-    fn results(&self, i: usize, p: usize, [gate, up]: [f32; 2]) -> [f32; 2] {
+    fn result(&self, i: usize, p: usize, _: usize, [gate, up]: [f32; 2]) -> f32 {
         let y = activate(self.1, self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
-        [self.0.end(i, p, y), 0.0]
+        self.0.end(i, p, y)
     }
 }
 

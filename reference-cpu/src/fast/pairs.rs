@@ -14,8 +14,8 @@ pub(super) trait Pairs: Sync {
     /// The rows of a pair.
     fn rows(&self, pair: usize) -> [usize; 2];
 
-    /// The results of row `i` of x and a pair. Those beyond [`Self::RESULTS`], or beyond the last column, do not count.
-    fn results(&self, i: usize, pair: usize, sums: [f32; 2]) -> [f32; 2];
+    /// Result `at` of row `i` of x and a pair.
+    fn result(&self, i: usize, pair: usize, at: usize, sums: [f32; 2]) -> f32;
 }
 
 /// A rectangle of the result.
@@ -45,11 +45,10 @@ impl Part<'_> {
     /// Takes the products of its row `i` with a pair.
     #[inline(always)]
     pub fn put<P: Pairs>(&mut self, pairs: &P, i: usize, pair: usize, sums: [f32; 2]) {
-        let results = pairs.results(self.row + i, pair, sums);
         let first = (pair - self.pair) * P::RESULTS;
         let out = &mut self.out[i * self.cols..][..self.cols][first..];
-        for (out, result) in out.iter_mut().zip(&results[..P::RESULTS]) {
-            *out = *result;
+        for (at, out) in out.iter_mut().take(P::RESULTS).enumerate() {
+            *out = pairs.result(self.row + i, pair, at, sums);
         }
     }
 }
