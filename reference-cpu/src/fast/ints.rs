@@ -229,8 +229,9 @@ mod tests {
             [2 * pair, 2 * pair + 1]
         }
 
-        fn result(&self, _: usize, _: usize, at: usize, sums: [f32; 2]) -> f32 {
-            sums[at]
+        fn results(&self, _: usize, pair: usize, sums: [f32; 2], mut put: impl FnMut(usize, f32)) {
+            put(2 * pair, sums[0]);
+            put(2 * pair + 1, sums[1]);
         }
     }
 

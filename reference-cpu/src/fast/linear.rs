@@ -53,8 +53,10 @@ impl Pairs for Batch {
     }
 
     #[inline(always)]
-    fn result(&self, _: usize, _: usize, at: usize, sums: [f32; 2]) -> f32 {
-        sums[at]
+    fn results(&self, _: usize, p: usize, sums: [f32; 2], mut put: impl FnMut(usize, f32)) {
+        for (j, sum) in (2 * p..self.n).zip(sums) {
+            put(j, sum);
+        }
     }
 }
 
@@ -120,9 +122,10 @@ impl<F: Fn(f32) -> f32 + Sync> Pairs for Each<'_, F> {
     }
 
     #[inline(always)]
-    fn result(&self, i: usize, p: usize, at: usize, sums: [f32; 2]) -> f32 {
-        let j = 2 * p + at;
-        self.0.end(i, j, (self.1)(self.0.biased(j, sums[at])))
+    fn results(&self, i: usize, p: usize, sums: [f32; 2], mut put: impl FnMut(usize, f32)) {
+        for (j, sum) in (2 * p..self.0.n).zip(sums) {
+            put(j, self.0.end(i, j, (self.1)(self.0.biased(j, sum))));
+        }
     }
 }
 
@@ -138,9 +141,9 @@ impl Pairs for Gated<'_> {
     }
 
     #[inline(always)]
-    fn result(&self, i: usize, p: usize, _: usize, [gate, up]: [f32; 2]) -> f32 {
+    fn results(&self, i: usize, p: usize, [gate, up]: [f32; 2], mut put: impl FnMut(usize, f32)) {
         let y = activate(self.1, self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
-        self.0.end(i, p, y)
+        put(p, self.0.end(i, p, y));
     }
 }
 

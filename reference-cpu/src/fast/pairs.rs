@@ -14,8 +14,8 @@ pub(super) trait Pairs: Sync {
     /// The rows of a pair.
     fn rows(&self, pair: usize) -> [usize; 2];
 
-    /// Result `at` of row `i` of x and a pair.
-    fn result(&self, i: usize, pair: usize, at: usize, sums: [f32; 2]) -> f32;
+    /// Calls `put` with the column and the value of each result of row `i` of x and a pair.
+    fn results(&self, i: usize, pair: usize, sums: [f32; 2], put: impl FnMut(usize, f32));
 }
 
 /// A rectangle of the result.
@@ -45,11 +45,8 @@ impl Part<'_> {
     /// Takes the products of its row `i` with a pair.
     #[inline(always)]
     pub fn put<P: Pairs>(&mut self, pairs: &P, i: usize, pair: usize, sums: [f32; 2]) {
-        let first = (pair - self.pair) * P::RESULTS;
-        let out = &mut self.out[i * self.cols..][..self.cols][first..];
-        for (at, out) in out.iter_mut().take(P::RESULTS).enumerate() {
-            *out = pairs.result(self.row + i, pair, at, sums);
-        }
+        let (start, first) = (i * self.cols, self.pair * P::RESULTS);
+        pairs.results(self.row + i, pair, sums, |j, result| self.out[start + j - first] = result);
     }
 }
 
