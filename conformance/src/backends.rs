@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Opens a variant; on a GPU with broken kernels, if asked to.
 pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Backend>, Error> {
     Ok(match variant.kind {
-        Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false })),
+        Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
         Kind::Cpu => Box::new(Cpu::new(Default::default())),
         Kind::WebGpu { max_binding } => {
             let options = backend_webgpu::Options { max_binding, patch, ..Default::default() };

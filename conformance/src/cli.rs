@@ -97,7 +97,7 @@ fn run(args: &Args) -> Result<bool> {
 }
 
 fn run_suite(name: &str, backend: &dyn Backend, op: Option<&str>, expectations: &Expectations) -> BackendReport {
-    let reference = Cpu::new(Options { fast: false });
+    let reference = Cpu::new(Options { fast: false, ..Default::default() });
     let host = Sleeper(Instant::now());
     let adapter = backend.info().adapter.clone();
     let mut report = BackendReport::new(name, &adapter);

@@ -1,5 +1,6 @@
 //! Selection by proof: candidates are opened, asked for the model's operators, tested and timed.
 
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::str::FromStr;
 
@@ -64,6 +65,8 @@ pub struct SelectOptions {
     pub webgl_layout: Option<Layout>,
     /// Makes WebGL fold at this texture size even if the device allows more.
     pub webgl_max_texture_size: Option<u32>,
+    /// Threads that the CPU uses natively; by default as many as the machine runs at once.
+    pub cpu_threads: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +117,10 @@ impl Candidate {
         match self {
             Candidate::WebGpu { optional_features } => open_webgpu(optional_features, options).await,
             Candidate::WebGl(layout) => open_webgl(layout, options),
-            Candidate::Cpu => Ok(Rc::new(Cpu::new(reference_cpu::Options { fast: true }))),
+            Candidate::Cpu => {
+                let options = reference_cpu::Options { fast: true, threads: options.cpu_threads };
+                Ok(Rc::new(Cpu::new(options)))
+            }
         }
     }
 }

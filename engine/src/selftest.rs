@@ -29,7 +29,7 @@ async fn run(backend: &dyn Backend, case: &Case, host: &dyn Host) -> Result<Vec<
 ///
 /// *Errors*: the first case that fails, with its error, or that could not be run.
 pub(crate) async fn prove(backend: &dyn Backend, graph: &Graph, host: &dyn Host) -> Result<(), String> {
-    let reference = Cpu::new(reference_cpu::Options { fast: false });
+    let reference = Cpu::new(reference_cpu::Options { fast: false, ..Default::default() });
     for case in cases(graph) {
         let named = |e: Error| format!("self-test {} ({}): {e}", case.op, case.name);
         let expected = run(&reference, &case, host).await.map_err(named)?;

@@ -3,6 +3,7 @@
 
 use std::alloc::System;
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
@@ -21,6 +22,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const MIB: u64 = 1 << 20;
 /// Steps between two reads.
 const INTERVAL: usize = 4;
+/// Steps at the end whose allocations are looked at.
+const STEADY: usize = 24;
 
 /// A backend that notes the heap allocations of every step.
 struct Counted {
@@ -113,7 +116,7 @@ fn heap() -> u64 {
 struct Costs {
     per_block: u64,
     besides: u64,
-    /// In a step; none where wgpu's own are counted with it.
+    /// At most, in [`STEADY`] steps; none where wgpu's own are counted with it.
     allocations: Option<usize>,
 }
 
@@ -166,10 +169,10 @@ fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Cost
     }
 
     let steps = steps.borrow();
-    let steady = &steps[steps.len() - 24..];
+    let steady = &steps[steps.len() - STEADY..];
     println!("{name}: heap allocations a step {steady:?}");
     match costs.allocations {
-        Some(expected) => assert!(steady.iter().all(|n| *n == expected), "{name}: {steady:?}"),
+        Some(most) => assert!(steady.iter().sum::<usize>() <= most, "{name}: {steady:?}"),
         // What wgpu allocates to encode and submit. A read takes over the submit of the step before it, so it is the
         // sum over a fetch interval that is constant: growth would move the median of the later half. wgpu grows and
         // cleans tables of its own now and then, which an interval in four may show.
@@ -201,10 +204,12 @@ fn decoding_and_loading_cost_what_they_may() {
         }
         named
     };
-    let costs = Costs { per_block: 6, besides: 3, allocations: Some(0) };
-    let [full, half] = [KvCache::F32, KvCache::F16].map(|kv_cache| {
-        let cpu = Rc::new(reference_cpu::Cpu::new(Default::default()));
-        measure(&format!("cpu {kv_cache:?}"), cpu, kv_cache, &costs)
+    // The queue that rayon takes a step from is a list of blocks of 63.
+    let [full, half] = [(KvCache::F32, 1, 0), (KvCache::F16, 3, 1)].map(|(kv_cache, threads, allocations)| {
+        let options = reference_cpu::Options { fast: true, threads: NonZeroUsize::new(threads) };
+        let costs = Costs { per_block: 6, besides: 3, allocations: Some(allocations) };
+        let name = format!("cpu {kv_cache:?}, threads: {threads}");
+        measure(&name, Rc::new(reference_cpu::Cpu::new(options)), kv_cache, &costs)
     });
     let expected = |kv_cache| if kv_cache == KvCache::F16 { &half } else { &full };
     if !skipped("webgl") {

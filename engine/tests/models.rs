@@ -102,7 +102,7 @@ macro_rules! backends {
 // The last columns are the tokens that gab and SmolLM2 generate for each prompt: all of the reference's where a software
 // device is quick enough for it.
 backends! {
-    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true }))), 64, usize::MAX;
+    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))), 64, usize::MAX;
     webgpu_native = webgpu(None), 16, 8;
     webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2;
     webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, usize::MAX;

@@ -77,6 +77,8 @@ pub(crate) struct Args<'a> {
     pub outputs: [&'a mut [u32]; MAX_OUTPUTS],
     /// Working memory of the size that [`crate::cpu`] plans: a decoded row and more.
     pub scratch: &'a mut [f32],
+    /// How many threads may share the work.
+    pub threads: usize,
 }
 
 impl<'a> Args<'a> {

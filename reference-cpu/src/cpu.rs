@@ -2,24 +2,29 @@
 
 use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand};
 use crate::plain::Kernel;
+use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
     Backend, BackendInfo, DType, Error, KernelInfo, Node, Place, Plan, Program, ReadId, Stats, StepParams, StorageDesc,
     StorageId, Tensor, Unsupported, host_rows,
 };
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 
 /// How the CPU computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// SIMD kernels and fused operators; otherwise the plain definitions.
+    /// SIMD kernels and fused operators; otherwise the plain definitions, on one thread.
     pub fast: bool,
+    /// Threads that the SIMD kernels use natively; by default as many as the machine runs at once. Results are the same
+    /// bit for bit with any number. In a browser there is one.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fast: true }
+        Options { fast: true, threads: None }
     }
 }
 
@@ -28,6 +33,7 @@ impl Default for Options {
 pub struct Cpu {
     options: Options,
     info: BackendInfo,
+    threads: Rc<Threads>,
     memory: Rc<RefCell<Memory>>,
 }
 
@@ -64,16 +70,19 @@ fn unknown() -> Error {
 }
 
 impl Cpu {
-    /// Opens the CPU, which is always there.
+    /// Opens the CPU, which is always there. Where threads cannot be started it computes on the caller's, and its facts
+    /// say why.
     pub fn new(options: Options) -> Cpu {
-        let how = if options.fast { "SIMD kernels" } else { "plain definitions" };
-        let info = BackendInfo {
-            name: "cpu",
-            adapter: format!("CPU, {how}"),
-            software: true,
-            facts: vec![("instructions", format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or("").into())],
+        let threads = if options.fast { Threads::new(options.threads) } else { Threads::one() };
+        let adapter = match (options.fast, threads.count()) {
+            (false, _) => "CPU, plain definitions".into(),
+            (true, 1) => "CPU, SIMD kernels, 1 thread".into(),
+            (true, count) => format!("CPU, SIMD kernels, {count} threads"),
         };
-        Cpu { options, info, memory: Rc::default() }
+        let instructions = format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or("").into();
+        let facts = vec![("instructions", instructions), ("threads", threads.describe())];
+        let info = BackendInfo { name: "cpu", adapter, software: true, facts };
+        Cpu { options, info, threads: Rc::new(threads), memory: Rc::default() }
     }
 
     fn lower(&self, op: &backend_api::Op) -> Result<Kernel, Unsupported> {
@@ -220,7 +229,9 @@ impl Backend for Cpu {
         }
         let slots =
             plan.slots().iter().map(|words| zeros::<u32>(*words as usize, "a slot")).collect::<Result<Vec<_>, _>>()?;
-        let scratch = graph.nodes().iter().map(|n| fast::scratch(&n.op, &graph.operands(n))).max().unwrap_or(0);
+        let needs = |n: &Node| fast::needs(&n.op, &graph.operands(n), self.threads.count());
+        let needs = graph.nodes().iter().map(needs);
+        let (scratch, parts) = needs.fold((0, 1), |(s, p), needs| (s.max(needs.scratch), p.max(needs.parts)));
         let scratch = zeros::<f32>(scratch, "scratch memory")?;
         let held = (slots.iter().map(Vec::len).sum::<usize>() + scratch.len()) as u64 * 4;
         memory.stats.memory += held;
@@ -232,6 +243,7 @@ impl Backend for Cpu {
             slots,
             scratch,
             held,
+            threads: if parts > 1 { self.threads.clone() } else { Rc::new(Threads::one()) },
             memory: self.memory.clone(),
         }))
     }
@@ -261,6 +273,8 @@ struct CpuProgram {
     slots: Vec<Vec<u32>>,
     scratch: Vec<f32>,
     held: u64,
+    /// Those of the backend, or one where others would only have to be woken.
+    threads: Rc<Threads>,
     memory: Rc<RefCell<Memory>>,
 }
 
@@ -301,41 +315,44 @@ impl Program for CpuProgram {
         if params.rows == 0 {
             return Err(Error::Invalid("a step needs at least one row".into()));
         }
-        let graph = self.plan.graph();
-        for (kernel, node) in &self.kernels {
-            let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
-            for (words, id) in outputs.iter_mut().zip(&node.outputs) {
-                *words = take(self.plan.place(*id), &self.storages, memory, &mut self.slots);
+        let CpuProgram { plan, storages, kernels, slots, scratch, threads, .. } = self;
+        let (graph, count) = (plan.graph(), threads.count());
+        threads.enter(|| {
+            for (kernel, node) in &*kernels {
+                let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
+                for (words, id) in outputs.iter_mut().zip(&node.outputs) {
+                    *words = take(plan.place(*id), storages, memory, slots);
+                }
+                let mut inputs = [None; MAX_INPUTS];
+                for (input, id) in inputs.iter_mut().zip(&node.inputs) {
+                    let tensor = graph.tensor(*id);
+                    let bytes = match plan.place(*id) {
+                        Place::Slot(slot) => Bytes::Words(&slots[slot]),
+                        Place::External(at) => match &memory.storages[storages[at].0 as usize] {
+                            Some(Storage { data: Data::Packed(bytes), .. }) => Bytes::Packed(bytes),
+                            Some(Storage { data: Data::Words(words), .. }) => Bytes::Words(words),
+                            None => Bytes::Words(&[]),
+                        },
+                    };
+                    // Slots and guarded storages are longer than the tensor; states that are being written are empty.
+                    let bytes = match bytes {
+                        Bytes::Words(words) => Bytes::Words(&words[..tensor.shape.len().min(words.len())]),
+                        packed => packed,
+                    };
+                    *input = Some(Operand { tensor, bytes });
+                }
+                let mut lengths = [0; MAX_OUTPUTS];
+                for (len, id) in lengths.iter_mut().zip(&node.outputs) {
+                    *len = graph.tensor(*id).shape.len();
+                }
+                let [a, b, c] = &mut outputs;
+                let outputs_of = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
+                kernel(&node.op, &mut Args { step: *params, inputs, outputs: outputs_of, scratch, threads: count });
+                for (words, id) in outputs.into_iter().zip(&node.outputs) {
+                    put(plan.place(*id), words, storages, memory, slots);
+                }
             }
-            let mut inputs = [None; MAX_INPUTS];
-            for (input, id) in inputs.iter_mut().zip(&node.inputs) {
-                let tensor = graph.tensor(*id);
-                let bytes = match self.plan.place(*id) {
-                    Place::Slot(slot) => Bytes::Words(&self.slots[slot]),
-                    Place::External(at) => match &memory.storages[self.storages[at].0 as usize] {
-                        Some(Storage { data: Data::Packed(bytes), .. }) => Bytes::Packed(bytes),
-                        Some(Storage { data: Data::Words(words), .. }) => Bytes::Words(words),
-                        None => Bytes::Words(&[]),
-                    },
-                };
-                // Slots and guarded storages are longer than the tensor; states that are being written are empty.
-                let bytes = match bytes {
-                    Bytes::Words(words) => Bytes::Words(&words[..tensor.shape.len().min(words.len())]),
-                    packed => packed,
-                };
-                *input = Some(Operand { tensor, bytes });
-            }
-            let mut lengths = [0; MAX_OUTPUTS];
-            for (len, id) in lengths.iter_mut().zip(&node.outputs) {
-                *len = graph.tensor(*id).shape.len();
-            }
-            let [a, b, c] = &mut outputs;
-            let outputs_of = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
-            kernel(&node.op, &mut Args { step: *params, inputs, outputs: outputs_of, scratch: &mut self.scratch });
-            for (words, id) in outputs.into_iter().zip(&node.outputs) {
-                put(self.plan.place(*id), words, &self.storages, memory, &mut self.slots);
-            }
-        }
+        });
         memory.stats.dispatches += self.kernels.len() as u64;
         memory.stats.submits += 1;
         memory.stats.uploaded += size_of::<StepParams>() as u64;

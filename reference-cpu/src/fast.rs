@@ -13,6 +13,9 @@ mod ints;
 mod lanes;
 mod linear;
 mod math;
+mod pairs;
+#[cfg(test)]
+mod tests;
 
 /// The kernel of an operator.
 ///
@@ -45,13 +48,23 @@ pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
     })
 }
 
-/// The f32 values of scratch memory that the kernels of an operator need, on either path.
-pub(crate) fn scratch(op: &Op, inputs: &[&Tensor]) -> usize {
-    let [first, second, ..] = inputs else { return inputs.first().map_or(0, |t| t.shape.cols()) };
-    match op {
-        Op::MatMul(_) | Op::Linear(_) => linear::scratch(first),
-        Op::Attention(_) => second.shape.dim(0),
-        _ => first.shape.cols(),
+/// What the kernels of an operator need, on either path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// f32 values of scratch memory.
+    pub scratch: usize,
+    /// The parts that its work is cut into.
+    pub parts: usize,
+}
+
+/// What an operator needs where `threads` may share the work.
+pub(crate) fn needs(op: &Op, inputs: &[&Tensor], threads: usize) -> Needs {
+    let alone = |scratch| Needs { scratch, parts: 1 };
+    match (op, inputs) {
+        (Op::MatMul(_), [x, w, ..]) => linear::needs(x, w, threads),
+        (Op::Linear(op), _) => op.operands(inputs).map_or(alone(0), |o| linear::needs(o.x, o.w, threads)),
+        (Op::Attention(op), [q, k, v, ..]) => attention::needs(op, [q, k, v], threads),
+        _ => alone(inputs.first().map_or(0, |first| first.shape.cols())),
     }
 }
 

@@ -4,6 +4,7 @@
 //! - `plain`: one function an operator that reads like its definition: f32 data, f64 accumulation. Primitives only;
 //!   fused operators are run as their expansions.
 //! - `fast`: SIMD kernels for what takes the time, fused operators among them; held to `plain` by the conformance suite.
+//! - `threads`: natively, cores share the fast path's work. `plain` is computed by one.
 //! - [`Cpu`]: the backend that runs either.
 #![forbid(unsafe_code)]
 
@@ -12,5 +13,6 @@ mod cpu;
 pub mod decode;
 mod fast;
 mod plain;
+mod threads;
 
 pub use cpu::{Cpu, Options};

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::Choice;
 use engine::bench::QUEUED;
 use model::KvCache;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -68,7 +69,7 @@ pub enum Command {
     Trace(TraceArgs),
 }
 
-/// Where to run. `--backend` may also stand in the environment, as `ANYGPU_BACKEND`.
+/// Where to run. `--backend` and `--threads` may also stand in the environment, as `ANYGPU_BACKEND` and `ANYGPU_THREADS`.
 #[derive(Debug, Clone, Args)]
 pub struct DeviceArgs {
     /// auto (the fastest that proves itself), gpu (the best that is no CPU), or one by name: webgpu, webgl, cpu
@@ -83,6 +84,15 @@ pub struct DeviceArgs {
     /// Behave like a WebGPU device whose bindings are at most this large
     #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
     pub max_binding: Option<u64>,
+    /// Threads of the CPU [default: as many as the machine runs at once]
+    #[arg(long, global = true, value_name = "N", env = "ANYGPU_THREADS", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// More threads than any machine has cores for would be a slip.
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= 1024);
+    number.ok_or_else(|| "a number from 1 to 1024 is wanted".into())
 }
 
 /// How WebGL keeps values.

@@ -25,6 +25,7 @@ impl DeviceArgs {
                 Layout::R32f => engine::Layout::R32f,
             }),
             webgl_max_texture_size: self.max_texture_size,
+            cpu_threads: self.threads,
         }
     }
 }

@@ -183,6 +183,7 @@ fn errors_are_one_line_with_the_right_exit_code() {
         (1, &["logits", "--tokens", "999999"]),
         (1, &["detokenize", "--tokens", "999999"]),
         (2, &["generate", "--backend", "abacus"]),
+        (2, &["generate", "--threads", "0"]),
     ];
     for (code, args) in cases {
         let output = anygpu(args);
@@ -193,6 +194,19 @@ fn errors_are_one_line_with_the_right_exit_code() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(anygpu(&["generate", "--no-such-flag"]).status.code(), Some(2));
+}
+
+#[test]
+fn threads_are_as_many_as_asked_for_and_change_no_text() {
+    let args = ["generate", "--prompt", "The little dragon", "--max-tokens", "12", "--json"];
+    let found = |given: &[&str]| json(&[&args, given].concat());
+    let alone = found(&["--threads", "1"]);
+    assert_eq!(alone["adapter"], "CPU, SIMD kernels, 1 thread");
+    let three = found(&["--threads", "3"]);
+    assert_eq!((&three["adapter"], &three["text"]), (&"CPU, SIMD kernels, 3 threads".into(), &alone["text"]));
+    let output = command(&args).env("ANYGPU_THREADS", "2").output().unwrap();
+    let two: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&two["adapter"], &two["text"]), (&"CPU, SIMD kernels, 2 threads".into(), &alone["text"]));
 }
 
 #[test]

@@ -56,7 +56,7 @@ struct Summary {
 
 async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
     Ok(match variant.kind {
-        Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false })),
+        Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
         Kind::Cpu => Box::new(Cpu::new(Default::default())),
         Kind::WebGpu { max_binding } => {
             Box::new(WebGpu::open(backend_webgpu::Options { max_binding, ..Default::default() }).await?)
@@ -79,7 +79,7 @@ pub async fn conformance(options: String, on_case: Function, cancel: WasmCancel)
     let host = WebHost::new()?;
     let host: &dyn Host = &host;
     let backend = open(variant).await.map_err(|e| error::backend(&e))?;
-    let reference = Cpu::new(reference_cpu::Options { fast: false });
+    let reference = Cpu::new(reference_cpu::Options { fast: false, ..Default::default() });
     let adapter = backend.info().adapter.clone();
     let mut report = BackendReport::new(variant.name, &adapter);
     let mut cases = suite::cases(options.op.as_deref());

@@ -50,6 +50,7 @@ impl LoadOptions {
             webgl_layout,
             webgl_max_texture_size: self.webgl_max_texture_size,
             webgpu_max_binding: self.webgpu_max_binding,
+            cpu_threads: None,
         };
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache })

@@ -10,7 +10,7 @@ use backend_api::Backend;
 use reference_cpu::{Cpu, Options};
 
 fn cpu(fast: bool) -> Rc<dyn Backend> {
-    Rc::new(Cpu::new(Options { fast }))
+    Rc::new(Cpu::new(Options { fast, ..Default::default() }))
 }
 
 macro_rules! fixtures {

@@ -8,7 +8,7 @@ use model::{Finish, GenerateOptions, Gguf, ModelError, Recipe, Sampling, Session
 use reference_cpu::{Cpu, Options};
 
 fn session(n_ctx: usize) -> Session {
-    let backend = Rc::new(Cpu::new(Options { fast: true }));
+    let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
     Session::new(load(models("fixtures/llama-q8_0.gguf"), Some(n_ctx), backend)).unwrap()
 }
 

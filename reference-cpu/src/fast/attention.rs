@@ -1,10 +1,20 @@
 //! Attention: scores of a head in scratch memory, then the weighted sum.
 
+use super::Needs;
 use super::lanes::{Lanes, Work, dispatch};
 use super::math::{accumulate, dot, exp};
 use crate::args::Args;
-use backend_api::Op;
+use crate::threads::{for_each_part, parts};
 use backend_api::op::Attention;
+use backend_api::{Op, StepParams, Tensor};
+
+/// What attention needs: scores of as many keys as there may be, in each part.
+pub(super) fn needs(op: &Attention, [q, k, v]: [&Tensor; 3], threads: usize) -> Needs {
+    let (heads, n) = (q.shape.dim(0) * op.n_head, k.shape.dim(0));
+    let width = (k.shape.cols() + v.shape.cols()) / op.n_head_kv;
+    let parts = parts(threads, heads, heads * n * width);
+    Needs { scratch: parts * n, parts }
+}
 
 pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
     let Op::Attention(op) = op else { return };
@@ -12,42 +22,56 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
     let mask = if op.masking.explicit { args.input(3).floats() } else { &[] };
     let (m, n) = (q.shape().dim(0), k.shape().dim(0));
     let (d, dv) = (k.shape().cols() / op.n_head_kv, v.shape().cols() / op.n_head_kv);
-    let (q, k, v) = (q.floats(), k.floats(), v.floats());
-    let step = args.step;
+    let (step, threads) = (args.step, args.threads);
     // Rows beyond the step's real ones would attend to keys that are not there yet.
     let rows = if op.masking.cached { m.min(step.rows as usize) } else { m };
+    let (start, end) = op.masking.visible(rows.saturating_sub(1), m, n, &step);
+    let heads = rows * op.n_head;
+    let parts = parts(threads, heads, heads * (end - start) * (d + dv));
     let (out, scores) = args.out_and_scratch();
-    for i in 0..rows {
-        let (start, end) = op.masking.visible(i, m, n, &step);
-        let mask = mask.get(i * n..).unwrap_or_default();
-        let (q, out) = (&q[i * op.n_head * d..], &mut out[i * op.n_head * dv..]);
-        dispatch(Query { op, q, k, v, mask, d, dv, start, scores: &mut scores[..end - start], out });
-    }
+    let each = heads.div_ceil(parts).max(1);
+    let all = Heads { op, step, q: q.floats(), k: k.floats(), v: v.floats(), mask, m, n, d, dv };
+    for_each_part(&mut out[..heads * dv], each * dv, scores, n, |index, out, scores| {
+        dispatch(Part { heads: &all, first: index * each, scores, out });
+    });
 }
 
-/// All heads of one query.
-struct Query<'a> {
+/// The operands of all heads of all queries.
+struct Heads<'a> {
     op: &'a Attention,
+    step: StepParams,
     q: &'a [f32],
     k: &'a [f32],
     v: &'a [f32],
     mask: &'a [f32],
+    /// Queries.
+    m: usize,
+    /// Keys.
+    n: usize,
     d: usize,
     dv: usize,
-    /// The first key that it sees.
-    start: usize,
-    /// One score for each key that it sees.
+}
+
+/// Some of them, counted query by query.
+struct Part<'a> {
+    heads: &'a Heads<'a>,
+    first: usize,
+    /// One score for each key.
     scores: &'a mut [f32],
     out: &'a mut [f32],
 }
 
-impl Work for Query<'_> {
+impl Work for Part<'_> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
-        let Query { op, q, k, v, mask, d, dv, start, scores, out } = self;
-        for h in 0..op.n_head {
+        let Part { heads, first, scores, out } = self;
+        let Heads { op, step, q, k, v, mask, m, n, d, dv } = *heads;
+        for (at, out) in out.chunks_exact_mut(dv).enumerate() {
+            let (i, h) = ((first + at) / op.n_head, (first + at) % op.n_head);
             let g = h * op.n_head_kv / op.n_head;
-            let (q, out) = (&q[h * d..][..d], &mut out[h * dv..][..dv]);
+            let (start, end) = op.masking.visible(i, m, n, &step);
+            let (q, mask) = (&q[(first + at) * d..][..d], mask.get(i * n..).unwrap_or_default());
+            let scores = &mut scores[..end - start];
             let mut max = f32::MIN;
             for (score, j) in scores.iter_mut().zip(start..) {
                 *score = dot(lanes, q, &k[(j * op.n_head_kv + g) * d..][..d]) * op.scale;

@@ -6,13 +6,14 @@
 //! below any operator's tolerance, so this is no variant of lower precision, unlike activations in 8 bits.
 
 use super::lanes::{Ints, Lanes, Work, dispatch};
+use super::pairs::{Pairs, Part};
 use crate::decode::{Quants, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0};
 use backend_api::Format;
 use backend_api::format::GROUP;
 use std::marker::PhantomData;
 
 /// Rows of x whose sums with a pair of rows of weights stay in registers.
-const TILE_X: usize = 4;
+pub(super) const TILE_X: usize = 4;
 
 /// Rows of x in integers.
 #[derive(Clone, Copy)]
@@ -132,26 +133,15 @@ pub(super) fn scratch(x: usize, k: usize) -> usize {
     size_of_groups(x) + 2 * size_of_groups(k)
 }
 
-/// Takes dot products, by pairs of rows of weights. Methods are to be inlined into kernels.
-pub(super) trait Pairs {
-    /// The number of pairs.
-    fn count(&self) -> usize;
-
-    /// The rows of a pair.
-    fn rows(&self, pair: usize) -> [usize; 2];
-
-    /// Takes the products of row `i` of x with the rows of a pair.
-    fn take(&mut self, i: usize, pair: usize, sums: [f32; 2]);
-}
-
-/// All dot products of rows of x and of weights.
+/// The dot products of rows of x with the rows of weights of a part.
 pub(super) struct Dots<'a, P> {
-    /// Rows of `k` elements.
+    /// The part's rows, of `k` elements.
     pub x: &'a [f32],
     pub k: usize,
     /// The blocks of all rows of weights.
     pub w: &'a [u8],
-    pub pairs: P,
+    pub pairs: &'a P,
+    pub part: Part<'a>,
     /// [`scratch`] values.
     pub memory: &'a mut [f32],
 }
@@ -173,7 +163,7 @@ impl<P: Pairs> Dots<'_, P> {
 
     #[inline(always)]
     fn all<Q: Quants>(self, lanes: impl Lanes) {
-        let Dots { x, k, w, mut pairs, memory } = self;
+        let Dots { x, k, w, pairs, mut part, memory } = self;
         let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
         let (x, groups, m) = (Rounded::new(x, k, rounded), k / GROUP, x.len() / k);
         let blocks: &[Q::Block] = bytemuck::cast_slice(w);
@@ -181,7 +171,7 @@ impl<P: Pairs> Dots<'_, P> {
         let (a, b) = memory.split_at_mut(size_of_groups(k));
         let mut memory = [split(a), split(&mut b[..size_of_groups(k)])];
         let tiled = m - m % TILE_X;
-        for p in 0..pairs.count() {
+        for p in part.pairs::<P>() {
             let w = pairs.rows(p).map(|j| Blocks::<Q>(&blocks[j * row_blocks..][..row_blocks]));
             for (w, (q, scales)) in w.iter().zip(&mut memory) {
                 Q::scales(w.0, scales);
@@ -196,13 +186,13 @@ impl<P: Pairs> Dots<'_, P> {
                 let x = std::array::from_fn(|r| x.row(i + r));
                 let sums = tile::<Q, _, _, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
                 for (r, sums) in sums.into_iter().enumerate() {
-                    pairs.take(i + r, p, sums);
+                    part.put(pairs, i + r, p, sums);
                 }
             }
             for i in tiled..m {
                 let [a, b] = &w;
                 let [sums] = tile::<Q, _, _, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
-                pairs.take(i, p, sums);
+                part.put(pairs, i, p, sums);
             }
         }
     }
@@ -230,25 +220,25 @@ mod tests {
     }
 
     /// Takes everything as it is.
-    struct All<'a>(&'a mut [f32], usize);
+    struct All;
 
-    impl Pairs for All<'_> {
-        fn count(&self) -> usize {
-            self.1 / 2
-        }
+    impl Pairs for All {
+        const RESULTS: usize = 2;
 
         fn rows(&self, pair: usize) -> [usize; 2] {
             [2 * pair, 2 * pair + 1]
         }
 
-        fn take(&mut self, i: usize, pair: usize, sums: [f32; 2]) {
-            self.0[i * self.1 + 2 * pair..][..2].copy_from_slice(&sums);
+        fn results(&self, _: usize, pair: usize, sums: [f32; 2], mut put: impl FnMut(usize, f32)) {
+            put(2 * pair, sums[0]);
+            put(2 * pair + 1, sums[1]);
         }
     }
 
     fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
         let (mut out, mut memory) = (vec![0.0; x.len() / k * n], vec![0.0; scratch(x.len(), k)]);
-        Dots { x, k, w, pairs: All(&mut out, n), memory: &mut memory }.run(format);
+        let part = Part { row: 0, pair: 0, cols: n, out: &mut out };
+        Dots { x, k, w, pairs: &All, part, memory: &mut memory }.run(format);
         out
     }
 

@@ -2,45 +2,50 @@
 //!
 //! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
 
-use super::ints::{self, Dots, Pairs};
+use super::Needs;
+use super::ints::{self, Dots};
 use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
+use super::pairs::{Cut, Pairs, Part};
 use crate::args::{Args, Operand};
 use backend_api::op::{Activation, Norm, NormKind, UnaryKind};
 use backend_api::{Op, Tensor};
 
-/// The f32 values of scratch memory for these operands.
-pub(super) fn scratch(x: &Tensor) -> usize {
-    let (len, k) = (x.shape.len(), x.shape.cols());
-    len + (2 * k).max(ints::scratch(len, k))
+/// What the product of `x` and the rows of `w` needs.
+pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
+    let ([.., m, k], [.., n, _]) = (x.shape.dims4(), w.shape.dims4());
+    let (cut, parts) = Cut::new([m, n, k], threads);
+    Needs { scratch: parts * scratch(cut, k), parts }
+}
+
+/// The f32 values of scratch memory for a part: normed rows, and what the dot products need.
+fn scratch(cut: Cut, k: usize) -> usize {
+    let x = cut.rows() * k;
+    x + (2 * k).max(ints::scratch(x, k))
 }
 
 pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
     let (a, b) = (args.input(0), args.input(1));
     let ([a0, a1, m, k], [b0, b1, n, _]) = (a.shape().dims4(), b.shape().dims4());
     let (batch0, batch1) = (a0.max(b0), a1.max(b1));
-    let (out, scratch) = args.out_and_scratch();
     for at in 0..batch0 * batch1 {
         let (i0, i1) = (at / batch1, at % batch1);
-        let a = &a.floats()[(i0 * a0 / batch0 * a1 + i1 * a1 / batch1) * m * k..][..m * k];
+        let x = &a.floats()[(i0 * a0 / batch0 * a1 + i1 * a1 / batch1) * m * k..][..m * k];
         let first = (i0 * b0 / batch0 * b1 + i1 * b1 / batch1) * n;
-        let out = &mut out[at * m * n..][..m * n];
-        products(a, &b, Batch { first, n, out }, scratch);
+        let product = Product { x, norm: None, w: &b, n, cols: n, first: at * m * n };
+        product.run(args, &Batch { first, n });
     }
 }
 
 /// One matrix of a batch.
-struct Batch<'a> {
+struct Batch {
     /// The first row of its weights.
     first: usize,
     n: usize,
-    out: &'a mut [f32],
 }
 
-impl Pairs for Batch<'_> {
-    fn count(&self) -> usize {
-        self.n.div_ceil(2)
-    }
+impl Pairs for Batch {
+    const RESULTS: usize = 2;
 
     #[inline(always)]
     fn rows(&self, p: usize) -> [usize; 2] {
@@ -48,9 +53,9 @@ impl Pairs for Batch<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, i: usize, p: usize, sums: [f32; 2]) {
+    fn results(&self, _: usize, p: usize, sums: [f32; 2], mut put: impl FnMut(usize, f32)) {
         for (j, sum) in (2 * p..self.n).zip(sums) {
-            self.out[i * self.n + j] = sum;
+            put(j, sum);
         }
     }
 }
@@ -69,23 +74,17 @@ pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
         *slot = args.input(index);
     }
     let Some(o) = op.operands(&list[..count]) else { return };
-    let (k, n) = (o.w.shape().cols(), o.w.shape().dim(0));
+    let n = o.w.shape().dim(0);
+    let cols = op.out_cols(n);
+    let norm = op.norm.as_ref().map(|norm| (norm, o.norm));
+    let product = Product { x: o.x.floats(), norm, w: o.w, n, cols, first: 0 };
     let bias = o.bias.map_or(&[][..], Operand::floats);
     let residual = o.residual.map_or(&[][..], Operand::floats);
-    let (out, scratch) = args.out_and_scratch();
-    let (normed, scratch) = scratch.split_at_mut(o.x.shape().len());
-    let x = match &op.norm {
-        Some(norm) => {
-            normalize(norm, o.x.floats(), o.norm, k, normed);
-            &*normed
-        }
-        None => o.x.floats(),
-    };
-    let tail = Tail { bias, residual, n, cols: op.out_cols(n), out };
+    let tail = Tail { bias, residual, n, cols };
     match op.activation {
-        Activation::None => products(x, o.w, Each(tail, |x| x), scratch),
-        Activation::Unary(kind) => products(x, o.w, Each(tail, |x| activate(kind, x)), scratch),
-        Activation::Glu(kind) => products(x, o.w, Gated(tail, kind.activation()), scratch),
+        Activation::None => product.run(args, &Each(tail, |x| x)),
+        Activation::Unary(kind) => product.run(args, &Each(tail, |x| activate(kind, x))),
+        Activation::Glu(kind) => product.run(args, &Gated(tail, kind.activation())),
     }
 }
 
@@ -97,7 +96,6 @@ struct Tail<'a> {
     n: usize,
     /// Columns of the result.
     cols: usize,
-    out: &'a mut [f32],
 }
 
 impl Tail<'_> {
@@ -107,19 +105,16 @@ impl Tail<'_> {
     }
 
     #[inline(always)]
-    fn put(&mut self, i: usize, j: usize, y: f32) {
-        let at = i * self.cols + j;
-        self.out[at] = y + self.residual.get(at).copied().unwrap_or(0.0);
+    fn end(&self, i: usize, j: usize, y: f32) -> f32 {
+        y + self.residual.get(i * self.cols + j).copied().unwrap_or(0.0)
     }
 }
 
 /// A function of each product.
 struct Each<'a, F>(Tail<'a>, F);
 
-impl<F: Fn(f32) -> f32> Pairs for Each<'_, F> {
-    fn count(&self) -> usize {
-        self.0.n.div_ceil(2)
-    }
+impl<F: Fn(f32) -> f32 + Sync> Pairs for Each<'_, F> {
+    const RESULTS: usize = 2;
 
     #[inline(always)]
     fn rows(&self, p: usize) -> [usize; 2] {
@@ -127,10 +122,9 @@ impl<F: Fn(f32) -> f32> Pairs for Each<'_, F> {
     }
 
     #[inline(always)]
-    fn take(&mut self, i: usize, p: usize, sums: [f32; 2]) {
+    fn results(&self, i: usize, p: usize, sums: [f32; 2], mut put: impl FnMut(usize, f32)) {
         for (j, sum) in (2 * p..self.0.n).zip(sums) {
-            let y = (self.1)(self.0.biased(j, sum));
-            self.0.put(i, j, y);
+            put(j, self.0.end(i, j, (self.1)(self.0.biased(j, sum))));
         }
     }
 }
@@ -139,9 +133,7 @@ impl<F: Fn(f32) -> f32> Pairs for Each<'_, F> {
 struct Gated<'a>(Tail<'a>, UnaryKind);
 
 impl Pairs for Gated<'_> {
-    fn count(&self) -> usize {
-        self.0.cols
-    }
+    const RESULTS: usize = 1;
 
     #[inline(always)]
     fn rows(&self, p: usize) -> [usize; 2] {
@@ -149,27 +141,62 @@ impl Pairs for Gated<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, i: usize, p: usize, [gate, up]: [f32; 2]) {
+    fn results(&self, i: usize, p: usize, [gate, up]: [f32; 2], mut put: impl FnMut(usize, f32)) {
         let y = activate(self.1, self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
-        self.0.put(i, p, y);
+        put(p, self.0.end(i, p, y));
     }
 }
 
-/// The dot products of the rows of x with pairs of rows of w.
-fn products<P: Pairs>(x: &[f32], w: &Operand<'_>, pairs: P, scratch: &mut [f32]) {
-    let k = w.shape().cols();
-    if let Some((format, bytes)) = w.packed().filter(|(format, _)| format.spec().block_len > 1) {
-        return Dots { x, k, w: bytes, pairs, memory: scratch }.run(format);
+/// The dot products of rows of x with rows of weights.
+struct Product<'a> {
+    x: &'a [f32],
+    /// A norm of x before, with its parameters.
+    norm: Option<(&'a Norm, &'a [Operand<'a>])>,
+    w: &'a Operand<'a>,
+    /// Rows of weights.
+    n: usize,
+    /// Columns of the result.
+    cols: usize,
+    /// Where the result begins.
+    first: usize,
+}
+
+impl Product<'_> {
+    fn run<P: Pairs>(&self, args: &mut Args<'_>, pairs: &P) {
+        let k = self.w.shape().cols();
+        let m = self.x.len() / k;
+        let (cut, _) = Cut::new([m, self.n, k], args.threads);
+        let (out, memory) = args.out_and_scratch();
+        let out = &mut out[self.first..][..m * self.cols];
+        let work = |part: Part<'_>, memory: &mut [f32]| self.part(k, pairs, part, memory);
+        cut.for_each::<P>(self.cols, out, memory, scratch(cut, k), work);
     }
-    let (first, second) = scratch.split_at_mut(k);
-    dispatch(FloatRows { x, w, pairs, first, second });
+
+    /// One part. Rows that several parts need are normed and rounded by each: that is less than having to wait for it.
+    fn part<P: Pairs>(&self, k: usize, pairs: &P, part: Part<'_>, memory: &mut [f32]) {
+        let x = &self.x[part.row * k..][..part.rows() * k];
+        let (normed, memory) = memory.split_at_mut(x.len());
+        let x = match self.norm {
+            Some((norm, params)) => {
+                normalize(norm, x, params, k, normed);
+                &*normed
+            }
+            None => x,
+        };
+        if let Some((format, w)) = self.w.packed().filter(|(format, _)| format.spec().block_len > 1) {
+            return Dots { x, k, w, pairs, part, memory }.run(format);
+        }
+        let (first, second) = memory.split_at_mut(k);
+        dispatch(FloatRows { x, w: self.w, pairs, part, first, second });
+    }
 }
 
 /// Dot products with rows of weights that are floats, or become floats one after the other.
 struct FloatRows<'a, P> {
     x: &'a [f32],
     w: &'a Operand<'a>,
-    pairs: P,
+    pairs: &'a P,
+    part: Part<'a>,
     /// Memory for a row of weights.
     first: &'a mut [f32],
     /// Memory for another.
@@ -179,12 +206,12 @@ struct FloatRows<'a, P> {
 impl<P: Pairs> Work for FloatRows<'_, P> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
-        let FloatRows { x, w, mut pairs, first, second } = self;
-        for p in 0..pairs.count() {
+        let FloatRows { x, w, pairs, mut part, first, second } = self;
+        for p in part.pairs::<P>() {
             let [a, b] = pairs.rows(p);
             let (a, b) = (w.row(a, first), w.row(b, second));
             for (i, x) in x.chunks_exact(w.shape().cols()).enumerate() {
-                pairs.take(i, p, [dot(lanes, x, a), dot(lanes, x, b)]);
+                part.put(pairs, i, p, [dot(lanes, x, a), dot(lanes, x, b)]);
             }
         }
     }

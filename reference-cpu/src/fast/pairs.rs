@@ -1,0 +1,106 @@
+//! How products are cut into parts, and what becomes of their sums.
+//!
+//! A part is a rectangle of the result: some rows of x times some pairs of rows of weights. It depends on no other, and
+//! every value in it is computed in the same way whatever the cut, so any number of threads gives the same bits.
+
+use super::ints::TILE_X;
+use crate::threads::{for_each_part, parts};
+
+/// What becomes of the dot products of x with pairs of rows of weights. Methods are to be inlined into kernels.
+pub(super) trait Pairs: Sync {
+    /// Results of a pair, which are neighbours in a row of the result.
+    const RESULTS: usize;
+
+    /// The rows of a pair.
+    fn rows(&self, pair: usize) -> [usize; 2];
+
+    /// Calls `put` with the column and the value of each result of row `i` of x and a pair.
+    fn results(&self, i: usize, pair: usize, sums: [f32; 2], put: impl FnMut(usize, f32));
+}
+
+/// A rectangle of the result.
+pub(super) struct Part<'a> {
+    /// Its first row.
+    pub row: usize,
+    /// Its first pair.
+    pub pair: usize,
+    /// Its columns.
+    pub cols: usize,
+    /// Its values, row by row.
+    pub out: &'a mut [f32],
+}
+
+impl Part<'_> {
+    /// Its rows.
+    pub fn rows(&self) -> usize {
+        self.out.len() / self.cols
+    }
+
+    /// Its pairs, counted from its first one.
+    #[inline(always)]
+    pub fn pairs<P: Pairs>(&self) -> std::ops::Range<usize> {
+        self.pair..self.pair + self.cols.div_ceil(P::RESULTS)
+    }
+
+    /// Takes the products of its row `i` with a pair.
+    #[inline(always)]
+    pub fn put<P: Pairs>(&mut self, pairs: &P, i: usize, pair: usize, sums: [f32; 2]) {
+        let (start, first) = (i * self.cols, self.pair * P::RESULTS);
+        pairs.results(self.row + i, pair, sums, |j, result| self.out[start + j - first] = result);
+    }
+}
+
+/// How a product is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Into so many rows of x each, so that weights are taken apart once for many rows.
+    Rows(usize),
+    /// Into so many pairs of rows of weights each, one row of x after the other.
+    Pairs(usize),
+}
+
+impl Cut {
+    /// The cut of a product of `m` rows of x and `n` rows of weights, of `k` elements each, and its number of parts.
+    pub fn new([m, n, k]: [usize; 3], threads: usize) -> (Cut, usize) {
+        let tiles = m.div_ceil(TILE_X);
+        let (by_rows, by_pairs) = (parts(threads, tiles, m * n * k), parts(threads, n.div_ceil(2), n * k));
+        // A few rows make too few tiles to go around.
+        if m >= 2 * TILE_X || by_pairs == 1 {
+            let rows = tiles.div_ceil(by_rows) * TILE_X;
+            return (Cut::Rows(rows.min(m)), m.div_ceil(rows));
+        }
+        let pairs = n.div_ceil(2).div_ceil(by_pairs);
+        (Cut::Pairs(pairs), n.div_ceil(2).div_ceil(pairs))
+    }
+
+    /// Rows of x of a part, at most.
+    pub fn rows(self) -> usize {
+        match self {
+            Cut::Rows(rows) => rows,
+            Cut::Pairs(_) => 1,
+        }
+    }
+
+    /// Calls `work` for each part of a result with `cols` columns, with `scratch_len` values of scratch memory of its own.
+    pub fn for_each<P: Pairs>(
+        self,
+        cols: usize,
+        out: &mut [f32],
+        scratch: &mut [f32],
+        scratch_len: usize,
+        work: impl Fn(Part<'_>, &mut [f32]) + Sync,
+    ) {
+        match self {
+            Cut::Rows(rows) => for_each_part(out, rows * cols, scratch, scratch_len, |index, out, scratch| {
+                work(Part { row: index * rows, pair: 0, cols, out }, scratch);
+            }),
+            Cut::Pairs(pairs) => {
+                for (row, out) in out.chunks_exact_mut(cols).enumerate() {
+                    for_each_part(out, pairs * P::RESULTS, scratch, scratch_len, |index, out, scratch| {
+                        work(Part { row, pair: index * pairs, cols: out.len(), out }, scratch);
+                    });
+                }
+            }
+        }
+    }
+}
