@@ -171,8 +171,12 @@ export interface ModelInfo {
   adapter: string;
   /** Whether the device is known to be a software renderer. */
   software: boolean;
+  /** How long reading the file's header and choosing the backend took, in milliseconds. */
+  open_ms: number;
   /** How long the weights took to load, in milliseconds. */
   load_ms: number;
+  /** How long compiling for the backend took, in milliseconds. */
+  compile_ms: number;
   /** Where the engine runs. */
   thread: Thread;
   /** What the cache did. */
