@@ -1,11 +1,13 @@
 /**
- * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`.
+ * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`. What `readAt` gives stays until
+ * it is called again: the engine copies it.
  *
  * A blob (a file that the user chose, the cache, bytes) is read as it lies. A URL is read in order, once, while the same
  * bytes go to the cache and to the digest; what the engine wants again comes from the cache, or is asked for again.
  * No more than one piece of at most 4 MiB and what one network read brings is in JavaScript's memory.
  */
 
+import { ByteReader, Piece } from "./bytes.js";
 import { ChecksumError, FileError } from "./errors.js";
 import { Remote, RemoteStream, spool } from "./remote.js";
 
@@ -30,6 +32,7 @@ const PIECE = 4 << 20;
 /** A blob. */
 export class BlobSource {
   #blob;
+  #piece = new Piece();
 
   /** @param {Blob} blob */
   constructor(blob) {
@@ -44,7 +47,14 @@ export class BlobSource {
    */
   async readAt(offset, length) {
     try {
-      return new Uint8Array(await this.#blob.slice(offset, offset + length).arrayBuffer());
+      const all = this.#piece.take(length);
+      const reader = new ByteReader(this.#blob.slice(offset, offset + length).stream());
+      let at = 0;
+      for (let bytes = await reader.read(); bytes !== undefined; bytes = await reader.read()) {
+        all.set(bytes, at);
+        at += bytes.length;
+      }
+      return all.subarray(0, at);
     } catch (cause) {
       throw new FileError("the file cannot be read; it was changed or removed after it was chosen, so choose it again", {
         cause,
@@ -112,6 +122,7 @@ export class UrlSource {
    * @type {BlobSource | null}
    */
   #whole = null;
+  #piece = new Piece();
   #loaded = 0;
 
   /**
@@ -223,7 +234,7 @@ export class UrlSource {
    * @returns {Promise<Uint8Array>}
    */
   async #take(stream, length, pass, keep = true) {
-    const all = new Uint8Array(keep ? length : 0);
+    const all = this.#piece.take(keep ? length : 0);
     for (let at = 0; at < length; ) {
       const bytes = await stream.next(length - at);
       if (bytes === null) throw new FileError(`the file ends at byte ${stream.position}; it is damaged, so get it anew`);

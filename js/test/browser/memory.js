@@ -5,8 +5,21 @@ import { AnyGpu, beat, modelNamed, options, say, sleep } from "./run.js";
 /** What is held while nothing is done is seen within this time, in milliseconds. */
 const REST_MS = 1000;
 
-/** Says what is done from now on. */
-const phase = (name) => fetch("/phase", { method: "POST", body: name });
+let told = Promise.resolve();
+
+/** Says what is done from now on; in the order in which it is said. */
+const phase = (name) => (told = told.then(() => fetch("/phase", { method: "POST", body: name })));
+
+/** Says where loading is whenever that changes. After the last byte of the weights programs are compiled. */
+function follow() {
+  let last = "";
+  return ({ phase: name, loaded, total }) => {
+    beat();
+    const now = name === "upload" && loaded === total ? "compile" : name;
+    if (now !== last && now !== "ready") phase(now);
+    last = now;
+  };
+}
 
 /** A prompt of so many tokens, and as many again as are wanted, in a context that holds little more. */
 const { prefill, decode } = options;
@@ -14,9 +27,8 @@ const nCtx = prefill + decode + 64;
 
 /** This engine, through the package, from an address and with its cache. */
 async function anygpu(name) {
-  await phase("load");
   const { backend, worker } = options;
-  const engine = await AnyGpu.load(`/files/${modelNamed(name).file}`, { backend, worker, nCtx, onProgress: beat });
+  const engine = await AnyGpu.load(`/files/${modelNamed(name).file}`, { backend, worker, nCtx, onProgress: follow() });
   await phase("generate");
   const prompt = Uint32Array.from({ length: prefill }, (_, index) => (1 + index * 7) % engine.info.vocab);
   const stream = engine.completions.create({ prompt, max_tokens: decode, ignore_eos: true, stream: true });
