@@ -7,7 +7,7 @@
  * No more than one piece of at most 4 MiB and what one network read brings is in JavaScript's memory.
  */
 
-import { ByteReader, Piece } from "./bytes.js";
+import { Piece } from "./bytes.js";
 import { ChecksumError, FileError } from "./errors.js";
 import { Remote, RemoteStream, spool } from "./remote.js";
 
@@ -32,7 +32,6 @@ const PIECE = 4 << 20;
 /** A blob. */
 export class BlobSource {
   #blob;
-  #piece = new Piece();
 
   /** @param {Blob} blob */
   constructor(blob) {
@@ -47,14 +46,7 @@ export class BlobSource {
    */
   async readAt(offset, length) {
     try {
-      const all = this.#piece.take(length);
-      const reader = new ByteReader(this.#blob.slice(offset, offset + length).stream());
-      let at = 0;
-      for (let bytes = await reader.read(); bytes !== undefined; bytes = await reader.read()) {
-        all.set(bytes, at);
-        at += bytes.length;
-      }
-      return all.subarray(0, at);
+      return new Uint8Array(await this.#blob.slice(offset, offset + length).arrayBuffer());
     } catch (cause) {
       throw new FileError("the file cannot be read; it was changed or removed after it was chosen, so choose it again", {
         cause,

@@ -17,8 +17,8 @@ pub enum What {
     Ops,
     /// The model with one design decision at a time switched off.
     Ablate,
-    /// The most memory that the browser's processes hold while a model is loaded by address and run once; a browser of
-    /// its own for each model, and with --peers for wllama. On Linux.
+    /// The most memory that the browser's processes hold while a model is loaded and run once; a browser of its own for
+    /// each model, from a blob and from an address, and with --peers for wllama, from a blob. On Linux.
     Memory,
     /// The first token of the built-in model on the page of dist/, from navigation: a visit with an empty cache, which is
     /// told apart, and --repeat visits in the same profile.
@@ -83,10 +83,11 @@ impl Options {
             visits.push(visit(Run::Measure, self.pairs(more)));
         }
         if self.what.contains(&What::Memory) {
-            let engines: &[&str] = if self.peers { &["anygpu", "wllama"] } else { &["anygpu"] };
-            for (model, engine) in self.model.iter().flat_map(|model| engines.iter().map(move |engine| (model, engine)))
-            {
-                let more = [("model", model.clone()), ("engine", (*engine).to_owned())];
+            // Both engines get the same: a blob.
+            let engines = [("anygpu", "blob"), ("anygpu", "address"), ("wllama", "blob")];
+            let engines = &engines[..if self.peers { 3 } else { 2 }];
+            for (model, (engine, source)) in self.model.iter().flat_map(|m| engines.iter().map(move |e| (m, e))) {
+                let more = [("model", model.clone()), ("engine", engine.to_string()), ("source", source.to_string())];
                 visits.push(visit(Run::Memory, self.pairs(more)));
             }
         }

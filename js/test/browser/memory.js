@@ -25,10 +25,13 @@ function follow() {
 const { prefill, decode } = options;
 const nCtx = prefill + decode + 64;
 
-/** This engine, through the package, from an address and with its cache. */
+/** This engine, through the package: from a blob, or from an address and with its cache. */
 async function anygpu(name) {
   const { backend, worker } = options;
-  const engine = await AnyGpu.load(`/files/${modelNamed(name).file}`, { backend, worker, nCtx, onProgress: follow() });
+  const address = `/files/${modelNamed(name).file}`;
+  await phase("download");
+  const source = options.source === "blob" ? await (await fetch(address)).blob() : address;
+  const engine = await AnyGpu.load(source, { backend, worker, nCtx, onProgress: follow() });
   await phase("generate");
   const prompt = Uint32Array.from({ length: prefill }, (_, index) => (1 + index * 7) % engine.info.vocab);
   const stream = engine.completions.create({ prompt, max_tokens: decode, ignore_eos: true, stream: true });
@@ -43,7 +46,7 @@ async function anygpu(name) {
 /** wllama, from a blob, as its own loading by address does it. */
 async function wllama(name) {
   const { open, words } = await import("./peers.js");
-  await phase("load");
+  await phase("download, load");
   const { engine, threads } = await open(name, nCtx);
   await phase("generate");
   await engine.createCompletion({ prompt: words(0, prefill), max_tokens: decode, temperature: 0, ignore_eos: true, stream: true, onData: beat });
@@ -53,11 +56,11 @@ async function wllama(name) {
 }
 
 export default async function memory() {
-  const { engine, model } = options;
+  const { engine, model, source } = options;
   await phase("page");
   await sleep(REST_MS);
   const found = await { anygpu, wllama }[engine](model);
-  await say(`${found.engine} on ${found.backend}, ${model}, ${prefill} + ${decode} tokens, watched from outside:`);
-  const entry = { model, prefill_tokens: prefill, decode_tokens: decode, isolated: globalThis.crossOriginIsolated, ...found };
+  await say(`${found.engine} on ${found.backend}, ${model} from a ${source}, ${prefill} + ${decode} tokens, watched from outside:`);
+  const entry = { model, source, prefill_tokens: prefill, decode_tokens: decode, isolated: globalThis.crossOriginIsolated, ...found };
   return { passed: 1, failed: 0, skipped: 0, memory: [entry] };
 }

@@ -29,6 +29,7 @@ export const options = {
   peers: query.get("peers") === "true",
   threads: Number(query.get("threads") ?? 1),
   engine: query.get("engine") ?? "anygpu",
+  source: query.get("source") ?? "blob",
 };
 
 /** The models that have a name here: their files, and where the tokens that they must give are written. */
