@@ -125,6 +125,8 @@ export interface Rung {
   facts: [name: string, value: string][];
   /** The time of the test matvec, in milliseconds; null if it did not come to that. */
   matvec_ms: number | null;
+  /** How long opening, timing and testing it took, in milliseconds, as far as it came to that. */
+  tried_ms: number | null;
   /** What became of it. */
   outcome: RungOutcome;
 }

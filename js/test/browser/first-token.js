@@ -28,7 +28,10 @@ const watch = new MutationObserver(async () => {
   const { backend, adapter, open_ms, load_ms, compile_ms } = session.engine.info;
   const start_ms = readyAt - open_ms - load_ms - compile_ms;
   const prefill_ms = total_ms - readyAt;
-  leave({ model: session.model.name, backend, adapter, total_ms, start_ms, open_ms, load_ms, compile_ms, prefill_ms });
+  const tried = session.engine.report.rungs.filter((rung) => rung.tried_ms !== null);
+  const rungs = tried.map(({ name, tried_ms }) => ({ name, tried_ms }));
+  const { name: model } = session.model;
+  leave({ model, backend, adapter, total_ms, start_ms, open_ms, load_ms, compile_ms, prefill_ms, rungs });
 });
 watch.observe(told, { childList: true, characterData: true, subtree: true });
 session.addEventListener("ready", () => (readyAt = performance.now()));

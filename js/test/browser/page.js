@@ -35,6 +35,7 @@ const PARTS = ["start_ms", "open_ms", "load_ms", "compile_ms", "prefill_ms"];
 
 function line(index, visit) {
   const parts = PARTS.map((name) => `${name.slice(0, -3)} ${visit[name].toFixed(0)}`).join(", ");
+  const rungs = visit.rungs.map(({ name, tried_ms }) => `${name} ${tried_ms.toFixed(0)}`).join(", ");
   const kind = index ? `visit ${index}` : "empty cache";
-  return `${kind}: first token of ${visit.model} on ${visit.backend} after ${visit.total_ms.toFixed(0)} ms: ${parts}`;
+  return `${kind}: first token of ${visit.model} on ${visit.backend} after ${visit.total_ms.toFixed(0)} ms: ${parts}; tried: ${rungs}`;
 }
