@@ -12,6 +12,9 @@ use crate::load::{Model, Storages, plan};
 
 /// Rows that programs are compiled for.
 const BUCKETS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// A prompt with fewer tokens goes through the program of decoding, one by one, where programs are compiled: that of a few
+/// rows would take longer to compile than it saves.
+const SHORT_PROMPT: usize = 8;
 /// Logits of more rows at once would take too much memory with large vocabularies.
 const MAX_LOGITS_ROWS: usize = 64;
 
@@ -114,9 +117,9 @@ impl Session {
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
-        let (mut left, mut room) = (tokens, self.n_ctx() - self.position());
+        let (mut left, mut room, most) = (tokens, self.n_ctx() - self.position(), self.most_rows(tokens));
         while left > 0 {
-            let (bucket, rows) = next_bucket(left, BUCKETS[BUCKETS.len() - 1], room);
+            let (bucket, rows) = next_bucket(left, most, room);
             (left, room) = (left - rows, room.saturating_sub(rows));
             self.prepare(bucket, if left == 0 { head } else { Head::None })?;
         }
@@ -205,9 +208,9 @@ impl Session {
     ) -> Result<usize, ModelError> {
         self.admit(tokens)?;
         self.write_history(tokens)?;
-        let (mut left, mut last) = (tokens, 0);
+        let (mut left, mut last, most) = (tokens, 0, self.most_rows(tokens.len()));
         while !left.is_empty() {
-            let (bucket, rows) = self.bucket(left.len(), BUCKETS[BUCKETS.len() - 1]);
+            let (bucket, rows) = self.bucket(left.len(), most);
             let (now, later) = left.split_at(rows);
             let head = if later.is_empty() { head } else { Head::None };
             self.prepare(bucket, head)?;
@@ -264,6 +267,12 @@ impl Session {
     /// Puts tokens where steps will look for them.
     fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
         Ok(self.model.backend().write(self.history, self.position(), bytemuck::cast_slice(tokens))?)
+    }
+
+    /// The most rows of a step for so many tokens.
+    fn most_rows(&self, tokens: usize) -> usize {
+        let is_compiled = self.model.backend().info().name != "cpu";
+        if is_compiled && tokens < SHORT_PROMPT { 1 } else { BUCKETS[BUCKETS.len() - 1] }
     }
 
     /// The next step for `left` tokens: rows of the program, and how many of them are real.

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
-/// Rows of a prefill whose kernels are those of any other.
-const PREFILL_ROWS: usize = 16;
+/// Tokens of a short prompt, whose kernels are those of decoding, and of a longer one, whose kernels are those of any other.
+const PROMPTS: [usize; 2] = [2, 16];
 
 /// How to load.
 #[derive(Deserialize)]
@@ -207,9 +207,11 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
     let loaded = engine.host().now_ms();
     let mut session = engine.session().map_err(|e| error::engine(&e))?;
-    // Shaders are compiled now, so that the page is not held up when it shows text: those of a token and those of a prompt.
-    for rows in [1, PREFILL_ROWS] {
-        session.prepare(rows, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
+    // Shaders are compiled now, so that the page is not held up when it shows text. In software that takes seconds, so what
+    // a longer prompt needs waits for one.
+    let now = if engine.backend().info().software { &PROMPTS[..1] } else { &PROMPTS };
+    for tokens in now {
+        session.prepare_prompt(*tokens, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
     }
     session.settle(engine.host()).await.map_err(|e| error::engine(&e.into()))?;
     let compile_ms = engine.host().now_ms() - loaded;
