@@ -69,6 +69,11 @@ export interface NetworkOptions {
 export interface LoadOptions extends SelectOptions {
   /** Tokens that the context holds; by default the model's training context, but at most 2048. */
   nCtx?: number;
+  /**
+   * What the KV cache holds: `"f32"`, floats as they were computed, by default; or `"f16"`, rounded to halves, in half the
+   * memory of a GPU.
+   */
+  kvCache?: "f32" | "f16";
   /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
   onProgress?: (progress: LoadProgress) => void;
   /**

@@ -112,7 +112,8 @@ pub trait Backend {
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error>;
 
     /// Writes whole rows: file bytes of the weight format for packed storages (see
-    /// [`Packing::repack`](crate::format::Packing::repack) for the alignment), little-endian 32-bit values otherwise.
+    /// [`Packing::repack`](crate::format::Packing::repack) for the alignment), otherwise little-endian values of
+    /// [`DType::row_bytes`] a row.
     /// Rows of a one-dimensional storage are its elements.
     ///
     /// *Errors*: rows out of range, device lost.
@@ -123,7 +124,7 @@ pub trait Backend {
     /// *Errors*: rows out of range, device lost.
     fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error>;
 
-    /// Whether a read is done; if so its bytes (little-endian 32-bit values, rows without padding) are in `out` and
+    /// Whether a read is done; if so its bytes (what [`Self::write`] would take, rows without padding) are in `out` and
     /// the read is forgotten. Never blocks: on `false` let the host do other things and ask again.
     ///
     /// *Errors*: `out` has another length, an unknown read, device lost.

@@ -4,7 +4,7 @@
 
 use crate::format::Format;
 use crate::graph::{Graph, TensorId};
-use crate::op::Op;
+use crate::op::{self, Op};
 use crate::step::StepParams;
 use crate::tensor::{DType, Kind, Tensor};
 
@@ -61,6 +61,7 @@ impl Fill {
         }
         match tensor.dtype {
             DType::I32 => values.iter().flat_map(|v| (*v as i32).to_le_bytes()).collect(),
+            DType::F16 => values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect(),
             _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
         }
     }
@@ -173,6 +174,21 @@ impl Operands {
         self.external(Kind::State, shape, DType::F32, Fill::Uniform(-1.0, 1.0))
     }
 
+    /// A state of halves, uniform in [-1, 1).
+    pub fn halves(&mut self, shape: &[usize]) -> TensorId {
+        self.external(Kind::State, shape, DType::F16, Fill::Uniform(-1.0, 1.0))
+    }
+
+    /// A KV cache: a state of floats or halves.
+    pub fn cache(&mut self, halves: bool, shape: &[usize]) -> TensorId {
+        if halves { self.halves(shape) } else { self.state(shape) }
+    }
+
+    /// What attention reads: an input of floats, or halves, which only a state can have.
+    pub fn keys(&mut self, halves: bool, shape: &[usize]) -> TensorId {
+        if halves { self.halves(shape) } else { self.input(shape) }
+    }
+
     /// A state of ids below a bound.
     pub fn history(&mut self, n_ctx: usize, below: u32) -> TensorId {
         self.external(Kind::State, &[n_ctx], DType::I32, Fill::Integers(below))
@@ -191,12 +207,15 @@ impl Case {
         operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
     ) -> Case {
         let op = op.into();
-        let (op_name, tolerance) = (op.name(), op.tolerance());
+        let (op_name, mut tolerance) = (op.name(), op.tolerance());
         let mut builder = Operands::default();
         let inputs = operands(&mut builder);
         let Operands { mut graph, fills } = builder;
         let outputs = graph.push_multi(op, &inputs).expect("cases are well-formed");
         for (index, id) in outputs.into_iter().enumerate() {
+            if graph.tensor(id).dtype == DType::F16 {
+                tolerance = tolerance.max(op::F16);
+            }
             if graph.tensor(id).kind == Kind::Temporary {
                 graph.output(id, format!("result{index}")).expect("a temporary can become an output");
             }

@@ -5,6 +5,9 @@ use crate::op::Op;
 use crate::tensor::{DType, Kind, Shape, Tensor};
 use std::fmt;
 
+/// Halves of a 16-byte texel.
+const HALVES: usize = crate::format::TEXEL / 2;
+
 /// A tensor of one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(u32);
@@ -51,7 +54,8 @@ impl Graph {
 
     /// Adds a weight, a state or an input.
     ///
-    /// *Errors*: a shape that cannot be, a packed tensor that is no matrix weight, rows that are no whole blocks.
+    /// *Errors*: a shape that cannot be, a packed tensor that is no matrix weight, rows that are no whole blocks, halves
+    /// that are no state.
     pub fn external(
         &mut self,
         kind: Kind,
@@ -70,6 +74,9 @@ impl Graph {
                 return refused("packed tensors are matrices of weights");
             }
             format.row_bytes(shape.cols()).map_err(|e| Error::Invalid(format!("{name}: {e}")))?;
+        }
+        if dtype == DType::F16 && (kind != Kind::State || shape.rank() != 2 || !shape.cols().is_multiple_of(HALVES)) {
+            return refused("halves are states, matrices whose rows are multiples of 8; use f32");
         }
         Ok(self.add(Tensor { name, shape, dtype, kind }, None))
     }

@@ -66,6 +66,8 @@ pub enum Output {
 
 /// Error tolerance of an operator, as NMSE against the reference: f32 rounding alone.
 pub const F32: f64 = 1e-7;
+/// The same where values are rounded to halves, which drivers may do either way.
+pub const F16: f64 = 1e-6;
 /// Nothing is computed, so nothing may differ.
 pub const EXACT: f64 = 0.0;
 
@@ -217,6 +219,11 @@ pub(crate) fn floats(inputs: &[&Tensor]) -> Result<(), String> {
         Some(tensor) => Err(format!("operand {} must be dense f32, not {}", tensor.name, tensor.dtype)),
         None => Ok(()),
     }
+}
+
+/// Checks that operands are dense floats, halves among them.
+pub(crate) fn floats_or_halves(inputs: &[&Tensor]) -> Result<(), String> {
+    inputs.iter().filter(|t| t.dtype != DType::F16).try_for_each(|t| floats(&[t]))
 }
 
 /// Fails with a reason unless a condition holds.

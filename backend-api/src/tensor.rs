@@ -100,8 +100,37 @@ pub enum DType {
     F32,
     /// 32-bit signed integers (ids). Backends may hold them as floats: values stay below 2^24.
     I32,
+    /// Floats that are rounded to IEEE halves where they are written, two to a 32-bit word: half the memory for a KV cache,
+    /// without an optional feature. Only states are; what is larger than 65,504 becomes infinite.
+    F16,
     /// A matrix in a weight format, repacked into planes; only read by matmul and get-rows.
     Packed(Format),
+}
+
+impl DType {
+    /// Bytes of a row of so many elements, as [`Backend::write`](crate::Backend::write) takes it.
+    ///
+    /// *Errors*: a packed row is no whole number of blocks.
+    pub fn row_bytes(self, cols: usize) -> Result<usize, Error> {
+        match self {
+            DType::F32 | DType::I32 => Ok(4 * cols),
+            DType::F16 => Ok(2 * cols),
+            DType::Packed(format) => format.row_bytes(cols),
+        }
+    }
+
+    /// The numbers in bytes that a storage of this type gave, as [`Backend::try_read`](crate::Backend::try_read) does.
+    pub fn numbers(self, bytes: &[u8]) -> Box<dyn Iterator<Item = f64> + '_> {
+        let (words, _) = bytes.as_chunks::<4>();
+        match self {
+            DType::F32 | DType::Packed(_) => Box::new(words.iter().map(|w| f64::from(f32::from_le_bytes(*w)))),
+            DType::I32 => Box::new(words.iter().map(|w| f64::from(i32::from_le_bytes(*w)))),
+            DType::F16 => {
+                let (halves, _) = bytes.as_chunks::<2>();
+                Box::new(halves.iter().map(|h| half::f16::from_le_bytes(*h).to_f64()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for DType {
@@ -109,6 +138,7 @@ impl fmt::Display for DType {
         match self {
             DType::F32 => f.write_str("f32"),
             DType::I32 => f.write_str("i32"),
+            DType::F16 => f.write_str("f16"),
             DType::Packed(format) => write!(f, "packed {}", format.name()),
         }
     }

@@ -1,13 +1,15 @@
-// Dense tensors: rows of values, folded over textures that are WIDTH texels wide. With PACKED a texel holds 4
-// neighbours of a row and rows are padded to whole texels with zeros; otherwise it holds one value.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
-    return ivec2(texel & (WIDTH - 1), texel >> WIDTH_SHIFT);
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
 }
 
 int fragment() {
     ivec2 at = ivec2(gl_FragCoord.xy);
-    return (at.y << WIDTH_SHIFT) + at.x;
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
 }
 
 float pick(vec4 v, int lane) {

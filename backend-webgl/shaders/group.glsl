@@ -1,6 +1,6 @@
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
-#if defined(WHOLE_GROUPS) && WIDTH >= 32
+#if defined(WHOLE_GROUPS) && LINE >= 32
 // Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);

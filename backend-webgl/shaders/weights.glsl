@@ -1,7 +1,8 @@
 // Access to one packed operand; the names in capitals are replaced for each.
 uvec4 weight_texel(int i) {
-    int y = i >> WIDTH_SHIFT;
-    return texelFetch(WEIGHTS, ivec3(i & (WIDTH - 1), y & (LAYER_HEIGHT - 1), y >> LAYER_SHIFT), 0);
+    int line = i >> WEIGHT_LINE_SHIFT;
+    ivec3 at = ivec3(i & (WEIGHT_LINE - 1), line & (WEIGHT_PAGE - 1), line >> WEIGHT_PAGE_SHIFT);
+    return texelFetch(WEIGHTS, at, 0);
 }
 
 uint weight_word(int plane, int i) {

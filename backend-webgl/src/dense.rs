@@ -1,7 +1,7 @@
 //! How dense tensors lie in textures: rows of columns, folded over a fixed width.
 
 use crate::Layout;
-use crate::gl::Texels;
+use crate::gl::{Rect, Texels};
 use backend_api::{DType, Error, Shape, Tensor, host_rows};
 
 /// The layout of one dense tensor.
@@ -22,7 +22,7 @@ impl Dense {
         let vector = shape.rank() <= 1;
         let (rows, cols) = match dtype {
             DType::I32 if vector => host_rows(shape),
-            DType::F32 | DType::I32 | DType::Packed(_) => (shape.rows(), shape.cols()),
+            DType::F32 | DType::F16 | DType::I32 | DType::Packed(_) => (shape.rows(), shape.cols()),
         };
         Dense { rows, cols, layout, vector }
     }
@@ -86,62 +86,126 @@ impl Layout {
         }
     }
 
+    /// The texels of dense tensors, but for states of halves.
     pub(crate) const fn texels(self) -> Texels {
         match self {
             Layout::Packed => Texels::Rgba32f,
             Layout::R32f => Texels::R32f,
         }
     }
+
+    /// The texels of states of halves: drawing rounds, fetching gives floats, so that no shader knows of it.
+    pub(crate) const fn half_texels(self) -> Texels {
+        match self {
+            Layout::Packed => Texels::Rgba16f,
+            Layout::R32f => Texels::R16f,
+        }
+    }
 }
 
-/// How texels fold: powers of two.
+/// How texels fold into a texture: lines of a power of two fill pages of a power of two of lines. Pages of dense tensors
+/// lie beside each other, those of weights are the layers of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fold {
-    pub(crate) width_shift: u32,
-    pub(crate) height_shift: u32,
-    pub(crate) max_layers: u32,
+    pub(crate) line_shift: u32,
+    pub(crate) page_shift: u32,
+    max_pages: usize,
+    layered: bool,
 }
 
-/// Wider textures gain nothing, and waste more at their ends.
-const WIDTH_SHIFT: u32 = 12;
+/// Lines of dense tensors. A GPU hands out squares of a picture to its cores, each with a memory of its own, so results
+/// in a compact block are made faster than in one long line.
+const DENSE_LINE: u32 = 5;
+/// Lines of a page of a dense tensor: what is left of the last page is wasted.
+const DENSE_PAGE: u32 = 11;
+/// Lines of weights; wider ones gain nothing, and waste more at their ends.
+const WEIGHT_LINE: u32 = 12;
 
 impl Fold {
-    pub(crate) fn new(max_texture_size: u32, max_layers: u32) -> Fold {
-        let height_shift = max_texture_size.max(1).ilog2();
-        Fold { width_shift: height_shift.min(WIDTH_SHIFT), height_shift, max_layers }
+    /// The fold of dense tensors.
+    pub(crate) fn dense(max_texture_size: u32) -> Fold {
+        let most = max_texture_size.max(1).ilog2();
+        let line_shift = most.min(DENSE_LINE);
+        let max_pages = 1 << (most - line_shift);
+        Fold { line_shift, page_shift: most.min(DENSE_PAGE), max_pages, layered: false }
     }
 
-    pub(crate) fn width(&self) -> usize {
-        1 << self.width_shift
+    /// The fold of weights.
+    pub(crate) fn weights(max_texture_size: u32, max_layers: u32) -> Fold {
+        let most = max_texture_size.max(1).ilog2();
+        Fold { line_shift: most.min(WEIGHT_LINE), page_shift: most, max_pages: max_layers as usize, layered: true }
     }
 
-    pub(crate) fn height(&self) -> usize {
-        1 << self.height_shift
+    /// Texels of a line.
+    pub(crate) fn line(&self) -> usize {
+        1 << self.line_shift
     }
 
-    /// The size of a texture for this many texels; several layers only where they are allowed.
+    /// Lines of a page.
+    pub(crate) fn page(&self) -> usize {
+        1 << self.page_shift
+    }
+
+    /// Width, height and layers of a texture for this many texels.
     ///
     /// *Errors*: more texels than the device can hold.
-    pub(crate) fn size(&self, what: &str, texels: usize, layered: bool) -> Result<[u32; 3], Error> {
-        let lines = texels.div_ceil(self.width()).max(1);
-        let layers = lines.div_ceil(self.height());
-        let allowed = if layered { self.max_layers as usize } else { 1 };
-        if layers > allowed {
+    pub(crate) fn size(&self, what: &str, texels: usize) -> Result<[u32; 3], Error> {
+        let lines = texels.div_ceil(self.line()).max(1);
+        let pages = lines.div_ceil(self.page());
+        if pages > self.max_pages {
             return Err(Error::Limit {
                 what: format!("a texture for {what}, in texels,"),
                 need: texels as u64,
-                have: (allowed * self.width() * self.height()) as u64,
+                have: (self.max_pages * self.line() * self.page()) as u64,
                 remedy: "use a smaller context or model, or another backend",
             });
         }
-        let width = if lines == 1 { texels.max(1) } else { self.width() };
-        Ok([width as u32, lines.min(self.height()) as u32, layers as u32])
+        let width = if lines == 1 { texels.max(1) } else { self.line() };
+        let (across, layers) = if self.layered { (1, pages) } else { (pages, 1) };
+        Ok([(across * width) as u32, lines.min(self.page()) as u32, layers as u32])
     }
 
-    /// The lines that hold texels `first..end`.
-    pub(crate) fn rect(&self, first: usize, end: usize) -> crate::gl::Rect {
-        let (y, last) = (first >> self.width_shift, end.saturating_sub(1).max(first) >> self.width_shift);
-        let (x, width) = if y == last { (first & (self.width() - 1), (end - first).max(1)) } else { (0, self.width()) };
-        crate::gl::Rect { x: x as u32, y: y as u32, width: width as u32, height: (last - y + 1) as u32 }
+    /// Where a texel lies: x, y and layer.
+    pub(crate) fn at(&self, texel: usize) -> [u32; 3] {
+        let line = texel >> self.line_shift;
+        let (x, y, page) = (texel & (self.line() - 1), line & (self.page() - 1), line >> self.page_shift);
+        let (across, layer) = if self.layered { (0, page) } else { (page, 0) };
+        [((across << self.line_shift) + x) as u32, y as u32, layer as u32]
+    }
+
+    /// The smallest rectangle of whole lines, or of one line's part, that holds texels `first..end` of one layer.
+    pub(crate) fn rect(&self, first: usize, end: usize) -> Rect {
+        let [x, y, _] = self.at(first);
+        let [last_x, last_y, _] = self.at(end.saturating_sub(1).max(first));
+        let line = self.line() as u32;
+        let (strip, last_strip) = (x >> self.line_shift, last_x >> self.line_shift);
+        if strip != last_strip {
+            let (x, width) = (strip << self.line_shift, (last_strip + 1 - strip) << self.line_shift);
+            Rect { x, y: 0, width, height: self.page() as u32 }
+        } else if y == last_y {
+            Rect { x, y, width: last_x + 1 - x, height: 1 }
+        } else {
+            Rect { x: strip << self.line_shift, y, width: line, height: last_y + 1 - y }
+        }
+    }
+
+    /// The rectangles of exactly the texels `first..end`.
+    pub(crate) fn rects(&self, first: usize, end: usize) -> Vec<Rect> {
+        let (mut at, mut rects) = (first, Vec::new());
+        while at < end {
+            let (rect, _) = self.piece(at, end - at);
+            at += rect.texels();
+            rects.push(rect);
+        }
+        rects
+    }
+
+    /// The texels from `first` on that make a rectangle, at most `most` (one at least), and the layer it is in.
+    pub(crate) fn piece(&self, first: usize, most: usize) -> (Rect, u32) {
+        let [_, y, layer] = self.at(first);
+        let into = first & (self.line() - 1);
+        let lines = (most / self.line()).min(self.page() - y as usize);
+        let texels = if into > 0 || lines == 0 { most.min(self.line() - into) } else { lines * self.line() };
+        (self.rect(first, first + texels), layer)
     }
 }

@@ -34,6 +34,10 @@ pub(crate) enum Texels {
     Rgba32f,
     /// One float.
     R32f,
+    /// Four halves.
+    Rgba16f,
+    /// One half.
+    R16f,
     /// Four unsigned words; always an array texture.
     Rgba32ui,
 }
@@ -42,7 +46,9 @@ impl Texels {
     pub(crate) const fn bytes(self) -> usize {
         match self {
             Texels::Rgba32f | Texels::Rgba32ui => 16,
+            Texels::Rgba16f => 8,
             Texels::R32f => 4,
+            Texels::R16f => 2,
         }
     }
 
@@ -50,13 +56,15 @@ impl Texels {
         match self {
             Texels::Rgba32f => (glow::RGBA32F, glow::RGBA, glow::FLOAT),
             Texels::R32f => (glow::R32F, glow::RED, glow::FLOAT),
+            Texels::Rgba16f => (glow::RGBA16F, glow::RGBA, glow::HALF_FLOAT),
+            Texels::R16f => (glow::R16F, glow::RED, glow::HALF_FLOAT),
             Texels::Rgba32ui => (glow::RGBA32UI, glow::RGBA_INTEGER, glow::UNSIGNED_INT),
         }
     }
 
     const fn target(self) -> u32 {
         match self {
-            Texels::Rgba32f | Texels::R32f => glow::TEXTURE_2D,
+            Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => glow::TEXTURE_2D,
             Texels::Rgba32ui => glow::TEXTURE_2D_ARRAY,
         }
     }
@@ -69,6 +77,12 @@ pub(crate) struct Rect {
     pub(crate) y: u32,
     pub(crate) width: u32,
     pub(crate) height: u32,
+}
+
+impl Rect {
+    pub(crate) fn texels(self) -> usize {
+        self.width as usize * self.height as usize
+    }
 }
 
 /// Limits of the context.
@@ -94,8 +108,8 @@ pub(crate) struct Gl {
     unflushed: Cell<bool>,
     limits: Limits,
     utility: RefCell<Option<glow::Framebuffer>>,
-    /// Format and number of targets that the driver is known to draw to.
-    complete: RefCell<HashSet<(Option<Texels>, usize)>>,
+    /// Formats of targets that the driver is known to draw to together.
+    complete: RefCell<HashSet<Vec<Texels>>>,
     /// The one vertex array of all draws.
     corners: Cell<Option<glow::VertexArray>>,
 }
@@ -348,13 +362,17 @@ impl Gl {
         self.count(|s| s.dispatches += 1);
     }
 
-    /// Draws such triangles one upon the other in a rectangle, where their sum remains.
-    pub(crate) fn draw_sum(&self, rect: Rect, triangles: usize) {
+    /// Draws such triangles one upon the other to so many targets, where their sum remains; `texels` are those drawn.
+    pub(crate) fn draw_sum(&self, texels: &[Rect], targets: u32, triangles: usize) {
         // SAFETY: as above; the state is put back.
         unsafe {
             self.raw.enable(glow::SCISSOR_TEST);
-            self.raw.scissor(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
-            self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
+            for rect in texels {
+                self.raw.scissor(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
+                for target in 0..targets {
+                    self.raw.clear_buffer_f32_slice(glow::COLOR, target, &[0.0; 4]);
+                }
+            }
             self.raw.disable(glow::SCISSOR_TEST);
             self.raw.enable(glow::BLEND);
             self.raw.draw_arrays_instanced(glow::TRIANGLES, 0, 3, triangles as i32);

@@ -70,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) gl: Rc<Gl>,
     pub(crate) layout: Layout,
     pub(crate) fold: Fold,
+    pub(crate) weight_fold: Fold,
     /// See [`Options::split`].
     pub(crate) split: bool,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
@@ -105,7 +106,7 @@ impl WebGl {
         if size == 0 {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
         }
-        let fold = Fold::new(size, limits.layers);
+        let (fold, weight_fold) = (Fold::dense(size), Fold::weights(size, limits.layers));
         let split = options.split.unwrap_or(!gl.software()) && limits.float_blend;
         let info = BackendInfo {
             name: "webgl",
@@ -119,7 +120,7 @@ impl WebGl {
             ],
         };
         let (layout, patch) = (options.layout, options.patch);
-        let shared = Shared { gl, layout, fold, split, programs: RefCell::default(), patch };
+        let shared = Shared { gl, layout, fold, weight_fold, split, programs: RefCell::default(), patch };
         Ok(WebGl {
             shared: Rc::new(shared),
             info,

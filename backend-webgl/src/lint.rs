@@ -17,7 +17,10 @@ fn assembled() -> BTreeMap<String, String> {
                 let operands = case.graph.operands(node);
                 let Ok(kernel) = lower(&node.op, &operands, &outputs, layout, split) else { continue };
                 for draw in &kernel.draws {
-                    found.insert(draw.name(layout), assemble(draw, layout, &Fold::new(2048, 256)));
+                    found.insert(
+                        draw.name(layout),
+                        assemble(draw, layout, [&Fold::dense(2048), &Fold::weights(2048, 256)]),
+                    );
                 }
             }
         }

@@ -31,7 +31,8 @@ struct Pass {
     offset: usize,
     bytes: usize,
     region: Region,
-    slices: usize,
+    /// Of a draw in slices: their number, their targets, and the texels that they add up in.
+    sum: Option<(usize, u32, Vec<Rect>)>,
     info: KernelInfo,
 }
 
@@ -131,7 +132,7 @@ impl Compiled {
             return Err(Error::Unsupported(refused));
         }
         let texture = |what: &str, texels: usize| {
-            let size = shared.fold.size(what, texels, false)?;
+            let size = shared.fold.size(what, texels)?;
             shared.gl.texture(what, shared.layout.texels(), size)
         };
         let slots = (plan.slots().iter().enumerate())
@@ -229,7 +230,7 @@ impl Compiled {
         };
         let name = draw.name(shared.layout);
         let patched = |text: &str| shared.patch.map_or_else(|| text.to_owned(), |patch| patch.apply(text));
-        let text = patched(&shader::assemble(draw, shared.layout, &shared.fold));
+        let text = patched(&shader::assemble(draw, shared.layout, [&shared.fold, &shared.weight_fold]));
         let cached = shared.programs.borrow().get(&text).cloned();
         let program = match cached {
             Some(program) => program,
@@ -253,8 +254,9 @@ impl Compiled {
         };
         let rect = shared.fold.rect(0, texels);
         let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
-        let (bytes, region, slices) = (arena.len() - offset, draw.region, draw.slices);
-        Ok(Pass { program, framebuffer, bindings, offset, bytes, region, slices, info })
+        let (bytes, region) = (arena.len() - offset, draw.region);
+        let sum = (draw.slices > 1).then(|| (draw.slices, draw.targets.len() as u32, shared.fold.rects(0, texels)));
+        Ok(Pass { program, framebuffer, bindings, offset, bytes, region, sum, info })
     }
 
     /// The scratch texture of a texture's size.
@@ -323,10 +325,9 @@ impl Program for Compiled {
                 gl.viewport(rect);
             }
             gl.bind_params(arena, pass.offset, pass.bytes);
-            if pass.slices > 1 {
-                gl.draw_sum(rect, pass.slices);
-            } else {
-                gl.draw();
+            match &pass.sum {
+                Some((slices, targets, texels)) => gl.draw_sum(texels, *targets, *slices),
+                None => gl.draw(),
             }
             before = Some((pass, rect));
         }

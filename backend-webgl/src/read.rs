@@ -1,8 +1,8 @@
 //! Reads: copies into pooled pixel buffers, a fence, and a poll.
 
 use crate::Shared;
-use crate::dense::Dense;
-use crate::gl::{Buffer, Fence};
+use crate::dense::{Dense, Fold};
+use crate::gl::{Buffer, Fence, Rect};
 use crate::store::{Content, Storage};
 use backend_api::{DType, Error, ReadId};
 use std::collections::HashMap;
@@ -15,8 +15,9 @@ struct Pending {
     dtype: DType,
     first_row: usize,
     rows: usize,
-    /// The first texel in the buffer.
-    origin: usize,
+    fold: Fold,
+    /// The texels in the buffer.
+    rect: Rect,
     /// Floats of a texel in the buffer.
     stride: usize,
     bytes: usize,
@@ -62,8 +63,8 @@ impl Reads {
         shared.gl.read_pixels(&storage.texture, rect, &buffer)?;
         let fence = shared.gl.fence()?;
         shared.gl.flush();
-        let origin = ((rect.y as usize) << shared.fold.width_shift) + rect.x as usize;
-        let pending = Pending { fence, buffer, dense: *dense, dtype: *dtype, first_row, rows, origin, stride, bytes };
+        let (dense, dtype, fold) = (*dense, *dtype, shared.fold);
+        let pending = Pending { fence, buffer, dense, dtype, first_row, rows, fold, rect, stride, bytes };
         let id = self.next;
         self.next = self.next.wrapping_add(1);
         self.pending.insert(id, pending);
@@ -74,7 +75,7 @@ impl Reads {
         let pending =
             self.pending.get(&read.0).ok_or_else(|| Error::Invalid(format!("read {} does not exist", read.0)))?;
         let cols = pending.dense.host_cols();
-        let expected = pending.rows * cols * 4;
+        let expected = pending.rows * pending.dtype.row_bytes(cols)?;
         if out.len() != expected {
             return Err(Error::Invalid(format!("a read of {expected} bytes does not fit {} bytes", out.len())));
         }
@@ -82,14 +83,18 @@ impl Reads {
             return Ok(false);
         }
         pending.buffer.download(pending.bytes, &mut |bytes| {
-            for (i, four) in out.chunks_exact_mut(4).enumerate() {
+            let size = out.len() / (pending.rows * cols);
+            for (i, out) in out.chunks_exact_mut(size).enumerate() {
                 let (texel, lane) = pending.dense.place(pending.first_row + i / cols, i % cols);
-                let at = ((texel - pending.origin) * pending.stride + lane) * 4;
+                let [x, y, _] = pending.fold.at(texel);
+                let texel = (y - pending.rect.y) as usize * pending.rect.width as usize + (x - pending.rect.x) as usize;
+                let at = (texel * pending.stride + lane) * 4;
                 let value = bytes.get(at..at + 4).map_or(0.0, |b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
-                four.copy_from_slice(&match pending.dtype {
-                    DType::F32 | DType::Packed(_) => value.to_le_bytes(),
-                    DType::I32 => (value as i32).to_le_bytes(),
-                });
+                match pending.dtype {
+                    DType::F32 | DType::Packed(_) => out.copy_from_slice(&value.to_le_bytes()),
+                    DType::I32 => out.copy_from_slice(&(value as i32).to_le_bytes()),
+                    DType::F16 => out.copy_from_slice(&half::f16::from_f32(value).to_le_bytes()),
+                }
             }
         })?;
         if let Some(done) = self.pending.remove(&read.0)

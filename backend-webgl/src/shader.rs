@@ -103,16 +103,18 @@ fn weights(out: &mut String, operand: char, format: Format) {
 }
 
 /// The fragment shader of a draw.
-pub(crate) fn assemble(draw: &Draw, layout: Layout, fold: &Fold) -> String {
+pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold; 2]) -> String {
     let mut out = String::from(HEADER);
     let mut line = |text: String| {
         out.push_str(&text);
         out.push('\n');
     };
-    line(format!("#define WIDTH_SHIFT {}", fold.width_shift));
-    line(format!("#define WIDTH {}", fold.width()));
-    line(format!("#define LAYER_SHIFT {}", fold.height_shift));
-    line(format!("#define LAYER_HEIGHT {}", fold.height()));
+    for (name, fold) in [("", fold), ("WEIGHT_", weight_fold)] {
+        line(format!("#define {name}LINE_SHIFT {}", fold.line_shift));
+        line(format!("#define {name}LINE {}", fold.line()));
+        line(format!("#define {name}PAGE_SHIFT {}", fold.page_shift));
+        line(format!("#define {name}PAGE {}", fold.page()));
+    }
     if layout == Layout::Packed {
         line("#define PACKED".into());
     }

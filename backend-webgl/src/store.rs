@@ -3,7 +3,7 @@
 use crate::dense::Dense;
 use crate::gl::{Texels, Texture, UPLOAD_BYTES};
 use crate::{Layout, Shared};
-use backend_api::format::{Packing, TEXEL};
+use backend_api::format::Packing;
 use backend_api::{DType, Error, StorageDesc};
 use std::ops::Range;
 
@@ -25,18 +25,20 @@ pub(crate) struct Storage {
 
 impl Storage {
     pub(crate) fn new(shared: &Shared, desc: &StorageDesc) -> Result<Storage, Error> {
-        let (texels, count, content) = match desc.dtype {
+        let (texels, count, content, fold) = match desc.dtype {
             DType::Packed(format) => {
                 let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
-                (Texels::Rgba32ui, packing.texels, Content::Packed(packing))
+                (Texels::Rgba32ui, packing.texels, Content::Packed(packing), &shared.weight_fold)
             }
-            dtype @ (DType::F32 | DType::I32) => {
-                let dense = Dense::new(&desc.shape, dtype, shared.layout);
+            dtype @ (DType::F32 | DType::I32 | DType::F16) => {
+                let layout = shared.layout;
+                let dense = Dense::new(&desc.shape, dtype, layout);
                 let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows };
-                (shared.layout.texels(), dense.texels_with(desc.guard_rows), content)
+                let texels = if dtype == DType::F16 { layout.half_texels() } else { layout.texels() };
+                (texels, dense.texels_with(desc.guard_rows), content, &shared.fold)
             }
         };
-        let size = shared.fold.size(&desc.name, count, texels == Texels::Rgba32ui)?;
+        let size = fold.size(&desc.name, count)?;
         let texture = shared.gl.texture(&desc.name, texels, size)?;
         Ok(Storage { name: desc.name.clone(), texture, content })
     }
@@ -62,19 +64,23 @@ impl Storage {
         bytes: &[u8],
     ) -> Result<(), Error> {
         let cols = dense.host_cols();
-        let rows = bytes.len() / (4 * cols);
+        let row = dtype.row_bytes(cols)?;
+        let rows = bytes.len() / row;
         let end = first_row.checked_add(rows).filter(|end| *end <= dense.host_rows() + guard_rows);
-        let Some(end) = end.filter(|_| rows * cols * 4 == bytes.len()) else {
+        let Some(end) = end.filter(|_| rows * row == bytes.len()) else {
             return Err(Error::Invalid(format!(
-                "cannot write {} bytes at row {first_row} of {}: it has {} rows of {} bytes",
+                "cannot write {} bytes at row {first_row} of {}: it has {} rows of {row} bytes",
                 bytes.len(),
                 self.name,
                 dense.host_rows() + guard_rows,
-                4 * cols
             )));
         };
         if rows == 0 {
             return Ok(());
+        }
+        if dtype == DType::F16 {
+            // Their rows are whole texels, as they are.
+            return self.upload(shared, dense.place(first_row, 0).0, bytes);
         }
         let lanes = dense.layout.lanes();
         let first = dense.place(first_row, 0);
@@ -84,7 +90,7 @@ impl Storage {
             let (texel, lane) = dense.place(first_row + i / cols, i % cols);
             let four = [four[0], four[1], four[2], four[3]];
             values[(texel - first.0) * lanes + lane] = match dtype {
-                DType::F32 | DType::Packed(_) => f32::from_le_bytes(four),
+                DType::F32 | DType::F16 | DType::Packed(_) => f32::from_le_bytes(four),
                 DType::I32 => {
                     let id = i32::from_le_bytes(four);
                     if !(-MAX_ID..=MAX_ID).contains(&id) {
@@ -126,8 +132,8 @@ impl Storage {
             let at = origin + edge;
             let mine = |lane| elements.clone().any(|row| dense.place(row, 0) == (at, lane));
             let lanes = std::array::from_fn(|lane| mine(lane).then(|| values[4 * edge + lane]));
-            let (x, y) = (at & (shared.fold.width() - 1), at >> shared.fold.width_shift);
-            shared.gl.write_lanes(&self.texture, (x as u32, y as u32), lanes)?;
+            let [x, y, _] = shared.fold.at(at);
+            shared.gl.write_lanes(&self.texture, (x, y), lanes)?;
         }
         shared.gl.check(&self.name, 0)
     }
@@ -135,20 +141,13 @@ impl Storage {
     /// Writes whole texels, in pieces that are rectangles and not too long.
     fn upload(&self, shared: &Shared, first: usize, bytes: &[u8]) -> Result<(), Error> {
         let size = self.texture.texels.bytes();
-        debug_assert!(size == TEXEL || self.texture.texels == Texels::R32f, "texels have one of two sizes");
-        let (width, height) = (shared.fold.width(), shared.fold.height());
-        let mut at = first;
-        let mut rest = bytes;
+        let fold = if self.texture.texels == Texels::Rgba32ui { &shared.weight_fold } else { &shared.fold };
+        let (mut at, mut rest) = (first, bytes);
         while !rest.is_empty() {
-            let (x, line) = (at & (width - 1), at >> shared.fold.width_shift);
-            let (y, layer) = (line & (height - 1), line >> shared.fold.height_shift);
-            let left = rest.len() / size;
-            let lines = (left / width).min(height - y).min((UPLOAD_BYTES / size / width).max(1));
-            let texels = if x > 0 || lines == 0 { left.min(width - x) } else { lines * width };
-            let mut rect = shared.fold.rect(x, x + texels);
-            rect.y = y as u32;
+            let (rect, layer) = fold.piece(at, (rest.len() / size).min(UPLOAD_BYTES / size));
+            let texels = rect.texels();
             let (piece, after) = rest.split_at(texels * size);
-            self.texture.upload(layer as u32, rect, piece)?;
+            self.texture.upload(layer, rect, piece)?;
             (at, rest) = (at + texels, after);
         }
         shared.gl.check(&self.name, bytes.len() as u64)
@@ -162,10 +161,12 @@ impl Storage {
             (Content::Packed(packing), DType::Packed(format)) => {
                 packing.format == format && packing.rows == tensor.shape.rows() && packing.k == tensor.shape.cols()
             }
-            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32)) => {
+            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32 | DType::F16)) => {
                 *dtype == wanted && *dense == Dense::new(&tensor.shape, wanted, dense.layout)
             }
-            (Content::Packed(_), DType::F32 | DType::I32) | (Content::Dense { .. }, DType::Packed(_)) => false,
+            (Content::Packed(_), DType::F32 | DType::I32 | DType::F16) | (Content::Dense { .. }, DType::Packed(_)) => {
+                false
+            }
         }
     }
 }

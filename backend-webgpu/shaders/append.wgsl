@@ -5,6 +5,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // With HALVES p.cols counts pairs, which share a word.
     let i = (wid.y * groups.x + wid.x) * WG + lane;
     let row = i / p.cols;
 //!if NEXT
@@ -15,6 +16,10 @@ fn main(
     let target_row = step.position + row;
 //!end
     if (row < real && target_row < p.n_ctx) {
+//!if HALVES
+        state[target_row * p.cols + i % p.cols] = pack2x16float(x[i]);
+//!else
         state[target_row * p.cols + i % p.cols] = x[i];
+//!end
     }
 }

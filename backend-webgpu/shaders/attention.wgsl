@@ -1,6 +1,7 @@
 // Attention with online softmax, a workgroup for each query row and head. WG keys at a time: each invocation scores one
 // key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a VALUE: four
 // numbers where heads allow it, so that more parts are summed at a time.
+//!include lib/keys.wgsl
 //!include lib/reduce.wgsl
 //!include lib/masking.wgsl
 
@@ -51,12 +52,12 @@ fn main(
 //!if VEC4
             let at = (key * p.n_head_kv + kv_head) * (D / 4u);
             for (var c = 0u; c < D / 4u; c++) {
-                product += dot(query[c], k[at + c]);
+                product += dot(query[c], key_at(at + c));
             }
 //!else
             let at = (key * p.n_head_kv + kv_head) * D;
             for (var c = 0u; c < D; c++) {
-                product += query[c] * k[at + c];
+                product += query[c] * key_at(at + c);
             }
 //!end
             score = capped(p.scale * product);
@@ -76,7 +77,7 @@ fn main(
             var sum = sums[c] * shrink;
             if (at < VALUES) {
                 for (var i = part; i < count; i += PARTS) {
-                    sum += weight[i] * v[((first + i) * p.n_head_kv + kv_head) * VALUES + at];
+                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * VALUES + at);
                 }
             }
             sums[c] = sum;

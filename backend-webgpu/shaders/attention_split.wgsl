@@ -1,6 +1,7 @@
 // Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
 // sum of weights, which whoever reads them joins. SPLIT_WG keys at a time: each invocation scores one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
+//!include lib/keys.wgsl
 //!include lib/reduce.wgsl
 //!include lib/splits.wgsl
 
@@ -36,7 +37,7 @@ fn main(
             var product = vec4<f32>(0.0);
             let at = (key * p.n_head_kv + kv_head) * D4;
             for (var c = 0u; c < D4; c++) {
-                product += q[head * D4 + c] * k[at + c];
+                product += q[head * D4 + c] * key_at(at + c);
             }
             score = capped(p.scale * dot(product, vec4<f32>(1.0)));
         }
@@ -52,7 +53,7 @@ fn main(
             var sum = sums[c] * shrink;
             if (at < VALUES) {
                 for (var i = run; i < count; i += RUNS) {
-                    sum += weight[i] * v[((first + i) * p.n_head_kv + kv_head) * VALUES + at];
+                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * VALUES + at);
                 }
             }
             sums[c] = sum;

@@ -1,6 +1,7 @@
 // One row of x times the rows of Q, K and V. LANES invocations share a pair of rows that rotate together; Q is the result,
 // K and V go into their caches.
 //!include lib/decode.wgsl
+//!include lib/put.wgsl
 //!include lib/row.wgsl
 //!decoder w
 const PAIRS: u32 = WG / LANES;
@@ -17,23 +18,6 @@ fn pair_of(i: u32) -> vec2<u32> {
 //!else
     return vec2<u32>(2u * i, 1u);
 //!end
-}
-
-// Puts a value where column `col` of the projection belongs.
-fn put(col: u32, value: f32) {
-    if (col < p.q_cols) {
-        q[col] = value;
-        return;
-    }
-    if (step.rows == 0u || step.position >= p.n_ctx) {
-        return;
-    }
-    let at = step.position * p.kv_cols + col - p.q_cols;
-    if (col < p.q_cols + p.kv_cols) {
-        k_cache[at] = value;
-    } else {
-        v_cache[at - p.kv_cols] = value;
-    }
 }
 
 @compute @workgroup_size(WG)
@@ -69,12 +53,11 @@ fn main(
     }
     part[lane] = acc;
     let scale = row_scale(lane, begun);
-    if (l != 0u || pair >= p.pairs) {
-        return;
-    }
     var value = vec2<f32>(0.0);
-    for (var i = 0u; i < LANES; i++) {
-        value += part[lane + i];
+    if (l == 0u) {
+        for (var i = 0u; i < LANES; i++) {
+            value += part[lane + i];
+        }
     }
     value *= scale;
 //!if BIAS
@@ -85,6 +68,29 @@ fn main(
         value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
     }
 //!end
-    put(place.x, value.x);
-    put(place.x + place.y, value.y);
+//!if HALVES
+//!if NEOX
+    // Of rotating channels the neighbours are those of the next pair.
+    if (l == 0u) {
+        part[lane] = value;
+    }
+    workgroupBarrier();
+    if (place.y != 1u) {
+        let next = part[min(lane + LANES, WG - 1u)];
+        if (l == 0u && pair < p.pairs && pair % 2u == 0u) {
+            put(0u, place.x, vec2<f32>(value.x, next.x));
+            put(0u, place.x + place.y, vec2<f32>(value.y, next.y));
+        }
+        return;
+    }
+//!end
+    if (l == 0u && pair < p.pairs) {
+        put(0u, place.x, value);
+    }
+//!else
+    if (l == 0u && pair < p.pairs) {
+        put(0u, place.x, value.x);
+        put(0u, place.x + place.y, value.y);
+    }
+//!end
 }

@@ -1,8 +1,19 @@
-// Splits rows into Q, K and V, rotates Q and K, and appends K and V to their caches. Rows that are not real and rows
-// beyond the caches' end are not appended.
+// Splits rows into Q, K and V, rotates Q and K, and appends K and V to their caches.
+//!include lib/put.wgsl
 //!if ROPE
 //!include lib/rotate.wgsl
 //!end
+
+// Column `col` of row `row` as it goes on.
+fn turned(row: u32, col: u32) -> f32 {
+    let i = row * p.cols + col;
+//!if ROPE
+    if (col < p.q_cols + p.kv_cols) {
+        return rotated(i, col, step.position + row);
+    }
+//!end
+    return x[i];
+}
 
 @compute @workgroup_size(WG)
 fn main(
@@ -10,27 +21,15 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let i = (wid.y * groups.x + wid.x) * WG + lane;
+    let i = EACH * ((wid.y * groups.x + wid.x) * WG + lane);
     if (i >= p.len) {
         return;
     }
     let row = i / p.cols;
     let col = i % p.cols;
-    let position = step.position + row;
-    if (col >= p.q_cols + p.kv_cols) {
-        if (row < step.rows && position < p.n_ctx) {
-            v_cache[position * p.kv_cols + col - p.q_cols - p.kv_cols] = x[i];
-        }
-        return;
-    }
-//!if ROPE
-    let value = rotated(i, col, position);
+//!if HALVES
+    put(row, col, vec2<f32>(turned(row, col), turned(row, col + 1u)));
 //!else
-    let value = x[i];
+    put(row, col, turned(row, col));
 //!end
-    if (col < p.q_cols) {
-        q[row * p.q_cols + col] = value;
-    } else if (row < step.rows && position < p.n_ctx) {
-        k_cache[position * p.kv_cols + col - p.q_cols] = value;
-    }
 }

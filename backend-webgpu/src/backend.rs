@@ -49,17 +49,17 @@ impl Storage {
         self.buffers.iter().map(wgpu::Buffer::size).sum()
     }
 
-    /// Rows, guard rows included, and bytes of a row of an unpacked storage.
-    fn rows(&self) -> (usize, usize) {
+    /// Rows, guard rows included, and bytes of a row as the host writes it.
+    fn rows(&self) -> Result<(usize, usize), Error> {
         let (rows, cols) = host_rows(&self.desc.shape);
-        (rows + self.desc.guard_rows, cols * 4)
+        Ok((rows + self.desc.guard_rows, self.desc.dtype.row_bytes(cols)?))
     }
 
     /// The bytes of `rows` rows from `first`.
     ///
     /// *Errors*: they are out of range.
     fn range(&self, first: usize, rows: usize) -> Result<(u64, u64), Error> {
-        let (all, row) = self.rows();
+        let (all, row) = self.rows()?;
         if first.checked_add(rows).is_none_or(|end| end > all) {
             return Err(Error::Invalid(format!(
                 "rows {first}+{rows} are outside of {}, which has {all}; ask for rows within it",
@@ -295,7 +295,7 @@ impl Backend for WebGpu {
         let chunks = chunks(desc.dtype, &desc.shape, &self.shared.limits)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new() };
-        let (rows, row) = storage.rows();
+        let (rows, row) = storage.rows()?;
         for chunk in &storage.chunks {
             let bytes = if chunk.packing.is_some() { chunk.bytes() } else { rows as u64 * row as u64 };
             match self.shared.buffer(&desc.name, bytes, usage) {
@@ -318,7 +318,7 @@ impl Backend for WebGpu {
         if matches!(storage.desc.dtype, DType::Packed(_)) {
             self.write_packed(storage, first_row, bytes)?;
         } else {
-            let row = storage.rows().1;
+            let (_, row) = storage.rows()?;
             let rows = bytes.len() / row;
             if rows * row != bytes.len() {
                 return Err(Error::Invalid(format!(

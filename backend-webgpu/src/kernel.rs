@@ -143,8 +143,13 @@ impl Kernel {
 
     /// Binds a dense tensor.
     pub fn bind(mut self, name: &'static str, ty: &'static str, operand: Operand, tensor: &Tensor) -> Kernel {
-        self.bindings.push(Binding { name, ty, operand, chunk: 0, bytes: tensor.shape.len() as u64 * 4 });
+        self.bindings.push(Binding { name, ty, operand, chunk: 0, bytes: dense_bytes(tensor) });
         self
+    }
+
+    /// Sets the flag of kernels that read or write halves, if a tensor has them.
+    pub fn halves(self, tensor: &Tensor) -> Kernel {
+        self.flag("HALVES", tensor.dtype == DType::F16)
     }
 
     /// Binds dense operand `i` as `array<f32>`.
@@ -210,9 +215,21 @@ pub fn row_type(k: usize) -> &'static str {
     if k.is_multiple_of(4) { "array<vec4<f32>>" } else { "array<f32>" }
 }
 
+/// Bytes of a dense tensor.
+pub fn dense_bytes(tensor: &Tensor) -> u64 {
+    let bytes = if tensor.dtype == DType::F16 { 2 } else { 4 };
+    tensor.shape.len() as u64 * bytes
+}
+
+/// How keys and values are bound where heads are whole vectors of four.
+pub fn quads_type(tensor: &Tensor) -> &'static str {
+    if tensor.dtype == DType::F16 { "array<vec2<u32>>" } else { "array<vec4<f32>>" }
+}
+
 fn element(tensor: &Tensor) -> &'static str {
     match tensor.dtype {
         DType::I32 => "array<i32>",
+        DType::F16 => "array<u32>",
         DType::F32 | DType::Packed(_) => "array<f32>",
     }
 }

@@ -6,7 +6,7 @@ mod rows;
 mod tokens;
 mod wise;
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, dense_bytes};
 use crate::storage::Limits;
 use crate::tuning::WG;
 use backend_api::{DType, Op, Tensor, Unsupported};
@@ -34,7 +34,7 @@ pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     };
     op.infer(node.inputs).map_err(unsupported)?;
     for tensor in node.inputs.iter().chain(node.outputs) {
-        let bytes = tensor.shape.len() as u64 * 4;
+        let bytes = dense_bytes(tensor);
         if !matches!(tensor.dtype, DType::Packed(_)) && bytes > node.limits.binding {
             let reason = format!(
                 "{} takes {bytes} bytes, but a binding of this device holds {}; use a smaller context or batch",

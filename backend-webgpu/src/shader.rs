@@ -20,7 +20,7 @@ files! {
     "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_qkv", "linear_tile",
     "linear_vec",
     "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
-    "lib/best", "lib/decode", "lib/index", "lib/masking", "lib/parts", "lib/reduce",
+    "lib/best", "lib/decode", "lib/index", "lib/keys", "lib/masking", "lib/parts", "lib/put", "lib/reduce",
     "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",

@@ -28,7 +28,8 @@ fn all_kernels(limits: Limits) -> (Vec<Kernel>, Vec<Unsupported>) {
                         Op::Linear(Linear { norm: Some(_), .. }) | Op::LinearQkv(_) | Op::AttentionLinear(_)
                     );
                     let several_rows = one_row_only && inputs[0].shape.rows() > 1;
-                    let odd = ["odd heads", "odd sizes", "wide", "explicit mask"].contains(&case.name.as_str());
+                    let odd = ["odd heads", "odd sizes", "wide", "explicit mask", "halves, odd heads"]
+                        .contains(&case.name.as_str());
                     let never = matches!(&node.op, Op::SelfAttention(_));
                     assert!(never || several_rows || odd || limits != LIMITS, "{}: {why}", case.name);
                     refused.push(why);

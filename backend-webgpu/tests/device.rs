@@ -63,6 +63,7 @@ fn content(tensor: &Tensor, fill: &Fill, noise: &mut Noise) -> Vec<u8> {
             Fill::Values(values) => (0..n).flat_map(|i| values[i % values.len()].to_le_bytes()).collect(),
             _ => (0..n).flat_map(|_| (noise.unit() * 2.0 - 1.0).to_le_bytes()).collect(),
         },
+        DType::F16 => fill.bytes(tensor, u64::from(noise.next())),
         DType::Packed(format) => packed(format, tensor.shape.rows(), tensor.shape.cols(), noise),
     }
 }

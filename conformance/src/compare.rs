@@ -7,18 +7,8 @@ use backend_api::DType;
 pub struct Values {
     /// The element type.
     pub dtype: DType,
-    /// Little-endian 32-bit values.
+    /// Its little-endian values.
     pub bytes: Vec<u8>,
-}
-
-impl Values {
-    fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
-        let (words, _) = self.bytes.as_chunks::<4>();
-        words.iter().map(|word| match self.dtype {
-            DType::I32 => f64::from(i32::from_le_bytes(*word)),
-            DType::F32 | DType::Packed(_) => f64::from(f32::from_le_bytes(*word)),
-        })
-    }
 }
 
 /// The error of a result: squared differences over squared reference values (NMSE).
@@ -32,7 +22,8 @@ pub fn nmse(found: &Values, expected: &Values) -> Result<f64, String> {
         return Err("results have different sizes or dtypes".into());
     }
     let (mut difference, mut energy) = (0.0, 0.0);
-    for (at, (a, b)) in found.numbers().zip(expected.numbers()).enumerate() {
+    let pairs = found.dtype.numbers(&found.bytes).zip(expected.dtype.numbers(&expected.bytes));
+    for (at, (a, b)) in pairs.enumerate() {
         if a.is_finite() && b.is_finite() {
             difference += (a - b) * (a - b);
             energy += b * b;

@@ -13,6 +13,7 @@ const GUARD_ROWS: usize = 2;
 pub const OVERRUN: &str = "a kernel wrote past the end of";
 /// Exact in every layout, and unlike anything a kernel yields.
 const SENTINEL: f32 = -12_345.5;
+const SENTINEL_HALF: u16 = 0xF207;
 const SENTINEL_ID: i32 = -12_345;
 
 /// A graph on a backend, with storages of its own that are freed in the end.
@@ -36,9 +37,12 @@ fn guards(tensor: &Tensor) -> usize {
     if written && tensor.shape.rank() > 1 { GUARD_ROWS } else { 0 }
 }
 
-fn sentinels(dtype: DType, words: usize) -> Vec<u8> {
-    let one = if dtype == DType::I32 { SENTINEL_ID.to_le_bytes() } else { SENTINEL.to_le_bytes() };
-    one.repeat(words)
+fn sentinels(dtype: DType, count: usize) -> Vec<u8> {
+    match dtype {
+        DType::I32 => SENTINEL_ID.to_le_bytes().repeat(count),
+        DType::F16 => SENTINEL_HALF.to_le_bytes().repeat(count),
+        DType::F32 | DType::Packed(_) => SENTINEL.to_le_bytes().repeat(count),
+    }
 }
 
 impl<'a> Bench<'a> {
@@ -95,9 +99,10 @@ impl<'a> Bench<'a> {
             }
             let (rows, cols) = host_rows(&tensor.shape);
             let guard_rows = guards(tensor);
-            let mut bytes = vec![0; 4 * (rows + guard_rows) * cols];
+            let row = tensor.dtype.row_bytes(cols)?;
+            let mut bytes = vec![0; (rows + guard_rows) * row];
             read_rows(self.storages.0, *id, 0, rows + guard_rows, &mut bytes, host).await?;
-            let guard = bytes.split_off(4 * rows * cols);
+            let guard = bytes.split_off(rows * row);
             if guard != sentinels(tensor.dtype, guard_rows * cols) {
                 return Err(Error::Driver(format!("{OVERRUN} {} {tensor}", tensor.name)));
             }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use model::{
-    ByteSource, ChatError, ChatTemplate, GenerateOptions, Generation, Gguf, Host, Message, Metadata, Model, Piece,
-    Recipe, Session, Tokenizer, TokenizerError,
+    ByteSource, ChatError, ChatTemplate, GenerateOptions, Generation, Gguf, Host, KvCache, Message, Metadata, Model,
+    Piece, Recipe, Session, Tokenizer, TokenizerError,
 };
 
 use crate::error::EngineError;
@@ -19,6 +19,8 @@ pub struct EngineOptions {
     pub select: SelectOptions,
     /// Tokens that the context holds; by default the training context, but at most 2048.
     pub n_ctx: Option<usize>,
+    /// What the KV cache holds.
+    pub kv_cache: KvCache,
 }
 
 /// How far loading is.
@@ -67,7 +69,7 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         progress(Progress::Header);
         let gguf = Gguf::read(source).await?;
-        let recipe = Recipe::new(&gguf, options.n_ctx)?;
+        let recipe = Recipe::new(&gguf, options.n_ctx)?.with_kv_cache(options.kv_cache);
         progress(Progress::Selecting);
         let (backend, report) = select(Some(&recipe), &options.select, &*host).await?;
         let mut weights = |done, total| progress(Progress::Weights { done, total });

@@ -34,10 +34,7 @@ impl Drop for Storages<'_> {
 /// Fills a storage; the rows of a large one repeat.
 fn write(backend: &dyn Backend, id: StorageId, tensor: &Tensor, fill: &Fill, seed: u64) -> Result<(), Error> {
     let (rows, cols) = host_rows(&tensor.shape);
-    let row = match tensor.dtype {
-        DType::Packed(format) => format.row_bytes(cols)?,
-        DType::F32 | DType::I32 => 4 * cols,
-    };
+    let row = tensor.dtype.row_bytes(cols)?;
     let piece_rows = (PIECE / row / ROW_ALIGN).max(1) * ROW_ALIGN;
     if rows <= piece_rows || tensor.shape.rank() != 2 {
         return backend.write(id, 0, &fill.bytes(tensor, seed));
@@ -139,7 +136,7 @@ impl<'a> Rig<'a> {
 
     async fn read(&self, tensor: &Tensor, id: StorageId, host: &dyn Host) -> Result<Vec<u8>, Error> {
         let (rows, cols) = host_rows(&tensor.shape);
-        let mut bytes = vec![0; 4 * rows * cols];
+        let mut bytes = vec![0; rows * tensor.dtype.row_bytes(cols)?];
         read_rows(self.storages.0, id, 0, rows, &mut bytes, host).await?;
         Ok(bytes)
     }

@@ -62,12 +62,8 @@ fn cases(graph: &Graph) -> Vec<Case> {
 
 /// Squared differences over squared reference values; infinite for what is no number on one side only.
 fn nmse(dtype: DType, found: &[u8], expected: &[u8]) -> f64 {
-    let value = |b: &[u8]| {
-        let word = [b[0], b[1], b[2], b[3]];
-        if dtype == DType::I32 { f64::from(i32::from_le_bytes(word)) } else { f64::from(f32::from_le_bytes(word)) }
-    };
     let (mut difference, mut energy) = (0.0, 0.0);
-    for (a, b) in found.chunks_exact(4).map(value).zip(expected.chunks_exact(4).map(value)) {
+    for (a, b) in dtype.numbers(found).zip(dtype.numbers(expected)) {
         difference += (a - b) * (a - b);
         energy += b * b;
     }

@@ -10,8 +10,9 @@ use backend_api::{
     Backend, BackendInfo, Error, KernelInfo, Op, Plan, Program, ReadId, Stats, StepParams, StorageDesc, StorageId,
     Tensor, Unsupported,
 };
+use backend_webgl::Layout::{Packed, R32f};
 use engine::native::{NativeHost, block_on};
-use model::{ByteSource, GenerateOptions, Gguf, Model, Recipe, Session, SourceError};
+use model::{ByteSource, GenerateOptions, Gguf, KvCache, Model, Recipe, Session, SourceError};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -108,8 +109,19 @@ fn heap() -> u64 {
     (stats.bytes_allocated as i64 + stats.bytes_reallocated as i64 - stats.bytes_deallocated as i64).max(0) as u64
 }
 
-fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, allocations: Option<usize>) {
-    let (file, n_ctx, blocks) = ("gab-q4_0.gguf", 512, 6);
+/// What a token of the built-in model costs, exactly.
+struct Costs {
+    per_block: u64,
+    besides: u64,
+    /// In a step; none where wgpu's own are counted with it.
+    allocations: Option<usize>,
+}
+
+/// Checks what decoding costs and gives the tokens.
+fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Costs) -> Vec<u32> {
+    // Halves are for long contexts.
+    let (n_ctx, bytes) = if kv_cache == KvCache::F16 { (2048, 2) } else { (512, 4) };
+    let (file, blocks) = ("gab-q4_0.gguf", 6);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/").to_owned() + file;
     let open = std::fs::File::open(&path).unwrap();
     let source = FileSource(open, std::fs::metadata(&path).unwrap().len());
@@ -120,7 +132,7 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
     let start = heap();
     let mut peak = start;
     let gguf = block_on(Gguf::read(&source)).unwrap();
-    let recipe = Recipe::new(&gguf, Some(n_ctx)).unwrap();
+    let recipe = Recipe::new(&gguf, Some(n_ctx)).unwrap().with_kv_cache(kv_cache);
     let mut progress = |_, _| peak = peak.max(heap());
     let model = block_on(Model::load(&source, recipe, counted.clone(), &host, &mut progress)).unwrap();
     let held = peak - start;
@@ -141,21 +153,22 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
     let (n, stats) = (generation.steady_steps as u64, generation.steady);
     assert!(n >= 32, "only {n} steady steps");
     println!("{name}: {n} steps, {stats:?}");
-    assert!(stats.dispatches <= n * (blocks * per_block + besides), "{name}: {} dispatches", stats.dispatches);
+    assert_eq!(stats.dispatches, n * (blocks * costs.per_block + costs.besides), "{name}");
     assert!(stats.submits <= n, "{name}: {} submits for {n} steps", stats.submits);
     assert_eq!(stats.objects, 0, "{name}");
     assert!(stats.uploaded <= n * 256 && stats.read_back <= n * 64, "{name}: {stats:?}");
     if counted.info().name != "cpu" {
         let weights: u64 = gguf.tensors.iter().map(|t| t.bytes).sum();
-        let cache = blocks * 2 * n_ctx as u64 * 512 * 4;
-        let limit = weights * 11 / 10 + cache + 16 * MIB;
+        let cache = blocks * 2 * n_ctx as u64 * 512 * bytes;
+        let limit =
+            (weights * 11 / 10 + cache + 16 * MIB).min(if kv_cache == KvCache::F16 { 48 * MIB } else { u64::MAX });
         assert!(stats.memory <= limit, "{name}: {} bytes of device memory, at most {limit}", stats.memory);
     }
 
     let steps = steps.borrow();
     let steady = &steps[steps.len() - 24..];
     println!("{name}: heap allocations a step {steady:?}");
-    match allocations {
+    match costs.allocations {
         Some(expected) => assert!(steady.iter().all(|n| *n == expected), "{name}: {steady:?}"),
         // What wgpu allocates to encode and submit. A read takes over the submit of the step before it, so it is the
         // sum over a fetch interval that is constant: growth would move the median of the later half. wgpu grows and
@@ -169,6 +182,7 @@ fn measure(name: &str, backend: Rc<dyn Backend>, per_block: u64, besides: u64, a
             assert!(usual > 0 && late.abs_diff(usual) <= interval && 4 * odd <= sums.len(), "{name}: {steady:?}");
         }
     }
+    generation.tokens
 }
 
 fn median(values: &[usize]) -> usize {
@@ -187,16 +201,26 @@ fn decoding_and_loading_cost_what_they_may() {
         }
         named
     };
-    measure("cpu", Rc::new(reference_cpu::Cpu::new(Default::default())), 6, 4, Some(0));
+    let costs = Costs { per_block: 6, besides: 3, allocations: Some(0) };
+    let [full, half] = [KvCache::F32, KvCache::F16].map(|kv_cache| {
+        let cpu = Rc::new(reference_cpu::Cpu::new(Default::default()));
+        measure(&format!("cpu {kv_cache:?}"), cpu, kv_cache, &costs)
+    });
+    let expected = |kv_cache| if kv_cache == KvCache::F16 { &half } else { &full };
     if !skipped("webgl") {
-        for layout in [backend_webgl::Layout::Packed, backend_webgl::Layout::R32f] {
-            let options = backend_webgl::Options { layout, ..Default::default() };
-            let backend = backend_webgl::WebGl::open(options).unwrap();
-            measure(&format!("webgl {layout:?}"), Rc::new(backend), 6, 4, Some(0));
+        for (layout, kv_cache) in [(Packed, KvCache::F32), (R32f, KvCache::F32), (Packed, KvCache::F16)] {
+            let backend = backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() }).unwrap();
+            let costs = Costs { per_block: 6, besides: 4, allocations: Some(0) };
+            let name = format!("webgl {layout:?} {kv_cache:?}");
+            assert_eq!(measure(&name, Rc::new(backend), kv_cache, &costs), *expected(kv_cache), "{name}");
         }
     }
     if !skipped("webgpu") {
-        let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
-        measure("webgpu", Rc::new(backend), 5, 3, None);
+        for kv_cache in [KvCache::F32, KvCache::F16] {
+            let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
+            let costs = Costs { per_block: 5, besides: 3, allocations: None };
+            let name = format!("webgpu {kv_cache:?}");
+            assert_eq!(measure(&name, Rc::new(backend), kv_cache, &costs), *expected(kv_cache), "{name}");
+        }
     }
 }

@@ -55,9 +55,9 @@ export class AnyGpu {
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
-    const { backend = "auto", worker = true, nCtx, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
+    const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
     const what = blobOrUrl(source);
-    const engine = engineOptions({ backend, webgl, webgpu }, nCtx);
+    const engine = engineOptions({ backend, webgl, webgpu }, nCtx, kvCache);
     const connection = await connect(backend, worker, signal);
     try {
       const params = { what, options: rest, engine };
@@ -172,11 +172,13 @@ function blobOrUrl(source) {
  *
  * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
  * @param {number} [nCtx]
+ * @param {LoadOptions["kvCache"]} [kvCache]
  */
-function engineOptions({ backend, webgl, webgpu }, nCtx) {
+function engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) {
   return {
     backend,
     n_ctx: nCtx,
+    kv_cache: kvCache,
     webgl_layout: webgl?.layout,
     webgl_max_texture_size: webgl?.maxTextureSize,
     webgpu_max_binding: webgpu?.maxBinding,

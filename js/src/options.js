@@ -126,6 +126,7 @@ const SELECT = {
 const LOAD = {
   ...SELECT,
   nCtx: integer(1),
+  kvCache: oneOf(["f32", "f16"]),
   onProgress: callback,
   cache: oneOf([true, false, "require"]),
   maxCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),

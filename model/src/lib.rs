@@ -15,7 +15,7 @@ mod session;
 mod stop;
 pub mod tokenizer;
 
-pub use arch::{Head, Recipe, Sizes};
+pub use arch::{Head, KvCache, Recipe, Sizes};
 pub use chat::{ChatError, ChatTemplate, Message};
 pub use error::ModelError;
 pub use generate::{Finish, GenerateOptions, Generation, Piece, Sampling};

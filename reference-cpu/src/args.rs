@@ -101,6 +101,15 @@ impl<'a> Args<'a> {
     }
 }
 
+/// Rounds what was written to a state, if that holds halves.
+pub(crate) fn round(state: &Tensor, words: &mut [u32]) {
+    if state.dtype == DType::F16 {
+        for word in words {
+            *word = half::f16::from_f32(f32::from_bits(*word)).to_f32().to_bits();
+        }
+    }
+}
+
 fn empty() -> &'static Tensor {
     static EMPTY: std::sync::OnceLock<Tensor> = std::sync::OnceLock::new();
     EMPTY.get_or_init(|| Tensor {

@@ -31,6 +31,7 @@ pub struct Cpu {
     memory: Rc<RefCell<Memory>>,
 }
 
+/// Halves are words too: f32 values that halves can hold. Memory is no reason for halves here.
 #[derive(Debug)]
 enum Data {
     Words(Vec<u32>),
@@ -108,7 +109,7 @@ impl Backend for Cpu {
                 let bytes = format.row_bytes(cols)?.checked_mul(rows).ok_or_else(unknown)?;
                 Data::Packed(zeros(bytes, &desc.name)?)
             }
-            DType::F32 | DType::I32 => Data::Words(zeros((rows + desc.guard_rows) * cols, &desc.name)?),
+            DType::F32 | DType::I32 | DType::F16 => Data::Words(zeros((rows + desc.guard_rows) * cols, &desc.name)?),
         };
         let mut memory = self.memory.borrow_mut();
         memory.stats.objects += 1;
@@ -122,9 +123,15 @@ impl Backend for Cpu {
         memory.stats.uploaded += bytes.len() as u64;
         let storage = memory.storages.get_mut(id.0 as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
         let (_, cols) = host_rows(&storage.desc.shape);
+        let widened: Vec<f32>;
+        let bytes = if storage.desc.dtype == DType::F16 {
+            widened = bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect();
+            bytemuck::cast_slice(&widened)
+        } else {
+            bytes
+        };
         let (target, row): (&mut [u8], usize) = match (&mut storage.data, storage.desc.dtype) {
-            (Data::Packed(data), DType::Packed(format)) => (data, format.row_bytes(cols)?),
-            (Data::Packed(data), _) => (data, 1),
+            (Data::Packed(data), dtype) => (data, dtype.row_bytes(cols)?),
             (Data::Words(words), _) => (bytemuck::cast_slice_mut(words), cols * 4),
         };
         let start = first_row.saturating_mul(row);
@@ -155,7 +162,12 @@ impl Backend for Cpu {
         let words = words.get(range).ok_or_else(|| {
             Error::Invalid(format!("rows {first_row}+{rows} of {} are out of range", storage.desc.name))
         })?;
-        copy.extend_from_slice(bytemuck::cast_slice(words));
+        if storage.desc.dtype == DType::F16 {
+            let halves = words.iter().map(|word| half::f16::from_f32(f32::from_bits(*word)));
+            copy.extend(halves.flat_map(half::f16::to_le_bytes));
+        } else {
+            copy.extend_from_slice(bytemuck::cast_slice(words));
+        }
         let free = memory.reads.iter().position(Option::is_none);
         let index = free.unwrap_or(memory.reads.len());
         match free {
@@ -335,7 +347,7 @@ impl Program for CpuProgram {
         let info = |(_, node): &(Kernel, Node)| {
             let bytes = |t: &Tensor| match t.dtype {
                 DType::Packed(format) => format.row_bytes(t.shape.cols()).unwrap_or(0) as u64 * t.shape.rows() as u64,
-                DType::F32 | DType::I32 => t.shape.len() as u64 * 4,
+                DType::F32 | DType::I32 | DType::F16 => t.shape.len() as u64 * 4,
             };
             let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
             let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);

@@ -8,7 +8,7 @@
 //! reads them.
 //! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022.
 
-use super::{Describe, F32, Output, ensure, floats, shape};
+use super::{Describe, F32, Output, ensure, floats, floats_or_halves, shape};
 use crate::case::{Case, Fill};
 use crate::step::StepParams;
 use crate::tensor::{DType, Tensor};
@@ -70,9 +70,11 @@ impl Describe for Attention {
     const TOLERANCE: f64 = F32;
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
-        floats(inputs)?;
         let expected = if self.masking.explicit { 4 } else { 3 };
         ensure(inputs.len() == expected, || format!("takes {expected} operands, not {}", inputs.len()))?;
+        floats(&inputs[..1])?;
+        floats_or_halves(&inputs[1..3])?;
+        floats(&inputs[3..])?;
         self.masking.check()?;
         let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
         let matrices = inputs.iter().all(|t| t.shape.rank() == 2);
@@ -116,21 +118,26 @@ impl Describe for Attention {
             ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
             ("odd sizes", causal, 0.0, 3, 5, 3, 3, 7, 5, StepParams::at(0, 3)),
         ];
-        rows.iter()
-            .map(|&(name, masking, softcap, m, n, h, g, d, dv, step)| {
-                let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
-                Case::new(op, name, step, |o| {
-                    let mut inputs = vec![
-                        o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0)),
-                        o.input(&[n, g * d]),
-                        o.input(&[n, g * dv]),
-                    ];
-                    if masking.explicit {
-                        inputs.push(o.filled(&[m, n], Fill::Mask));
-                    }
-                    inputs
-                })
+        let halves: &[Row] = &[
+            ("halves, decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
+            ("halves, decode, long", cached, 0.0, 1, 1100, 2, 1, 64, 64, StepParams::at(1030, 1)),
+            ("halves, prefill", cached, 0.0, 5, 48, 4, 2, 16, 16, StepParams::at(17, 5)),
+            ("halves, window", window, 0.0, 6, 24, 4, 2, 4, 4, StepParams::at(9, 6)),
+            ("halves, odd heads", cached, 0.0, 2, 24, 8, 8, 3, 5, StepParams::at(9, 2)),
+        ];
+        let rows = rows.iter().map(|row| (row, false)).chain(halves.iter().map(|row| (row, true)));
+        rows.map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), halves)| {
+            let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
+            Case::new(op, name, step, |o| {
+                let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
+                let keys_and_values = [[n, g * d], [n, g * dv]].map(|shape| o.keys(halves, &shape));
+                inputs.extend(keys_and_values);
+                if masking.explicit {
+                    inputs.push(o.filled(&[m, n], Fill::Mask));
+                }
+                inputs
             })
-            .collect()
+        })
+        .collect()
     }
 }

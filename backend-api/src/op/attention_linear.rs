@@ -56,12 +56,17 @@ impl Describe for AttentionLinear {
             ("prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
             ("explicit mask", explicit, 0.0, [1, 9], [4, 2, 16], q8, 24, [false, false], at(0, 1)),
         ];
-        let case = |&(name, masking, softcap, [m, n], [h, g, d], format, out, [bias, residual], step): &Row| {
+        let halves: &[Row] = &[
+            ("halves", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [false, true], at(20, 1)),
+            ("halves, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [false, true], at(1280, 1)),
+            ("halves, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
+        ];
+        let case = |&(name, masking, softcap, [m, n], [h, g, d], format, out, [bias, residual], step): &Row, halves| {
             let attention = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
             let linear = Linear { bias, residual, ..Linear::PLAIN };
             Case::new(AttentionLinear { attention, linear }, name, step, |o| {
-                let mut list =
-                    vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0)), o.input(&[n, g * d]), o.input(&[n, g * d])];
+                let mut list = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
+                list.extend([(); 2].map(|()| o.keys(halves, &[n, g * d])));
                 if masking.explicit {
                     list.push(o.filled(&[m, n], Fill::Mask));
                 }
@@ -75,6 +80,6 @@ impl Describe for AttentionLinear {
                 list
             })
         };
-        rows.iter().map(case).collect()
+        rows.iter().map(|row| case(row, false)).chain(halves.iter().map(|row| case(row, true))).collect()
     }
 }

@@ -55,7 +55,14 @@ impl Describe for LinearQkv {
             ("prefill", 5, Format::Q4_1, 64, [4, 2, 16], normal(16), rms, false, StepParams::at(0, 5)),
             ("prefill, fewer real rows", 5, Format::Q5_0, 64, [4, 2, 16], neox(16), None, true, StepParams::at(3, 4)),
         ];
-        let case = |&(name, t, format, k, [h, g, d], rope, norm, bias, step): &Row| {
+        let halves: &[Row] = &[
+            ("halves", 1, Format::Q4_1, 576, [9, 3, 64], normal(64), rms, false, StepParams::at(7, 1)),
+            ("halves, neox", 1, Format::Q8_0, 128, [4, 2, 32], neox(32), rms, true, StepParams::at(7, 1)),
+            ("halves, no rope", 1, Format::Q4_0, 512, [8, 8, 64], None, layer, true, StepParams::at(15, 1)),
+            ("halves, partial neox", 1, Format::F16, 60, [3, 2, 20], neox(12), None, false, StepParams::at(3, 1)),
+            ("halves, prefill", 3, Format::F16, 64, [2, 2, 16], neox(16), None, false, StepParams::at(3, 2)),
+        ];
+        let case = |&(name, t, format, k, [h, g, d], rope, norm, bias, step): &Row, halves| {
             let linear = Linear { norm, bias, ..Linear::PLAIN };
             let qkv = QkvAppend { n_head: h, n_head_kv: g, head_dim: d, rope };
             Case::new(LinearQkv { linear, qkv }, name, step, |o| {
@@ -70,10 +77,10 @@ impl Describe for LinearQkv {
                     let table = RopeTable::plain(n, 10_000.0).rows((0..16).map(|p| p * 5));
                     list.push(o.filled(&[16, n], Fill::Values(table)));
                 }
-                list.extend([o.state(&[16, g * d]), o.state(&[16, g * d])]);
+                list.extend([o.cache(halves, &[16, g * d]), o.cache(halves, &[16, g * d])]);
                 list
             })
         };
-        rows.iter().map(case).collect()
+        rows.iter().map(|row| case(row, false)).chain(halves.iter().map(|row| case(row, true))).collect()
     }
 }

@@ -1,9 +1,9 @@
 //! `permute`: copy, reshape and transpose.
 //!
-//! *Operands*: x of any shape, taken as if it had the shape `view` (of as many elements).
+//! *Operands*: x of any shape, floats or halves, taken as if it had the shape `view` (of as many elements).
 //! *Results*: dimension `i` of the result is dimension `perm[i]` of the view.
 
-use super::{Describe, EXACT, Output, arity, ensure, floats, shape};
+use super::{Describe, EXACT, Output, arity, ensure, floats_or_halves, shape};
 use crate::case::Case;
 use crate::step::StepParams;
 use crate::tensor::{DType, Shape, Tensor};
@@ -35,7 +35,7 @@ impl Describe for Permute {
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
         let [x] = arity(inputs)?;
-        floats(&[x])?;
+        floats_or_halves(&[x])?;
         ensure(x.shape.len() == self.view.len(), || format!("the view {} has another size", self.view))?;
         let mut seen: Vec<usize> = self.perm.clone();
         seen.sort_unstable();
@@ -59,6 +59,8 @@ impl Describe for Permute {
             let op = Permute { view, perm: perm.to_vec() };
             Case::new(op, format!("{x:?} as {view} {perm:?}"), StepParams::at(0, 1), |o| vec![o.input(x)])
         };
-        rows.iter().map(case).collect()
+        let halves = Permute { view: Shape::new(&[5, 2, 8]).expect("well-formed"), perm: vec![1, 2, 0] };
+        let halves = Case::new(halves, "halves", StepParams::at(0, 1), |o| vec![o.halves(&[5, 16])]);
+        rows.iter().map(case).chain([halves]).collect()
     }
 }

@@ -80,38 +80,52 @@ impl Describe for SelfAttention {
             ("projected, grouped heads", Some((q4, rms)), [1, 4, 2, 16], normal(16), 0, StepParams::at(7, 1)),
             ("projected, prefill", Some((q4, biased)), [4, 2, 2, 16], None, 0, StepParams::at(7, 4)),
         ];
-        rows.iter()
-            .map(|&(name, project, [t, n_head, n_head_kv, head_dim], rope, window, step)| {
-                let masking = Masking { causal: true, cached: true, window, ..Masking::default() };
-                let scale = 1.0 / (head_dim as f32).sqrt();
-                let op = SelfAttention {
-                    project: project.map(|(_, linear)| linear),
-                    qkv: QkvAppend { n_head, n_head_kv, head_dim, rope },
-                    attention: Attention { n_head, n_head_kv, scale, softcap: 0.0, masking },
-                };
-                Case::new(op, name, step, |o| {
-                    let width = (n_head + 2 * n_head_kv) * head_dim;
-                    let mut list = Vec::new();
-                    if let Some((format, linear)) = project {
-                        let k = 64;
-                        list.push(o.input(&[t, k]));
-                        list.extend((0..linear.norm.map_or(0, |n| n.kind.params())).map(|_| o.weight(&[k])));
-                        list.push(o.packed(format, width, k));
-                        if linear.bias {
-                            list.push(o.weight(&[width]));
-                        }
-                    } else {
-                        list.push(o.input(&[t, width]));
+        let halves: &[Row] = &[
+            ("halves", None, [1, 9, 3, 64], normal(64), 0, StepParams::at(20, 1)),
+            ("halves, no rope", None, [1, 8, 8, 64], None, 0, StepParams::at(33, 1)),
+            ("halves, prefill", None, [5, 4, 2, 16], neox(16), 0, StepParams::at(3, 5)),
+            ("halves, projected", Some((q4, biased)), [1, 8, 8, 64], None, 0, StepParams::at(21, 1)),
+            (
+                "halves, projected, plain",
+                Some((Format::F16, Linear::PLAIN)),
+                [1, 3, 3, 24],
+                None,
+                4,
+                StepParams::at(47, 1),
+            ),
+        ];
+        let rows = rows.iter().map(|row| (row, false)).chain(halves.iter().map(|row| (row, true)));
+        rows.map(|(&(name, project, [t, n_head, n_head_kv, head_dim], rope, window, step), halves)| {
+            let masking = Masking { causal: true, cached: true, window, ..Masking::default() };
+            let scale = 1.0 / (head_dim as f32).sqrt();
+            let op = SelfAttention {
+                project: project.map(|(_, linear)| linear),
+                qkv: QkvAppend { n_head, n_head_kv, head_dim, rope },
+                attention: Attention { n_head, n_head_kv, scale, softcap: 0.0, masking },
+            };
+            Case::new(op, name, step, |o| {
+                let width = (n_head + 2 * n_head_kv) * head_dim;
+                let mut list = Vec::new();
+                if let Some((format, linear)) = project {
+                    let k = 64;
+                    list.push(o.input(&[t, k]));
+                    list.extend((0..linear.norm.map_or(0, |n| n.kind.params())).map(|_| o.weight(&[k])));
+                    list.push(o.packed(format, width, k));
+                    if linear.bias {
+                        list.push(o.weight(&[width]));
                     }
-                    if let Some((n, _)) = rope {
-                        let table = RopeTable::plain(n, 10_000.0).rows((0..48).map(|p| p * 5));
-                        list.push(o.filled(&[48, n], Fill::Values(table)));
-                    }
-                    let cache = [48, n_head_kv * head_dim];
-                    list.extend([o.state(&cache), o.state(&cache)]);
-                    list
-                })
+                } else {
+                    list.push(o.input(&[t, width]));
+                }
+                if let Some((n, _)) = rope {
+                    let table = RopeTable::plain(n, 10_000.0).rows((0..48).map(|p| p * 5));
+                    list.push(o.filled(&[48, n], Fill::Values(table)));
+                }
+                let cache = [48, n_head_kv * head_dim];
+                list.extend([o.cache(halves, &cache), o.cache(halves, &cache)]);
+                list
             })
-            .collect()
+        })
+        .collect()
     }
 }

@@ -3,7 +3,6 @@
 use super::{Buffer, Gl, Rect, Texels, driver};
 use backend_api::Error;
 use glow::HasContext;
-use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A texture with one level.
@@ -41,7 +40,9 @@ impl Gl {
             self.raw.active_texture(glow::TEXTURE0);
             self.raw.bind_texture(target, Some(raw));
             match texels {
-                Texels::Rgba32f | Texels::R32f => self.raw.tex_storage_2d(target, 1, internal, w, h),
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                    self.raw.tex_storage_2d(target, 1, internal, w, h);
+                }
                 Texels::Rgba32ui => self.raw.tex_storage_3d(target, 1, internal, w, h, d),
             }
             for (name, value) in [
@@ -65,7 +66,9 @@ impl Gl {
             unsafe {
                 self.raw.viewport(0, 0, w, h);
                 match texels {
-                    Texels::Rgba32f | Texels::R32f => self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]),
+                    Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                        self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
+                    }
                     Texels::Rgba32ui => self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &[0; 4]),
                 }
             }
@@ -83,7 +86,7 @@ impl Gl {
             self.raw.bind_framebuffer(glow::FRAMEBUFFER, utility);
             let (to, at) = (glow::FRAMEBUFFER, glow::COLOR_ATTACHMENT0);
             match texture.texels {
-                Texels::Rgba32f | Texels::R32f => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
                     self.raw.framebuffer_texture_2d(to, at, glow::TEXTURE_2D, Some(texture.raw), 0);
                 }
                 Texels::Rgba32ui => {
@@ -121,9 +124,9 @@ impl Gl {
     /// *Errors*: the driver cannot draw to them together; they differ in size, which WebGL2 forbids though GLES does
     /// not.
     pub(crate) fn framebuffer(self: &Rc<Self>, targets: &[&Texture]) -> Result<Framebuffer, Error> {
-        let kind = |texture: &Texture| (texture.width, texture.height, texture.texels);
-        if targets.windows(2).any(|pair| kind(pair[0]) != kind(pair[1])) {
-            return Err(Error::Invalid("textures of different sizes or formats cannot be drawn to together".into()));
+        let size = |texture: &Texture| (texture.width, texture.height);
+        if targets.windows(2).any(|pair| size(pair[0]) != size(pair[1])) {
+            return Err(Error::Invalid("textures of different sizes cannot be drawn to together".into()));
         }
         // SAFETY: all objects live in this context.
         unsafe {
@@ -138,13 +141,13 @@ impl Gl {
             }
             self.raw.draw_buffers(&buffers);
             // Only formats and number decide now, and asking waits for the browser's GPU process.
-            let kind = (targets.first().map(|target| target.texels), targets.len());
-            if self.complete.borrow().contains(&kind) {
+            let formats: Vec<Texels> = targets.iter().map(|target| target.texels).collect();
+            if self.complete.borrow().contains(&formats) {
                 return Ok(made);
             }
             match self.raw.check_framebuffer_status(glow::FRAMEBUFFER) {
                 glow::FRAMEBUFFER_COMPLETE => {
-                    self.complete.borrow_mut().insert(kind);
+                    self.complete.borrow_mut().insert(formats);
                     Ok(made)
                 }
                 status => {
@@ -177,7 +180,7 @@ impl Gl {
     /// Attaches a texture for reading and gives how many floats of each texel this driver returns.
     pub(crate) fn read_lanes(&self, texture: &Texture) -> Result<usize, Error> {
         self.attach_utility(texture, 0)?;
-        if texture.texels == Texels::Rgba32f {
+        if matches!(texture.texels, Texels::Rgba32f | Texels::Rgba16f) {
             return Ok(4);
         }
         // SAFETY: queries about the framebuffer just bound.
@@ -211,18 +214,24 @@ impl Texture {
         let (x, y, w, h) = (rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
         let raw = &self.gl.raw;
         // Browsers take typed arrays, whose words are aligned.
-        let words: Cow<'_, [u32]> = match bytemuck::try_cast_slice(bytes) {
-            Ok(words) => Cow::Borrowed(words),
-            Err(_) => bytes.chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect(),
+        let mut words = Vec::<u32>::new();
+        let bytes = if bytes.as_ptr().cast::<u32>().is_aligned() {
+            bytes
+        } else {
+            words.resize(bytes.len().div_ceil(4), 0);
+            let copy = &mut bytemuck::cast_slice_mut(&mut words)[..bytes.len()];
+            copy.copy_from_slice(bytes);
+            copy
         };
-        let bytes: &[u8] = bytemuck::cast_slice(&words);
         // SAFETY: the slice has exactly the bytes that the call reads, as checked above.
         unsafe {
             let data = glow::PixelUnpackData::Slice(Some(bytes));
             raw.active_texture(glow::TEXTURE0);
             raw.bind_texture(target, Some(self.raw));
             match self.texels {
-                Texels::Rgba32f | Texels::R32f => raw.tex_sub_image_2d(target, 0, x, y, w, h, format, kind, data),
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                    raw.tex_sub_image_2d(target, 0, x, y, w, h, format, kind, data);
+                }
                 Texels::Rgba32ui => raw.tex_sub_image_3d(target, 0, x, y, layer as i32, w, h, 1, format, kind, data),
             }
         }

@@ -2,13 +2,14 @@
 //! keys are cut into parts, joined by the projection that follows.
 
 use super::linear::{Batch, Source, lanes, lower, normed};
+use super::tokens::put;
 use super::wise::masked;
 use super::{Node, grid, literal};
-use crate::kernel::{Kernel, Operand, row_type};
+use crate::kernel::{Kernel, Operand, quads_type, row_type};
 use crate::storage::chunks;
 use crate::tuning::{PARTS_WG, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
-use backend_api::Shape;
 use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
+use backend_api::{DType, Shape};
 
 /// Bytes of workgroup memory that every device has.
 const WORKGROUP_BYTES: usize = 16 << 10;
@@ -27,11 +28,16 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     if !qkv.head_dim.is_multiple_of(2) {
         return Err("heads of an odd width have channels without a pair".into());
     }
+    let together = |n_dims: usize| n_dims.is_multiple_of(4) && qkv.head_dim.is_multiple_of(4);
+    let apart = qkv.rope.is_some_and(|(n_dims, mode)| mode == RopeMode::Neox && !together(n_dims));
+    if apart && node.outputs[1].dtype == DType::F16 {
+        return Err("halves that share a word must be in pairs beside each other".into());
+    }
     let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
     let [chunk] = all.as_slice() else {
         return Err("the weights lie in several bindings".into());
     };
-    let (lanes, k_cache) = (lanes(k, n / 2), node.outputs[1]);
+    let lanes = lanes(k, n / 2);
     let mut kernel = Kernel::new("linear_qkv", grid((n / 2).div_ceil(VEC_WG / lanes)))
         .flag("VEC4", k.is_multiple_of(4))
         .flag("BIAS", op.linear.bias)
@@ -39,9 +45,6 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
         .word("LANES", literal(lanes))
         .u("k", k)
         .u("pairs", n / 2)
-        .u("q_cols", node.outputs[0].shape.cols())
-        .u("kv_cols", k_cache.shape.cols())
-        .u("n_ctx", k_cache.shape.dim(0))
         .bind("x", row_type(k), Operand::Input(0), x)
         .table("w", *o.w, w, chunk);
     kernel = normed(kernel, op.linear.norm.as_ref(), o.norm, node);
@@ -59,9 +62,7 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
             .u("table_rows", table.shape.dim(0))
             .input("table", place, table);
     }
-    for (index, name) in ["q", "k_cache", "v_cache"].into_iter().enumerate() {
-        kernel = kernel.output(name, index, node.outputs[index]);
-    }
+    kernel = put(kernel, node)?;
     if kernel.bindings.len() > MAX_BINDINGS {
         return Err(format!("it needs {} storage bindings, and devices have {MAX_BINDINGS}", kernel.bindings.len()));
     }
@@ -101,13 +102,16 @@ impl Parts<'_> {
         let channels = self.values.next_power_of_two().min(SPLIT_WG);
         let kernel = Kernel::new("attention_split", grid(self.attention.n_head * SPLITS))
             .word("WG", literal(SPLIT_WG))
+            .halves(node.inputs[1])
+            .word("KEY", "vec4<f32>")
+            .word("VALUE", "vec4<f32>")
             .word("D4", literal(self.d4))
             .word("CHANNELS", literal(channels))
             .word("PER", literal(self.values.div_ceil(channels)))
             .u("n_head_kv", self.attention.n_head_kv);
         let mut kernel = self.common(kernel);
         for (index, name) in ["q", "k", "v"].into_iter().enumerate() {
-            kernel = kernel.bind(name, "array<vec4<f32>>", Operand::Input(index), node.inputs[index]);
+            kernel = kernel.bind(name, quads_type(node.inputs[index]), Operand::Input(index), node.inputs[index]);
         }
         kernel.scratch("parts", true, self.quads())
     }

@@ -2,10 +2,10 @@
 
 use super::wise::masked;
 use super::{Node, elements, grid, literal};
-use crate::kernel::{Kernel, Operand, row_type};
+use crate::kernel::{Kernel, Operand, quads_type, row_type};
 use crate::tuning::{ATTENTION_WG, SEARCH_LOADS, SEARCH_WG, WG};
-use backend_api::Tensor;
 use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
+use backend_api::{DType, Tensor};
 
 /// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
 const MAX_HEAD: usize = 1024;
@@ -35,36 +35,54 @@ pub fn rope(op: &Rope, node: &Node<'_>) -> Kernels {
 }
 
 pub fn qkv_append(op: &QkvAppend, node: &Node<'_>) -> Kernels {
-    let (qkv, q) = (node.inputs[0], node.outputs[0]);
-    let (k, v) = (node.outputs[1], node.outputs[2]);
-    let kernel = Kernel::new("qkv_append", elements(qkv.shape.len()))
+    let (qkv, k) = (node.inputs[0], node.outputs[1]);
+    let invocations = if k.dtype == DType::F16 { qkv.shape.len() / 2 } else { qkv.shape.len() };
+    let kernel = Kernel::new("qkv_append", elements(invocations))
         .flag("ROPE", op.rope.is_some())
         .word("WG", literal(WG))
         .u("len", qkv.shape.len())
         .u("cols", qkv.shape.cols())
-        .u("q_cols", q.shape.cols())
-        .u("kv_cols", k.shape.cols())
-        .u("n_ctx", k.shape.dim(0))
         .input("x", 0, qkv);
     let kernel = match op.rope {
         Some((n_dims, mode)) => rotation(kernel, n_dims, mode, op.head_dim, node.inputs[1]),
         None => kernel,
     };
-    Ok(vec![kernel.output("q", 0, q).output("k_cache", 1, k).output("v_cache", 2, v)])
+    Ok(vec![put(kernel, node)?])
+}
+
+/// The results of the projection to Q, K and V, as `lib/put.wgsl` has them.
+pub fn put(kernel: Kernel, node: &Node<'_>) -> Result<Kernel, String> {
+    let &[q, k, v] = node.outputs else { return Err("the number of results does not fit".into()) };
+    let halves = k.dtype == DType::F16;
+    if halves && !q.shape.cols().is_multiple_of(2) {
+        return Err("halves are written in pairs".into());
+    }
+    let (value, row) = if halves { ("vec2<f32>", "array<vec2<f32>>") } else { ("f32", "array<f32>") };
+    Ok(kernel
+        .halves(k)
+        .word("VALUE", value)
+        .u("q_cols", q.shape.cols())
+        .u("kv_cols", k.shape.cols())
+        .u("n_ctx", k.shape.dim(0))
+        .bind("q", row, Operand::Output(0), q)
+        .output("k_cache", 1, k)
+        .output("v_cache", 2, v))
 }
 
 pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     let (x, state) = (node.inputs[1], node.outputs[0]);
     let rows = x.shape.dim(0);
-    // Values are moved, not computed with, so floats and ids go as bits.
+    // Values are moved, not computed with, so floats and ids go as bits; floats that become halves, in pairs.
     let (input, output) = (Operand::Input(1), Operand::Output(0));
-    let kernel = Kernel::new("append", elements(x.shape.len()))
+    let (each, ty) = if state.dtype == DType::F16 { (2, "array<vec2<f32>>") } else { (1, "array<u32>") };
+    let kernel = Kernel::new("append", elements(x.shape.len() / each))
         .flag("NEXT", op.at == At::Next)
+        .halves(state)
         .word("WG", literal(WG))
         .u("rows", rows)
-        .u("cols", x.shape.len() / rows)
+        .u("cols", x.shape.len() / rows / each)
         .u("n_ctx", state.shape.dim(0))
-        .bind("x", "array<u32>", input, x)
+        .bind("x", ty, input, x)
         .bind("state", "array<u32>", output, state);
     Ok(vec![kernel])
 }
@@ -119,7 +137,11 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));
     }
     let lanes = |width: usize| if width.is_multiple_of(4) { 4 } else { 1 };
-    let array = |width: usize| if lanes(width) == 4 { "array<vec4<f32>>" } else { "array<f32>" };
+    if k.dtype == DType::F16 && (lanes(d), lanes(dv)) != (4, 4) {
+        return Err("halves are read four at a time".into());
+    }
+    let keys = |tensor, width| if lanes(width) == 4 { quads_type(tensor) } else { row_type(width) };
+    let number = |width| if lanes(width) == 4 { "vec4<f32>" } else { "f32" };
     // Invocations are (part of the keys, channel of v); wide heads take several channels each.
     let values = dv / lanes(dv);
     let channels = values.next_power_of_two().min(ATTENTION_WG);
@@ -127,17 +149,19 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         .flag("VEC4", lanes(d) == 4)
         .word("WG", literal(ATTENTION_WG))
         .word("D", literal(d))
-        .word("VALUE", if lanes(dv) == 4 { "vec4<f32>" } else { "f32" })
+        .halves(k)
+        .word("KEY", number(d))
+        .word("VALUE", number(dv))
         .word("VALUES", literal(values))
         .word("CHANNELS", literal(channels))
         .word("PER", literal(values.div_ceil(channels)))
         .u("n_head", op.n_head)
         .u("n_head_kv", op.n_head_kv);
     let kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n);
-    let kernel = kernel.bind("q", array(d), Operand::Input(0), q).bind("k", array(d), Operand::Input(1), k);
-    let mut kernel = kernel.bind("v", array(dv), Operand::Input(2), v);
+    let kernel = kernel.bind("q", row_type(d), Operand::Input(0), q).bind("k", keys(k, d), Operand::Input(1), k);
+    let mut kernel = kernel.bind("v", keys(v, dv), Operand::Input(2), v);
     if let Some(mask) = node.inputs.get(3) {
         kernel = kernel.input("mask", 3, mask);
     }
-    Ok(vec![kernel.bind("out", array(dv), Operand::Output(0), out)])
+    Ok(vec![kernel.bind("out", row_type(dv), Operand::Output(0), out)])
 }

@@ -69,7 +69,8 @@ pub fn permute(op: &Permute, node: &Node<'_>) -> Kernels {
     let (view, perm) = op.normalized();
     let kernel = elementwise("permute", out.shape.len())
         .u4("dim", perm.map(|axis| view[axis]))
-        .u4("step", perm.map(|axis| strides(view)[axis]));
+        .u4("step", perm.map(|axis| strides(view)[axis]))
+        .halves(node.inputs[0]);
     Ok(vec![kernel.input("x", 0, node.inputs[0]).output("out", 0, out)])
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use backend_api::{
     Backend, BackendInfo, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported, fuse,
 };
-use model::{ByteSource, Gguf, Head, Host, Model, Recipe};
+use model::{ByteSource, Gguf, Head, Host, KvCache, Model, Recipe};
 use serde::Serialize;
 
 use super::model::{ModelOptions, Timed, rate, time};
@@ -124,6 +124,7 @@ struct Bench<'a> {
     source: &'a dyn ByteSource,
     gguf: Gguf,
     n_ctx: usize,
+    kv_cache: KvCache,
     options: &'a ModelOptions,
     host: &'a dyn Host,
     loading: &'a mut dyn FnMut(Progress),
@@ -133,7 +134,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn recipe(&self) -> Result<Recipe, EngineError> {
-        Ok(Recipe::new(&self.gguf, Some(self.n_ctx))?)
+        Ok(Recipe::new(&self.gguf, Some(self.n_ctx))?.with_kv_cache(self.kv_cache))
     }
 
     async fn row(
@@ -168,7 +169,8 @@ pub async fn ablate(
 ) -> Result<AblationReport, EngineError> {
     let gguf = Gguf::read(source).await?;
     let n_ctx = engine.n_ctx.unwrap_or_else(|| options.n_ctx());
-    let mut bench = Bench { source, gguf, n_ctx, options, host, loading, progress, rows: Vec::new() };
+    let kv_cache = engine.kv_cache;
+    let mut bench = Bench { source, gguf, n_ctx, kv_cache, options, host, loading, progress, rows: Vec::new() };
     (bench.progress)("choosing a backend");
     let recipe = bench.recipe()?;
     let (backend, report) = select(Some(&recipe), &engine.select, host).await?;

@@ -141,7 +141,7 @@ impl Work {
             }
         }
         for (_, tensor) in graph.externals().filter(|(_, t)| t.kind == Kind::State && t.shape.rank() == 2) {
-            cache_bytes_per_position += 4 * tensor.shape.cols() as u64;
+            cache_bytes_per_position += tensor.dtype.row_bytes(tensor.shape.cols())? as u64;
         }
         Ok(Work { weight_bytes, cache_bytes_per_position })
     }

@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::Choice;
 use engine::bench::QUEUED;
+use model::KvCache;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -109,6 +110,9 @@ pub struct LoadArgs {
     /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
+    /// What the KV cache holds: f32, or f16 in half the memory of a GPU
+    #[arg(long, value_name = "f32|f16", default_value = "f32")]
+    pub kv_cache: KvCache,
 }
 
 /// How to choose tokens.

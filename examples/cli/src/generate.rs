@@ -4,7 +4,7 @@ use crate::args::{DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
 use crate::load::Loaded;
 use crate::{alloc, embedded, interrupt, output};
 use anyhow::Result;
-use model::{GenerateOptions, Generation, Message, Sampling};
+use model::{GenerateOptions, Generation, KvCache, Message, Sampling};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io;
@@ -110,7 +110,8 @@ const OPENING: &str = "Once upon a time";
 
 /// Tells a story with the built-in model. Whether it was interrupted.
 pub fn story(device: &DeviceArgs) -> Result<bool> {
-    let load = LoadArgs { model: ModelArgs { model: embedded::NAME.into() }, n_ctx: None };
+    let model = ModelArgs { model: embedded::NAME.into() };
+    let load = LoadArgs { model, n_ctx: None, kv_cache: KvCache::default() };
     let loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n\n", loaded.report()))?;
     let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };

@@ -49,7 +49,7 @@ impl ModelArgs {
 impl LoadArgs {
     /// The same, as the engine takes it.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
-        EngineOptions { select: device.options(), n_ctx: self.n_ctx }
+        EngineOptions { select: device.options(), n_ctx: self.n_ctx, kv_cache: self.kv_cache }
     }
 }
 

@@ -7,7 +7,7 @@ use ::engine::web::WebHost;
 use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, select};
 use backend_api::Stats;
 use js_sys::{Function, Promise};
-use model::{GenerateOptions, Generation, Head, Host, Message, Sampling, Session};
+use model::{GenerateOptions, Generation, Head, Host, KvCache, Message, Sampling, Session};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,6 +23,7 @@ const PROMPTS: [usize; 2] = [2, 16];
 pub struct LoadOptions {
     backend: Option<String>,
     n_ctx: Option<usize>,
+    kv_cache: Option<String>,
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
@@ -50,7 +51,8 @@ impl LoadOptions {
             webgl_max_texture_size: self.webgl_max_texture_size,
             webgpu_max_binding: self.webgpu_max_binding,
         };
-        Ok(EngineOptions { select, n_ctx: self.n_ctx })
+        let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
+        Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache })
     }
 }
 

@@ -333,6 +333,7 @@ test("options of loading are checked, and the field is named", async () => {
   const cases = [
     [{ backend: "vulkan" }, "backend"],
     [{ nCtx: 0 }, "nCtx"],
+    [{ kvCache: "f8" }, "kvCache"],
     [{ nctx: 5 }, "nctx"],
     [{ onProgress: 5 }, "onProgress"],
     [{ signal: 5 }, "signal"],

@@ -151,8 +151,9 @@ impl<'a> Recorder<'a> {
             k = self.op(Rope { n_head: sizes.n_head_kv, n_dims, mode }, &[k, table])?;
         }
         let shape = [sizes.n_ctx, sizes.n_head_kv * sizes.head_dim];
-        let k_cache = self.graph.state(format!("blk.{i}.k_cache"), &shape, DType::F32)?;
-        let v_cache = self.graph.state(format!("blk.{i}.v_cache"), &shape, DType::F32)?;
+        let dtype = self.recipe.kv_cache.dtype();
+        let k_cache = self.graph.state(format!("blk.{i}.k_cache"), &shape, dtype)?;
+        let v_cache = self.graph.state(format!("blk.{i}.v_cache"), &shape, dtype)?;
         let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
         let values = self.op(Append { at: At::Position }, &[v_cache, v])?;
         if append_only {

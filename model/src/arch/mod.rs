@@ -3,7 +3,9 @@
 //! All decoder-only transformers here share one skeleton (embedding, blocks of attention and feed-forward, head). An
 //! architecture says in data which pieces its blocks are made of; only [`graph`](Recipe::graph) records operators.
 
+use backend_api::DType;
 use backend_api::op::{GluKind, Norm, RopeMode, UnaryKind};
+use std::str::FromStr;
 
 use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
@@ -113,12 +115,44 @@ pub struct Sizes {
     pub n_vocab: usize,
 }
 
+/// What the KV cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KvCache {
+    /// Floats, as they were computed.
+    #[default]
+    F32,
+    /// Floats rounded to halves, in half the memory of a GPU. Keys and values beyond 65,504 become infinite.
+    F16,
+}
+
+impl KvCache {
+    fn dtype(self) -> DType {
+        match self {
+            KvCache::F32 => DType::F32,
+            KvCache::F16 => DType::F16,
+        }
+    }
+}
+
+impl FromStr for KvCache {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KvCache, String> {
+        match text {
+            "f32" => Ok(KvCache::F32),
+            "f16" => Ok(KvCache::F16),
+            other => Err(format!("a KV cache of {other:?} is not known; choose f32 or f16")),
+        }
+    }
+}
+
 /// A model as data: sizes, the weights to load, and how blocks are put together.
 #[derive(Debug)]
 pub struct Recipe {
     architecture: &'static str,
     parts: Parts,
     weights: Vec<Weight>,
+    kv_cache: KvCache,
 }
 
 impl Recipe {
@@ -136,7 +170,12 @@ impl Recipe {
         let keys = Keys { metadata: &gguf.metadata, architecture };
         let mut weights = Weights { gguf, architecture, list: Vec::new() };
         let parts = parts(&keys, &mut weights, n_ctx)?;
-        Ok(Recipe { architecture, parts, weights: weights.list })
+        Ok(Recipe { architecture, parts, weights: weights.list, kv_cache: KvCache::default() })
+    }
+
+    /// The same with another KV cache.
+    pub fn with_kv_cache(self, kv_cache: KvCache) -> Recipe {
+        Recipe { kv_cache, ..self }
     }
 
     /// The architecture's name.

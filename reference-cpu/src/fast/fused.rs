@@ -1,7 +1,7 @@
 //! Small fused operators.
 
 use super::{appended, token_at};
-use crate::args::Args;
+use crate::args::{Args, round};
 use crate::plain::rows::rotate;
 use backend_api::Op;
 
@@ -23,16 +23,17 @@ pub(super) fn qkv_append(op: &Op, args: &mut Args<'_>) {
     };
     let [q, k_cache, v_cache] = &mut args.outputs;
     let q: &mut [f32] = bytemuck::cast_slice_mut(q);
-    let k_cache: &mut [f32] = bytemuck::cast_slice_mut(k_cache);
-    let v_cache: &mut [f32] = bytemuck::cast_slice_mut(v_cache);
     for (i, (row, q)) in qkv.floats().chunks_exact(width).zip(q.chunks_exact_mut(q_cols)).enumerate() {
         q.copy_from_slice(&row[..q_cols]);
         rotated(q, i);
         if i < count {
-            let k = &mut k_cache[(first + i) * kv_cols..][..kv_cols];
+            let [k_row, v_row] = [&mut **k_cache, v_cache].map(|words| &mut words[(first + i) * kv_cols..][..kv_cols]);
+            let k: &mut [f32] = bytemuck::cast_slice_mut(k_row);
             k.copy_from_slice(&row[q_cols..q_cols + kv_cols]);
             rotated(k, i);
-            v_cache[(first + i) * kv_cols..][..kv_cols].copy_from_slice(&row[q_cols + kv_cols..]);
+            v_row.copy_from_slice(bytemuck::cast_slice(&row[q_cols + kv_cols..]));
+            round(cache.tensor, k_row);
+            round(cache.tensor, v_row);
         }
     }
 }

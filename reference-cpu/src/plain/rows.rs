@@ -1,6 +1,6 @@
 //! Get-rows, append, rope: what depends on the step's position.
 
-use crate::args::{Args, Bytes};
+use crate::args::{Args, Bytes, round};
 use backend_api::Op;
 use backend_api::op::{At, Index, RopeMode};
 
@@ -24,17 +24,19 @@ pub(super) fn get_rows(op: &Op, args: &mut Args<'_>) {
 
 pub(super) fn append(op: &Op, args: &mut Args<'_>) {
     let Op::Append(op) = op else { return };
-    let (state, x) = (args.input(0).shape(), args.input(1));
+    let (state, x) = (args.input(0).tensor, args.input(1));
     let (position, rows) = (args.step.position as usize, args.step.rows as usize);
-    let (n_ctx, t) = (state.dim(0), x.shape().dim(0));
-    let width = state.len() / n_ctx;
+    let (n_ctx, t) = (state.shape.dim(0), x.shape().dim(0));
+    let width = state.shape.len() / n_ctx;
     let (first, count) = match op.at {
         At::Position => (position, rows.min(t)),
         At::Next => (position + rows, 1),
     };
     let Bytes::Words(x) = x.bytes else { return };
     let count = count.min(n_ctx.saturating_sub(first));
-    args.outputs[0][first.min(n_ctx) * width..][..count * width].copy_from_slice(&x[..count * width]);
+    let rows = &mut args.outputs[0][first.min(n_ctx) * width..][..count * width];
+    rows.copy_from_slice(&x[..count * width]);
+    round(state, rows);
 }
 
 pub(super) fn rope(op: &Op, args: &mut Args<'_>) {
