@@ -12,9 +12,6 @@ use crate::load::{Model, Storages, plan};
 
 /// Rows that programs are compiled for.
 const BUCKETS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// A prompt with fewer tokens goes through the program of decoding, one by one, where programs are compiled: that of a few
-/// rows would take longer to compile than it saves.
-const SHORT_PROMPT: usize = 8;
 /// Logits of more rows at once would take too much memory with large vocabularies.
 const MAX_LOGITS_ROWS: usize = 64;
 
@@ -33,6 +30,7 @@ pub struct Session {
     model: Rc<Model>,
     history: StorageId,
     tokens: Vec<u32>,
+    short_prompt: usize,
 }
 
 impl Session {
@@ -47,7 +45,7 @@ impl Session {
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
-        Ok(Session { programs: HashMap::new(), outputs: Vec::new(), states, model, history, tokens })
+        Ok(Session { programs: HashMap::new(), outputs: Vec::new(), states, model, history, tokens, short_prompt: 0 })
     }
 
     /// The model.
@@ -269,10 +267,15 @@ impl Session {
         Ok(self.model.backend().write(self.history, self.position(), bytemuck::cast_slice(tokens))?)
     }
 
+    /// Has prompts of fewer tokens go through the model one by one, as decoded ones do, where compiling the program of a few
+    /// rows takes longer than it saves.
+    pub fn set_short_prompt(&mut self, tokens: usize) {
+        self.short_prompt = tokens;
+    }
+
     /// The most rows of a step for so many tokens.
     fn most_rows(&self, tokens: usize) -> usize {
-        let is_compiled = self.model.backend().info().name != "cpu";
-        if is_compiled && tokens < SHORT_PROMPT { 1 } else { BUCKETS[BUCKETS.len() - 1] }
+        if tokens < self.short_prompt { 1 } else { BUCKETS[BUCKETS.len() - 1] }
     }
 
     /// The next step for `left` tokens: rows of the program, and how many of them are real.
