@@ -130,6 +130,8 @@ export interface Rung {
   facts: [name: string, value: string][];
   /** The time of the test matvec, in milliseconds; null if it did not come to that. */
   matvec_ms: number | null;
+  /** How long opening, timing and testing it took, in milliseconds, as far as it came to that. */
+  tried_ms: number | null;
   /** What became of it. */
   outcome: RungOutcome;
 }
@@ -176,8 +178,12 @@ export interface ModelInfo {
   adapter: string;
   /** Whether the device is known to be a software renderer. */
   software: boolean;
+  /** How long reading the file's header and choosing the backend took, in milliseconds. */
+  open_ms: number;
   /** How long the weights took to load, in milliseconds. */
   load_ms: number;
+  /** How long compiling for the backend took, in milliseconds. */
+  compile_ms: number;
   /** Where the engine runs. */
   thread: Thread;
   /** What the cache did. */

@@ -46,6 +46,12 @@ pub(crate) fn fetch_interval(backend: &dyn Backend) -> Option<usize> {
     (backend.info().name == "cpu").then_some(1)
 }
 
+/// The length from which on prompts are worth a program of their own. WebGPU's tiles take seconds to compile in software.
+fn short_prompt(backend: &dyn Backend) -> usize {
+    let info = backend.info();
+    if info.software && info.name == "webgpu" { 8 } else { 0 }
+}
+
 /// A model, ready to run.
 pub struct Engine {
     model: Rc<Model>,
@@ -132,7 +138,9 @@ impl Engine {
     ///
     /// *Errors*: memory for the KV cache, or the device was lost.
     pub fn session(&self) -> Result<Session, EngineError> {
-        Ok(Session::new(self.model.clone())?)
+        let mut session = Session::new(self.model.clone())?;
+        session.set_short_prompt(short_prompt(self.backend()));
+        Ok(session)
     }
 
     /// The tokens of a prompt. An empty one becomes the token that begins a text, if the model has one.

@@ -28,6 +28,10 @@ pub struct Rung {
     ///
     /// *Units*: milliseconds.
     pub matvec_ms: Option<f64>,
+    /// How long it took to open it, to time it and to test it, as far as it came to that.
+    ///
+    /// *Units*: milliseconds.
+    pub tried_ms: Option<f64>,
     /// What became of it.
     pub outcome: Outcome,
 }

@@ -191,6 +191,7 @@ pub async fn select(
         software: false,
         facts: Vec::new(),
         matvec_ms: None,
+        tried_ms: None,
         outcome: outcome.clone(),
     };
     let mut rungs: Vec<Rung> = LADDER.iter().map(|(name, _)| rung(*name)).collect();
@@ -213,7 +214,10 @@ pub async fn select(
             continue;
         }
         let least = best.as_ref().map_or(f64::INFINITY, |(_, _, ms)| *ms);
-        match prove(candidate, recipe, options, host, least, rung).await {
+        let start = host.now_ms();
+        let proven = prove(candidate, recipe, options, host, least, rung).await;
+        rung.tried_ms = Some(host.now_ms() - start);
+        match proven {
             Err(reason) => rung.outcome = Outcome::Rejected(reason),
             Ok((backend, ms)) => {
                 healthy.push(candidate.family());

@@ -13,11 +13,11 @@ use crate::rig::Rig;
 /// A weight matrix too large for most caches, yet quick for a CPU.
 const MATVEC: usize = 1024;
 /// Matvecs of one timed step, one after the other as in a model.
-const CHAIN: usize = 8;
+const CHAIN: usize = 4;
 /// Steps of a timed run, as far as [`ENOUGH_MS`] allows: as in decoding, many are under way before one read.
 const STEPS: usize = 32;
 /// *Units*: milliseconds.
-const ENOUGH_MS: f64 = 30.0;
+const ENOUGH_MS: f64 = 20.0;
 
 async fn run(backend: &dyn Backend, case: &Case, host: &dyn Host) -> Result<Vec<(DType, Vec<u8>)>, Error> {
     let mut rig = Rig::new(backend, &case.graph, &case.fills)?;

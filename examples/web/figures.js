@@ -1,4 +1,4 @@
-// Four figures of the generation under way or just done.
+// Figures of the load and of the generation under way or just done.
 
 import { $, el } from "./dom.js";
 import { bytes, duration, rate } from "./format.js";
@@ -8,6 +8,8 @@ const FIGURES = {
   rate: ["tokens a second", rate],
   first: ["to first token", duration],
   prefill: ["prefill", duration],
+  open: ["trying backends", duration],
+  compile: ["compiling", duration],
   memory: ["on the device", bytes],
 };
 

@@ -71,7 +71,7 @@ function drawProven(rung) {
   const facts = rung.facts.map(([name, value]) => `${name} ${value}`).join(", ");
   return el(
     "li",
-    { className: chosen ? "chosen" : "", title: facts },
+    { className: chosen ? "chosen" : "", title: `tried for ${duration(rung.tried_ms)}, ${facts}` },
     drawMark(chosen ? "●" : "○"),
     el("strong", {}, backendLabel(rung.name), el("span", { className: "hidden" }, chosen ? ", chosen" : ", works")),
     el("span", { className: "number" }, rung.matvec_ms === null ? "" : `${duration(rung.matvec_ms)} a matvec`),

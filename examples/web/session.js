@@ -2,7 +2,7 @@
 //
 // Events: `loading` (a load began), `progress` (detail: the package's progress), `ready` (an engine is there), `failed`
 // (detail: error, model, backend; the engine from before stays, or is loaded again), `cancelled`, `busy` (generation
-// began or ended), `figures` (detail: rate, first, prefill, memory: what is known so far).
+// began or ended), `figures` (detail: rate, first, prefill, open, compile, memory: what is known so far).
 
 import { AnyGpu } from "./anygpu/src/index.js";
 
@@ -62,6 +62,7 @@ class Session extends EventTarget {
       this.model = model;
       this.#loading = null;
       this.#emit("ready");
+      this.#emit("figures", { open: engine.info.open_ms, compile: engine.info.compile_ms });
       this.#readMemory(engine);
       return true;
     } catch (error) {

@@ -6,6 +6,7 @@
  * comparing what answers say of it (`ETag`, `Last-Modified`, size), not by `If-Range`.
  */
 
+import { ByteReader } from "./bytes.js";
 import { NetworkError } from "./errors.js";
 
 /** Answers after which another attempt may succeed. */
@@ -100,7 +101,7 @@ export class Remote {
     try {
       const response = await connection.patient(fetch(this.url, { ...this.init, headers, signal: connection.signal }));
       const start = this.#check(response, position);
-      connection.body = response.body?.getReader() ?? null;
+      connection.body = response.body ? new ByteReader(response.body) : null;
       return { connection, skip: position - start };
     } catch (error) {
       connection.close();
@@ -173,7 +174,7 @@ export class Remote {
 
 /** The body of one answer. Its waiting is bounded. */
 class Connection {
-  /** @type {ReadableStreamDefaultReader<Uint8Array> | null} */
+  /** @type {ByteReader | null} */
   body = null;
   #controller = new AbortController();
   #remote;
@@ -247,7 +248,7 @@ export class RemoteStream {
   }
 
   /**
-   * The next bytes, as many as are there.
+   * The next bytes, as many as are there; they stay until the next call.
    *
    * @param {number} [most]
    * @returns {Promise<Uint8Array | null>} Null at the end of the file.
@@ -287,7 +288,7 @@ export class RemoteStream {
       signal.throwIfAborted();
       if (size !== null && this.position === size) return null;
       const connection = this.#connection ?? (await this.#open());
-      const { value } = connection.body ? await connection.patient(connection.body.read()) : {};
+      const value = connection.body ? await connection.patient(connection.body.read()) : undefined;
       if (value === undefined && size === null) return null;
       if (value === undefined) throw new Dropped(`the connection ended at byte ${this.position} of ${size}`);
       const bytes = value.subarray(Math.min(this.#skip, value.length));
@@ -345,7 +346,7 @@ export async function spool(stream, onBytes) {
   let pieces = [];
   let collected = 0;
   for (let bytes = await stream.next(); bytes !== null; bytes = await stream.next()) {
-    pieces.push(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
+    pieces.push(bytes.slice());
     collected += bytes.length;
     onBytes(bytes.length);
     if (collected >= SPOOL_PIECE) {

@@ -1,11 +1,13 @@
 /**
- * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`.
+ * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`. What `readAt` gives stays until
+ * it is called again: the engine copies it.
  *
  * A blob (a file that the user chose, the cache, bytes) is read as it lies. A URL is read in order, once, while the same
  * bytes go to the cache and to the digest; what the engine wants again comes from the cache, or is asked for again.
  * No more than one piece of at most 4 MiB and what one network read brings is in JavaScript's memory.
  */
 
+import { Piece } from "./bytes.js";
 import { ChecksumError, FileError } from "./errors.js";
 import { Remote, RemoteStream, spool } from "./remote.js";
 
@@ -112,6 +114,7 @@ export class UrlSource {
    * @type {BlobSource | null}
    */
   #whole = null;
+  #piece = new Piece();
   #loaded = 0;
 
   /**
@@ -223,7 +226,7 @@ export class UrlSource {
    * @returns {Promise<Uint8Array>}
    */
   async #take(stream, length, pass, keep = true) {
-    const all = new Uint8Array(keep ? length : 0);
+    const all = this.#piece.take(keep ? length : 0);
     for (let at = 0; at < length; ) {
       const bytes = await stream.next(length - at);
       if (bytes === null) throw new FileError(`the file ends at byte ${stream.position}; it is damaged, so get it anew`);

@@ -30,6 +30,7 @@ pub struct Session {
     model: Rc<Model>,
     history: StorageId,
     tokens: Vec<u32>,
+    short_prompt: usize,
 }
 
 impl Session {
@@ -44,7 +45,7 @@ impl Session {
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
-        Ok(Session { programs: HashMap::new(), outputs: Vec::new(), states, model, history, tokens })
+        Ok(Session { programs: HashMap::new(), outputs: Vec::new(), states, model, history, tokens, short_prompt: 0 })
     }
 
     /// The model.
@@ -114,9 +115,9 @@ impl Session {
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
-        let (mut left, mut room) = (tokens, self.n_ctx() - self.position());
+        let (mut left, mut room, most) = (tokens, self.n_ctx() - self.position(), self.most_rows(tokens));
         while left > 0 {
-            let (bucket, rows) = next_bucket(left, BUCKETS[BUCKETS.len() - 1], room);
+            let (bucket, rows) = next_bucket(left, most, room);
             (left, room) = (left - rows, room.saturating_sub(rows));
             self.prepare(bucket, if left == 0 { head } else { Head::None })?;
         }
@@ -205,9 +206,9 @@ impl Session {
     ) -> Result<usize, ModelError> {
         self.admit(tokens)?;
         self.write_history(tokens)?;
-        let (mut left, mut last) = (tokens, 0);
+        let (mut left, mut last, most) = (tokens, 0, self.most_rows(tokens.len()));
         while !left.is_empty() {
-            let (bucket, rows) = self.bucket(left.len(), BUCKETS[BUCKETS.len() - 1]);
+            let (bucket, rows) = self.bucket(left.len(), most);
             let (now, later) = left.split_at(rows);
             let head = if later.is_empty() { head } else { Head::None };
             self.prepare(bucket, head)?;
@@ -264,6 +265,17 @@ impl Session {
     /// Puts tokens where steps will look for them.
     fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
         Ok(self.model.backend().write(self.history, self.position(), bytemuck::cast_slice(tokens))?)
+    }
+
+    /// Has prompts of fewer tokens go through the model one by one, as decoded ones do, where compiling the program of a few
+    /// rows takes longer than it saves.
+    pub fn set_short_prompt(&mut self, tokens: usize) {
+        self.short_prompt = tokens;
+    }
+
+    /// The most rows of a step for so many tokens.
+    fn most_rows(&self, tokens: usize) -> usize {
+        if tokens < self.short_prompt { 1 } else { BUCKETS[BUCKETS.len() - 1] }
     }
 
     /// The next step for `left` tokens: rows of the program, and how many of them are real.

@@ -1,6 +1,6 @@
 //! Measuring in a browser: the engine alone, and, if that is asked for, other engines beside it.
 
-use crate::browser::{Drive, Run};
+use crate::browser::{Drive, Run, Visit};
 use crate::root;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -17,6 +17,12 @@ pub enum What {
     Ops,
     /// The model with one design decision at a time switched off.
     Ablate,
+    /// The most memory that the browser's processes hold while a model is loaded and run once; a browser of its own for
+    /// each model, from a blob and from an address, and with --peers for wllama, from a blob. On Linux.
+    Memory,
+    /// The first token of the built-in model on the page of dist/, from navigation: a visit with an empty cache, which is
+    /// told apart, and --repeat visits in the same profile.
+    Page,
 }
 
 /// A run of measurements.
@@ -39,7 +45,7 @@ pub struct Options {
     /// Tokens to decode after it
     #[arg(long, value_name = "TOKENS", default_value_t = 64)]
     decode: usize,
-    /// Measurements, after one that is not counted
+    /// Measurements, after one that is not counted [memory: there is one]
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: usize,
     /// Operators that are queued before a read
@@ -49,6 +55,12 @@ pub struct Options {
     /// fetched with npm into target/peers
     #[arg(long)]
     peers: bool,
+    /// Serve with the headers that isolate a page from other origins, so that engines may have threads
+    #[arg(long)]
+    isolated: bool,
+    /// Threads of wllama; more than one needs --isolated [default: 1; 2 with --isolated]
+    #[arg(long, value_name = "N")]
+    peer_threads: Option<usize>,
 }
 
 /// Measures, shows the tables and writes the result if that is asked for. Whether nothing failed.
@@ -56,26 +68,59 @@ pub fn run(options: &Options) -> Result<bool> {
     if options.peers {
         fetch()?;
     }
-    options.drive.visit(Run::Measure, &options.backend, &options.pairs())
+    options.drive.visit_all(&options.visits())
 }
 
 impl Options {
+    /// One browser for all that is only timed; others where nothing may be left of what was done before.
+    fn visits(&self) -> Vec<Visit<'_>> {
+        let visit = |run, pairs| Visit { run, backend: &self.backend, pairs, isolated: self.isolated };
+        let mut visits = Vec::new();
+        let timed: Vec<_> = self.what.iter().filter_map(|what| what.timed()).collect();
+        if !timed.is_empty() {
+            let more =
+                [("what", timed.join(",")), ("models", self.model.join(",")), ("queued", self.queued.to_string())];
+            visits.push(visit(Run::Measure, self.pairs(more)));
+        }
+        if self.what.contains(&What::Memory) {
+            // Both engines get the same: a blob.
+            let engines = [("anygpu", "blob"), ("anygpu", "address"), ("wllama", "blob")];
+            let engines = &engines[..if self.peers { 3 } else { 2 }];
+            for (model, (engine, source)) in self.model.iter().flat_map(|m| engines.iter().map(move |e| (m, e))) {
+                let more = [("model", model.clone()), ("engine", engine.to_string()), ("source", source.to_string())];
+                visits.push(visit(Run::Memory, self.pairs(more)));
+            }
+        }
+        if self.what.contains(&What::Page) {
+            visits.push(visit(Run::Page, self.pairs([])));
+        }
+        visits
+    }
+
     /// What the page is told.
-    fn pairs(&self) -> Vec<(&'static str, String)> {
-        let what = self.what.iter().map(|what| match what {
-            What::Model => "model",
-            What::Ops => "ops",
-            What::Ablate => "ablate",
-        });
-        vec![
-            ("what", what.collect::<Vec<_>>().join(",")),
-            ("models", self.model.join(",")),
+    fn pairs<const N: usize>(&self, more: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
+        let threads = self.peer_threads.unwrap_or(if self.isolated { 2 } else { 1 });
+        let mut pairs = vec![
             ("prefill", self.prefill.to_string()),
             ("decode", self.decode.to_string()),
             ("repeat", self.repeat.to_string()),
-            ("queued", self.queued.to_string()),
             ("peers", self.peers.to_string()),
-        ]
+            ("threads", threads.to_string()),
+        ];
+        pairs.extend(more);
+        pairs
+    }
+}
+
+impl What {
+    /// Its name for the page that only times.
+    fn timed(self) -> Option<&'static str> {
+        match self {
+            What::Model => Some("model"),
+            What::Ops => Some("ops"),
+            What::Ablate => Some("ablate"),
+            What::Memory | What::Page => None,
+        }
     }
 }
 

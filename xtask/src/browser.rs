@@ -5,20 +5,25 @@ mod kind;
 
 pub use kind::Kind;
 
+use crate::memory::{Peaks, Sampler};
 use crate::process::{self, Group};
 use crate::tally::Tally;
+use crate::tree::OtherLoad;
 use crate::web::serve::{Event, Server};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use display::Display;
-use serde_json::{Value, json};
-use std::path::PathBuf;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
 /// What of a browser's log is shown when it fails.
 const TAIL: usize = 40;
+
+/// What a page says of its checks.
+const COUNTS: [&str; 3] = ["passed", "failed", "skipped"];
 
 /// What the server does on purpose, and a browser reports as an error of the page.
 const DELIBERATE: &[&str] = &["/flaky/", "/stall/", "/status/"];
@@ -37,6 +42,12 @@ pub enum Run {
     /// What `cargo xtask bench` measures; it has the options for it.
     #[value(skip)]
     Measure,
+    /// A model loaded and run once, while the browser's memory is watched; likewise.
+    #[value(skip)]
+    Memory,
+    /// The time to the first token on the real page; likewise.
+    #[value(skip)]
+    Page,
 }
 
 impl Run {
@@ -48,7 +59,14 @@ impl Run {
             Run::Bench => "bench",
             Run::Checks => "checks",
             Run::Measure => "measure",
+            Run::Memory => "memory",
+            Run::Page => "page",
         }
+    }
+
+    /// Whether it measures: then it may take long, and be silent for long.
+    const fn is_measuring(self) -> bool {
+        matches!(self, Run::Measure | Run::Memory | Run::Page)
     }
 }
 
@@ -162,13 +180,58 @@ impl Options {
 
 /// Runs, shows what comes, and writes the result if that is asked for. Whether all of it passed.
 pub fn run(options: &Options) -> Result<bool> {
-    options.drive.visit(options.run, &options.backend, &options.pairs())
+    let visit = Visit { run: options.run, backend: &options.backend, pairs: options.pairs(), isolated: false };
+    options.drive.visit_all(&[visit])
+}
+
+/// What one start of a browser is for.
+pub struct Visit<'a> {
+    /// What the page is asked to do.
+    pub run: Run,
+    /// Backend to ask for.
+    pub backend: &'a str,
+    /// What the page is told besides.
+    pub pairs: Vec<(&'static str, String)>,
+    /// Whether pages are isolated from other origins, and so may have threads.
+    pub isolated: bool,
+}
+
+/// What came of a visit, or of several.
+#[derive(Default)]
+struct Outcome {
+    result: Map<String, Value>,
+    errors: Vec<String>,
+}
+
+impl Outcome {
+    /// Adds that of another visit: lists are continued, counts added up; of all else the first counts.
+    fn join(&mut self, other: Outcome) {
+        self.errors.extend(other.errors);
+        for (name, value) in other.result {
+            match (self.result.get_mut(&name), value) {
+                (None, value) => drop(self.result.insert(name, value)),
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (Some(own), value) if COUNTS.contains(&name.as_str()) => {
+                    *own = json!(own.as_u64().unwrap_or(0) + value.as_u64().unwrap_or(0));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds what was seen from outside to the things that the page measured in this visit.
+    fn mark(&mut self, list: &str, name: &str, value: &Value) {
+        let Some(Value::Array(entries)) = self.result.get_mut(list) else { return };
+        for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+            entry.insert(name.into(), value.clone());
+        }
+    }
 }
 
 impl Drive {
-    /// Has a browser do a run with these options of it, shows what comes, and writes the result if that is asked for.
-    /// Whether all of it passed.
-    pub fn visit(&self, run: Run, backend: &str, pairs: &[(&str, String)]) -> Result<bool> {
+    /// Starts a browser for each visit, one after the other, shows what comes, and writes what all of them gave if that
+    /// is asked for. Whether all of it passed.
+    pub fn visit_all(&self, visits: &[Visit<'_>]) -> Result<bool> {
         let program = match self.browser.find() {
             Ok(program) => program,
             Err(remedy) => {
@@ -178,9 +241,19 @@ impl Drive {
             }
         };
         let begin = Instant::now();
+        let mut whole = Outcome::default();
+        for visit in visits {
+            whole.join(self.visit(&program, visit)?);
+        }
+        self.finish(whole, begin.elapsed())
+    }
+
+    /// Has a browser do a run, and shows what comes.
+    fn visit(&self, program: &Path, visit: &Visit<'_>) -> Result<Outcome> {
+        let Visit { run, backend, pairs, isolated } = visit;
         let (send, events) = mpsc::channel();
-        let server = Server::start(None, Some(send))?;
-        let url = format!("http://{}/test/?{}", server.address(), self.query(run, backend, pairs));
+        let server = Server::start(None, Some(send), *isolated)?;
+        let url = format!("http://{}/test/?{}", server.address(), self.query(*run, backend, pairs));
         let profile =
             tempfile::Builder::new().prefix("anygpu-").tempdir().context("cannot make a folder for the profile")?;
 
@@ -190,7 +263,7 @@ impl Drive {
         };
         let (kind, show) = (self.browser, self.show);
         let (send_error, errors) = mpsc::channel();
-        let mut command = kind.command(&program, profile.path(), backend, &url, &self.chromium_flag)?;
+        let mut command = kind.command(program, profile.path(), backend, &url, &self.chromium_flag)?;
         if let Some(display) = &display {
             command.env("DISPLAY", &display.name);
         }
@@ -207,15 +280,38 @@ impl Drive {
             }
         })
         .with_context(|| format!("cannot start {}", program.display()))?;
+        let sampler = match run {
+            Run::Memory => Sampler::start(browser.id()),
+            _ => None,
+        };
 
-        let patience = self.watchdog.unwrap_or(if run == Run::Measure { 600 } else { 60 });
-        let limit = self.timeout.unwrap_or(if run == Run::Measure { 10_800 } else { 1800 });
-        let outcome = wait(patience, limit, &mut browser, &events, &posted)?;
-        if outcome.is_err() {
+        let load = OtherLoad::start();
+        let patience = self.watchdog.unwrap_or(if run.is_measuring() { 600 } else { 60 });
+        let limit = self.timeout.unwrap_or(if run.is_measuring() { 10_800 } else { 1800 });
+        let result = wait(patience, limit, &mut browser, &events, &posted, sampler.as_ref())?;
+        if result.is_err() {
             println!("-- the end of the browser's log:\n{}\n--", browser.tail(TAIL));
         }
+        let load = load.and_then(|load| load.fraction());
+        let peaks = sampler.and_then(Sampler::finish);
         drop(browser);
-        self.finish(outcome, errors.try_iter().collect(), begin.elapsed())
+        let mut outcome = Outcome::default();
+        match result {
+            Ok(Value::Object(result)) => outcome.result = result,
+            Ok(_) => outcome.errors.push("the page's report is no object".into()),
+            Err(failure) => outcome.errors.push(failure.to_string()),
+        }
+        // An uncaught error may be known twice: from the page, and from the browser's log.
+        outcome.errors.extend(errors.try_iter());
+        if *run == Run::Memory {
+            tell_peaks(peaks.as_ref());
+            outcome.mark("memory", "peak", &json!(peaks));
+        }
+        if let (true, Some(load)) = (run.is_measuring(), load) {
+            println!("others used {:.0} % of the processors meanwhile", 100.0 * load);
+            outcome.result.insert("other_load".into(), json!([load]));
+        }
+        Ok(outcome)
     }
 
     /// What the page is told.
@@ -232,15 +328,10 @@ impl Drive {
     }
 
     /// Shows what came of it, and writes it to the file.
-    fn finish(&self, outcome: Result<Value, Failure>, reported: Vec<String>, elapsed: Duration) -> Result<bool> {
-        let (mut result, failure) = match outcome {
-            Ok(result) => (result, None),
-            Err(failure) => (json!({}), Some(failure.to_string())),
-        };
+    fn finish(&self, Outcome { mut result, errors }: Outcome, elapsed: Duration) -> Result<bool> {
         let count = |name: &str| result.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let mut tally = Tally::new(count("passed"), count("failed"), count("skipped"));
-        // An uncaught error may be known twice: from the page, and from the browser's log.
-        let errors: Vec<String> = failure.into_iter().chain(reported).collect();
+        let [passed, failed, skipped] = COUNTS.map(count);
+        let mut tally = Tally::new(passed, failed, skipped);
         for error in &errors {
             println!("FAILED {error}");
         }
@@ -250,17 +341,38 @@ impl Drive {
             tally.add(Tally::one(false));
         }
         let seconds = elapsed.as_secs_f64();
-        if let (Some(file), Some(object)) = (&self.json, result.as_object_mut()) {
-            object.insert("browser".into(), json!(self.browser.name()));
-            object.insert("machine".into(), json!(process::machine()));
-            object.insert("command".into(), json!(process::command_line()));
-            object.insert("errors".into(), json!(errors));
-            object.insert("seconds".into(), json!(seconds));
-            object.insert("ok".into(), json!(tally.failed == 0));
-            fs::write(file, format!("{result:#}\n")).with_context(|| format!("cannot write {}", file.display()))?;
+        if let Some(file) = &self.json {
+            result.insert("browser".into(), json!(self.browser.name()));
+            result.insert("machine".into(), json!(process::machine()));
+            result.insert("command".into(), json!(process::command_line()));
+            result.insert("errors".into(), json!(errors));
+            result.insert("seconds".into(), json!(seconds));
+            result.insert("ok".into(), json!(tally.failed == 0));
+            let text = format!("{:#}\n", Value::Object(result));
+            fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }
         println!("{tally} ({seconds:.1} s)");
         Ok(tally.failed == 0)
+    }
+}
+
+/// Shows what a browser held.
+fn tell_peaks(peaks: Option<&Peaks>) {
+    let Some(Peaks { run, phases }) = peaks else {
+        println!("memory: this system does not show what processes hold; Linux does");
+        return;
+    };
+    let mib = |bytes: u64| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20));
+    for peak in phases.iter().chain([run]) {
+        let part = |name, bytes: Option<u64>| bytes.map_or(String::new(), |bytes| format!(", {name} {}", mib(bytes)));
+        println!(
+            "memory, {:<10} {} in all{}{}{}",
+            peak.phase,
+            mib(peak.tree_bytes),
+            part("renderers and GPU process", peak.renderer_gpu_bytes),
+            part("renderers", peak.renderer_bytes),
+            part("GPU process", peak.gpu_bytes)
+        );
     }
 }
 
@@ -276,6 +388,7 @@ fn wait(
     browser: &mut Group,
     events: &Receiver<Event>,
     errors: &Sender<String>,
+    sampler: Option<&Sampler>,
 ) -> Result<Result<Value, Failure>> {
     let begin = Instant::now();
     let mut heard = begin;
@@ -288,6 +401,12 @@ fn wait(
                 heard = Instant::now();
                 if !line.is_empty() {
                     println!("{line}");
+                }
+            }
+            Ok(Event::Phase(name)) => {
+                heard = Instant::now();
+                if let Some(sampler) = sampler {
+                    sampler.phase(name);
                 }
             }
             Ok(Event::Error(error)) if is_deliberate(&error) => {}

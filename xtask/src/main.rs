@@ -6,12 +6,14 @@ mod browser;
 mod drivers;
 mod fuzz;
 mod matrix;
+mod memory;
 mod models;
 mod performance;
 mod process;
 mod progress;
 mod tally;
 mod test;
+mod tree;
 mod web;
 
 use anyhow::{Context, Result};

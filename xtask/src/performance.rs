@@ -1,11 +1,11 @@
 //! The tables and the picture of `docs/performance.md`, from the results that `xtask bench` left in `docs/performance`.
 
 mod picture;
+mod tables;
 
 use crate::root;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -30,6 +30,16 @@ struct Run {
     peer_models: Vec<Peer>,
     #[serde(default)]
     ablations: Vec<Ablations>,
+    #[serde(default)]
+    memory: Vec<Memory>,
+    #[serde(default)]
+    page: Vec<Page>,
+    /// Whether pages were isolated from other origins.
+    #[serde(default)]
+    isolated: bool,
+    /// The part of the processors that others used, for each start of the browser.
+    #[serde(default)]
+    other_load: Vec<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -102,6 +112,7 @@ struct Op {
 
 #[derive(Debug, Deserialize)]
 struct Peer {
+    engine: String,
     model: String,
     prefill_tokens_per_s: f64,
     decode_tokens_per_s: f64,
@@ -124,13 +135,65 @@ struct Ablation {
     dispatches_per_token: Option<f64>,
 }
 
+/// What a browser held while a model was loaded and run once.
+#[derive(Debug, Deserialize)]
+struct Memory {
+    engine: String,
+    model: String,
+    /// What the model was loaded from.
+    source: String,
+    /// Where the system shows it.
+    peak: Option<Peak>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Peak {
+    tree_bytes: u64,
+    renderer_gpu_bytes: Option<u64>,
+    renderer_bytes: Option<u64>,
+    gpu_bytes: Option<u64>,
+    #[serde(default)]
+    phase: String,
+    #[serde(default)]
+    phases: Vec<Peak>,
+}
+
+/// The first token on the page, from navigation.
+#[derive(Debug, Deserialize)]
+struct Page {
+    wanted: String,
+    backend: String,
+    cold: Visit,
+    warm: Warm,
+}
+
+/// Milliseconds of its parts, in order.
+#[derive(Debug, Deserialize)]
+struct Visit<T = f64> {
+    start_ms: f64,
+    open_ms: f64,
+    load_ms: f64,
+    compile_ms: f64,
+    prefill_ms: f64,
+    total_ms: T,
+}
+
+type Warm = Visit<Spread>;
+
+impl Run {
+    /// What another engine reaches on the same model.
+    fn peer(&self, model: &str) -> Option<&Peer> {
+        self.peer_models.iter().find(|peer| peer.model == model)
+    }
+}
+
 /// Writes the tables and the picture.
 pub fn run() -> Result<()> {
     let docs = root().join("docs");
     let runs = read(&docs.join("performance"))?;
     let page = docs.join("performance.md");
     let old = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
-    let new = spliced(&old, &tables(&runs)).with_context(|| format!("{} lacks its two marks", page.display()))?;
+    let new = spliced(&old, &tables::all(&runs)).with_context(|| format!("{} lacks its two marks", page.display()))?;
     fs::write(&page, new).with_context(|| format!("cannot write {}", page.display()))?;
     let svg = docs.join("performance.svg");
     fs::write(&svg, picture::draw(&runs)).with_context(|| format!("cannot write {}", svg.display()))?;
@@ -164,212 +227,6 @@ fn spliced(page: &str, tables: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n{tables}\n{END}{after}"))
 }
 
-/// A Markdown table; all columns but the first are numbers.
-struct Table(String);
-
-impl Table {
-    fn new(columns: &[&str]) -> Table {
-        let mut table = Table(String::new());
-        table.row(columns.iter().map(|c| (*c).to_owned()));
-        table.row((0..columns.len()).map(|i| if i == 0 { "---" } else { "---:" }.to_owned()));
-        table
-    }
-
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        for cell in cells {
-            // Writing to a string cannot fail.
-            let _ = write!(self.0, "| {cell} ");
-        }
-        self.0.push_str("|\n");
-    }
-}
-
-/// Three significant digits.
-fn number(value: f64) -> String {
-    match value.abs() {
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        v if v >= 1.0 => format!("{value:.2}"),
-        0.0 => "0".into(),
-        _ => format!("{value:.3}"),
-    }
-}
-
-impl Run {
-    /// What another engine reaches on the same model.
-    fn peer(&self, model: &str) -> Option<&Peer> {
-        self.peer_models.iter().find(|peer| peer.model == model)
-    }
-}
-
-fn tables(runs: &[Run]) -> String {
-    let sections = [
-        ("Prefill and decode", models(runs)),
-        ("Time to the first token", first_token(runs)),
-        ("Floors", floors(runs)),
-        ("Single operators", ops(runs)),
-        ("One decision switched off", ablations(runs)),
-        ("Runs", list(runs)),
-    ];
-    let sections = sections.into_iter().filter(|(_, text)| !text.is_empty());
-    sections.map(|(title, text)| format!("## {title}\n\n{text}")).collect::<Vec<_>>().join("\n")
-}
-
-fn models(runs: &[Run]) -> String {
-    let mut table = Table::new(&[
-        "run",
-        "model",
-        "prefill",
-        "tok/s",
-        "decode",
-        "tok/s (min, max, n)",
-        "dispatches",
-        "MiB",
-        "of the floor",
-        "wllama, 1 thread",
-    ]);
-    for run in runs {
-        for m in &run.models {
-            let ms = m.decode_ms_per_token;
-            // The longest time is the lowest rate.
-            let (low, high) = (1000.0 / ms.max, 1000.0 / ms.min);
-            let peer = run.peer(&m.model).map_or(String::new(), |peer| {
-                format!("{} / {}", number(peer.prefill_tokens_per_s), number(peer.decode_tokens_per_s))
-            });
-            table.row([
-                run.title.clone(),
-                m.model.clone(),
-                m.prefill_tokens.to_string(),
-                number(m.prefill_tokens_per_s),
-                m.decode_tokens.to_string(),
-                format!("{} ({}, {}, {})", number(m.decode_tokens_per_s), number(low), number(high), ms.n),
-                m.stats.dispatches_per_token.map_or(String::new(), |n| format!("{n:.0}")),
-                number(m.device_memory_bytes as f64 / f64::from(1 << 20)),
-                format!("{:.0} %", 100.0 * m.decode_floor.fraction),
-                peer,
-            ]);
-        }
-    }
-    if runs.iter().all(|run| run.models.is_empty()) { String::new() } else { table.0 }
-}
-
-fn first_token(runs: &[Run]) -> String {
-    let mut table = Table::new(&["run", "model", "ms", "open", "load", "compile", "prefill", "prefill, warm"]);
-    for run in runs {
-        for m in &run.models {
-            let FirstToken { open_ms, load_ms, compile_ms, prefill_ms, total_ms } = m.first_token;
-            let parts = [total_ms, open_ms, load_ms, compile_ms, prefill_ms, m.prefill_ms.median];
-            table.row([run.title.clone(), m.model.clone()].into_iter().chain(parts.map(|ms| format!("{ms:.0}"))));
-        }
-    }
-    if runs.iter().all(|run| run.models.is_empty()) { String::new() } else { table.0 }
-}
-
-fn floors(runs: &[Run]) -> String {
-    let mut table = Table::new(&[
-        "run",
-        "model",
-        "read GB/s",
-        "dispatch us",
-        "step us",
-        "readback ms",
-        "floor ms a token",
-        "ms a token",
-    ]);
-    for run in runs {
-        for m in &run.models {
-            let f = &m.floors;
-            let values = [
-                f.read_gb_per_s,
-                f.dispatch_us,
-                f.step_us,
-                f.readback_ms.median,
-                m.decode_floor.floor_ms,
-                m.decode_ms_per_token.median,
-            ];
-            table.row([run.title.clone(), m.model.clone()].into_iter().chain(values.map(number)));
-        }
-    }
-    if runs.iter().all(|run| run.models.is_empty()) { String::new() } else { table.0 }
-}
-
-/// Milliseconds an operator; below, those of the other engine and the ratio.
-fn ops(runs: &[Run]) -> String {
-    let names = names(runs);
-    let mut head = vec!["ms an operator"];
-    head.extend(&names);
-    let mut table = Table::new(&head);
-    for run in runs {
-        let Some(own) = &run.ops else { continue };
-        let row = |values: &dyn Fn(&str) -> Option<f64>| -> Vec<String> {
-            names.iter().map(|name| values(name).map_or(String::new(), number)).collect()
-        };
-        table.row(std::iter::once(run.title.clone()).chain(row(&|name| own.best(name))));
-        if let Some(peer) = run.peer_ops.as_ref().filter(|peer| !peer.ops.is_empty()) {
-            let engine = peer.engine.as_deref().unwrap_or("other engine").to_owned();
-            table.row(std::iter::once(engine).chain(row(&|name| peer.best(name))));
-            let ratio = |name: &str| Some(own.best(name)? / peer.best(name)?);
-            table.row(std::iter::once("ratio".to_owned()).chain(row(&ratio)));
-        }
-    }
-    if names.is_empty() { String::new() } else { table.0 }
-}
-
-/// The operators that were timed.
-fn names(runs: &[Run]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for op in runs.iter().filter_map(|run| run.ops.as_ref()).flat_map(|ops| &ops.ops) {
-        if !names.contains(&op.op.as_str()) {
-            names.push(&op.op);
-        }
-    }
-    names
-}
-
-impl Ops {
-    /// The better form of an operator.
-    fn best(&self, name: &str) -> Option<f64> {
-        self.ops.iter().filter(|op| op.op == name).map(|op| op.ms.median).min_by(f64::total_cmp)
-    }
-}
-
-fn ablations(runs: &[Run]) -> String {
-    let mut out = String::new();
-    for run in runs {
-        for ablations in &run.ablations {
-            let _ = writeln!(out, "{}, {} on {}:\n", run.title, ablations.model, ablations.backend);
-            let mut table = Table::new(&["without", "prefill tok/s", "ratio", "decode tok/s", "ratio", "dispatches"]);
-            for row in &ablations.ablate {
-                table.row([
-                    row.without.clone(),
-                    number(row.prefill_tokens_per_s),
-                    number(row.prefill_ratio),
-                    number(row.decode_tokens_per_s),
-                    number(row.decode_ratio),
-                    row.dispatches_per_token.map_or(String::new(), |n| format!("{n:.0}")),
-                ]);
-            }
-            out.push_str(&table.0);
-            out.push('\n');
-        }
-    }
-    out
-}
-
-fn list(runs: &[Run]) -> String {
-    let mut table = String::from("| run | device | machine | browser | command |\n|---|---|---|---|---|\n");
-    for run in runs {
-        let adapter = run.models.first().map(|m| &m.adapter).or(run.ops.as_ref().map(|ops| &ops.adapter));
-        let (title, machine, browser, command) = (&run.title, &run.machine, &run.user_agent, &run.command);
-        let _ = writeln!(
-            table,
-            "| {title} | {} | {machine} | {browser} | `{command}` |",
-            adapter.map_or("", String::as_str)
-        );
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,7 +242,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits() {
-        let all = [1234.5, 12.34, 1.234, 0.1234, 0.0].map(number);
+        let all = [1234.5, 12.34, 1.234, 0.1234, 0.0].map(tables::number);
         assert_eq!(all, ["1234", "12.3", "1.23", "0.123", "0"]);
     }
 
@@ -393,7 +250,7 @@ mod tests {
     #[test]
     fn the_results_of_the_repository_are_read_and_shown() {
         let runs = read(&root().join("docs/performance")).unwrap();
-        let (text, svg) = (tables(&runs), picture::draw(&runs));
+        let (text, svg) = (tables::all(&runs), picture::draw(&runs));
         for run in &runs {
             assert!(text.contains(&run.title) && !run.command.is_empty() && !run.machine.is_empty());
             for m in &run.models {

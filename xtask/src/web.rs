@@ -21,7 +21,7 @@ pub fn build(choice: toolchain::Choice) -> Result<size::Sizes> {
 
 /// Serves `dist` until the process is interrupted.
 pub fn serve(port: Option<u16>) -> Result<()> {
-    let server = serve::Server::start(port, None)?;
+    let server = serve::Server::start(port, None, false)?;
     println!("serving dist at http://{}/   (Ctrl-C ends it)", server.address());
     server.wait_for_interrupt()?;
     println!("stopped");

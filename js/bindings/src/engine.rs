@@ -7,15 +7,15 @@ use ::engine::web::WebHost;
 use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, select};
 use backend_api::Stats;
 use js_sys::{Function, Promise};
-use model::{GenerateOptions, Generation, Head, KvCache, Message, Sampling, Session};
+use model::{GenerateOptions, Generation, Head, Host, KvCache, Message, Sampling, Session};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
-/// Rows of a prefill whose kernels are those of any other.
-const PREFILL_ROWS: usize = 16;
+/// Tokens of a short prompt, whose kernels are those of decoding, and of a longer one, whose kernels are those of any other.
+const PROMPTS: [usize; 2] = [2, 16];
 
 /// How to load.
 #[derive(Deserialize)]
@@ -140,7 +140,9 @@ struct Info<'a> {
     backend: &'static str,
     adapter: &'a str,
     software: bool,
+    open_ms: f64,
     load_ms: f64,
+    compile_ms: f64,
 }
 
 /// Ends a generation or a run of the suite early.
@@ -183,6 +185,9 @@ struct Loaded {
     /// Absent while it generates.
     session: RefCell<Option<Session>>,
     file_bytes: u64,
+    /// Reading the header and choosing the backend, and compiling. In milliseconds.
+    open_ms: f64,
+    compile_ms: f64,
 }
 
 /// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `weights`.
@@ -201,14 +206,20 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
         // A listener that throws is no reason to stop loading.
         let _ = on_progress.call3(&JsValue::UNDEFINED, &phase.into(), &(done as f64).into(), &(total as f64).into());
     };
+    let start = host.now_ms();
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
+    let loaded = engine.host().now_ms();
     let mut session = engine.session().map_err(|e| error::engine(&e))?;
-    // Shaders are compiled now, so that the page is not held up when it shows text: those of a token and those of a prompt.
-    for rows in [1, PREFILL_ROWS] {
-        session.prepare(rows, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
+    // Shaders are compiled now, so that the page is not held up when it shows text. In software that takes seconds, so what
+    // a longer prompt needs waits for one.
+    let now = if engine.backend().info().software { &PROMPTS[..1] } else { &PROMPTS };
+    for tokens in now {
+        session.prepare_prompt(*tokens, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
     }
     session.settle(engine.host()).await.map_err(|e| error::engine(&e.into()))?;
-    Ok(WasmEngine(Rc::new(Loaded { engine, session: RefCell::new(Some(session)), file_bytes })))
+    let compile_ms = engine.host().now_ms() - loaded;
+    let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
+    Ok(WasmEngine(Rc::new(Loaded { engine, session: RefCell::new(Some(session)), file_bytes, open_ms, compile_ms })))
 }
 
 /// Which backends work here, as JSON.
@@ -244,7 +255,9 @@ impl WasmEngine {
             backend: backend.name,
             adapter: &backend.adapter,
             software: backend.software,
+            open_ms: self.0.open_ms,
             load_ms: engine.model().load_ms(),
+            compile_ms: self.0.compile_ms,
         })
     }
 

@@ -77,8 +77,8 @@ export async function ops({ backend, queued, ops }) {
     }
     // The engine's better form of the operand counts.
     const own = Math.min(...ops.filter((own) => own.op === op).map((own) => own.ms.median));
-    const ms = median(times);
-    rows.push({ op, ms: { median: ms, min: Math.min(...times), max: Math.max(...times), n: times.length }, ratio: own / ms });
+    const ms = spread(times);
+    rows.push({ op, ms, ratio: own / ms.median });
   }
   const version = `TF.js ${tf.version_core} ${backend}`;
   const lines = rows.map(({ op, ms, ratio }) => `${op.padEnd(26)} ${ms.median.toFixed(3).padStart(10)} ${ratio.toFixed(3).padStart(10)}`);
@@ -86,23 +86,33 @@ export async function ops({ backend, queued, ops }) {
 }
 
 /** Words that are one token each in the vocabularies at hand; the first one differs from run to run. */
-const prompt = (run, tokens) => ["One", "Two", "The", "For", "And", "But", "All", "Now"][run % 8] + " and".repeat(tokens - 1);
+export const words = (run, tokens) => ["One", "Two", "The", "For", "And", "But", "All", "Now"][run % 8] + " and".repeat(tokens - 1);
 
-/** wllama, on one thread, on the model of a report. */
-export async function model(report) {
+/** wllama with a model, from a blob: as its own loading by address does it. Without isolation it has one thread. */
+export async function open(model, nCtx) {
   const { Wllama } = await import("/peers/@wllama/wllama/esm/index.js");
   const quiet = { debug() {}, log() {}, warn() {}, error() {} };
-  const wllama = new Wllama({ default: "/peers/@wllama/wllama/esm/wasm/wllama.wasm" }, { suppressNativeLog: true, logger: quiet });
-  const blob = await (await fetch(`/files/${modelNamed(report.model).file}`)).blob();
-  const { prefill_tokens: prefill, decode_tokens: decode } = report;
+  const engine = new Wllama({ default: "/peers/@wllama/wllama/esm/wasm/wllama.wasm" }, { suppressNativeLog: true, logger: quiet });
+  const blob = await (await fetch(`/files/${modelNamed(model).file}`)).blob();
   const begin = performance.now();
-  await wllama.loadModel([blob], { n_ctx: prefill + decode + 64, n_threads: 1, n_gpu_layers: 0 });
-  const load_ms = performance.now() - begin;
+  await engine.loadModel([blob], { n_ctx: nCtx, n_threads: options.threads, n_gpu_layers: 0 });
+  return { engine, load_ms: performance.now() - begin, threads: engine.getNumThreads() };
+}
+
+/** The middle, the ends and the count of some times. */
+function spread(times) {
+  return { median: median(times), min: Math.min(...times), max: Math.max(...times), n: times.length };
+}
+
+/** wllama on the model of a report. */
+export async function model(report) {
+  const { prefill_tokens: prefill, decode_tokens: decode } = report;
+  const { engine, load_ms, threads } = await open(report.model, prefill + decode + 64);
   const runs = [];
   for (let run = 0; run <= options.repeat; run++) {
     let timings;
-    await wllama.createCompletion({
-      prompt: prompt(run, prefill), max_tokens: decode, temperature: 0, ignore_eos: true, stream: true,
+    await engine.createCompletion({
+      prompt: words(run, prefill), max_tokens: decode, temperature: 0, ignore_eos: true, stream: true,
       onData: (chunk) => {
         beat();
         timings = chunk.timings ?? timings;
@@ -110,17 +120,21 @@ export async function model(report) {
     });
     if (run > 0) runs.push(timings);
   }
-  const threads = wllama.getNumThreads();
-  await wllama.exit();
-  const middle = (name) => median(runs.map((timings) => timings[name]));
-  const found = { prefill: middle("prompt_per_second"), decode: middle("predicted_per_second"), tokens: middle("prompt_n") };
+  await engine.exit();
+  const tokens = median(runs.map((timings) => timings.prompt_n));
+  const prefill_ms = spread(runs.map((timings) => (1000 * timings.prompt_n) / timings.prompt_per_second));
+  const decode_ms_per_token = spread(runs.map((timings) => 1000 / timings.predicted_per_second));
+  const found = { prefill: (1000 * tokens) / prefill_ms.median, decode: 1000 / decode_ms_per_token.median };
   const ratios = { prefill: report.prefill_tokens_per_s / found.prefill, decode: report.decode_tokens_per_s / found.decode };
+  const name = `wllama, ${threads} thread${threads > 1 ? "s" : ""}`;
+  const range = ({ min, max, n }) => `(${min.toFixed(1)} to ${max.toFixed(1)} ms, n ${n})`;
   const text =
-    `wllama, ${threads} thread, ${report.model}: prefill of ${found.tokens} ${found.prefill.toFixed(1)} tokens/s, decode ` +
-    `${found.decode.toFixed(1)} tokens/s; anygpu on ${report.backend} is ${ratios.prefill.toFixed(2)} and ${ratios.decode.toFixed(2)} times as fast`;
+    `${name}, ${report.model}: prefill of ${tokens} ${found.prefill.toFixed(1)} tokens/s ${range(prefill_ms)}, decode ` +
+    `${found.decode.toFixed(1)} tokens/s ${range(decode_ms_per_token)}; anygpu on ${report.backend} is ` +
+    `${ratios.prefill.toFixed(2)} and ${ratios.decode.toFixed(2)} times as fast`;
   return {
-    engine: `wllama, ${threads} thread`, model: report.model, prefill_tokens: found.tokens, decode_tokens: decode, load_ms,
-    prefill_tokens_per_s: found.prefill, decode_tokens_per_s: found.decode,
+    engine: name, threads, model: report.model, prefill_tokens: tokens, decode_tokens: decode, load_ms,
+    prefill_ms, decode_ms_per_token, prefill_tokens_per_s: found.prefill, decode_tokens_per_s: found.decode,
     prefill_ratio: ratios.prefill, decode_ratio: ratios.decode, text,
   };
 }

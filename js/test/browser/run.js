@@ -8,7 +8,7 @@ const query = new URLSearchParams(location.search);
 /** The package. */
 export const { AnyGpu, ...errors } = await import(PACKAGE);
 
-/** The options of `cargo xtask browser`. */
+/** The options of `cargo xtask browser` and `cargo xtask bench`. */
 export const options = {
   run: query.get("run"),
   browser: query.get("browser"),
@@ -27,6 +27,9 @@ export const options = {
   repeat: Number(query.get("repeat") ?? 3),
   queued: Number(query.get("queued") ?? 20),
   peers: query.get("peers") === "true",
+  threads: Number(query.get("threads") ?? 1),
+  engine: query.get("engine") ?? "anygpu",
+  source: query.get("source") ?? "blob",
 };
 
 /** The models that have a name here: their files, and where the tokens that they must give are written. */

@@ -107,7 +107,7 @@ export async function load(/** @type {any} */ source, /** @type {string} */ opti
   const reads = script.reads ?? [[0, source.size]];
   for (const [offset, length] of reads) {
     try {
-      pieces.push(await source.readAt(offset, length));
+      pieces.push((await source.readAt(offset, length)).slice());
     } catch (error) {
       throw Object.assign(new Error(`cannot read: ${error}`), { code: "source" });
     }

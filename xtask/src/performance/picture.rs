@@ -1,6 +1,7 @@
 //! Decode rates as bars, with the device's floor and another engine marked on each.
 
-use super::{Run, number};
+use super::Run;
+use super::tables::number;
 use std::fmt::Write;
 
 const LEFT: usize = 300;
@@ -70,7 +71,7 @@ pub fn draw(runs: &[Run]) -> String {
     let _ = writeln!(out, "<line class=\"floor\" x1=\"{LEFT}\" y1=\"{}\" x2=\"{LEFT}\" y2=\"{}\"/>", y - 12, y + 4);
     let _ = writeln!(out, "<text x=\"{}\" y=\"{y}\">what the device's floors allow</text>", LEFT + 10);
     let _ = writeln!(out, "<circle class=\"peer\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", LEFT + 240, y - 4);
-    let _ = writeln!(out, "<text x=\"{}\" y=\"{y}\">wllama, 1 thread, same browser and run</text>", LEFT + 250);
+    let _ = writeln!(out, "<text x=\"{}\" y=\"{y}\">wllama, same browser and run</text>", LEFT + 250);
     out.push_str("</svg>\n");
     out
 }

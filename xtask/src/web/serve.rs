@@ -12,6 +12,7 @@
 //! | `/test/` | `js/test/browser` |
 //! | `/peers/` | the other engines of `cargo xtask bench --peers` |
 //! | `/below/a/path/` | `dist` again, whose worker reports its errors: what runs here runs under any path |
+//! | `/page/` | `dist` again, whose `index.html` tells when the page shows its first token |
 //! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after so many bytes of it |
 //! | `/stall/NAME?after=BYTES` | likewise, but nothing is cut: no more bytes come |
 //! | `/short/NAME?after=BYTES` | so many bytes of the file, as if they were all of it |
@@ -19,7 +20,7 @@
 //! | `/status/CODE/NAME` | that status |
 //! | `/requests` | how often each path was asked for, as JSON |
 //! | `/expectations` | the known failures of the conformance suite, as JSON |
-//! | POST `/log`, POST `/error`, POST `/report` | nothing; the body goes to the run |
+//! | POST `/log`, POST `/phase`, POST `/error`, POST `/report` | nothing; the body goes to the run |
 
 use super::dist;
 use crate::root;
@@ -27,7 +28,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path as Segment, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{any, get, post};
@@ -61,10 +62,22 @@ const BEFORE_CUT: Duration = Duration::from_millis(250);
 /// What makes the worker of an automated run report its errors. One line, so that line numbers stay.
 const WORKER_PRELUDE: &str = "import '/test/errors.js'; ";
 
+/// What makes the page tell when it shows its first token. Before all else in it, so that it hears everything.
+const PAGE_PRELUDE: &str = "<head>\n  <script type=\"module\" src=\"/test/first-token.js\"></script>";
+
+/// Headers that isolate pages from other origins: they may have threads then.
+const ISOLATION: [(HeaderName, &str); 3] = [
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
 /// What a page of an automated run says.
 pub enum Event {
     /// A line of progress.
     Log(String),
+    /// What is done from now on.
+    Phase(String),
     /// An error that nobody handles.
     Error(String),
     /// The result.
@@ -102,10 +115,11 @@ struct After {
 }
 
 impl Server {
-    /// Begins to serve; with the paths of automated runs if there is somebody to tell.
+    /// Begins to serve; with the paths of automated runs if there is somebody to tell, and with the headers that isolate
+    /// pages if that is wanted: nothing here needs them.
     ///
     /// *Errors*: the port is taken, or there is nothing to serve.
-    pub fn start(port: Option<u16>, events: Option<Sender<Event>>) -> Result<Server> {
+    pub fn start(port: Option<u16>, events: Option<Sender<Event>>, isolated: bool) -> Result<Server> {
         let page = dist::folder();
         if !page.is_dir() {
             anyhow::bail!("there is no {}; build it with `cargo xtask web --no-serve`", page.display());
@@ -121,7 +135,10 @@ impl Server {
                 }
             });
         }
-        let app = app(events);
+        let app = match isolated {
+            true => app(events).layer(middleware::map_response(isolate)),
+            false => app(events),
+        };
         runtime.spawn(async move {
             // It ends with the runtime.
             let _ = axum::serve(listener, app).await;
@@ -180,11 +197,20 @@ fn app(events: Option<Sender<Event>>) -> Router {
     app.layer(middleware::from_fn(validators))
 }
 
+/// Isolates the page that a response is, or may be part of.
+async fn isolate(mut response: Response) -> Response {
+    let headers = ISOLATION.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    response.headers_mut().extend(headers);
+    response
+}
+
 /// The paths of automated runs.
 fn automated(run: Run) -> Router {
     Router::new()
         .route("/below/a/path/anygpu/src/worker.js", get(worker))
         .nest_service("/below/a/path", ServeDir::new(dist::folder()))
+        .route("/page/index.html", get(page))
+        .nest_service("/page", ServeDir::new(dist::folder()))
         .nest_service("/test", ServeDir::new(root().join("js/test/browser")))
         .nest_service("/peers", ServeDir::new(crate::bench::peers()))
         .route("/flaky/{name}", get(|name, query, request| faulty(Fault::Cut, name, query, request)))
@@ -194,6 +220,7 @@ fn automated(run: Run) -> Router {
         .route("/status/{code}/{name}", any(status))
         .route("/expectations", get(expectations))
         .route("/log", post(|run, line| tell(run, line, Event::Log)))
+        .route("/phase", post(|run, name| tell(run, name, Event::Phase)))
         .route("/error", post(|run, error| tell(run, error, Event::Error)))
         .route("/report", post(|run, result| tell(run, result, Event::Report)))
         .route("/requests", get(requests))
@@ -268,10 +295,17 @@ async fn status(Segment((code, name)): Segment<(u16, String)>) -> Response {
 }
 
 async fn worker() -> Response {
-    match tokio::fs::read_to_string(dist::folder().join("anygpu/src/worker.js")).await {
-        Ok(source) => {
-            ([(header::CONTENT_TYPE, "text/javascript")], format!("{WORKER_PRELUDE}{source}")).into_response()
-        }
+    altered("anygpu/src/worker.js", "text/javascript", |source| format!("{WORKER_PRELUDE}{source}")).await
+}
+
+async fn page() -> Response {
+    altered("index.html", "text/html", |source| source.replacen("<head>", PAGE_PRELUDE, 1)).await
+}
+
+/// A file of `dist` with something added.
+async fn altered(path: &str, kind: &'static str, alter: impl Fn(String) -> String) -> Response {
+    match tokio::fs::read_to_string(dist::folder().join(path)).await {
+        Ok(source) => ([(header::CONTENT_TYPE, kind)], alter(source)).into_response(),
         Err(error) => (StatusCode::NOT_FOUND, error.to_string()).into_response(),
     }
 }

@@ -1,0 +1,66 @@
+// One engine, which loads a model as a page does and runs it once, while the browser is watched from outside.
+
+import { AnyGpu, beat, modelNamed, options, say, sleep } from "./run.js";
+
+/** What is held while nothing is done is seen within this time, in milliseconds. */
+const REST_MS = 1000;
+
+let told = Promise.resolve();
+
+/** Says what is done from now on; in the order in which it is said. */
+const phase = (name) => (told = told.then(() => fetch("/phase", { method: "POST", body: name })));
+
+/** Says where loading is whenever that changes. After the last byte of the weights programs are compiled. */
+function follow() {
+  let last = "";
+  return ({ phase: name, loaded, total }) => {
+    beat();
+    const now = name === "upload" && loaded === total ? "compile" : name;
+    if (now !== last && now !== "ready") phase(now);
+    last = now;
+  };
+}
+
+/** A prompt of so many tokens, and as many again as are wanted, in a context that holds little more. */
+const { prefill, decode } = options;
+const nCtx = prefill + decode + 64;
+
+/** This engine, through the package: from a blob, or from an address and with its cache. */
+async function anygpu(name) {
+  const { backend, worker } = options;
+  const address = `/files/${modelNamed(name).file}`;
+  await phase("download");
+  const source = options.source === "blob" ? await (await fetch(address)).blob() : address;
+  const engine = await AnyGpu.load(source, { backend, worker, nCtx, onProgress: follow() });
+  await phase("generate");
+  const prompt = Uint32Array.from({ length: prefill }, (_, index) => (1 + index * 7) % engine.info.vocab);
+  const stream = engine.completions.create({ prompt, max_tokens: decode, ignore_eos: true, stream: true });
+  for await (const _ of stream) beat();
+  await phase("rest");
+  await sleep(REST_MS);
+  const { backend: chosen, adapter } = engine.info;
+  const { memory, wasm_memory } = await engine.stats();
+  return { engine: "anygpu", backend: chosen, adapter, device_memory_bytes: memory, wasm_memory_bytes: wasm_memory };
+}
+
+/** wllama, from a blob, as its own loading by address does it. */
+async function wllama(name) {
+  const { open, words } = await import("./peers.js");
+  await phase("download, load");
+  const { engine, threads } = await open(name, nCtx);
+  await phase("generate");
+  await engine.createCompletion({ prompt: words(0, prefill), max_tokens: decode, temperature: 0, ignore_eos: true, stream: true, onData: beat });
+  await phase("rest");
+  await sleep(REST_MS);
+  return { engine: `wllama, ${threads} thread${threads > 1 ? "s" : ""}`, backend: "cpu", adapter: "" };
+}
+
+export default async function memory() {
+  const { engine, model, source } = options;
+  await phase("page");
+  await sleep(REST_MS);
+  const found = await { anygpu, wllama }[engine](model);
+  await say(`${found.engine} on ${found.backend}, ${model} from a ${source}, ${prefill} + ${decode} tokens, watched from outside:`);
+  const entry = { model, source, prefill_tokens: prefill, decode_tokens: decode, isolated: globalThis.crossOriginIsolated, ...found };
+  return { passed: 1, failed: 0, skipped: 0, memory: [entry] };
+}

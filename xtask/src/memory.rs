@@ -1,0 +1,136 @@
+//! What a browser holds in memory: all its processes are looked at again and again while it runs.
+
+use crate::tree;
+use serde::Serialize;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Between two looks.
+pub const INTERVAL: Duration = Duration::from_millis(200);
+
+/// The most that was held in a part of a run. Proportional set sizes, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Peak {
+    /// What the page did.
+    pub phase: String,
+    /// How often it was looked at.
+    pub samples: usize,
+    /// All processes together.
+    pub tree_bytes: u64,
+    /// The renderers and the GPU process together, where the browser names them.
+    pub renderer_gpu_bytes: Option<u64>,
+    /// The renderers.
+    pub renderer_bytes: Option<u64>,
+    /// The GPU process.
+    pub gpu_bytes: Option<u64>,
+}
+
+impl Peak {
+    /// One look at all processes below one.
+    fn now(root: u32) -> Peak {
+        let mut peak = Peak { samples: 1, ..Peak::default() };
+        for process in tree::members(root) {
+            // It may have ended.
+            let Some(size) = tree::proportional_set_size(process) else { continue };
+            peak.tree_bytes += size;
+            let part = match tree::kind(process).as_deref() {
+                Some("renderer") => &mut peak.renderer_bytes,
+                Some("gpu-process") => &mut peak.gpu_bytes,
+                _ => continue,
+            };
+            *part.get_or_insert(0) += size;
+            *peak.renderer_gpu_bytes.get_or_insert(0) += size;
+        }
+        peak
+    }
+
+    /// The more of each.
+    fn join(&mut self, other: &Peak) {
+        self.samples += other.samples;
+        self.tree_bytes = self.tree_bytes.max(other.tree_bytes);
+        self.renderer_gpu_bytes = self.renderer_gpu_bytes.max(other.renderer_gpu_bytes);
+        self.renderer_bytes = self.renderer_bytes.max(other.renderer_bytes);
+        self.gpu_bytes = self.gpu_bytes.max(other.gpu_bytes);
+    }
+}
+
+/// What a run held: at most, and in each of its phases.
+#[derive(Debug, Clone, Serialize)]
+pub struct Peaks {
+    /// Of the whole run.
+    #[serde(flatten)]
+    pub run: Peak,
+    /// Of each phase that the page told of.
+    pub phases: Vec<Peak>,
+}
+
+/// Looks at the processes of a browser until it is finished.
+pub struct Sampler {
+    phases: Sender<String>,
+    thread: JoinHandle<Vec<Peak>>,
+}
+
+impl Sampler {
+    /// Begins. None where the system does not show what processes hold.
+    pub fn start(root: u32) -> Option<Sampler> {
+        if !tree::is_visible() {
+            return None;
+        }
+        let (phases, told) = mpsc::channel::<String>();
+        let thread = thread::spawn(move || {
+            let mut peaks = vec![Peak { phase: "start".into(), ..Peak::default() }];
+            loop {
+                match told.recv_timeout(INTERVAL) {
+                    Ok(phase) => peaks.push(Peak { phase, ..Peak::default() }),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return peaks,
+                }
+                if let Some(peak) = peaks.last_mut() {
+                    peak.join(&Peak::now(root));
+                }
+            }
+        });
+        Some(Sampler { phases, thread })
+    }
+
+    /// What follows belongs to another phase.
+    pub fn phase(&self, name: String) {
+        // It only ends when it is finished.
+        let _ = self.phases.send(name);
+    }
+
+    /// Ends, and gives what was seen. None if nothing was.
+    pub fn finish(self) -> Option<Peaks> {
+        drop(self.phases);
+        let phases = self.thread.join().ok()?;
+        let mut run = Peak { phase: "all".into(), ..Peak::default() };
+        phases.iter().for_each(|peak| run.join(peak));
+        (run.samples > 0).then_some(Peaks { run, phases })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_of_a_run_is_the_most_of_each_kind() {
+        let mut peak = Peak { samples: 1, tree_bytes: 10, renderer_bytes: Some(4), ..Peak::default() };
+        peak.join(&Peak { samples: 2, tree_bytes: 8, renderer_bytes: None, gpu_bytes: Some(3), ..Peak::default() });
+        assert_eq!((peak.samples, peak.tree_bytes), (3, 10));
+        assert_eq!((peak.renderer_bytes, peak.gpu_bytes, peak.renderer_gpu_bytes), (Some(4), Some(3), None));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn phases_are_told_apart() {
+        let sampler = Sampler::start(std::process::id()).unwrap();
+        sampler.phase("load".into());
+        // The look that a new phase begins with needs no waiting for.
+        let peaks = sampler.finish().unwrap();
+        let names: Vec<_> = peaks.phases.iter().map(|peak| peak.phase.as_str()).collect();
+        assert_eq!(names, ["start", "load"]);
+        assert!(peaks.run.tree_bytes > 1 << 20 && peaks.run.renderer_bytes.is_none());
+    }
+}
