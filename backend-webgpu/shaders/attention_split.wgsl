@@ -6,6 +6,7 @@
 //!include lib/splits.wgsl
 
 const RUNS: u32 = SPLIT_WG / CHANNELS;
+const ROUNDS: u32 = SPLIT_WG / RUNS;
 var<workgroup> weight: array<f32, SPLIT_WG>;
 var<workgroup> partial: array<vec4<f32>, SPLIT_WG>;
 
@@ -41,12 +42,27 @@ fn main(
             }
             score = capped(p.scale * dot(product, vec4<f32>(1.0)));
         }
+//!if EARLY
+        // Values do not wait for the weights.
+        var early: array<vec4<f32>, ROUNDS>;
+        for (var i = 0u; i < ROUNDS; i++) {
+            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * VALUES + channel);
+        }
+//!end
         let before = highest;
         highest = max(highest, workgroup_max(lane, score));
         let shrink = exp(before - highest);
         let own = select(0.0, exp(score - highest), key < end);
         weight[lane] = own;
         total = total * shrink + workgroup_sum(lane, own);
+//!if EARLY
+        var sum = sums[0] * shrink;
+        for (var i = 0u; i < ROUNDS; i++) {
+            // Keys beyond the end have no weight.
+            sum += weight[run + i * RUNS] * early[i];
+        }
+        sums[0] = sum;
+//!else
         let count = min(SPLIT_WG, end - first);
         for (var c = 0u; c < PER; c++) {
             let at = channel + c * CHANNELS;
@@ -58,6 +74,7 @@ fn main(
             }
             sums[c] = sum;
         }
+//!end
         workgroupBarrier();
     }
     for (var c = 0u; c < PER; c++) {

@@ -12,6 +12,8 @@ pub const ATTENTION_WG: usize = 128;
 pub const SPLITS: usize = 32;
 /// Invocations of a workgroup that scores such a part, and the fewest keys of one.
 pub const SPLIT_WG: usize = 64;
+/// Vectors of four of a value head up to which values are loaded before their weights are known.
+pub const SPLIT_EARLY: usize = 16;
 /// Invocations of a workgroup that joins them, each of which does so for itself.
 pub const PARTS_WG: usize = 256;
 /// Parts that are loaded at a time when they are joined.

@@ -7,7 +7,7 @@ use super::wise::masked;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type};
 use crate::storage::chunks;
-use crate::tuning::{PARTS_WG, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
+use crate::tuning::{PARTS_WG, SPLIT_EARLY, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
 use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
 use backend_api::{DType, Shape};
 
@@ -102,6 +102,8 @@ impl Parts<'_> {
         let channels = self.values.next_power_of_two().min(SPLIT_WG);
         let kernel = Kernel::new("attention_split", grid(self.attention.n_head * SPLITS))
             .word("WG", literal(SPLIT_WG))
+            // Each invocation can hold all its values: one channel of a few keys.
+            .flag("EARLY", channels == self.values && channels <= SPLIT_EARLY)
             .halves(node.inputs[1])
             .word("KEY", "vec4<f32>")
             .word("VALUE", "vec4<f32>")
