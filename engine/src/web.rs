@@ -18,11 +18,6 @@ const IDLE_MS: f64 = 0.25;
 ///
 /// *Units*: milliseconds.
 const EAGER_MS: f64 = 4.0;
-/// From one message to the next, if the turn between brought no work: each leaves garbage of a kilobyte, and browsers
-/// collect it late.
-///
-/// *Units*: milliseconds.
-const PACE_MS: f64 = 0.1;
 
 /// The event loop of a page or a worker.
 pub struct WebHost {
@@ -88,9 +83,6 @@ impl Host for WebHost {
             self.state.idle_since.set(now);
         }
         let eager = now - self.state.idle_since.get() < EAGER_MS;
-        while eager && self.now_ms() - self.state.turned.get() < PACE_MS {
-            std::hint::spin_loop();
-        }
         // A message that cannot be posted is no reason to stop: the timer remains.
         if !(eager && self.port.post_message(&JsValue::NULL).is_ok()) {
             // Fails only if `setTimeout` throws, which it does not for these arguments.
