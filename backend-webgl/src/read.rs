@@ -63,6 +63,9 @@ pub(crate) struct Reads {
     next: u32,
 }
 
+/// The smallest buffer: tokens that are read together may lie at the end of one line and the beginning of the next, and then
+/// both lines are read.
+const SMALLEST: usize = 4096;
 /// Buffers that are kept for later reads.
 const POOL: usize = 8;
 
@@ -90,7 +93,7 @@ impl Reads {
         let fits = self.free.iter().enumerate().filter(|(_, b)| b.bytes >= bytes).min_by_key(|(_, b)| b.bytes);
         let buffer = match fits.map(|(at, _)| at) {
             Some(at) => self.free.swap_remove(at),
-            None => shared.gl.pixel_buffer(bytes.next_power_of_two())?,
+            None => shared.gl.pixel_buffer(bytes.next_power_of_two().max(SMALLEST))?,
         };
         shared.gl.read_pixels(&storage.texture, rect, &buffer)?;
         let fence = shared.gl.fence()?;
