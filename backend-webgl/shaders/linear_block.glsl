@@ -1,5 +1,4 @@
-// linear with several rows, pass 1: blocks of 4 rows, a target each, so that weights are decoded once for 4 rows. With
-// SLICED it adds up slices of the columns.
+// linear with several rows, pass 1: blocks of 4 rows, a target each, so that weights are decoded once for 4 rows.
 #include "dense.glsl"
 #include "group.glsl"
 
@@ -7,10 +6,6 @@ layout(location = 0) out vec4 row0;
 layout(location = 1) out vec4 row1;
 layout(location = 2) out vec4 row2;
 layout(location = 3) out vec4 row3;
-
-#ifdef SLICED
-flat in int slice;
-#endif
 
 vec4 sum0 = vec4(0.0);
 vec4 sum1 = vec4(0.0);
@@ -46,13 +41,7 @@ void main() {
     c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = vec4(0.0);
     d0 = d1 = d2 = d3 = d4 = d5 = d6 = d7 = vec4(0.0);
 #endif
-    int first = 0;
-#ifdef SLICED
-    int width = (groups + slices - 1) / slices;
-    first = slice * width;
-    groups = min(first + width, groups);
-#endif
-    for (int group = first; group < groups; group++) {
+    for (int group = 0; group < groups; group++) {
         decode32_a(col * groups_a + group, a0, a1, a2, a3, a4, a5, a6, a7);
 #ifdef PACKED
         int last = out_cols - 1;

@@ -362,16 +362,14 @@ impl Gl {
         self.count(|s| s.dispatches += 1);
     }
 
-    /// Draws such triangles one upon the other to so many targets, where their sum remains; `texels` are those drawn.
-    pub(crate) fn draw_sum(&self, texels: &[Rect], targets: u32, triangles: usize) {
+    /// Draws such triangles one upon the other, where their sum remains; `texels` are those drawn.
+    pub(crate) fn draw_sum(&self, texels: &[Rect], triangles: usize) {
         // SAFETY: as above; the state is put back.
         unsafe {
             self.raw.enable(glow::SCISSOR_TEST);
             for rect in texels {
                 self.raw.scissor(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
-                for target in 0..targets {
-                    self.raw.clear_buffer_f32_slice(glow::COLOR, target, &[0.0; 4]);
-                }
+                self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
             }
             self.raw.disable(glow::SCISSOR_TEST);
             self.raw.enable(glow::BLEND);

@@ -40,9 +40,8 @@ const GROUP: usize = 32;
 const MAX_SLICES: usize = 16;
 /// Groups that a slice has at least.
 const SLICE_GROUPS: usize = 2;
-/// Fragments, slices included, that keep a GPU busy: each with one row of x, or with a block of rows.
+/// Fragments, slices included, that keep a GPU busy.
 const ENOUGH_FRAGMENTS: usize = 8192;
-const ENOUGH_BLOCKS: usize = 32_768;
 
 const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for every output";
 
@@ -226,8 +225,7 @@ impl<'a> Lowering<'a> {
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
         if rows < BLOCK_ROWS {
             let draw = self.linear_rows(self.draw("linear")?, op, &indices)?;
-            let sums_suffice = op.norm.is_none() && op.activation == Activation::None;
-            return Ok(if sums_suffice { self.sliced(draw, k, ENOUGH_FRAGMENTS) } else { draw }.into());
+            return Ok(self.sliced(draw, op, k).into());
         }
         if op.norm.is_some() {
             return Err(SEVERAL_NORMS.into());
@@ -237,7 +235,6 @@ impl<'a> Lowering<'a> {
         let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
         first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
         let first = whole_groups(first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows), k);
-        let first = self.sliced(first, k, ENOUGH_BLOCKS);
         let mut second = self.draw("linear_join")?;
         for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
             second = second.scratch(name, index);
@@ -265,11 +262,14 @@ impl<'a> Lowering<'a> {
         self.epilogue(draw, op, &at)
     }
 
-    /// Slices of the columns for a draw that sums suffice for, if its fragments are too few for a GPU.
-    fn sliced(&self, draw: Draw, k: usize, enough: usize) -> Draw {
+    /// Slices of the columns for a draw whose fragments are too few for a GPU, if it is one that sums suffice for.
+    fn sliced(&self, draw: Draw, op: &Linear, k: usize) -> Draw {
         let Region::Whole(fragments) = draw.region else { return draw };
-        let most = (k.div_ceil(GROUP) / SLICE_GROUPS).min(enough / fragments.max(1)).min(MAX_SLICES);
-        if self.split && most > 1 { draw.sliced(most) } else { draw }
+        let most = (k.div_ceil(GROUP) / SLICE_GROUPS).min(ENOUGH_FRAGMENTS / fragments.max(1)).min(MAX_SLICES);
+        if !self.split || op.norm.is_some() || op.activation != Activation::None || most < 2 {
+            return draw;
+        }
+        draw.sliced(most)
     }
 
     /// The parameters of `epilogue.glsl`.

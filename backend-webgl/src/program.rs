@@ -31,8 +31,8 @@ struct Pass {
     offset: usize,
     bytes: usize,
     region: Region,
-    /// Of a draw in slices: their number, their targets, and the texels that they add up in.
-    sum: Option<(usize, u32, Vec<Rect>)>,
+    /// Of a draw in slices: their number, and the texels that they add up in.
+    sum: Option<(usize, Vec<Rect>)>,
     info: KernelInfo,
 }
 
@@ -255,7 +255,7 @@ impl Compiled {
         let rect = shared.fold.rect(0, texels);
         let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
         let (bytes, region) = (arena.len() - offset, draw.region);
-        let sum = (draw.slices > 1).then(|| (draw.slices, draw.targets.len() as u32, shared.fold.rects(0, texels)));
+        let sum = (draw.slices > 1).then(|| (draw.slices, shared.fold.rects(0, texels)));
         Ok(Pass { program, framebuffer, bindings, offset, bytes, region, sum, info })
     }
 
@@ -326,7 +326,7 @@ impl Program for Compiled {
             }
             gl.bind_params(arena, pass.offset, pass.bytes);
             match &pass.sum {
-                Some((slices, targets, texels)) => gl.draw_sum(texels, *targets, *slices),
+                Some((slices, texels)) => gl.draw_sum(texels, *slices),
                 None => gl.draw(),
             }
             before = Some((pass, rect));
