@@ -16,6 +16,7 @@ mod patch;
 mod plan;
 mod step;
 mod tensor;
+mod tuning;
 
 pub use backend::{
     Backend, BackendInfo, KernelInfo, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows,
@@ -28,3 +29,4 @@ pub use patch::ShaderPatch;
 pub use plan::{Place, Plan};
 pub use step::StepParams;
 pub use tensor::{DType, Kind, Shape, Tensor};
+pub use tuning::{Tunable, Tuned};
