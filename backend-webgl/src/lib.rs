@@ -16,6 +16,7 @@ mod program;
 mod read;
 mod shader;
 mod store;
+mod tuning;
 
 use backend_api::{
     Backend, BackendInfo, Error, Op, Plan, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId, Tensor,
@@ -30,6 +31,7 @@ use std::rc::Rc;
 use store::Storage;
 
 pub use shader::shader_files;
+pub use tuning::Tuning;
 
 /// How dense tensors lie in textures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -48,9 +50,10 @@ pub struct Options {
     pub layout: Layout,
     /// Use no larger textures than this, as if the device had this limit.
     pub max_texture_size: Option<u32>,
-    /// Whether products with few results are split over their columns, in slices that blending adds up. If not said,
-    /// they are on a GPU that blends floats: rasterisers on the CPU have no idle units that slices would keep busy.
-    pub split: Option<bool>,
+    /// Draw to no more textures at once than this, as if the device had this limit; every device has 4.
+    pub max_targets: Option<u32>,
+    /// How draws are shaped; by default as is best for GPUs, or for rasterisers on the CPU if the device is one.
+    pub tuning: Option<Tuning>,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<ShaderPatch>,
 }
@@ -71,8 +74,8 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) fold: Fold,
     pub(crate) weight_fold: Fold,
-    /// See [`Options::split`].
-    pub(crate) split: bool,
+    /// Within what the device can do.
+    pub(crate) tuning: Tuning,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
     pub(crate) patch: Option<ShaderPatch>,
 }
@@ -106,8 +109,15 @@ impl WebGl {
         if size == 0 {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
         }
-        let (fold, weight_fold) = (Fold::dense(size), Fold::weights(size, limits.layers));
-        let split = options.split.unwrap_or(!gl.software()) && limits.float_blend;
+        let targets = options.max_targets.unwrap_or(u32::MAX).min(limits.targets);
+        let tuning =
+            options.tuning.unwrap_or_else(|| if gl.software() { Tuning::software() } else { Tuning::default() });
+        let tuning = Tuning {
+            block_rows: if targets < 8 { 4 } else { tuning.block_rows },
+            slices: if limits.float_blend { tuning.slices } else { 1 },
+            ..tuning
+        };
+        let (fold, weight_fold) = (Fold::dense(size, &tuning), Fold::weights(size, limits.layers, &tuning));
         let info = BackendInfo {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),
@@ -116,11 +126,13 @@ impl WebGl {
                 ("layout", format!("{:?}", options.layout)),
                 ("max_texture_size", size.to_string()),
                 ("max_array_texture_layers", limits.layers.to_string()),
-                ("split", split.to_string()),
+                ("targets", targets.to_string()),
+                ("slices", tuning.slices.to_string()),
+                ("line", fold.line().to_string()),
             ],
         };
         let (layout, patch) = (options.layout, options.patch);
-        let shared = Shared { gl, layout, fold, weight_fold, split, programs: RefCell::default(), patch };
+        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs: RefCell::default(), patch };
         Ok(WebGl {
             shared: Rc::new(shared),
             info,
@@ -143,7 +155,7 @@ impl Backend for WebGl {
     }
 
     fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower::lower(op, inputs, outputs, self.shared.layout, self.shared.split).map(|_| ())
+        lower::lower(op, inputs, outputs, self.shared.layout, &self.shared.tuning).map(|_| ())
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {

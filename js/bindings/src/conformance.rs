@@ -61,9 +61,16 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
         Kind::WebGpu { max_binding } => {
             Box::new(WebGpu::open(backend_webgpu::Options { max_binding, ..Default::default() }).await?)
         }
-        Kind::WebGl { packed, max_texture_size, split } => {
+        Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {
+            let tuning = as_gpu.then(backend_webgl::Tuning::default);
             let layout = if packed { Layout::Packed } else { Layout::R32f };
-            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, split, ..Default::default() })?)
+            Box::new(WebGl::open(backend_webgl::Options {
+                layout,
+                max_texture_size,
+                max_targets,
+                tuning,
+                ..Default::default()
+            })?)
         }
     })
 }
