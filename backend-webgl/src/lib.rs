@@ -20,7 +20,7 @@ mod tuning;
 
 use backend_api::{
     Backend, BackendInfo, Error, Op, Plan, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId, Tensor,
-    Unsupported,
+    Tunable, Tuned, Unsupported,
 };
 use dense::{Dense, Fold};
 use gl::Gl;
@@ -66,6 +66,8 @@ pub struct WebGl {
     next: std::cell::Cell<u32>,
     reads: RefCell<Reads>,
     idle: RefCell<Idle>,
+    texture_size: u32,
+    targets: u32,
 }
 
 /// What programs share with the backend.
@@ -78,6 +80,14 @@ pub(crate) struct Shared {
     pub(crate) tuning: Tuning,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
     pub(crate) patch: Option<ShaderPatch>,
+}
+
+/// A tuning as far as the device can follow it, and the folds of dense tensors and of weights.
+fn shaped(limits: &gl::Limits, tuning: Tuning, texture_size: u32, targets: u32) -> (Tuning, Fold, Fold) {
+    let block_rows = if targets < 8 { 4 } else { tuning.block_rows };
+    let slices = if limits.float_blend { tuning.slices } else { 1 };
+    let tuning = Tuning { block_rows, slices, ..tuning };
+    (tuning, Fold::dense(texture_size, &tuning), Fold::weights(texture_size, limits.layers, &tuning))
 }
 
 /// The newest fence and how many submissions it covers.
@@ -112,12 +122,6 @@ impl WebGl {
         let targets = options.max_targets.unwrap_or(u32::MAX).min(limits.targets);
         let tuning =
             options.tuning.unwrap_or_else(|| if gl.software() { Tuning::software() } else { Tuning::default() });
-        let tuning = Tuning {
-            block_rows: if targets < 8 { 4 } else { tuning.block_rows },
-            slices: if limits.float_blend { tuning.slices } else { 1 },
-            ..tuning
-        };
-        let (fold, weight_fold) = (Fold::dense(size, &tuning), Fold::weights(size, limits.layers, &tuning));
         let info = BackendInfo {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),
@@ -127,14 +131,15 @@ impl WebGl {
                 ("max_texture_size", size.to_string()),
                 ("max_array_texture_layers", limits.layers.to_string()),
                 ("targets", targets.to_string()),
-                ("slices", tuning.slices.to_string()),
-                ("line", fold.line().to_string()),
             ],
         };
         let (layout, patch) = (options.layout, options.patch);
+        let (tuning, fold, weight_fold) = shaped(gl.limits(), tuning, size, targets);
         let shared = Shared { gl, layout, fold, weight_fold, tuning, programs: RefCell::default(), patch };
         Ok(WebGl {
             shared: Rc::new(shared),
+            texture_size: size,
+            targets,
             info,
             storages: RefCell::default(),
             next: std::cell::Cell::new(0),
@@ -225,5 +230,22 @@ impl Backend for WebGl {
 
     fn stats(&self) -> Stats {
         self.shared.gl.stats()
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        Tuning::ALL
+    }
+
+    fn tuning(&self) -> Vec<Tuned> {
+        self.shared.tuning.values()
+    }
+
+    fn tune(&mut self, name: &str, value: usize) -> Result<(), Error> {
+        let tuning = self.shared.tuning.with(name, value).map_err(Error::Invalid)?;
+        let fresh = Rc::get_mut(&mut self.shared).filter(|_| self.storages.borrow().is_empty());
+        let shared = fresh.ok_or_else(|| Error::Invalid("tuning comes before storages and programs".into()))?;
+        (shared.tuning, shared.fold, shared.weight_fold) =
+            shaped(shared.gl.limits(), tuning, self.texture_size, self.targets);
+        Ok(())
     }
 }
