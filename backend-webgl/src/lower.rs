@@ -51,13 +51,14 @@ fn whole_groups(draw: Draw, k: usize) -> Draw {
 
 /// A draw over the rows of `x` that needs two numbers of each whole row. Several rows have a pass of their own for them,
 /// `first`; for one row that costs more than having each fragment look at it.
-fn by_rows(x: &Tensor, first: impl FnOnce(usize, usize) -> Draw, last: Draw) -> Kernel {
+fn by_rows(x: &Tensor, names: [&'static str; 2], first: impl FnOnce(usize, usize) -> Draw, last: Draw) -> Kernel {
     let rows = x.shape.rows();
     if rows == 1 {
         return last.into();
     }
-    let first = first(0, 2 * rows).int("cols", x.shape.cols());
-    Kernel { draws: vec![first, last.define("ROWS", "").scratch("src_stats", 0)], scratch: vec![2 * rows] }
+    let first = first(0, rows).and(Target::Scratch(1)).int("cols", x.shape.cols());
+    let last = last.define("ROWS", "").scratch(names[0], 0).scratch(names[1], 1);
+    Kernel { draws: vec![first, last], scratch: vec![rows; 2] }
 }
 
 struct Lowering<'a> {
@@ -313,7 +314,7 @@ impl<'a> Lowering<'a> {
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
         }
-        Ok(by_rows(x, |to, count| stats(Draw::raw("norm_rows", to, count)), last))
+        Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
     }
 
     fn softmax(&self, op: &Softmax) -> Result<Kernel, String> {
@@ -327,7 +328,12 @@ impl<'a> Lowering<'a> {
                 None => draw,
             }
         };
-        Ok(by_rows(x, |to, count| scores(Draw::raw("softmax_rows", to, count)), scores(self.draw("softmax")?)))
+        Ok(by_rows(
+            x,
+            ["src_largest", "src_factor"],
+            |to, count| scores(Draw::raw("softmax_rows", to, count)),
+            scores(self.draw("softmax")?),
+        ))
     }
 
     fn permute(&self, op: &Permute) -> Result<Kernel, String> {

@@ -115,7 +115,7 @@ pub const WEBGL: &[Mutation] = &[
     of("masking.glsl", "softmax", "min(end, at + 1)", "min(end, at)"),
     of("matmul.glsl", "matmul", "b_row + min(col + 2, out_cols - 1)", "b_row + min(col + 1, out_cols - 1)"),
     of("norm.glsl", "norm", "v += lanes(src_beta,", "v -= lanes(src_beta,"),
-    of("norm_rows.glsl", "norm", "index >> 1, eps", "index >> 2, eps"),
+    of("norm_rows.glsl", "norm", "(src_x, cols, row, eps", "(src_x, cols, row / 2, eps"),
     of("norm_stats.glsl", "norm", "d4 * d4 + d5 * d5", "d4 * d4 + d4 * d5"),
     of("permute.glsl", "permute", "col * s3", "col * s2"),
     of("query.glsl", "self_attention", "vec4(-x.y, x.x, -x.w, x.z)", "vec4(-x.y, x.x, x.w, x.z)"),
@@ -125,7 +125,7 @@ pub const WEBGL: &[Mutation] = &[
     of("sample.glsl", "sample", "(word >> 22)", "(word >> 21)"),
     of("slice.glsl", "slice", "col + start", "col"),
     of("softmax.glsl", "softmax", "* factor, inside", ", inside"),
-    of("softmax_rows.glsl", "softmax", "index >> 1, largest", "index >> 2, largest"),
+    of("softmax_rows.glsl", "softmax", "row_softmax(cols, row,", "row_softmax(cols, row / 2,"),
     of("softmax_stats.glsl", "softmax", "score += load4(src_mask,", "score -= load4(src_mask,"),
     of(
         "top_k.glsl",
