@@ -6,6 +6,7 @@ use crate::lower::{Node, lower};
 use crate::program::{self, GpuProgram, Pipelines};
 use crate::read::Reads;
 use crate::storage::{Chunk, Limits, chunks};
+use crate::tuning::Tuning;
 use backend_api::{
     Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
     host_rows,
@@ -79,6 +80,7 @@ pub struct Shared {
     pub faults: Faults,
     pub counters: Counters,
     pub limits: Limits,
+    pub tuning: Tuning,
     pub uniform_align: u64,
     pub pipelines: RefCell<Pipelines>,
     /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
@@ -88,6 +90,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// A node to lower.
+    pub fn node<'a>(&self, inputs: &'a [&'a Tensor], outputs: &'a [&'a Tensor]) -> Node<'a> {
+        Node { inputs, outputs, limits: self.limits, tuning: self.tuning }
+    }
+
     /// Makes a buffer filled with zeros.
     ///
     /// *Errors*: the device's limit, out of memory, device lost.
@@ -223,6 +230,7 @@ impl WebGpu {
             faults,
             counters: Counters::default(),
             limits: Limits { weights, binding },
+            tuning: options.tuning.unwrap_or_default(),
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
             pending: RefCell::default(),
@@ -295,7 +303,7 @@ impl Backend for WebGpu {
     }
 
     fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower(op, &Node { inputs, outputs, limits: self.shared.limits }).map(drop)
+        lower(op, &self.shared.node(inputs, outputs)).map(drop)
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {

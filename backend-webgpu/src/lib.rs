@@ -24,6 +24,7 @@ mod web;
 
 pub use backend::WebGpu;
 pub use shader::shader_files;
+pub use tuning::Tuning;
 
 /// How to open the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +34,14 @@ pub struct Options {
     pub max_binding: Option<u64>,
     /// Whether kernels may use optional features of the device. Today's kernels need none, so it changes nothing yet.
     pub optional_features: bool,
+    /// How kernels are shaped, if not as on any device.
+    pub tuning: Option<Tuning>,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<backend_api::ShaderPatch>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_binding: None, optional_features: true, patch: None }
+        Options { max_binding: None, optional_features: true, tuning: None, patch: None }
     }
 }
