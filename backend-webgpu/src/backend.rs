@@ -6,6 +6,7 @@ use crate::lower::{Node, lower};
 use crate::program::{self, GpuProgram, Pipelines};
 use crate::read::Reads;
 use crate::storage::{Chunk, Limits, chunks};
+use crate::subgroup;
 use crate::tuning::Tuning;
 use backend_api::{
     Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
@@ -195,10 +196,9 @@ impl WebGpu {
             max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        // Kernels are the same with and without them: only profiles ask for timestamps.
-        let optional =
-            if options.optional_features { wgpu::Features::TIMESTAMP_QUERY } else { wgpu::Features::empty() };
-        let required_features = adapter.features() & optional;
+        let optional = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP;
+        let required_features =
+            if options.optional_features { adapter.features() & optional } else { wgpu::Features::empty() };
         let descriptor =
             wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, required_features, ..Default::default() };
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
@@ -209,6 +209,11 @@ impl WebGpu {
         let binding = limits.max_storage_buffer_binding_size;
         let weights = options.max_binding.map_or(binding, |most| most.min(binding));
         let about = adapter.get_info();
+        let subgroup = subgroup::width(&device, &queue, &about).await;
+        let subgroups = match subgroup {
+            1 => "off".into(),
+            _ => format!("{}..{}", about.subgroup_min_size, about.subgroup_max_size),
+        };
         #[cfg(not(target_arch = "wasm32"))]
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
@@ -221,7 +226,7 @@ impl WebGpu {
                 ("largest binding of weights", format!("{weights} bytes")),
                 ("largest binding", format!("{binding} bytes")),
                 ("largest buffer", format!("{} bytes", limits.max_buffer_size)),
-                ("optional features", "none needed".into()),
+                ("subgroups", subgroups),
             ],
         };
         let shared = Shared {
@@ -229,7 +234,7 @@ impl WebGpu {
             queue,
             faults,
             counters: Counters::default(),
-            limits: Limits { weights, binding },
+            limits: Limits { weights, binding, subgroup },
             tuning: options.tuning.unwrap_or_default(),
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),

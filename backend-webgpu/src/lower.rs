@@ -7,6 +7,7 @@ mod tokens;
 mod wise;
 
 use crate::kernel::{Kernel, dense_bytes};
+use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
 use backend_api::{DType, Op, Tensor, Unsupported};
@@ -30,6 +31,15 @@ impl Node<'_> {
     /// A kernel of one invocation an element of `n`.
     fn elementwise(&self, file: &'static str, n: usize) -> Kernel {
         Kernel::new(file, grid(n.div_ceil(self.tuning.wg))).word("WG", literal(self.tuning.wg))
+    }
+
+    /// A kernel whose workgroups of `wg` invocations reduce: to sums, maxima, or the best.
+    fn reducing(&self, file: &'static str, grid: [u32; 3], wg: usize) -> Kernel {
+        let kernel = Kernel::new(file, grid).word("WG", literal(wg));
+        match self.limits.subgroup.min(wg) {
+            0 | 1 => kernel,
+            subgroup => kernel.flag(SUBGROUPS, true).word("SUBGROUP", literal(subgroup)),
+        }
     }
 }
 

@@ -9,10 +9,18 @@ use backend_api::format::ROW_ALIGN;
 use backend_api::op::Linear;
 use backend_api::{DType, Format, Op, Shape, Tuned, Unsupported};
 
-const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20 };
+const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20, subgroup: 1 };
+/// Limits of devices without subgroups, with some that not all rows fit, and with such that they do.
+const SUBGROUPS: [Limits; 3] = [LIMITS, Limits { subgroup: 8, ..LIMITS }, Limits { subgroup: 32, ..LIMITS }];
 
 /// What core WebGPU has beyond the least that naga knows: `unpack2x16float`.
 const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+
+/// What a device has.
+fn capabilities(limits: Limits) -> naga::valid::Capabilities {
+    let subgroups = if limits.subgroup > 1 { naga::valid::Capabilities::SUBGROUP } else { Default::default() };
+    CORE | subgroups
+}
 
 /// The kernels of all conformance cases that are supported with these limits, and the reasons of the others.
 fn all_kernels(limits: Limits, tuning: Tuning) -> (Vec<Kernel>, Vec<Unsupported>) {
@@ -32,7 +40,7 @@ fn all_kernels(limits: Limits, tuning: Tuning) -> (Vec<Kernel>, Vec<Unsupported>
                     let odd = ["odd heads", "odd sizes", "wide", "explicit mask", "halves, odd heads"]
                         .contains(&case.name.as_str());
                     let never = matches!(&node.op, Op::SelfAttention(_));
-                    assert!(never || several_rows || odd || limits != LIMITS, "{}: {why}", case.name);
+                    assert!(never || several_rows || odd || limits.weights != LIMITS.weights, "{}: {why}", case.name);
                     refused.push(why);
                 }
             }
@@ -65,7 +73,8 @@ fn a_tunable_lists_its_default() {
 #[test]
 fn every_shader_validates() {
     let mut seen = std::collections::HashSet::new();
-    for kernel in tunings().into_iter().flat_map(|tuning| all_kernels(LIMITS, tuning).0) {
+    let variants = tunings().into_iter().flat_map(|tuning| SUBGROUPS.map(|limits| (limits, tuning)));
+    for (limits, kernel) in variants.flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel))) {
         let source = assemble(&kernel).unwrap();
         if !seen.insert(source.clone()) {
             continue;
@@ -74,7 +83,7 @@ fn every_shader_validates() {
             Ok(module) => module,
             Err(e) => panic!("{}:\n{}\n{source}", kernel.title(), e.emit_to_string(&source)),
         };
-        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), CORE);
+        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities(limits));
         if let Err(e) = validator.validate(&module) {
             panic!("{}: {}\n{source}", kernel.title(), e.emit_to_string(&source));
         }
@@ -111,7 +120,7 @@ fn small_bindings_split_weights() {
     let limits = Limits { weights: 4096, ..LIMITS };
     assert!(packed(limits).iter().any(|b| b.chunk > 3));
     // Rows that are too wide for the device are refused with the reason.
-    let (_, refused) = all_kernels(Limits { weights: 4096, binding: 4096 }, Tuning::default());
+    let (_, refused) = all_kernels(Limits { weights: 4096, binding: 4096, ..LIMITS }, Tuning::default());
     assert!(refused.iter().any(|why| why.reason.contains("narrower matrices")));
 }
 
@@ -164,7 +173,7 @@ fn snapshot(name: &str, text: &str) {
 #[test]
 fn sources_are_as_committed() {
     let mut lines = std::collections::BTreeSet::new();
-    for kernel in all_kernels(LIMITS, Tuning::default()).0 {
+    for kernel in SUBGROUPS.into_iter().flat_map(|limits| all_kernels(limits, Tuning::default()).0) {
         let words: Vec<String> = kernel.words.iter().map(|(name, text)| format!("{name}={text}")).collect();
         let source = assemble(&kernel).unwrap();
         lines.insert(format!("{:016x} {} {}\n", hash(&source), kernel.title(), words.join(" ")));

@@ -1,7 +1,7 @@
 //! What only a step of one token has: the projection to Q, K and V that fills the caches itself, and attention whose
 //! keys are cut into parts, joined by the projection that follows.
 
-use super::linear::{Batch, Source, lanes, lower, normed};
+use super::linear::{Batch, Source, lanes, lower, normed, shared};
 use super::tokens::put;
 use super::wise::masked;
 use super::{Node, grid, literal};
@@ -40,11 +40,10 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     let wg = node.tuning.vec_wg;
     // Pairs whose halves share words lie in one workgroup.
     let lanes = lanes(k, n / 2, &node.tuning).min(wg / 2);
-    let mut kernel = Kernel::new("linear_qkv", grid((n / 2).div_ceil(wg / lanes)))
+    let kernel = node.reducing("linear_qkv", grid((n / 2).div_ceil(wg / lanes)), wg);
+    let mut kernel = shared(kernel, lanes, "vec2<f32>", node)
         .flag("VEC4", k.is_multiple_of(4))
         .flag("BIAS", op.linear.bias)
-        .word("WG", literal(wg))
-        .word("LANES", literal(lanes))
         .u("k", k)
         .u("pairs", n / 2)
         .bind("x", row_type(k), Operand::Input(0), x)
@@ -104,8 +103,8 @@ impl Parts<'_> {
     fn score(&self, node: &Node<'_>) -> Kernel {
         let tuning = &self.tuning;
         let channels = self.values.next_power_of_two().min(tuning.split_wg);
-        let kernel = Kernel::new("attention_split", grid(self.attention.n_head * tuning.splits))
-            .word("WG", literal(tuning.split_wg))
+        let kernel = node
+            .reducing("attention_split", grid(self.attention.n_head * tuning.splits), tuning.split_wg)
             // Each invocation can hold all its values: one channel of a few keys.
             .flag("EARLY", channels == self.values && channels <= tuning.split_early)
             .halves(node.inputs[1])

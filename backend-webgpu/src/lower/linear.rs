@@ -126,9 +126,8 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
             let lanes = lanes(k, out_cols, &node.tuning);
-            Kernel::new("linear_vec", grid(s.count.div_ceil(source.wg / lanes)))
-                .word("WG", literal(source.wg))
-                .word("LANES", literal(lanes))
+            let kernel = node.reducing("linear_vec", grid(s.count.div_ceil(source.wg / lanes)), source.wg);
+            shared(kernel, lanes, if glu { "vec2<f32>" } else { "f32" }, node)
         } else {
             let cols = if glu { TILE.1 / 2 } else { TILE.1 };
             let size = [s.count.div_ceil(cols), m.div_ceil(TILE.0), outer * inner];
@@ -172,6 +171,11 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
         kernels.push(kernel.output("out", 0, out));
     }
     Ok(kernels)
+}
+
+/// Makes `lanes` invocations share a row in a kernel that includes `lib/row.wgsl`; each of them has sums of a WGSL type.
+pub fn shared(kernel: Kernel, lanes: usize, sum: &str, node: &Node<'_>) -> Kernel {
+    kernel.flag("SHUFFLED", lanes <= node.limits.subgroup).word("LANES", literal(lanes)).word("SUM", sum)
 }
 
 /// Invocations that share a row of `k` weights, where there are `rows` of them: as many as keep the device busy, but few

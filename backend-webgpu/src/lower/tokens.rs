@@ -89,9 +89,8 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
 fn search(node: &Node<'_>, at: usize) -> Kernel {
     let x = node.inputs[at];
     let cols = x.shape.cols();
-    Kernel::new("argmax", grid(x.shape.rows()))
+    node.reducing("argmax", grid(x.shape.rows()), node.tuning.search_wg)
         .flag("VEC4", cols.is_multiple_of(4))
-        .word("WG", literal(node.tuning.search_wg))
         .word("LOADS", literal(node.tuning.search_loads))
         .u("rows", x.shape.rows())
         .u("cols", cols)
@@ -110,8 +109,8 @@ pub fn argmax_append(node: &Node<'_>) -> Kernels {
 
 pub fn top_k(op: &TopK, node: &Node<'_>) -> Kernels {
     let x = node.inputs[0];
-    let kernel = Kernel::new("top_k", grid(x.shape.rows()))
-        .word("WG", literal(node.tuning.search_wg))
+    let kernel = node
+        .reducing("top_k", grid(x.shape.rows()), node.tuning.search_wg)
         .u("rows", x.shape.rows())
         .u("cols", x.shape.cols())
         .u("k", op.k)
@@ -145,9 +144,9 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     // Invocations are (part of the keys, channel of v); wide heads take several channels each.
     let values = dv / lanes(dv);
     let channels = values.next_power_of_two().min(node.tuning.attention_wg);
-    let kernel = Kernel::new("attention", grid(m * op.n_head))
+    let kernel = node
+        .reducing("attention", grid(m * op.n_head), node.tuning.attention_wg)
         .flag("VEC4", lanes(d) == 4)
-        .word("WG", literal(node.tuning.attention_wg))
         .word("D", literal(d))
         .halves(k)
         .word("KEY", number(d))

@@ -1,6 +1,6 @@
 //! Elementwise and row-wise operators, and those that only move data.
 
-use super::{Node, grid, literal};
+use super::{Node, grid};
 use crate::kernel::Kernel;
 use backend_api::op::{Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Permute, Slice, Softmax, Unary};
 
@@ -92,9 +92,9 @@ pub fn concat(op: &Concat, node: &Node<'_>) -> Kernels {
 
 pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
-    let mut kernel = Kernel::new("norm", grid(x.shape.rows()))
+    let mut kernel = node
+        .reducing("norm", grid(x.shape.rows()), node.tuning.row_wg)
         .flag("LAYER", op.kind == NormKind::Layer)
-        .word("WG", literal(node.tuning.row_wg))
         .u("rows", x.shape.rows())
         .u("cols", x.shape.cols())
         .f("eps", op.eps)
@@ -108,8 +108,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
 pub fn softmax(op: &Softmax, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let [_, _, m, n] = x.shape.dims4();
-    let kernel =
-        Kernel::new("softmax", grid(x.shape.rows())).word("WG", literal(node.tuning.row_wg)).u("rows", x.shape.rows());
+    let kernel = node.reducing("softmax", grid(x.shape.rows()), node.tuning.row_wg).u("rows", x.shape.rows());
     let mut kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n).input("x", 0, x);
     if let Some(mask) = node.inputs.get(1) {
         kernel = kernel.input("mask", 1, mask);
