@@ -4,8 +4,8 @@
 // They share a subgroup, too, so that nothing has to wait.
 fn lanes_begin(lane: u32, own: SUM) -> SUM {
     var sum = own;
-    for (var distance = 1u; distance < LANES; distance <<= 1u) {
-        sum += subgroupShuffleXor(sum, distance);
+    for (var apart = 1u; apart < LANES; apart <<= 1u) {
+        sum += subgroupShuffleXor(sum, apart);
     }
     return sum;
 }
