@@ -465,7 +465,7 @@ export interface Completions {
 }
 
 /** A backend of the conformance suite, or a variant of one. */
-export type ConformanceBackend = "webgpu" | "webgpu-split" | "webgl" | "webgl-r32f" | "webgl-fold" | "webgl-split" | "cpu";
+export type ConformanceBackend = "webgpu" | "webgpu-core" | "webgpu-split" | "webgl" | "webgl-r32f" | "webgl-fold" | "webgl-split" | "cpu";
 
 /** What to run of the conformance suite. */
 export interface ConformanceOptions {

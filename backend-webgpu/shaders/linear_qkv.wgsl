@@ -5,7 +5,11 @@
 //!include lib/row.wgsl
 //!decoder w
 const PAIRS: u32 = WG / LANES;
-var<workgroup> part: array<vec2<f32>, WG>;
+//!if HALVES
+//!if NEOX
+var<workgroup> rotated: array<vec2<f32>, PAIRS>;
+//!end
+//!end
 
 // The first column of pair i and the distance of its second.
 fn pair_of(i: u32) -> vec2<u32> {
@@ -51,15 +55,12 @@ fn main(
         let x32 = row32(g, begun);
         acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
     }
-    part[lane] = acc;
+    let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
     var value = vec2<f32>(0.0);
     if (l == 0u) {
-        for (var i = 0u; i < LANES; i++) {
-            value += part[lane + i];
-        }
+        value = lanes_end(lane, sum) * scale;
     }
-    value *= scale;
 //!if BIAS
     value += bias_pair;
 //!end
@@ -72,11 +73,11 @@ fn main(
 //!if NEOX
     // Of rotating channels the neighbours are those of the next pair.
     if (l == 0u) {
-        part[lane] = value;
+        rotated[lane / LANES] = value;
     }
     workgroupBarrier();
     if (place.y != 1u) {
-        let next = part[min(lane + LANES, WG - 1u)];
+        let next = rotated[min(lane / LANES + 1u, PAIRS - 1u)];
         if (l == 0u && pair < p.pairs && pair % 2u == 0u) {
             put(0u, place.x, vec2<f32>(value.x, next.x));
             put(0u, place.x + place.y, vec2<f32>(value.y, next.y));

@@ -8,10 +8,6 @@
 //!decoder u
 //!end
 const ROWS: u32 = WG / LANES;
-var<workgroup> part: array<f32, WG>;
-//!if GLU
-var<workgroup> part_up: array<f32, WG>;
-//!end
 
 @compute @workgroup_size(WG)
 fn main(
@@ -34,46 +30,31 @@ fn main(
 //!if RESIDUAL
     let residual_value = residual[col];
 //!end
-    var acc = 0.0;
-//!if GLU
-    var up = 0.0;
-//!end
+    var acc = SUM(0.0);
     for (var g = l; g < p.w_groups; g += LANES) {
         let x32 = row32(g, begun);
-        acc += dot32(w_decode_row(p.w_row + local, g), x32);
 //!if GLU
-        up += dot32(u_decode_row(p.u_row + local, g), x32);
+        acc += vec2<f32>(dot32(w_decode_row(p.w_row + local, g), x32), dot32(u_decode_row(p.u_row + local, g), x32));
+//!else
+        acc += dot32(w_decode_row(p.w_row + local, g), x32);
 //!end
     }
-    part[lane] = acc;
-//!if GLU
-    part_up[lane] = up;
-//!end
+    let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
     if (l != 0u || row >= p.count) {
         return;
     }
-    var value = 0.0;
-    for (var s = 0u; s < LANES; s++) {
-        value += part[lane + s];
-    }
-    value *= scale;
+    var product = lanes_end(lane, sum) * scale;
 //!if GLU
-    var upper = 0.0;
-    for (var s = 0u; s < LANES; s++) {
-        upper += part_up[lane + s];
-    }
-    upper *= scale;
 //!if BIAS
-    value += bias_value;
-    upper += bias_up;
+    product += vec2<f32>(bias_value, bias_up);
 //!end
-    value = ACT(value) * upper;
+    var value = ACT(product.x) * product.y;
 //!else
 //!if BIAS
-    value += bias_value;
+    product += bias_value;
 //!end
-    value = ACT(value);
+    var value = ACT(product);
 //!end
 //!if RESIDUAL
     value += residual_value;

@@ -183,13 +183,14 @@ fn unary_none(x: f32) -> f32 {
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself: x is small and
 // cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
 // weights are under way before the first barrier.
-// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. Two rounds with a barrier each
-// are quicker than a tree with one for every halving.
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// Two rounds with a barrier each are quicker than a tree with one for every halving.
 const SPAN: u32 = 8u;
 var<workgroup> reduce_all: array<f32, 64u>;
 var<workgroup> reduce_few: array<f32, 64u / SPAN>;
 
-fn workgroup_sum(lane: u32, value: f32) -> f32 {
+fn reduce_sums(lane: u32, value: f32) -> u32 {
     reduce_all[lane] = value;
     workgroupBarrier();
     if (lane < 64u / SPAN) {
@@ -199,15 +200,10 @@ fn workgroup_sum(lane: u32, value: f32) -> f32 {
         }
         reduce_few[lane] = sum;
     }
-    workgroupBarrier();
-    var total = reduce_few[0];
-    for (var i = 1u; i < 64u / SPAN; i++) {
-        total += reduce_few[i];
-    }
-    return total;
+    return 0u;
 }
 
-fn workgroup_max(lane: u32, value: f32) -> f32 {
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
     reduce_all[lane] = value;
     workgroupBarrier();
     if (lane < 64u / SPAN) {
@@ -217,12 +213,47 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
         }
         reduce_few[lane] = most;
     }
+    return 0u;
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
     workgroupBarrier();
-    var highest = reduce_few[0];
+    var total = reduce_few[first];
     for (var i = 1u; i < 64u / SPAN; i++) {
-        highest = max(highest, reduce_few[i]);
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
     }
     return highest;
+}
+// Sums over the 16u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
+// between them is lanes_meet, or another barrier.
+var<workgroup> lanes_own: array<vec2<f32>, 64u>;
+
+fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
+    lanes_own[lane] = own;
+    return own;
+}
+
+fn lanes_meet() {
+    workgroupBarrier();
+}
+
+fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
+    var sum = begun;
+    for (var i = 1u; i < 16u; i++) {
+        sum += lanes_own[lane + i];
+    }
+    return sum;
 }
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
@@ -274,7 +305,7 @@ fn dot32(a: array<vec4<f32>, 8>, b: array<vec4<f32>, 8>) -> f32 {
         + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
 
-// What the products are multiplied by. It contains a barrier.
+// What the products are multiplied by. It contains the barrier that lanes_end needs.
 fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
     return deviation(lane, begun.y);
 }
@@ -311,8 +342,6 @@ fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
 }
 
 const ROWS: u32 = 64u / 16u;
-var<workgroup> part: array<f32, 64u>;
-var<workgroup> part_up: array<f32, 64u>;
 
 @compute @workgroup_size(64u)
 fn main(
@@ -326,29 +355,17 @@ fn main(
     let l = lane % 16u;
     // What follows the products is loaded before them: loads do not wait for loads.
     let col = p.first + local;
-    var acc = 0.0;
-    var up = 0.0;
+    var acc = vec2<f32>(0.0);
     for (var g = l; g < p.w_groups; g += 16u) {
         let x32 = row32(g, begun);
-        acc += dot32(w_decode_row(p.w_row + local, g), x32);
-        up += dot32(u_decode_row(p.u_row + local, g), x32);
+        acc += vec2<f32>(dot32(w_decode_row(p.w_row + local, g), x32), dot32(u_decode_row(p.u_row + local, g), x32));
     }
-    part[lane] = acc;
-    part_up[lane] = up;
+    let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
     if (l != 0u || row >= p.count) {
         return;
     }
-    var value = 0.0;
-    for (var s = 0u; s < 16u; s++) {
-        value += part[lane + s];
-    }
-    value *= scale;
-    var upper = 0.0;
-    for (var s = 0u; s < 16u; s++) {
-        upper += part_up[lane + s];
-    }
-    upper *= scale;
-    value = unary_silu(value) * upper;
+    var product = lanes_end(lane, sum) * scale;
+    var value = unary_silu(product.x) * product.y;
     out[col] = value;
 }

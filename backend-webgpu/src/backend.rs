@@ -6,9 +6,11 @@ use crate::lower::{Node, lower};
 use crate::program::{self, GpuProgram, Pipelines};
 use crate::read::Reads;
 use crate::storage::{Chunk, Limits, chunks};
+use crate::subgroup;
+use crate::tuning::Tuning;
 use backend_api::{
-    Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
-    host_rows,
+    Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Tunable,
+    Tuned, Unsupported, host_rows,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -79,6 +81,7 @@ pub struct Shared {
     pub faults: Faults,
     pub counters: Counters,
     pub limits: Limits,
+    pub tuning: Tuning,
     pub uniform_align: u64,
     pub pipelines: RefCell<Pipelines>,
     /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
@@ -88,6 +91,13 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// A node to lower.
+    pub fn node<'a>(&self, inputs: &'a [&'a Tensor], outputs: &'a [&'a Tensor]) -> Node<'a> {
+        let Limits { subgroup, .. } = self.limits;
+        let limits = Limits { subgroup: if self.tuning.subgroups == 0 { 1 } else { subgroup }, ..self.limits };
+        Node { inputs, outputs, limits, tuning: self.tuning }
+    }
+
     /// Makes a buffer filled with zeros.
     ///
     /// *Errors*: the device's limit, out of memory, device lost.
@@ -188,10 +198,9 @@ impl WebGpu {
             max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        // Kernels are the same with and without them: only profiles ask for timestamps.
-        let optional =
-            if options.optional_features { wgpu::Features::TIMESTAMP_QUERY } else { wgpu::Features::empty() };
-        let required_features = adapter.features() & optional;
+        let optional = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP;
+        let required_features =
+            if options.optional_features { adapter.features() & optional } else { wgpu::Features::empty() };
         let descriptor =
             wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, required_features, ..Default::default() };
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
@@ -202,6 +211,11 @@ impl WebGpu {
         let binding = limits.max_storage_buffer_binding_size;
         let weights = options.max_binding.map_or(binding, |most| most.min(binding));
         let about = adapter.get_info();
+        let subgroup = subgroup::width(&device, &queue, &about).await;
+        let subgroups = match subgroup {
+            1 => "off".into(),
+            _ => format!("{}..{}", about.subgroup_min_size, about.subgroup_max_size),
+        };
         #[cfg(not(target_arch = "wasm32"))]
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
@@ -214,7 +228,7 @@ impl WebGpu {
                 ("largest binding of weights", format!("{weights} bytes")),
                 ("largest binding", format!("{binding} bytes")),
                 ("largest buffer", format!("{} bytes", limits.max_buffer_size)),
-                ("optional features", "none needed".into()),
+                ("subgroups", subgroups),
             ],
         };
         let shared = Shared {
@@ -222,7 +236,8 @@ impl WebGpu {
             queue,
             faults,
             counters: Counters::default(),
-            limits: Limits { weights, binding },
+            limits: Limits { weights, binding, subgroup },
+            tuning: options.tuning.unwrap_or_default(),
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
             pending: RefCell::default(),
@@ -295,7 +310,7 @@ impl Backend for WebGpu {
     }
 
     fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower(op, &Node { inputs, outputs, limits: self.shared.limits }).map(drop)
+        lower(op, &self.shared.node(inputs, outputs)).map(drop)
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {
@@ -404,6 +419,21 @@ impl Backend for WebGpu {
             read_back: c.read_back.get(),
             memory: c.memory.get(),
         }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        Tuning::ALL
+    }
+
+    fn tuning(&self) -> Vec<Tuned> {
+        self.shared.tuning.values()
+    }
+
+    fn tune(&mut self, name: &str, value: usize) -> Result<(), Error> {
+        let tuning = self.shared.tuning.with(name, value).map_err(Error::Invalid)?;
+        let fresh = Rc::get_mut(&mut self.shared).filter(|_| self.storages.borrow().is_empty());
+        fresh.ok_or_else(|| Error::Invalid("tuning comes before storages and programs".into()))?.tuning = tuning;
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! An operator is lowered (`lower`) to kernels, which are data: a file of `shaders/`, its variant, operands, parameters
 //! and a grid. The assembler (`shader`) makes WGSL of them. A program holds everything that a step needs.
 //!
-//! Only core limits of WebGPU are needed, and no optional feature.
+//! Only core limits of WebGPU are needed, and no optional feature; subgroups are used where the device has them.
 #![forbid(unsafe_code)]
 
 mod backend;
@@ -15,6 +15,7 @@ mod program;
 mod read;
 mod shader;
 mod storage;
+mod subgroup;
 mod tuning;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod web;
 
 pub use backend::WebGpu;
 pub use shader::shader_files;
+pub use tuning::Tuning;
 
 /// How to open the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +33,16 @@ pub struct Options {
     /// *Units*: bytes. Packed weights are split so that no binding of theirs is larger (but for the 8 rows that cannot be
     /// split), even where the device allows more. For tests of devices with small limits.
     pub max_binding: Option<u64>,
-    /// Whether kernels may use optional features of the device. Today's kernels need none, so it changes nothing yet.
+    /// Whether optional features of the device may be used: subgroups by kernels, timestamps by profiles.
     pub optional_features: bool,
+    /// How kernels are shaped, if not as on any device.
+    pub tuning: Option<Tuning>,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<backend_api::ShaderPatch>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_binding: None, optional_features: true, patch: None }
+        Options { max_binding: None, optional_features: true, tuning: None, patch: None }
     }
 }

@@ -7,8 +7,9 @@ mod tokens;
 mod wise;
 
 use crate::kernel::{Kernel, dense_bytes};
+use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
-use crate::tuning::WG;
+use crate::tuning::Tuning;
 use backend_api::{DType, Op, Tensor, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
@@ -22,6 +23,24 @@ pub struct Node<'a> {
     pub outputs: &'a [&'a Tensor],
     /// What the device allows.
     pub limits: Limits,
+    /// How its kernels are shaped.
+    pub tuning: Tuning,
+}
+
+impl Node<'_> {
+    /// A kernel of one invocation an element of `n`.
+    fn elementwise(&self, file: &'static str, n: usize) -> Kernel {
+        Kernel::new(file, grid(n.div_ceil(self.tuning.wg))).word("WG", literal(self.tuning.wg))
+    }
+
+    /// A kernel whose workgroups of `wg` invocations reduce: to sums, maxima, or the best.
+    fn reducing(&self, file: &'static str, grid: [u32; 3], wg: usize) -> Kernel {
+        let kernel = Kernel::new(file, grid).word("WG", literal(wg));
+        match self.limits.subgroup.min(wg) {
+            0 | 1 => kernel,
+            subgroup => kernel.flag(SUBGROUPS, true).word("SUBGROUP", literal(subgroup)),
+        }
+    }
 }
 
 /// The kernels of an operator, in order.
@@ -75,11 +94,6 @@ pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
 fn grid(n: usize) -> [u32; 3] {
     let width = n.clamp(1, MAX_GRID);
     [width as u32, n.max(1).div_ceil(width) as u32, 1]
-}
-
-/// A grid of one invocation an element.
-fn elements(n: usize) -> [u32; 3] {
-    grid(n.div_ceil(WG))
 }
 
 /// The workgroup size as WGSL.

@@ -2,7 +2,7 @@
 
 use crate::backend::{Shared, Storage, count};
 use crate::kernel::{Binding, Kernel, Operand};
-use crate::lower::{Node, lower};
+use crate::lower::lower;
 use crate::profile;
 use crate::shader::assemble;
 use backend_api::op::{Append, At, GetRows, Index};
@@ -208,7 +208,7 @@ fn lower_all(shared: &Shared, graph: &Graph) -> Result<Vec<(usize, Kernel)>, Err
     for (at, node) in graph.nodes().iter().enumerate() {
         let inputs = graph.operands(node);
         let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
-        match lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits: shared.limits }) {
+        match lower(&node.op, &shared.node(&inputs, &outputs)) {
             Ok(list) => kernels.extend(list.into_iter().map(|k| (at, k))),
             Err(unsupported) => refused.push(unsupported),
         }

@@ -20,7 +20,7 @@ files! {
     "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_qkv", "linear_tile",
     "linear_vec",
     "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
-    "lib/best", "lib/decode", "lib/index", "lib/keys", "lib/masking", "lib/parts", "lib/put", "lib/reduce",
+    "lib/best", "lib/decode", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts", "lib/put", "lib/reduce",
     "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
@@ -37,11 +37,20 @@ pub fn shader_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().copied()
 }
 
+/// The flag of kernels that use subgroups.
+pub const SUBGROUPS: &str = "SUBGROUPS";
+/// What WGSL with subgroups begins with. Elsewhere than in browsers naga compiles it, which has the functions but does not
+/// know the directive yet.
+pub const ENABLE_SUBGROUPS: &str = if cfg!(target_arch = "wasm32") { "enable subgroups;\n" } else { "" };
+
 /// The WGSL of a kernel.
 ///
 /// *Errors*: a directive that is malformed or names nothing; tests assemble every variant.
 pub fn assemble(kernel: &Kernel) -> Result<String, String> {
     let mut assembler = Assembler { kernel, included: Vec::new(), out: String::new() };
+    if kernel.flags.contains(&SUBGROUPS) {
+        assembler.out.push_str(ENABLE_SUBGROUPS);
+    }
     assembler.include("lib/step")?;
     assembler.head();
     assembler.include(kernel.file)?;

@@ -30,6 +30,9 @@ pub struct Limits {
     pub weights: u64,
     /// Bytes that any binding can have at most.
     pub binding: u64,
+    /// Invocations, a power of two, that share a subgroup wherever their indices differ in no higher bit; 1 where kernels
+    /// use no subgroups.
+    pub subgroup: usize,
 }
 
 /// The chunks of a matrix. A dense one is a single chunk. A packed one is cut to `limits.weights`, but to no fewer than

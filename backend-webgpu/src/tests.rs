@@ -4,23 +4,32 @@ use crate::kernel::Kernel;
 use crate::lower::{Node, lower};
 use crate::shader::assemble;
 use crate::storage::{Limits, chunks};
+use crate::tuning::Tuning;
 use backend_api::format::ROW_ALIGN;
 use backend_api::op::Linear;
-use backend_api::{DType, Format, Op, Shape, Unsupported};
+use backend_api::{DType, Format, Op, Shape, Tuned, Unsupported};
 
-const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20 };
+const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20, subgroup: 1 };
+/// Limits of devices without subgroups, with some that not all rows fit, and with such that they do.
+const SUBGROUPS: [Limits; 3] = [LIMITS, Limits { subgroup: 8, ..LIMITS }, Limits { subgroup: 32, ..LIMITS }];
 
 /// What core WebGPU has beyond the least that naga knows: `unpack2x16float`.
 const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
 
+/// What a device has.
+fn capabilities(limits: Limits) -> naga::valid::Capabilities {
+    let subgroups = if limits.subgroup > 1 { naga::valid::Capabilities::SUBGROUP } else { Default::default() };
+    CORE | subgroups
+}
+
 /// The kernels of all conformance cases that are supported with these limits, and the reasons of the others.
-fn all_kernels(limits: Limits) -> (Vec<Kernel>, Vec<Unsupported>) {
+fn all_kernels(limits: Limits, tuning: Tuning) -> (Vec<Kernel>, Vec<Unsupported>) {
     let (mut kernels, mut refused) = (Vec::new(), Vec::new());
     for case in Op::all_cases() {
         for node in case.graph.nodes() {
             let inputs = case.graph.operands(node);
             let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
-            match lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits }) {
+            match lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits, tuning }) {
                 Ok(list) => kernels.extend(list),
                 Err(why) => {
                     let one_row_only = matches!(
@@ -31,7 +40,7 @@ fn all_kernels(limits: Limits) -> (Vec<Kernel>, Vec<Unsupported>) {
                     let odd = ["odd heads", "odd sizes", "wide", "explicit mask", "halves, odd heads"]
                         .contains(&case.name.as_str());
                     let never = matches!(&node.op, Op::SelfAttention(_));
-                    assert!(never || several_rows || odd || limits != LIMITS, "{}: {why}", case.name);
+                    assert!(never || several_rows || odd || limits.weights != LIMITS.weights, "{}: {why}", case.name);
                     refused.push(why);
                 }
             }
@@ -40,10 +49,32 @@ fn all_kernels(limits: Limits) -> (Vec<Kernel>, Vec<Unsupported>) {
     (kernels, refused)
 }
 
+/// Every value that may be measured, the default ones too.
+fn tunings() -> Vec<Tuning> {
+    let all = Tuning::ALL.iter().flat_map(|tunable| tunable.values.iter().map(|value| (tunable.name, *value)));
+    all.map(|(name, value)| Tuning::default().with(name, value).unwrap()).collect()
+}
+
+/// Invocations of a workgroup and bytes of its memory.
+fn workgroup(module: &naga::Module) -> (u32, u32) {
+    let of_workgroup = module.global_variables.iter().filter(|(_, v)| v.space == naga::AddressSpace::WorkGroup);
+    let bytes = of_workgroup.map(|(_, v)| module.types[v.ty].inner.size(module.to_ctx())).sum();
+    (module.entry_points[0].workgroup_size.iter().product(), bytes)
+}
+
+#[test]
+fn a_tunable_lists_its_default() {
+    for Tuned { name, value } in Tuning::default().values() {
+        let tunable = Tuning::ALL.iter().find(|tunable| tunable.name == name).unwrap();
+        assert!(tunable.values.is_empty() || tunable.values.contains(&value), "{name} = {value} is not listed");
+    }
+}
+
 #[test]
 fn every_shader_validates() {
     let mut seen = std::collections::HashSet::new();
-    for kernel in all_kernels(LIMITS).0 {
+    let variants = tunings().into_iter().flat_map(|tuning| SUBGROUPS.map(|limits| (limits, tuning)));
+    for (limits, kernel) in variants.flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel))) {
         let source = assemble(&kernel).unwrap();
         if !seen.insert(source.clone()) {
             continue;
@@ -52,10 +83,13 @@ fn every_shader_validates() {
             Ok(module) => module,
             Err(e) => panic!("{}:\n{}\n{source}", kernel.title(), e.emit_to_string(&source)),
         };
-        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), CORE);
+        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities(limits));
         if let Err(e) = validator.validate(&module) {
             panic!("{}: {}\n{source}", kernel.title(), e.emit_to_string(&source));
         }
+        let (invocations, bytes) = workgroup(&module);
+        assert!(invocations <= 256, "{} has workgroups of {invocations} invocations", kernel.title());
+        assert!(bytes <= 16 << 10, "{} takes {bytes} bytes of workgroup memory", kernel.title());
         let storages = kernel.bindings.len();
         assert!(storages <= 8, "{} binds {storages} storage buffers", kernel.title());
     }
@@ -66,11 +100,12 @@ fn every_shader_validates() {
 fn an_operator_is_one_dispatch() {
     // Parts of the keys are scored, then joined.
     let expected = |op: &Op| if matches!(op, Op::AttentionLinear(_)) { 2 } else { 1 };
+    let tuning = Tuning::default();
     for case in Op::all_cases() {
         let [node] = case.graph.nodes() else { panic!("{}: cases have one node", case.name) };
         let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
         let inputs = case.graph.operands(node);
-        if let Ok(kernels) = lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits: LIMITS }) {
+        if let Ok(kernels) = lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits: LIMITS, tuning }) {
             assert_eq!(kernels.len(), expected(&node.op), "{} {}", case.op, case.name);
         }
     }
@@ -79,13 +114,13 @@ fn an_operator_is_one_dispatch() {
 #[test]
 fn small_bindings_split_weights() {
     let packed = |limits: Limits| {
-        let bindings = all_kernels(limits).0.into_iter().flat_map(|k| k.bindings);
+        let bindings = all_kernels(limits, Tuning::default()).0.into_iter().flat_map(|k| k.bindings);
         bindings.filter(|b| b.ty == "array<vec4<u32>>").collect::<Vec<_>>()
     };
     let limits = Limits { weights: 4096, ..LIMITS };
     assert!(packed(limits).iter().any(|b| b.chunk > 3));
     // Rows that are too wide for the device are refused with the reason.
-    let (_, refused) = all_kernels(Limits { weights: 4096, binding: 4096 });
+    let (_, refused) = all_kernels(Limits { weights: 4096, binding: 4096, ..LIMITS }, Tuning::default());
     assert!(refused.iter().any(|why| why.reason.contains("narrower matrices")));
 }
 
@@ -138,7 +173,7 @@ fn snapshot(name: &str, text: &str) {
 #[test]
 fn sources_are_as_committed() {
     let mut lines = std::collections::BTreeSet::new();
-    for kernel in all_kernels(LIMITS).0 {
+    for kernel in SUBGROUPS.into_iter().flat_map(|limits| all_kernels(limits, Tuning::default()).0) {
         let words: Vec<String> = kernel.words.iter().map(|(name, text)| format!("{name}={text}")).collect();
         let source = assemble(&kernel).unwrap();
         lines.insert(format!("{:016x} {} {}\n", hash(&source), kernel.title(), words.join(" ")));

@@ -22,6 +22,8 @@ pub enum Kind {
     WebGpu {
         /// The largest binding of weights, in bytes, if not the device's.
         max_binding: Option<u64>,
+        /// Whether optional features of the device may be used.
+        optional_features: bool,
     },
     /// WebGL2, natively GLES 3.
     WebGl {
@@ -44,11 +46,16 @@ pub const ALL: &[Variant] = &[
         kind: Kind::Reference,
     },
     Variant { name: "cpu", about: "the SIMD path of the CPU", kind: Kind::Cpu },
-    Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu { max_binding: None } },
+    Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu { max_binding: None, optional_features: true } },
+    Variant {
+        name: "webgpu-core",
+        about: "WebGPU without optional features of the device",
+        kind: Kind::WebGpu { max_binding: None, optional_features: false },
+    },
     Variant {
         name: "webgpu-split",
         about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
-        kind: Kind::WebGpu { max_binding: Some(20 * 1024) },
+        kind: Kind::WebGpu { max_binding: Some(20 * 1024), optional_features: true },
     },
     Variant {
         name: "webgl",

@@ -160,7 +160,8 @@ pub(crate) fn variants(of: &str) -> impl Iterator<Item = Variant> {
 
 #[cfg(feature = "webgpu")]
 async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
-    let options = backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding, patch: None };
+    let options =
+        backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding, ..Default::default() };
     Ok(Box::new(backend_webgpu::WebGpu::open(options).await?))
 }
 

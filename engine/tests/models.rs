@@ -130,3 +130,8 @@ fn all_values<B: Backend + 'static>(name: &str, fresh: impl Fn() -> Result<B, Er
 fn webgl_has_the_same_results_with_all_values() {
     all_values("webgl", || backend_webgl::WebGl::open(Default::default()));
 }
+
+#[test]
+fn webgpu_has_the_same_results_with_all_values() {
+    all_values("webgpu", || block_on(backend_webgpu::WebGpu::open(Default::default())));
+}

@@ -2,6 +2,7 @@
 // cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
 // weights are under way before the first barrier.
 //!include lib/reduce.wgsl
+//!include lib/lanes.wgsl
 //!if PARTS
 //!include lib/parts.wgsl
 //!end
@@ -119,17 +120,17 @@ fn dot32(a: array<vec4<f32>, 8>, b: array<vec4<f32>, 8>) -> f32 {
         + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
 
-// What the products are multiplied by. It contains a barrier.
+// What the products are multiplied by. It contains the barrier that lanes_end needs.
 fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
 //!if NORM
 //!if LAYER
-    workgroupBarrier();
+    lanes_meet();
     return 1.0;
 //!else
     return deviation(lane, begun.y);
 //!end
 //!else
-    workgroupBarrier();
+    lanes_meet();
     return 1.0;
 //!end
 }

@@ -1,13 +1,13 @@
 //! What only a step of one token has: the projection to Q, K and V that fills the caches itself, and attention whose
 //! keys are cut into parts, joined by the projection that follows.
 
-use super::linear::{Batch, Source, lanes, lower, normed};
+use super::linear::{Batch, Source, lanes, lower, normed, shared};
 use super::tokens::put;
 use super::wise::masked;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type};
 use crate::storage::chunks;
-use crate::tuning::{PARTS_WG, SPLIT_EARLY, SPLIT_JOIN, SPLIT_WG, SPLITS, VEC_WG};
+use crate::tuning::Tuning;
 use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
 use backend_api::{DType, Shape};
 
@@ -37,12 +37,13 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     let [chunk] = all.as_slice() else {
         return Err("the weights lie in several bindings".into());
     };
-    let lanes = lanes(k, n / 2);
-    let mut kernel = Kernel::new("linear_qkv", grid((n / 2).div_ceil(VEC_WG / lanes)))
+    let wg = node.tuning.vec_wg;
+    // Pairs whose halves share words lie in one workgroup.
+    let lanes = lanes(k, n / 2, &node.tuning).min(wg / 2);
+    let kernel = node.reducing("linear_qkv", grid((n / 2).div_ceil(wg / lanes)), wg);
+    let mut kernel = shared(kernel, lanes, "vec2<f32>", node)
         .flag("VEC4", k.is_multiple_of(4))
         .flag("BIAS", op.linear.bias)
-        .word("WG", literal(VEC_WG))
-        .word("LANES", literal(lanes))
         .u("k", k)
         .u("pairs", n / 2)
         .bind("x", row_type(k), Operand::Input(0), x)
@@ -75,6 +76,7 @@ const MAX_BINDINGS: usize = 8;
 /// Attention of one query in parts, and how its result is read.
 struct Parts<'a> {
     attention: &'a Attention,
+    tuning: Tuning,
     /// Keys.
     n: usize,
     /// Vectors of four of a head of K and of V.
@@ -85,25 +87,26 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// The sums and the shares of all heads and parts.
     fn quads(&self) -> usize {
-        self.attention.n_head * SPLITS * (self.values + 1)
+        self.attention.n_head * self.tuning.splits * (self.values + 1)
     }
 
     fn common(&self, kernel: Kernel) -> Kernel {
-        let a = self.attention;
+        let (a, tuning) = (self.attention, &self.tuning);
         masked(kernel, &a.masking, a.scale, a.softcap, 1, self.n)
             .word("HEADS", literal(a.n_head))
-            .word("SPLITS", literal(SPLITS))
-            .word("SPLIT_WG", literal(SPLIT_WG))
+            .word("SPLITS", literal(tuning.splits))
+            .word("SPLIT_WG", literal(tuning.split_wg))
             .word("VALUES", literal(self.values))
-            .word("JOIN", literal(SPLIT_JOIN))
+            .word("JOIN", literal(tuning.split_join))
     }
 
     fn score(&self, node: &Node<'_>) -> Kernel {
-        let channels = self.values.next_power_of_two().min(SPLIT_WG);
-        let kernel = Kernel::new("attention_split", grid(self.attention.n_head * SPLITS))
-            .word("WG", literal(SPLIT_WG))
+        let tuning = &self.tuning;
+        let channels = self.values.next_power_of_two().min(tuning.split_wg);
+        let kernel = node
+            .reducing("attention_split", grid(self.attention.n_head * tuning.splits), tuning.split_wg)
             // Each invocation can hold all its values: one channel of a few keys.
-            .flag("EARLY", channels == self.values && channels <= SPLIT_EARLY)
+            .flag("EARLY", channels == self.values && channels <= tuning.split_early)
             .halves(node.inputs[1])
             .word("KEY", "vec4<f32>")
             .word("VALUE", "vec4<f32>")
@@ -129,10 +132,10 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     if !d.is_multiple_of(4) || !dv.is_multiple_of(4) {
         return Err(format!("heads of {d} and {dv} channels are no vectors of four"));
     }
-    let parts = Parts { attention, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
+    let parts = Parts { attention, tuning: node.tuning, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
     let width = attention.n_head * dv;
     // The joined row, and what sums take: two of them for a GLU.
-    let bytes = width * 4 + PARTS_WG * 8;
+    let bytes = width * 4 + node.tuning.parts_wg * 8;
     if bytes > WORKGROUP_BYTES {
         return Err(format!("a joined row of {width} numbers does not fit the memory of a workgroup"));
     }
@@ -141,7 +144,7 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     let source = Source {
         shape: Shape::new(&[1, width]).map_err(|e| e.to_string())?,
         bind: &bind,
-        wg: PARTS_WG,
+        wg: node.tuning.parts_wg,
         places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
     };
     let mut kernels = vec![parts.score(node)];

@@ -4,9 +4,12 @@
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, Operand, row_type};
 use crate::storage::{Chunk, chunks};
-use crate::tuning::{TILE, VEC_INVOCATIONS, VEC_WG};
+use crate::tuning::Tuning;
 use backend_api::op::{Activation, Linear, Norm, NormKind};
 use backend_api::{Shape, Tensor};
+
+/// Rows of x and of weights in a tile, as `linear_tile.wgsl` has them.
+const TILE: (usize, usize) = (32, 64);
 
 /// Columns of the result that one dispatch makes.
 struct Segment {
@@ -77,7 +80,8 @@ pub fn linear(op: &Linear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
 fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
     let x = node.inputs[0];
     let bind = |kernel: Kernel| kernel.bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
-    let source = Source { shape: x.shape, bind: &bind, wg: VEC_WG, places: (0..node.inputs.len()).collect() };
+    let source =
+        Source { shape: x.shape, bind: &bind, wg: node.tuning.vec_wg, places: (0..node.inputs.len()).collect() };
     lower(op, node, &source, batch)
 }
 
@@ -121,10 +125,9 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     let mut kernels = Vec::new();
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
-            let lanes = lanes(k, out_cols);
-            Kernel::new("linear_vec", grid(s.count.div_ceil(source.wg / lanes)))
-                .word("WG", literal(source.wg))
-                .word("LANES", literal(lanes))
+            let lanes = lanes(k, out_cols, &node.tuning);
+            let kernel = node.reducing("linear_vec", grid(s.count.div_ceil(source.wg / lanes)), source.wg);
+            shared(kernel, lanes, if glu { "vec2<f32>" } else { "f32" }, node)
         } else {
             let cols = if glu { TILE.1 / 2 } else { TILE.1 };
             let size = [s.count.div_ceil(cols), m.div_ceil(TILE.0), outer * inner];
@@ -170,12 +173,17 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     Ok(kernels)
 }
 
+/// Makes `lanes` invocations share a row in a kernel that includes `lib/row.wgsl`; each of them has sums of a WGSL type.
+pub fn shared(kernel: Kernel, lanes: usize, sum: &str, node: &Node<'_>) -> Kernel {
+    kernel.flag("SHUFFLED", lanes <= node.limits.subgroup).word("LANES", literal(lanes)).word("SUM", sum)
+}
+
 /// Invocations that share a row of `k` weights, where there are `rows` of them: as many as keep the device busy, but few
 /// enough that each has a group of weights of its own.
-pub fn lanes(k: usize, rows: usize) -> usize {
+pub fn lanes(k: usize, rows: usize, tuning: &Tuning) -> usize {
     let groups = k.div_ceil(backend_api::format::GROUP);
     let mut lanes = 4;
-    while lanes < 32 && lanes * 2 <= groups && (lanes < 8 || rows * lanes < VEC_INVOCATIONS) {
+    while lanes < 32 && lanes * 2 <= groups && (lanes < 8 || rows * lanes < tuning.vec_invocations) {
         lanes *= 2;
     }
     lanes

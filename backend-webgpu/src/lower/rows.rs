@@ -1,9 +1,8 @@
 //! Rows of tables: get_rows and embed.
 
-use super::{Node, elements, literal};
+use super::Node;
 use crate::kernel::Kernel;
 use crate::storage::{Chunk, chunks};
-use crate::tuning::WG;
 use backend_api::Tensor;
 use backend_api::format::GROUP;
 use backend_api::op::{GetRows, Index};
@@ -29,9 +28,9 @@ pub fn get_rows(op: &GetRows, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Index::Last => "LAST",
     };
     let kernel = |chunk: &Chunk| {
-        let mut kernel = Kernel::new("get_rows", elements(rows * d.div_ceil(GROUP)))
+        let mut kernel = node
+            .elementwise("get_rows", rows * d.div_ceil(GROUP))
             .flag(flag, true)
-            .word("WG", literal(WG))
             .u("rows", rows)
             .u("d", d)
             .table("w", 0, table, chunk);
@@ -50,8 +49,8 @@ pub fn embed(node: &Node<'_>) -> Result<Vec<Kernel>, String> {
     let mut kernels = Vec::new();
     for a in table_chunks(tokens, node)? {
         for b in table_chunks(positions, node)? {
-            let kernel = Kernel::new("embed", elements(rows * d.div_ceil(GROUP)))
-                .word("WG", literal(WG))
+            let kernel = node
+                .elementwise("embed", rows * d.div_ceil(GROUP))
                 .u("rows", rows)
                 .u("d", d)
                 .u("n_ctx", history.shape.len())

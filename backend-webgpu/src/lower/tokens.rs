@@ -1,9 +1,8 @@
 //! Operators that know tokens: positions, caches, attention, and choosing the next token.
 
 use super::wise::masked;
-use super::{Node, elements, grid, literal};
+use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type};
-use crate::tuning::{ATTENTION_WG, SEARCH_LOADS, SEARCH_WG, WG};
 use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
 use backend_api::{DType, Tensor};
 
@@ -25,9 +24,9 @@ fn rotation(kernel: Kernel, n_dims: usize, mode: RopeMode, head_dim: usize, tabl
 pub fn rope(op: &Rope, node: &Node<'_>) -> Kernels {
     let (x, table, out) = (node.inputs[0], node.inputs[1], node.outputs[0]);
     let cols = x.shape.cols();
-    let kernel = Kernel::new("rope", elements(x.shape.len()))
+    let kernel = node
+        .elementwise("rope", x.shape.len())
         .flag("ROPE", true)
-        .word("WG", literal(WG))
         .u("len", x.shape.len())
         .u("cols", cols)
         .input("x", 0, x);
@@ -37,9 +36,9 @@ pub fn rope(op: &Rope, node: &Node<'_>) -> Kernels {
 pub fn qkv_append(op: &QkvAppend, node: &Node<'_>) -> Kernels {
     let (qkv, k) = (node.inputs[0], node.outputs[1]);
     let invocations = if k.dtype == DType::F16 { qkv.shape.len() / 2 } else { qkv.shape.len() };
-    let kernel = Kernel::new("qkv_append", elements(invocations))
+    let kernel = node
+        .elementwise("qkv_append", invocations)
         .flag("ROPE", op.rope.is_some())
-        .word("WG", literal(WG))
         .u("len", qkv.shape.len())
         .u("cols", qkv.shape.cols())
         .input("x", 0, qkv);
@@ -75,10 +74,10 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     // Values are moved, not computed with, so floats and ids go as bits; floats that become halves, in pairs.
     let (input, output) = (Operand::Input(1), Operand::Output(0));
     let (each, ty) = if state.dtype == DType::F16 { (2, "array<vec2<f32>>") } else { (1, "array<u32>") };
-    let kernel = Kernel::new("append", elements(x.shape.len() / each))
+    let kernel = node
+        .elementwise("append", x.shape.len() / each)
         .flag("NEXT", op.at == At::Next)
         .halves(state)
-        .word("WG", literal(WG))
         .u("rows", rows)
         .u("cols", x.shape.len() / rows / each)
         .u("n_ctx", state.shape.dim(0))
@@ -87,31 +86,31 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     Ok(vec![kernel])
 }
 
-fn search(x: &Tensor, at: usize) -> Kernel {
+fn search(node: &Node<'_>, at: usize) -> Kernel {
+    let x = node.inputs[at];
     let cols = x.shape.cols();
-    Kernel::new("argmax", grid(x.shape.rows()))
+    node.reducing("argmax", grid(x.shape.rows()), node.tuning.search_wg)
         .flag("VEC4", cols.is_multiple_of(4))
-        .word("WG", literal(SEARCH_WG))
-        .word("LOADS", literal(SEARCH_LOADS))
+        .word("LOADS", literal(node.tuning.search_loads))
         .u("rows", x.shape.rows())
         .u("cols", cols)
         .bind("x", row_type(cols), Operand::Input(at), x)
 }
 
 pub fn argmax(node: &Node<'_>) -> Kernels {
-    Ok(vec![search(node.inputs[0], 0).output("out", 0, node.outputs[0])])
+    Ok(vec![search(node, 0).output("out", 0, node.outputs[0])])
 }
 
 pub fn argmax_append(node: &Node<'_>) -> Kernels {
     let history = node.outputs[0];
-    let kernel = search(node.inputs[1], 1).flag("APPEND", true).u("n_ctx", history.shape.len());
+    let kernel = search(node, 1).flag("APPEND", true).u("n_ctx", history.shape.len());
     Ok(vec![kernel.output("out", 0, history)])
 }
 
 pub fn top_k(op: &TopK, node: &Node<'_>) -> Kernels {
     let x = node.inputs[0];
-    let kernel = Kernel::new("top_k", grid(x.shape.rows()))
-        .word("WG", literal(SEARCH_WG))
+    let kernel = node
+        .reducing("top_k", grid(x.shape.rows()), node.tuning.search_wg)
         .u("rows", x.shape.rows())
         .u("cols", x.shape.cols())
         .u("k", op.k)
@@ -144,10 +143,10 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let number = |width| if lanes(width) == 4 { "vec4<f32>" } else { "f32" };
     // Invocations are (part of the keys, channel of v); wide heads take several channels each.
     let values = dv / lanes(dv);
-    let channels = values.next_power_of_two().min(ATTENTION_WG);
-    let kernel = Kernel::new("attention", grid(m * op.n_head))
+    let channels = values.next_power_of_two().min(node.tuning.attention_wg);
+    let kernel = node
+        .reducing("attention", grid(m * op.n_head), node.tuning.attention_wg)
         .flag("VEC4", lanes(d) == 4)
-        .word("WG", literal(ATTENTION_WG))
         .word("D", literal(d))
         .halves(k)
         .word("KEY", number(d))

@@ -1,15 +1,14 @@
 //! Elementwise and row-wise operators, and those that only move data.
 
-use super::{Node, elements, grid, literal};
+use super::{Node, grid};
 use crate::kernel::Kernel;
-use crate::tuning::{ROW_WG, WG};
 use backend_api::op::{Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Permute, Slice, Softmax, Unary};
 
 type Kernels = Result<Vec<Kernel>, String>;
 
 /// An elementwise kernel over `n` results.
-fn elementwise(file: &'static str, n: usize) -> Kernel {
-    Kernel::new(file, elements(n)).word("WG", literal(WG)).u("len", n)
+fn elementwise(node: &Node<'_>, file: &'static str, n: usize) -> Kernel {
+    node.elementwise(file, n).u("len", n)
 }
 
 /// Strides of row-major dimensions.
@@ -32,13 +31,14 @@ pub fn masked(kernel: Kernel, masking: &Masking, scale: f32, softcap: f32, m: us
 
 pub fn unary(op: &Unary, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
-    let kernel = elementwise("unary", out.shape.len()).word("ACT", format!("unary_{}", op.kind.name()));
+    let kernel = elementwise(node, "unary", out.shape.len()).word("ACT", format!("unary_{}", op.kind.name()));
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 
 pub fn glu(op: &Glu, node: &Node<'_>) -> Kernels {
     let out = node.outputs[0];
-    let kernel = elementwise("glu", out.shape.len()).word("ACT", format!("unary_{}", op.kind.activation().name()));
+    let kernel =
+        elementwise(node, "glu", out.shape.len()).word("ACT", format!("unary_{}", op.kind.activation().name()));
     Ok(vec![kernel.input("gate", 0, node.inputs[0]).input("up", 1, node.inputs[1]).output("out", 0, out)])
 }
 
@@ -56,7 +56,7 @@ pub fn binary(op: &Binary, node: &Node<'_>) -> Kernels {
         steps.iter_mut().zip(dims).filter(|(_, dim)| *dim == 1).for_each(|(step, _)| *step = 0);
         steps
     };
-    let kernel = elementwise("binary", out.shape.len())
+    let kernel = elementwise(node, "binary", out.shape.len())
         .word("OPERATOR", operator)
         .u4("dim", out.shape.dims4())
         .u4("a_step", repeated(a.shape.dims4()))
@@ -67,7 +67,7 @@ pub fn binary(op: &Binary, node: &Node<'_>) -> Kernels {
 pub fn permute(op: &Permute, node: &Node<'_>) -> Kernels {
     let out = node.outputs[0];
     let (view, perm) = op.normalized();
-    let kernel = elementwise("permute", out.shape.len())
+    let kernel = elementwise(node, "permute", out.shape.len())
         .u4("dim", perm.map(|axis| view[axis]))
         .u4("step", perm.map(|axis| strides(view)[axis]))
         .halves(node.inputs[0]);
@@ -77,14 +77,14 @@ pub fn permute(op: &Permute, node: &Node<'_>) -> Kernels {
 pub fn slice(op: &Slice, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let kernel =
-        elementwise("slice", out.shape.len()).u("cols", op.len).u("x_cols", x.shape.cols()).u("start", op.start);
+        elementwise(node, "slice", out.shape.len()).u("cols", op.len).u("x_cols", x.shape.cols()).u("start", op.start);
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 
 pub fn concat(op: &Concat, node: &Node<'_>) -> Kernels {
     let (a, b, out) = (node.inputs[0], node.inputs[1], node.outputs[0]);
     let inner = |dims: &mut dyn Iterator<Item = usize>| dims.skip(op.axis).product::<usize>();
-    let kernel = elementwise("concat", out.shape.len())
+    let kernel = elementwise(node, "concat", out.shape.len())
         .u("a_run", inner(&mut a.shape.dims()))
         .u("b_run", inner(&mut b.shape.dims()));
     Ok(vec![kernel.input("a", 0, a).input("b", 1, b).output("out", 0, out)])
@@ -92,9 +92,9 @@ pub fn concat(op: &Concat, node: &Node<'_>) -> Kernels {
 
 pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
-    let mut kernel = Kernel::new("norm", grid(x.shape.rows()))
+    let mut kernel = node
+        .reducing("norm", grid(x.shape.rows()), node.tuning.row_wg)
         .flag("LAYER", op.kind == NormKind::Layer)
-        .word("WG", literal(ROW_WG))
         .u("rows", x.shape.rows())
         .u("cols", x.shape.cols())
         .f("eps", op.eps)
@@ -108,7 +108,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
 pub fn softmax(op: &Softmax, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let [_, _, m, n] = x.shape.dims4();
-    let kernel = Kernel::new("softmax", grid(x.shape.rows())).word("WG", literal(ROW_WG)).u("rows", x.shape.rows());
+    let kernel = node.reducing("softmax", grid(x.shape.rows()), node.tuning.row_wg).u("rows", x.shape.rows());
     let mut kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n).input("x", 0, x);
     if let Some(mask) = node.inputs.get(1) {
         kernel = kernel.input("mask", 1, mask);

@@ -2,6 +2,7 @@
 //! survive assembly, which in WGSL renames the capitals, and the functions and `weights` of decoders.
 
 /// A broken kernel.
+#[derive(PartialEq)]
 pub struct Mutation {
     /// The shader file that is broken.
     pub file: &'static str,
@@ -17,7 +18,7 @@ const fn of(file: &'static str, op: &'static str, find: &'static str, replace: &
     Mutation { file, op, find, replace }
 }
 
-/// Of the WebGPU backend.
+/// Of the WebGPU backend without optional features.
 pub const WEBGPU: &[Mutation] = &[
     of("append.wgsl", "append", "let target_row = step.position + row;", "let target_row = step.position + row + 1u;"),
     of("argmax.wgsl", "argmax", "candidate > value", "candidate < value"),
@@ -32,7 +33,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("linear_tile.wgsl", "linear", "tile_w[(tx + 16u) * 9u + i]", "tile_w[(tx + 17u) * 9u + i]"),
     of("linear_qkv.wgsl", "linear_qkv", "value.x * c - value.y * s", "value.x * c + value.y * s"),
     of("linear_qkv.wgsl", "linear_qkv", "vec2<f32>(value.x, next.x)", "vec2<f32>(value.x, next.y)"),
-    of("linear_vec.wgsl", "linear", "value += part[lane + s];", "value -= part[lane + s];"),
+    of("linear_vec.wgsl", "linear", "(product.x) * product.y", "(product.x) + product.y"),
     of("norm.wgsl", "norm", "squares += value * value;", "squares += value;"),
     of("permute.wgsl", "permute", "d3 * p.step3", "d3 * p.step2"),
     of("permute.wgsl", "permute", "(x[at / 2u])[at % 2u]", "(x[at / 2u])[0]"),
@@ -52,6 +53,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/best.wgsl", "argmax", "a == b && ai < bi", "a == b && ai > bi"),
     of("lib/decode.wgsl", "get_rows", "* 5.960464477539063e-8", "* 0.0"),
     of("lib/index.wgsl", "get_rows", "return step.position + i;", "return step.position + i + 1u;"),
+    of("lib/lanes.wgsl", "linear", "sum += lanes_own[lane + i];", "sum -= lanes_own[lane + i];"),
     of("lib/masking.wgsl", "softmax", "min(filled, at + 1u)", "min(filled, at)"),
     of("lib/reduce.wgsl", "norm", "sum += reduce_all[lane * SPAN + i];", "sum -= reduce_all[lane * SPAN + i];"),
     of("lib/keys.wgsl", "attention", "unpack2x16float(words.y)", "unpack2x16float(words.x)"),
@@ -75,6 +77,19 @@ pub const WEBGPU: &[Mutation] = &[
     of("format/q6_k.wgsl", "get_rows", "h.x >> 8u", "h.x >> 6u"),
     of("format/quads.wgsl", "matmul", "quad(row, i + 5u)", "quad(row, i + 4u)"),
     of("format/q8_0.wgsl", "get_rows", "signed_bytes(a.y)", "signed_bytes(a.x)"),
+];
+
+/// Of the WebGPU backend where it has subgroups.
+pub const SUBGROUPS: &[Mutation] = &[
+    of("lib/best.wgsl", "argmax", "beats(other, other_at, best, at)", "beats(best, at, other, other_at)"),
+    of("lib/lanes.wgsl", "linear", "sum += subgroupShuffleXor(sum, apart)", "sum -= subgroupShuffleXor(sum, apart)"),
+    of(
+        "lib/reduce.wgsl",
+        "norm",
+        "sum += subgroupShuffleXor(sum, distance)",
+        "sum -= subgroupShuffleXor(sum, distance)",
+    ),
+    of("lib/reduce.wgsl", "softmax", "max(most, subgroupShuffleXor", "min(most, subgroupShuffleXor"),
 ];
 
 /// Of the WebGL2 backend.
