@@ -239,7 +239,8 @@ fn optional_features_can_be_left_alone() {
         let (graph, fills) = linear(1, 8, 32);
         load(gpu, graph, &fills).unwrap().program.kernels()[0].name.clone()
     };
-    let has_subgroups = |gpu: &WebGpu| gpu.info().facts.iter().any(|(name, fact)| *name == "subgroups" && fact != "off");
+    let has_subgroups =
+        |gpu: &WebGpu| gpu.info().facts.iter().any(|(name, fact)| *name == "subgroups" && fact != "off");
     assert!(!has_subgroups(&core));
     assert!(!title(&core).contains("subgroups"));
     assert_eq!(title(&gpu).contains("subgroups"), has_subgroups(&gpu));
