@@ -8,6 +8,7 @@ export const BACKENDS = [
   { name: "webgpu", label: "WebGPU", usual: true },
   { name: "webgl", label: "WebGL2", usual: true },
   { name: "cpu", label: "CPU", usual: true },
+  { name: "webgpu-core", label: "WebGPU, core features" },
   { name: "webgpu-split", label: "WebGPU, small bindings" },
   { name: "webgl-r32f", label: "WebGL2, one value a texel" },
   { name: "webgl-fold", label: "WebGL2, small textures" },

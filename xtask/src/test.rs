@@ -86,7 +86,16 @@ const RUNS: &[Run] = &[
         "cpu"
     ),
     suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
-    suite!("conformance: webgpu", Need::Driver("webgpu"), "--backend", "webgpu", "--backend", "webgpu-split"),
+    suite!(
+        "conformance: webgpu",
+        Need::Driver("webgpu"),
+        "--backend",
+        "webgpu",
+        "--backend",
+        "webgpu-core",
+        "--backend",
+        "webgpu-split"
+    ),
     suite!(
         "conformance: webgl, packed",
         Need::Driver("webgl"),
