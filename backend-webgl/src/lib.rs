@@ -120,8 +120,10 @@ impl WebGl {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
         }
         let targets = options.max_targets.unwrap_or(u32::MAX).min(limits.targets);
-        let tuning =
-            options.tuning.unwrap_or_else(|| if gl.software() { Tuning::software() } else { Tuning::default() });
+        let tuning = options.tuning.unwrap_or_else(|| match gl.software() {
+            true => Tuning::software(&limits.renderer),
+            false => Tuning::default(),
+        });
         let info = BackendInfo {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),

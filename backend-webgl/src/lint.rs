@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 
 /// Layouts and tunings that make different shaders: those of a GPU, of the smallest device, and of software.
 fn variants() -> [(Layout, Tuning); 4] {
+    let software = Tuning::software("");
     [
         (Layout::Packed, Tuning::default()),
-        (Layout::Packed, Tuning::software()),
-        (Layout::Packed, Tuning { block_rows: 4, ..Tuning::software() }),
-        (Layout::R32f, Tuning::software()),
+        (Layout::Packed, software),
+        (Layout::Packed, Tuning { block_rows: 4, ..software }),
+        (Layout::R32f, software),
     ]
 }
 

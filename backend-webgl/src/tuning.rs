@@ -24,9 +24,10 @@ backend_api::tunables! {
 }
 
 impl Tuning {
-    /// For a rasteriser on the CPU: it has no idle units that slices would keep busy, and its threads share squares of 64
-    /// texels, of which compact results would fill too few.
-    pub fn software() -> Tuning {
-        Tuning { line_shift: 7, slices: 1, ..Tuning::default() }
+    /// For a rasteriser on the CPU: it has no idle units that slices would keep busy. SwiftShader's threads share pairs of
+    /// lines, so results must have some; those of Mesa share squares of 64 texels, of which they must fill several.
+    pub fn software(renderer: &str) -> Tuning {
+        let line_shift = if renderer.contains("SwiftShader") { 6 } else { 7 };
+        Tuning { line_shift, slices: 1, ..Tuning::default() }
     }
 }
