@@ -96,6 +96,33 @@ export interface LoadOptions extends SelectOptions {
   network?: NetworkOptions;
 }
 
+/** How to tune. */
+export interface TuneOptions extends LoadOptions {
+  /** Told what is being measured. What it throws is reported, not thrown. */
+  onTrial?: (what: string) => void;
+}
+
+/** What differs from a backend's defaults, by name. */
+export type TunedValues = Record<string, number>;
+
+/** What was tried on a device, and what won. */
+export interface TuneReport {
+  /** The report as a person reads it. */
+  text: string;
+  /** Tokens of the prompt. */
+  prefill_tokens: number;
+  /** Tokens decoded after it. */
+  decode_tokens: number;
+  /** All runs in their order; the first has the defaults. Times in milliseconds. */
+  trials: { values: TunedValues; prefill_ms: number; decode_ms_per_token: number }[];
+  /** The winner; without values if the defaults are best, or nothing can be tuned. */
+  winner: { rung: string; adapter: string; values: TunedValues };
+  /** The winner's times over those of the defaults, run in turn: prefill and decode; null if no value helped. */
+  ratios: [prefill: number, decode: number] | null;
+  /** Whether the browser keeps it, so that loading uses it from now on. */
+  kept: boolean;
+}
+
 /**
  * How far loading is. `connect`: the server is asked. `download`: bytes come from the network, and go to the device as
  * they come. `select`: backends are tried. `upload`: bytes of a file or of the cache go to the device. `ready`: done.
@@ -572,6 +599,13 @@ export class AnyGpu {
    * behind then.
    */
   static load(source: ModelSource, options?: LoadOptions): Promise<AnyGpu>;
+
+  /**
+   * Finds out what is fastest on this device, by running a model with one value after another of the backend's tunables,
+   * and keeps it in the browser for all that is loaded afterwards. Results are the same with all values; it is never
+   * needed. Rejects like {@link AnyGpu.load}.
+   */
+  static tune(source: ModelSource, options?: TuneOptions): Promise<TuneReport>;
 
   /** Tries the backends without a model. Rejects with {@link BackendError} if none works. */
   static probe(options?: SelectOptions): Promise<Report>;

@@ -5,6 +5,7 @@ use crate::op::Op;
 use crate::plan::Plan;
 use crate::step::StepParams;
 use crate::tensor::{DType, Shape, Tensor};
+use crate::tuning::{Tunable, Tuned};
 
 /// A storage of a backend: the memory of one weight, state, input or output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,6 +147,23 @@ pub trait Backend {
 
     /// The counters.
     fn stats(&self) -> Stats;
+
+    /// The tunables that shape its kernels; by default there are none.
+    fn tunables(&self) -> &'static [Tunable] {
+        &[]
+    }
+
+    /// The values of all of them.
+    fn tuning(&self) -> Vec<Tuned> {
+        Vec::new()
+    }
+
+    /// Gives one of them another value, before anything is made.
+    ///
+    /// *Errors*: no tunable has this name, the value is none of those that are known, something was made already.
+    fn tune(&mut self, name: &str, value: usize) -> Result<(), Error> {
+        Err(Error::Invalid(format!("{} has no tunable {name} = {value}", self.info().name)))
+    }
 }
 
 /// A compiled graph. Its storages and slots stay what they are; only [`StepParams`] change.

@@ -1,14 +1,21 @@
 // linear with several rows, pass 2: takes each row from its target, and the epilogue.
 #include "frame.glsl"
 #include "epilogue.glsl"
+#include "block.glsl"
 
 vec4 sums(int row, int col) {
-    int block = row >> 2;
-    int which = row & 3;
-    if (which == 0) return lanes(src_row0, weight_rows, block, col);
-    if (which == 1) return lanes(src_row1, weight_rows, block, col);
-    if (which == 2) return lanes(src_row2, weight_rows, block, col);
-    return lanes(src_row3, weight_rows, block, col);
+    int which = row / blocks;
+    ivec2 at = fold(block_texel(row - which * blocks, col / LANES));
+    if (which == 0) return texelFetch(src_row0, at, 0);
+    if (which == 1) return texelFetch(src_row1, at, 0);
+    if (which == 2) return texelFetch(src_row2, at, 0);
+#ifdef EIGHT
+    if (which == 4) return texelFetch(src_row4, at, 0);
+    if (which == 5) return texelFetch(src_row5, at, 0);
+    if (which == 6) return texelFetch(src_row6, at, 0);
+    if (which == 7) return texelFetch(src_row7, at, 0);
+#endif
+    return texelFetch(src_row3, at, 0);
 }
 
 vec4 value(int row, int col) {

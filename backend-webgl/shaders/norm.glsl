@@ -4,8 +4,8 @@
 
 vec4 value(int row, int col) {
 #ifdef ROWS
-    float mean = raw_at(src_stats, 2 * row);
-    float factor = raw_at(src_stats, 2 * row + 1);
+    float mean = raw_at(src_mean, row);
+    float factor = raw_at(src_factor, row);
 #else
     float mean;
     float factor;

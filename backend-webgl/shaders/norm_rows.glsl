@@ -1,10 +1,15 @@
-// norm of several rows, pass 1: of each row the mean and the reciprocal deviation, one after the other.
+// norm of several rows, pass 1: of each row the mean and the reciprocal deviation.
 #include "raw.glsl"
 #include "norm_stats.glsl"
 
-float raw(int index) {
+float factor;
+
+float raw(int row) {
     float mean;
-    float factor;
-    row_stats(src_x, cols, index >> 1, eps, mean, factor);
-    return (index & 1) == 0 ? mean : factor;
+    row_stats(src_x, cols, row, eps, mean, factor);
+    return mean;
+}
+
+float raw2(int row) {
+    return factor;
 }

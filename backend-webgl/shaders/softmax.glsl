@@ -7,8 +7,8 @@ vec4 value(int row, int col) {
     int end;
     visible(row % queries, queries, out_cols, start, end);
 #ifdef ROWS
-    float largest = raw_at(src_stats, 2 * row);
-    float factor = raw_at(src_stats, 2 * row + 1);
+    float largest = raw_at(src_largest, row);
+    float factor = raw_at(src_factor, row);
 #else
     float largest;
     float factor;

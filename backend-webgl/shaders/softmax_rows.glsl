@@ -1,10 +1,15 @@
-// softmax of several rows, pass 1: of each row the largest score and the reciprocal sum, one after the other.
+// softmax of several rows, pass 1: of each row the largest score and the reciprocal sum.
 #include "raw.glsl"
 #include "softmax_stats.glsl"
 
-float raw(int index) {
+float factor;
+
+float raw(int row) {
     float largest;
-    float factor;
-    row_softmax(cols, index >> 1, largest, factor);
-    return (index & 1) == 0 ? largest : factor;
+    row_softmax(cols, row, largest, factor);
+    return largest;
+}
+
+float raw2(int row) {
+    return factor;
 }

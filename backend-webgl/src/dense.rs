@@ -1,7 +1,7 @@
 //! How dense tensors lie in textures: rows of columns, folded over a fixed width.
 
-use crate::Layout;
 use crate::gl::{Rect, Texels};
+use crate::{Layout, Tuning};
 use backend_api::{DType, Error, Shape, Tensor, host_rows};
 
 /// The layout of one dense tensor.
@@ -121,33 +121,23 @@ pub(crate) struct Fold {
     layered: bool,
 }
 
-/// Lines of dense tensors. A GPU hands out squares of a picture to its cores, each with a memory of its own, so results
-/// in a compact block are made faster than in one long line.
-const DENSE_LINE: u32 = 5;
-/// Lines of a page of a dense tensor: what is left of the last page is wasted.
-const DENSE_PAGE: u32 = 11;
-/// The same for weights, which are read and not drawn.
-const WEIGHT_LINE: u32 = 8;
-const WEIGHT_PAGE: u32 = 11;
+/// The largest power of two that is a texture's size, and those of a line and a page within it.
+fn shifts(max_texture_size: u32, line: usize, page: usize) -> [u32; 3] {
+    let most = max_texture_size.max(1).ilog2();
+    [most, most.min(line as u32), most.min(page as u32)]
+}
 
 impl Fold {
     /// The fold of dense tensors.
-    pub(crate) fn dense(max_texture_size: u32) -> Fold {
-        let most = max_texture_size.max(1).ilog2();
-        let line_shift = most.min(DENSE_LINE);
-        let max_pages = 1 << (most - line_shift);
-        Fold { line_shift, page_shift: most.min(DENSE_PAGE), max_pages, layered: false }
+    pub(crate) fn dense(max_texture_size: u32, tuning: &Tuning) -> Fold {
+        let [most, line_shift, page_shift] = shifts(max_texture_size, tuning.line_shift, tuning.page_shift);
+        Fold { line_shift, page_shift, max_pages: 1 << (most - line_shift), layered: false }
     }
 
     /// The fold of weights.
-    pub(crate) fn weights(max_texture_size: u32, max_layers: u32) -> Fold {
-        let most = max_texture_size.max(1).ilog2();
-        Fold {
-            line_shift: most.min(WEIGHT_LINE),
-            page_shift: most.min(WEIGHT_PAGE),
-            max_pages: max_layers as usize,
-            layered: true,
-        }
+    pub(crate) fn weights(max_texture_size: u32, max_layers: u32, tuning: &Tuning) -> Fold {
+        let [_, line_shift, page_shift] = shifts(max_texture_size, tuning.weight_line_shift, tuning.weight_page_shift);
+        Fold { line_shift, page_shift, max_pages: max_layers as usize, layered: true }
     }
 
     /// Texels of a line.

@@ -91,6 +91,8 @@ pub(crate) struct Limits {
     pub(crate) texture_size: u32,
     pub(crate) layers: u32,
     pub(crate) uniform_align: u32,
+    /// Textures that one draw may write.
+    pub(crate) targets: u32,
     /// Whether what is drawn to float textures may be added to what they hold.
     pub(crate) float_blend: bool,
     pub(crate) renderer: String,
@@ -115,7 +117,7 @@ pub(crate) struct Gl {
 }
 
 /// Sampler uniforms of dense operands and of weights, and the texture unit where weights begin.
-const DENSE_SAMPLERS: [&str; 6] = ["t0", "t1", "t2", "t3", "t4", "t5"];
+const DENSE_SAMPLERS: [&str; 10] = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"];
 const WEIGHT_SAMPLERS: [&str; 2] = ["weights_a", "weights_b"];
 /// The first texture unit of weights.
 pub(crate) const WEIGHT_UNIT: u32 = DENSE_SAMPLERS.len() as u32;
@@ -179,6 +181,7 @@ impl Gl {
             let limits = Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
+                targets: int(glow::MAX_DRAW_BUFFERS).min(int(glow::MAX_COLOR_ATTACHMENTS)),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
                 float_blend: has("EXT_float_blend"),
                 #[cfg(not(target_arch = "wasm32"))]

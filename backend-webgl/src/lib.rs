@@ -16,10 +16,11 @@ mod program;
 mod read;
 mod shader;
 mod store;
+mod tuning;
 
 use backend_api::{
     Backend, BackendInfo, Error, Op, Plan, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId, Tensor,
-    Unsupported,
+    Tunable, Tuned, Unsupported,
 };
 use dense::{Dense, Fold};
 use gl::Gl;
@@ -30,6 +31,7 @@ use std::rc::Rc;
 use store::Storage;
 
 pub use shader::shader_files;
+pub use tuning::Tuning;
 
 /// How dense tensors lie in textures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -48,9 +50,10 @@ pub struct Options {
     pub layout: Layout,
     /// Use no larger textures than this, as if the device had this limit.
     pub max_texture_size: Option<u32>,
-    /// Whether products with few results are split over their columns, in slices that blending adds up. If not said,
-    /// they are on a GPU that blends floats: rasterisers on the CPU have no idle units that slices would keep busy.
-    pub split: Option<bool>,
+    /// Draw to no more textures at once than this, as if the device had this limit; every device has 4.
+    pub max_targets: Option<u32>,
+    /// How draws are shaped; by default as is best for GPUs, or for rasterisers on the CPU if the device is one.
+    pub tuning: Option<Tuning>,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<ShaderPatch>,
 }
@@ -63,6 +66,8 @@ pub struct WebGl {
     next: std::cell::Cell<u32>,
     reads: RefCell<Reads>,
     idle: RefCell<Idle>,
+    texture_size: u32,
+    targets: u32,
 }
 
 /// What programs share with the backend.
@@ -71,10 +76,18 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) fold: Fold,
     pub(crate) weight_fold: Fold,
-    /// See [`Options::split`].
-    pub(crate) split: bool,
+    /// Within what the device can do.
+    pub(crate) tuning: Tuning,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
     pub(crate) patch: Option<ShaderPatch>,
+}
+
+/// A tuning as far as the device can follow it, and the folds of dense tensors and of weights.
+fn shaped(limits: &gl::Limits, tuning: Tuning, texture_size: u32, targets: u32) -> (Tuning, Fold, Fold) {
+    let block_rows = if targets < 8 { 4 } else { tuning.block_rows };
+    let slices = if limits.float_blend { tuning.slices } else { 1 };
+    let tuning = Tuning { block_rows, slices, ..tuning };
+    (tuning, Fold::dense(texture_size, &tuning), Fold::weights(texture_size, limits.layers, &tuning))
 }
 
 /// The newest fence and how many submissions it covers.
@@ -106,8 +119,9 @@ impl WebGl {
         if size == 0 {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
         }
-        let (fold, weight_fold) = (Fold::dense(size), Fold::weights(size, limits.layers));
-        let split = options.split.unwrap_or(!gl.software()) && limits.float_blend;
+        let targets = options.max_targets.unwrap_or(u32::MAX).min(limits.targets);
+        let tuning =
+            options.tuning.unwrap_or_else(|| if gl.software() { Tuning::software() } else { Tuning::default() });
         let info = BackendInfo {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),
@@ -116,13 +130,16 @@ impl WebGl {
                 ("layout", format!("{:?}", options.layout)),
                 ("max_texture_size", size.to_string()),
                 ("max_array_texture_layers", limits.layers.to_string()),
-                ("split", split.to_string()),
+                ("targets", targets.to_string()),
             ],
         };
         let (layout, patch) = (options.layout, options.patch);
-        let shared = Shared { gl, layout, fold, weight_fold, split, programs: RefCell::default(), patch };
+        let (tuning, fold, weight_fold) = shaped(gl.limits(), tuning, size, targets);
+        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs: RefCell::default(), patch };
         Ok(WebGl {
             shared: Rc::new(shared),
+            texture_size: size,
+            targets,
             info,
             storages: RefCell::default(),
             next: std::cell::Cell::new(0),
@@ -143,7 +160,7 @@ impl Backend for WebGl {
     }
 
     fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower::lower(op, inputs, outputs, self.shared.layout, self.shared.split).map(|_| ())
+        lower::lower(op, inputs, outputs, self.shared.layout, &self.shared.tuning).map(|_| ())
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {
@@ -213,5 +230,22 @@ impl Backend for WebGl {
 
     fn stats(&self) -> Stats {
         self.shared.gl.stats()
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        Tuning::ALL
+    }
+
+    fn tuning(&self) -> Vec<Tuned> {
+        self.shared.tuning.values()
+    }
+
+    fn tune(&mut self, name: &str, value: usize) -> Result<(), Error> {
+        let tuning = self.shared.tuning.with(name, value).map_err(Error::Invalid)?;
+        let fresh = Rc::get_mut(&mut self.shared).filter(|_| self.storages.borrow().is_empty());
+        let shared = fresh.ok_or_else(|| Error::Invalid("tuning comes before storages and programs".into()))?;
+        (shared.tuning, shared.fold, shared.weight_fold) =
+            shaped(shared.gl.limits(), tuning, self.texture_size, self.targets);
+        Ok(())
     }
 }

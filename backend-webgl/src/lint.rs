@@ -1,25 +1,35 @@
 //! Tests of the shader sources: the style that keeps them safe on all drivers, and validation of what is assembled.
 
-use crate::Layout;
 use crate::dense::Fold;
 use crate::lower::lower;
 use crate::shader::{SOURCES, assemble};
+use crate::{Layout, Tuning};
 use backend_api::Op;
 use std::collections::BTreeMap;
 
+/// Layouts and tunings that make different shaders: those of a GPU, of the smallest device, and of software.
+fn variants() -> [(Layout, Tuning); 4] {
+    [
+        (Layout::Packed, Tuning::default()),
+        (Layout::Packed, Tuning::software()),
+        (Layout::Packed, Tuning { block_rows: 4, ..Tuning::software() }),
+        (Layout::R32f, Tuning::software()),
+    ]
+}
+
 /// Every distinct fragment shader of the conformance cases, by the name of its kernel.
 fn assembled() -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+    let (mut found, lines) = (BTreeMap::new(), Tuning::default());
     for case in Op::all_cases() {
         for node in case.graph.nodes() {
             let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
-            for (layout, split) in [(Layout::Packed, false), (Layout::Packed, true), (Layout::R32f, false)] {
+            for (layout, tuning) in variants() {
                 let operands = case.graph.operands(node);
-                let Ok(kernel) = lower(&node.op, &operands, &outputs, layout, split) else { continue };
+                let Ok(kernel) = lower(&node.op, &operands, &outputs, layout, &tuning) else { continue };
                 for draw in &kernel.draws {
                     found.insert(
                         draw.name(layout),
-                        assemble(draw, layout, [&Fold::dense(2048), &Fold::weights(2048, 256)]),
+                        assemble(draw, layout, [&Fold::dense(2048, &lines), &Fold::weights(2048, 256, &lines)]),
                     );
                 }
             }

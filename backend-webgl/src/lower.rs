@@ -2,9 +2,9 @@
 
 mod attention;
 
-use crate::Layout;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
+use crate::{Layout, Tuning};
 use backend_api::op::{
     Activation, Append, At, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, Norm, NormKind,
     Permute, Softmax, TopK, UnaryKind,
@@ -14,7 +14,7 @@ use backend_api::{DType, Op, Shape, Tensor, Unsupported};
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
 
-/// The kernel of an operator on these operands, in a layout, with or without slices (see [`Options`](crate::Options)).
+/// The kernel of an operator on these operands.
 ///
 /// *Errors*: why there is none.
 pub(crate) fn lower(
@@ -22,26 +22,25 @@ pub(crate) fn lower(
     inputs: &[&Tensor],
     outputs: &[&Tensor],
     layout: Layout,
-    split: bool,
+    tuning: &Tuning,
 ) -> Result<Kernel, Unsupported> {
-    Lowering { inputs, outputs, layout, split }.lower(op).map_err(|reason| {
+    Lowering { inputs, outputs, layout, tuning }.lower(op).map_err(|reason| {
         let list: Vec<String> = inputs.iter().map(|t| t.to_string()).collect();
         Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
     })
 }
 
-/// Rows of x that share one decoding of the weights: the draw buffers that every device has.
-const BLOCK_ROWS: usize = 4;
+/// With fewer rows of x than this each is multiplied on its own.
+const BLOCK_LEAST: usize = 4;
+/// Texels of a line of blocks: those of neighbouring blocks lie above and below each other, so that the fragments of a
+/// square share rows of x as well as weights.
+const BLOCK_LINE: usize = 32;
+/// The results of a block's rows.
+const BLOCK: [&str; 8] =
+    ["src_row0", "src_row1", "src_row2", "src_row3", "src_row4", "src_row5", "src_row6", "src_row7"];
 
 /// Columns that decoders yield at once.
 const GROUP: usize = 32;
-
-/// The most slices of a product's columns.
-const MAX_SLICES: usize = 16;
-/// Groups that a slice has at least.
-const SLICE_GROUPS: usize = 2;
-/// Fragments, slices included, that keep a GPU busy.
-const ENOUGH_FRAGMENTS: usize = 8192;
 
 const SEVERAL_NORMS: &str = "a norm of several rows is computed once, not for every output";
 
@@ -52,20 +51,21 @@ fn whole_groups(draw: Draw, k: usize) -> Draw {
 
 /// A draw over the rows of `x` that needs two numbers of each whole row. Several rows have a pass of their own for them,
 /// `first`; for one row that costs more than having each fragment look at it.
-fn by_rows(x: &Tensor, first: impl FnOnce(usize, usize) -> Draw, last: Draw) -> Kernel {
+fn by_rows(x: &Tensor, names: [&'static str; 2], first: impl FnOnce(usize, usize) -> Draw, last: Draw) -> Kernel {
     let rows = x.shape.rows();
     if rows == 1 {
         return last.into();
     }
-    let first = first(0, 2 * rows).int("cols", x.shape.cols());
-    Kernel { draws: vec![first, last.define("ROWS", "").scratch("src_stats", 0)], scratch: vec![2 * rows] }
+    let first = first(0, rows).and(Target::Scratch(1)).int("cols", x.shape.cols());
+    let last = last.define("ROWS", "").scratch(names[0], 0).scratch(names[1], 1);
+    Kernel { draws: vec![first, last], scratch: vec![rows; 2] }
 }
 
 struct Lowering<'a> {
     inputs: &'a [&'a Tensor],
     outputs: &'a [&'a Tensor],
     layout: Layout,
-    split: bool,
+    tuning: &'a Tuning,
 }
 
 const fn activation(kind: UnaryKind) -> &'static str {
@@ -223,24 +223,30 @@ impl<'a> Lowering<'a> {
         let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
-        if rows < BLOCK_ROWS {
+        if rows < BLOCK_LEAST {
             let draw = self.linear_rows(self.draw("linear")?, op, &indices)?;
             return Ok(self.sliced(draw, op, k).into());
         }
         if op.norm.is_some() {
             return Err(SEVERAL_NORMS.into());
         }
-        let shape = Shape::new(&[rows.div_ceil(BLOCK_ROWS), n]).map_err(|e| e.to_string())?;
-        let block = Dense::new(&shape, DType::F32, self.layout);
-        let mut first = Draw::new("linear_block", Target::Scratch(0), &block).packed(*at.w, w)?;
-        first.targets.extend((1..BLOCK_ROWS).map(Target::Scratch));
-        let first = whole_groups(first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows), k);
-        let mut second = self.draw("linear_join")?;
-        for (index, name) in ["src_row0", "src_row1", "src_row2", "src_row3"].into_iter().enumerate() {
+        let block_rows = if rows > BLOCK_LEAST { self.tuning.block_rows } else { BLOCK_LEAST };
+        let (blocks, lanes) = (rows.div_ceil(block_rows), self.layout.lanes());
+        let lines = n.div_ceil(lanes * BLOCK_LINE) * blocks;
+        let shape = Shape::new(&[lines, lanes * BLOCK_LINE]).map_err(|e| e.to_string())?;
+        let made = Dense::new(&shape, DType::F32, self.layout);
+        let common = |draw: Draw| {
+            draw.int("blocks", blocks).int("block_line", BLOCK_LINE).define_if(block_rows == BLOCK.len(), "EIGHT")
+        };
+        let mut first = common(Draw::new("linear_block", Target::Scratch(0), &made)).packed(*at.w, w)?;
+        first.targets.extend((1..block_rows).map(Target::Scratch));
+        let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows).int("weight_rows", n);
+        let mut second = common(self.draw("linear_join")?);
+        for (index, name) in BLOCK.into_iter().enumerate().take(block_rows) {
             second = second.scratch(name, index);
         }
         let second = self.epilogue(second, op, &at)?;
-        Ok(Kernel { draws: vec![first, second], scratch: vec![block.texels(); BLOCK_ROWS] })
+        Ok(Kernel { draws: vec![whole_groups(first, k), second], scratch: vec![made.texels(); block_rows] })
     }
 
     /// The parameters of `linear.glsl` for an operator whose operands are those of the node at `indices`.
@@ -265,8 +271,9 @@ impl<'a> Lowering<'a> {
     /// Slices of the columns for a draw whose fragments are too few for a GPU, if it is one that sums suffice for.
     fn sliced(&self, draw: Draw, op: &Linear, k: usize) -> Draw {
         let Region::Whole(fragments) = draw.region else { return draw };
-        let most = (k.div_ceil(GROUP) / SLICE_GROUPS).min(ENOUGH_FRAGMENTS / fragments.max(1)).min(MAX_SLICES);
-        if !self.split || op.norm.is_some() || op.activation != Activation::None || most < 2 {
+        let Tuning { slices, slice_groups, fragments: enough, .. } = *self.tuning;
+        let most = (k.div_ceil(GROUP) / slice_groups).min(enough / fragments.max(1)).min(slices);
+        if op.norm.is_some() || op.activation != Activation::None || most < 2 {
             return draw;
         }
         draw.sliced(most)
@@ -307,7 +314,7 @@ impl<'a> Lowering<'a> {
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
         }
-        Ok(by_rows(x, |to, count| stats(Draw::raw("norm_rows", to, count)), last))
+        Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
     }
 
     fn softmax(&self, op: &Softmax) -> Result<Kernel, String> {
@@ -321,7 +328,12 @@ impl<'a> Lowering<'a> {
                 None => draw,
             }
         };
-        Ok(by_rows(x, |to, count| scores(Draw::raw("softmax_rows", to, count)), scores(self.draw("softmax")?)))
+        Ok(by_rows(
+            x,
+            ["src_largest", "src_factor"],
+            |to, count| scores(Draw::raw("softmax_rows", to, count)),
+            scores(self.draw("softmax")?),
+        ))
     }
 
     fn permute(&self, op: &Permute) -> Result<Kernel, String> {

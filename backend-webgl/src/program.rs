@@ -123,7 +123,7 @@ impl Compiled {
         let mut refused = Vec::new();
         for node in graph.nodes() {
             let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
-            match lower(&node.op, &graph.operands(node), &outputs, shared.layout, shared.split) {
+            match lower(&node.op, &graph.operands(node), &outputs, shared.layout, &shared.tuning) {
                 Ok(kernel) => kernels.push((node, kernel)),
                 Err(why) => refused.push(why),
             }

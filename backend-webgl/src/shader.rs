@@ -18,7 +18,7 @@ macro_rules! sources {
 }
 
 sources! {
-    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "concat", "decode",
+    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "concat", "decode",
     "dense", "elements", "embed", "epilogue", "format/BF16", "format/F16", "format/F32", "format/Q4_0", "format/Q4_1",
     "format/Q4_K", "format/Q5_0", "format/Q5_1", "format/Q6_K", "format/Q8_0", "frame", "get_rows", "glu", "group",
     "group_lanes", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_rows", "norm_stats",

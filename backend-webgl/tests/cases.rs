@@ -3,7 +3,7 @@
 
 use backend_api::fuse::is_fused;
 use backend_api::{Backend, Error, Op, Plan, StorageDesc, StorageId};
-use backend_webgl::{Layout, Options, WebGl};
+use backend_webgl::{Layout, Options, Tuning, WebGl};
 
 fn run_all(options: Options) {
     if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|s| s.trim() == "webgl")) {
@@ -49,7 +49,7 @@ fn packed() {
 
 #[test]
 fn folded_and_layered() {
-    run_all(Options { max_texture_size: Some(256), ..Options::default() });
+    run_all(Options { max_texture_size: Some(256), max_targets: Some(4), ..Options::default() });
 }
 
 #[test]
@@ -59,5 +59,5 @@ fn one_value_a_texel() {
 
 #[test]
 fn in_slices() {
-    run_all(Options { split: Some(true), ..Options::default() });
+    run_all(Options { tuning: Some(Tuning::default()), ..Options::default() });
 }

@@ -9,8 +9,8 @@ use crate::storage::{Chunk, Limits, chunks};
 use crate::subgroup;
 use crate::tuning::Tuning;
 use backend_api::{
-    Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
-    host_rows,
+    Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Tunable,
+    Tuned, Unsupported, host_rows,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -93,7 +93,9 @@ pub struct Shared {
 impl Shared {
     /// A node to lower.
     pub fn node<'a>(&self, inputs: &'a [&'a Tensor], outputs: &'a [&'a Tensor]) -> Node<'a> {
-        Node { inputs, outputs, limits: self.limits, tuning: self.tuning }
+        let Limits { subgroup, .. } = self.limits;
+        let limits = Limits { subgroup: if self.tuning.subgroups == 0 { 1 } else { subgroup }, ..self.limits };
+        Node { inputs, outputs, limits, tuning: self.tuning }
     }
 
     /// Makes a buffer filled with zeros.
@@ -422,6 +424,21 @@ impl Backend for WebGpu {
             read_back: c.read_back.get(),
             memory: c.memory.get(),
         }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        Tuning::ALL
+    }
+
+    fn tuning(&self) -> Vec<Tuned> {
+        self.shared.tuning.values()
+    }
+
+    fn tune(&mut self, name: &str, value: usize) -> Result<(), Error> {
+        let tuning = self.shared.tuning.with(name, value).map_err(Error::Invalid)?;
+        let fresh = Rc::get_mut(&mut self.shared).filter(|_| self.storages.borrow().is_empty());
+        fresh.ok_or_else(|| Error::Invalid("tuning comes before storages and programs".into()))?.tuning = tuning;
+        Ok(())
     }
 }
 

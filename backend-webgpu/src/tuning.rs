@@ -3,6 +3,8 @@
 backend_api::tunables! {
     /// How the kernels are shaped. No value changes what is computed, but for rounding.
     pub struct Tuning {
+        /// Whether kernels reduce within subgroups where the device has them: 0 or 1.
+        subgroups: 1 in [0, 1],
         /// Invocations of a workgroup of the matrix-vector kernels.
         vec_wg: 64 in [32, 64, 128],
         /// Invocations that are enough to hide the latency of weights; with more rows than that, fewer share a row.

@@ -18,9 +18,10 @@ pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Bac
             let options = backend_webgpu::Options { max_binding, optional_features, patch, ..Default::default() };
             Box::new(pollster::block_on(WebGpu::open(options))?)
         }
-        Kind::WebGl { packed, max_texture_size, split } => {
+        Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {
+            let tuning = as_gpu.then(backend_webgl::Tuning::default);
             let layout = if packed { Layout::Packed } else { Layout::R32f };
-            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, split, patch })?)
+            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, max_targets, tuning, patch })?)
         }
     })
 }

@@ -31,8 +31,10 @@ pub enum Kind {
         packed: bool,
         /// The largest texture, if not the device's.
         max_texture_size: Option<u32>,
-        /// Whether products are split into slices, if not as the device is.
-        split: Option<bool>,
+        /// How many textures one draw writes at most, if not as many as the device can.
+        max_targets: Option<u32>,
+        /// Whether draws are shaped as on a GPU, whatever the device is.
+        as_gpu: bool,
     },
 }
 
@@ -58,22 +60,22 @@ pub const ALL: &[Variant] = &[
     Variant {
         name: "webgl",
         about: "WebGL2 or GLES 3, packed layout",
-        kind: Kind::WebGl { packed: true, max_texture_size: None, split: None },
+        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, as_gpu: false },
     },
     Variant {
         name: "webgl-r32f",
         about: "the same, one value a texel",
-        kind: Kind::WebGl { packed: false, max_texture_size: None, split: None },
+        kind: Kind::WebGl { packed: false, max_texture_size: None, max_targets: None, as_gpu: false },
     },
     Variant {
         name: "webgl-fold",
-        about: "packed, in textures of 256 x 256, so that tensors are folded and layered",
-        kind: Kind::WebGl { packed: true, max_texture_size: Some(256), split: None },
+        about: "packed, in textures of 256 x 256, of which a draw writes 4, so that tensors are folded and layered",
+        kind: Kind::WebGl { packed: true, max_texture_size: Some(256), max_targets: Some(4), as_gpu: false },
     },
     Variant {
         name: "webgl-split",
-        about: "packed, with products split into slices that are blended, as on a GPU",
-        kind: Kind::WebGl { packed: true, max_texture_size: None, split: Some(true) },
+        about: "packed, compact and with products in slices that are blended, as on a GPU",
+        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, as_gpu: true },
     },
 ];
 

@@ -15,6 +15,7 @@ mod text;
 
 pub use ablate::{Ablation, AblationReport, ablate};
 pub use floors::{Bandwidth, Floors, floors};
+pub(crate) use model::time;
 pub use model::{DecodeFloor, FirstToken, ModelOptions, ModelReport, PerToken, run};
 pub use ops::{OpTime, OpsReport, QUEUED, ops};
 pub use profile::{KernelTime, profile};

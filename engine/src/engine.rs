@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::select::{SelectOptions, select};
 
 /// How to load a model.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
     /// Which backends may be chosen, and how they are opened.
     pub select: SelectOptions,

@@ -10,6 +10,7 @@ mod report;
 mod rig;
 mod select;
 mod selftest;
+mod tune;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
 
@@ -17,3 +18,4 @@ pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select};
+pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};

@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::str::FromStr;
 
-use backend_api::{Backend, DType, Error, Format, Graph};
+use backend_api::{Backend, DType, Error, Format, Graph, Tuned};
 use model::{Head, Host, Model, Recipe};
 use reference_cpu::Cpu;
 
 use crate::error::EngineError;
 use crate::report::{Outcome, Report, Rung};
 use crate::selftest;
+use crate::tune::Winners;
 
 /// Which backends may be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,7 +54,7 @@ pub enum Layout {
 }
 
 /// What a selection may do.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SelectOptions {
     /// Which backends may be chosen.
     pub backend: Choice,
@@ -67,6 +68,8 @@ pub struct SelectOptions {
     pub webgl_max_texture_size: Option<u32>,
     /// Threads that the CPU uses natively; by default as many as the machine runs at once.
     pub cpu_threads: Option<NonZeroUsize>,
+    /// What was fastest on devices that were [tuned](crate::tune()).
+    pub tuned: Rc<Winners>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,13 +116,14 @@ impl Candidate {
         }
     }
 
-    async fn open(self, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+    /// Opens it, with the defaults of its tunables.
+    async fn open(self, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
         match self {
             Candidate::WebGpu { optional_features } => open_webgpu(optional_features, options).await,
             Candidate::WebGl(layout) => open_webgl(layout, options),
             Candidate::Cpu => {
                 let options = reference_cpu::Options { fast: true, threads: options.cpu_threads };
-                Ok(Rc::new(Cpu::new(options)))
+                Ok(Box::new(Cpu::new(options)))
             }
         }
     }
@@ -134,10 +138,15 @@ impl Variant {
         self.0
     }
 
-    /// Opens it.
+    /// The rung of a name.
+    pub fn named(name: &str) -> Option<Variant> {
+        LADDER.iter().find(|(known, _)| *known == name).map(|(known, candidate)| Variant(known, *candidate))
+    }
+
+    /// Opens it, with the defaults of its tunables.
     ///
     /// *Errors*: it is not there.
-    pub async fn open(&self, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+    pub async fn open(&self, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
         self.1.open(options).await
     }
 }
@@ -150,30 +159,30 @@ pub(crate) fn variants(of: &str) -> impl Iterator<Item = Variant> {
 }
 
 #[cfg(feature = "webgpu")]
-async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
     let options =
         backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding, ..Default::default() };
-    Ok(Rc::new(backend_webgpu::WebGpu::open(options).await?))
+    Ok(Box::new(backend_webgpu::WebGpu::open(options).await?))
 }
 
 #[cfg(feature = "webgl")]
-fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
     let layout = match layout {
         Layout::Packed => backend_webgl::Layout::Packed,
         Layout::R32f => backend_webgl::Layout::R32f,
     };
     let max_texture_size = options.webgl_max_texture_size;
     let options = backend_webgl::Options { layout, max_texture_size, ..Default::default() };
-    Ok(Rc::new(backend_webgl::WebGl::open(options)?))
+    Ok(Box::new(backend_webgl::WebGl::open(options)?))
 }
 
 #[cfg(not(feature = "webgpu"))]
-async fn open_webgpu(_: bool, _: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+async fn open_webgpu(_: bool, _: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
     Err(Error::Absent { backend: "webgpu", reason: "this program was built without it".into() })
 }
 
 #[cfg(not(feature = "webgl"))]
-fn open_webgl(_: Layout, _: &SelectOptions) -> Result<Rc<dyn Backend>, Error> {
+fn open_webgl(_: Layout, _: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
     Err(Error::Absent { backend: "webgl", reason: "this program was built without it".into() })
 }
 
@@ -255,21 +264,32 @@ async fn prove(
     least: f64,
     rung: &mut Rung,
 ) -> Result<(Rc<dyn Backend>, f64), String> {
-    let open = || async { candidate.open(options).await.map_err(|e| e.to_string()) };
-    let mut backend = open().await?;
+    let name = rung.name;
+    let open = || async {
+        let mut backend = candidate.open(options).await.map_err(|e| e.to_string())?;
+        let stale = options.tuned.apply(name, &mut *backend).err();
+        Ok::<(Rc<dyn Backend>, _), String>((Rc::from(backend), stale))
+    };
+    let (mut backend, mut stale) = open().await?;
     let mut proven = examine(&*backend, recipe, host, least).await;
     if proven.is_err() && matches!(backend.idle(), Err(Error::Lost(_))) {
         let until = host.now_ms() + LOST_PAUSE;
         while host.now_ms() < until {
             host.turn().await;
         }
-        backend = open().await?;
+        (backend, stale) = open().await?;
         proven = examine(&*backend, recipe, host, least).await;
     }
     let info = backend.info();
     rung.adapter = Some(info.adapter.clone());
     rung.software = info.software;
     rung.facts.clone_from(&info.facts);
+    let values = backend.tuning().into_iter().map(|Tuned { name, value }| format!("{name} {value}"));
+    let values: Vec<String> = values.collect();
+    if !values.is_empty() {
+        rung.facts.push(("tuning", values.join(", ")));
+    }
+    rung.facts.extend(stale.map(|error| ("tuning not used", error.to_string())));
     Ok((backend, proven?))
 }
 

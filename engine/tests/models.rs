@@ -109,3 +109,29 @@ backends! {
     webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 64, 16;
     webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16, 16;
 }
+
+/// Runs a model with each value that a tunable of a backend may take.
+fn all_values<B: Backend + 'static>(name: &str, fresh: impl Fn() -> Result<B, Error>) {
+    let Ok(tunables) = fresh().map(|backend| backend.tunables()) else {
+        open(name, fresh);
+        return;
+    };
+    let values = || tunables.iter().flat_map(|t| t.values.iter().map(|value| (t.name, *value)));
+    assert!(values().count() > 5, "{name} has few values");
+    for (tunable, value) in values() {
+        let tuned = || fresh().and_then(|mut backend| backend.tune(tunable, value).map(|()| backend));
+        if let Some(backend) = open(name, tuned) {
+            common::fixture("llama-gqa-tied", backend);
+        }
+    }
+}
+
+#[test]
+fn webgl_has_the_same_results_with_all_values() {
+    all_values("webgl", || backend_webgl::WebGl::open(Default::default()));
+}
+
+#[test]
+fn webgpu_has_the_same_results_with_all_values() {
+    all_values("webgpu", || block_on(backend_webgpu::WebGpu::open(Default::default())));
+}

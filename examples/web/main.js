@@ -14,6 +14,7 @@ import { session } from "./session.js";
 import { startSettings } from "./settings.js";
 import { carryOn, isUnderWay, startStory, tellFirst } from "./story.js";
 import { onShow, show, shown, startTabs } from "./tabs.js";
+import { startTuning } from "./tune.js";
 
 const BACKENDS = ["auto", "webgpu", "webgl", "cpu"];
 
@@ -79,6 +80,7 @@ startStory(reportRunError);
 startChat(reportRunError, () => show("models"));
 startModels(loadModel);
 startConformance();
+startTuning(showError);
 startDrop();
 
 session.addEventListener("loading", ({ detail }) => {

@@ -12,7 +12,7 @@ export const BACKENDS = [
   { name: "webgpu-split", label: "WebGPU, small bindings" },
   { name: "webgl-r32f", label: "WebGL2, one value a texel" },
   { name: "webgl-fold", label: "WebGL2, small textures" },
-  { name: "webgl-split", label: "WebGL2, products in slices" },
+  { name: "webgl-split", label: "WebGL2, shaped as for a GPU" },
 ];
 
 /** An empty tally of one backend. `state`: waiting, running, done, stopped, absent or broken. */

@@ -9,6 +9,7 @@ import { CrashError, fromEngine, isTrap, toWire } from "./errors.js";
 import { features } from "./features.js";
 import { open } from "./open.js";
 import { Progress } from "./progress.js";
+import { readTuned, writeTuned } from "./tuned.js";
 
 /** @import { BackendChoice } from "../index.d.ts" */
 /** @import { Environment } from "./store.js" */
@@ -143,6 +144,8 @@ class Core {
         return this.#queued(() => this.#generate(params, context));
       case "probe":
         return this.#queued(() => this.#probe(params.engine));
+      case "tune":
+        return this.#queued(() => this.#tune(params, context));
       case "conformance":
         return this.#queued(() => this.#conformance(params, context));
       case "encode":
@@ -197,10 +200,15 @@ class Core {
   }
 
   /**
-   * @param {{ what: Blob | string, options: OpenOptions, engine: object }} params
+   * Opens a model, and does something with what reads it.
+   *
+   * @template T
+   * @param {{ what: Blob | string, options: OpenOptions }} params
    * @param {Context} context
+   * @param {(source: { size: number, readAt: (offset: number, length: number) => Promise<Uint8Array> }, progress: Progress, cache: any) => Promise<T>} action
+   * @returns {Promise<T>}
    */
-  async #load({ what, options, engine: engineOptions }, { signal, tell }) {
+  async #opened({ what, options }, { signal, tell }, action) {
     signal.throwIfAborted();
     const ready = this.#start();
     // Whoever waits for it is told; meanwhile the file may be found missing.
@@ -216,8 +224,6 @@ class Core {
       newDigest,
       environment: this.#environment,
     });
-    /** @type {WasmEngine | null} */
-    let engine = null;
     /** @type {{ error: unknown } | null} */
     let failure = null;
     const readAt = async (/** @type {number} */ offset, /** @type {number} */ length) => {
@@ -229,28 +235,63 @@ class Core {
         throw error;
       }
     };
-    const onProgress = (/** @type {string} */ phase, /** @type {number} */ done, /** @type {number} */ total) => {
-      if (phase === "select") progress.select(total);
-      if (phase === "weights") progress.upload(done, total);
-    };
     try {
       await ready;
-      engine = await this.#bindings.load({ size: source.size, readAt }, JSON.stringify(engineOptions), onProgress);
+      const result = await action({ size: source.size, readAt }, progress, cache);
       signal.throwIfAborted();
       await source.finish();
       signal.throwIfAborted();
-      const facts = { info: { ...JSON.parse(engine.info()), cache }, report: JSON.parse(engine.report()) };
-      this.#engine = engine;
-      progress.ready(source.size);
-      return facts;
+      return result;
     } catch (error) {
-      if (this.dead === null) engine?.free();
       await source.abort();
       const isSources = /** @type {{ code?: unknown } | null} */ (error)?.code === "source";
       throw isSources && failure !== null ? /** @type {{ error: unknown }} */ (failure).error : error;
     } finally {
       release();
     }
+  }
+
+  /**
+   * @param {{ what: Blob | string, options: OpenOptions, engine: object }} params
+   * @param {Context} context
+   */
+  async #load({ what, options, engine: engineOptions }, context) {
+    /** @type {WasmEngine | null} */
+    let engine = null;
+    const tuned = readTuned(this.#environment);
+    try {
+      const { facts, ready } = await this.#opened({ what, options }, context, async (source, progress, cache) => {
+        const onProgress = (/** @type {string} */ phase, /** @type {number} */ done, /** @type {number} */ total) => {
+          if (phase === "select") progress.select(total);
+          if (phase === "weights") progress.upload(done, total);
+        };
+        const all = { ...engineOptions, tuned: await tuned };
+        engine = await this.#bindings.load(source, JSON.stringify(all), onProgress);
+        const facts = { info: { ...JSON.parse(engine.info()), cache }, report: JSON.parse(engine.report()) };
+        return { facts, ready: () => progress.ready(source.size) };
+      });
+      this.#engine = engine;
+      ready();
+      return facts;
+    } catch (error) {
+      if (this.dead === null) /** @type {WasmEngine | null} */ (engine)?.free();
+      throw error;
+    }
+  }
+
+  /**
+   * Tries the tunables of a backend, and keeps what is fastest for the next time.
+   *
+   * @param {{ what: Blob | string, options: OpenOptions, engine: object }} params
+   * @param {Context} context
+   */
+  async #tune({ what, options, engine }, context) {
+    const known = await readTuned(this.#environment);
+    const { tuned, ...report } = await this.#opened({ what, options }, context, async (source) => {
+      const onTrial = (/** @type {string} */ trial) => context.tell({ trial });
+      return JSON.parse(await this.#bindings.tune(source, JSON.stringify({ ...engine, tuned: known }), onTrial));
+    });
+    return { ...report, kept: await writeTuned(this.#environment, tuned) };
   }
 
   /**
@@ -276,7 +317,8 @@ class Core {
   /** @param {object} options */
   async #probe(options) {
     await this.#start();
-    return JSON.parse(await this.#bindings.probe(JSON.stringify(options)));
+    const tuned = await readTuned(this.#environment);
+    return JSON.parse(await this.#bindings.probe(JSON.stringify({ ...options, tuned })));
   }
 
   /**

@@ -4,9 +4,9 @@ import { cache } from "./cache.js";
 import { connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
 import { chatCompletions, completions } from "./openai.js";
-import { conformanceOptions, loadOptions, messages, selectOptions, tokens } from "./options.js";
+import { conformanceOptions, loadOptions, messages, selectOptions, tokens, tuneOptions } from "./options.js";
 
-/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats } from "../index.d.ts" */
+/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
 /** @import { Run } from "./openai.js" */
 
@@ -69,6 +69,26 @@ export class AnyGpu {
     } catch (error) {
       await connection.close(disposed());
       throw named(error, connection);
+    }
+  }
+
+  /**
+   * @param {ModelSource} source
+   * @param {TuneOptions} [options]
+   * @returns {Promise<TuneReport>}
+   */
+  static async tune(source, options) {
+    const { onTrial, ...load } = tuneOptions(options);
+    const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = load;
+    const params = { what: blobOrUrl(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) };
+    const connection = await connect(backend, worker, signal);
+    const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
+    try {
+      return await connection.client.call("tune", params, { signal, onEvent });
+    } catch (error) {
+      throw named(error, connection);
+    } finally {
+      await connection.close(disposed());
     }
   }
 

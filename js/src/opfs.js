@@ -1,6 +1,6 @@
 /** Files in the origin private file system. */
 
-/** The folder that is ours. */
+/** The folder of the models. */
 const FOLDER = "anygpu";
 
 /**
@@ -32,13 +32,14 @@ const FOLDER = "anygpu";
 
 /**
  * @param {StorageManager | undefined} storage
+ * @param {string} [name] Of the folder.
  * @returns {Promise<Files | null>} Null if this browser has none, or none here (private windows).
  */
-export async function openOpfs(storage) {
+export async function openOpfs(storage, name = FOLDER) {
   if (typeof storage?.getDirectory !== "function") return null;
   try {
     const root = await storage.getDirectory();
-    const folder = await root.getDirectoryHandle(FOLDER, { create: true });
+    const folder = await root.getDirectoryHandle(name, { create: true });
     const probe = await folder.getFileHandle("probe", { create: true });
     const writable = "createSyncAccessHandle" in probe || "createWritable" in probe;
     await folder.removeEntry("probe").catch(ignoreMissing);

@@ -2,7 +2,7 @@
 
 import { OptionsError } from "./errors.js";
 
-/** @import { BackendChoice, ChatMessage, ConformanceOptions, LoadOptions, SelectOptions } from "../index.d.ts" */
+/** @import { BackendChoice, ChatMessage, ConformanceOptions, LoadOptions, SelectOptions, TuneOptions } from "../index.d.ts" */
 
 /** Lengths and counts reach the engine as 32-bit numbers. */
 const MOST = 2 ** 32 - 1;
@@ -148,6 +148,12 @@ export const selectOptions = (value) => object(SELECT)("options", value ?? {});
  * @returns {LoadOptions & { headers?: [string, string][] }}
  */
 export const loadOptions = (value) => object(LOAD)("options", value ?? {});
+
+/**
+ * @param {unknown} value
+ * @returns {TuneOptions & { headers?: [string, string][] }}
+ */
+export const tuneOptions = (value) => object({ ...LOAD, onTrial: callback })("options", value ?? {});
 
 /**
  * @param {unknown} value

@@ -140,6 +140,9 @@ impl Describe for Linear {
             add(Format::F16, m, 22, 100, rms, true, geglu, true);
             add(Format::Q4_1, m, 576, 1536, None, false, none, true);
         }
+        // Several blocks of rows, and one that is smaller.
+        add(Format::Q4_0, 19, 328, 64, None, true, none, false);
+        add(Format::Q8_0, 4, 96, 64, None, false, swiglu, false);
         cases
     }
 }

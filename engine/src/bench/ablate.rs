@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::model::{ModelOptions, Timed, rate, time};
 use crate::error::EngineError;
-use crate::select::{select, variants};
+use crate::select::{Variant, select, variants};
 use crate::{EngineOptions, Progress};
 
 /// A model with one decision switched off.
@@ -154,7 +154,8 @@ impl Bench<'_> {
 }
 
 /// Times a model with everything switched on, then with one decision switched off at a time: the pipeline of decode steps,
-/// fusion as a whole and of each operator, and what other variants of the backend do otherwise. A switch that changes
+/// fusion as a whole and of each operator, the first value of each tunable, and what other variants of the backend do
+/// otherwise. A switch that changes
 /// nothing on this backend has no row.
 ///
 /// *Errors*: as [`run`](super::run()).
@@ -188,13 +189,23 @@ pub async fn ablate(
     for (name, ops) in sets.into_iter().filter(|(_, ops)| !ops.is_empty()) {
         bench.row(&name, Rc::new(Refusing { inner: backend.clone(), ops }), options).await?;
     }
+    let (tunables, tuning) = (backend.tunables(), backend.tuning());
     drop(backend);
 
     let chosen = report.chosen.unwrap_or_default();
+    for tunable in tunables {
+        let (Some(plain), Some(rung)) = (tunable.values.first(), Variant::named(chosen)) else { continue };
+        let now = tuning.iter().find(|tuned| tuned.name == tunable.name).map_or(*plain, |tuned| tuned.value);
+        let mut other = rung.open(&engine.select).await?;
+        if now != *plain && other.tune(tunable.name, *plain).is_ok() {
+            let without = format!("{} {now} ({plain} instead)", tunable.name);
+            bench.row(&without, Rc::from(other), options).await?;
+        }
+    }
     for variant in variants(chosen) {
         let Ok(other) = variant.open(&engine.select).await else { continue };
         if other.info().facts != info.facts {
-            bench.row(&format!("{chosen} ({} instead)", variant.name()), other, options).await?;
+            bench.row(&format!("{chosen} ({} instead)", variant.name()), Rc::from(other), options).await?;
         }
     }
     Ok(AblationReport {

@@ -190,7 +190,7 @@ pub struct ModelReport {
 
 /// Prefill and decode of one model on one backend.
 #[derive(Debug, Clone)]
-pub(super) struct Timed {
+pub(crate) struct Timed {
     pub fetch_interval: Option<usize>,
     /// Dispatches or draws of a decode step.
     pub kernels: usize,
@@ -207,7 +207,7 @@ pub(super) struct Timed {
 /// Times a loaded model.
 ///
 /// *Errors*: options that make no sense, or do not fit the context; what the backend returns.
-pub(super) async fn time(
+pub(crate) async fn time(
     model: &Rc<Model>,
     options: &ModelOptions,
     host: &dyn Host,

@@ -67,6 +67,11 @@ pub enum Command {
     Bench(BenchArgs),
     /// One line for each dispatch or draw of a decode step
     Trace(TraceArgs),
+    /// Find out what is fastest on this device, and keep it for the next time
+    ///
+    /// Runs a model with one value after another of each tunable of the backend. Results are the same with all of them. It
+    /// is never needed: the defaults do everywhere.
+    Tune(TuneArgs),
 }
 
 /// Where to run. `--backend` and `--threads` may also stand in the environment, as `ANYGPU_BACKEND` and `ANYGPU_THREADS`.
@@ -87,6 +92,9 @@ pub struct DeviceArgs {
     /// Threads of the CPU [default: as many as the machine runs at once]
     #[arg(long, global = true, value_name = "N", env = "ANYGPU_THREADS", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
+    /// Where `tune` keeps what it found [default: anygpu/tuning.json among the user's cached files]
+    #[arg(long, global = true, value_name = "FILE", env = "ANYGPU_TUNING")]
+    pub tuning: Option<PathBuf>,
 }
 
 /// More threads than any machine has cores for would be a slip.
@@ -232,6 +240,25 @@ pub struct BenchArgs {
     #[arg(long)]
     pub ablate: bool,
     /// The measurements as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to tune for.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Tokens of the prompt
+    #[arg(long, value_name = "TOKENS", default_value_t = 64)]
+    pub prefill: usize,
+    /// Tokens to decode after it
+    #[arg(long, value_name = "TOKENS", default_value_t = 32)]
+    pub decode: usize,
+    /// Runs of each value, after one that is not counted
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+    /// What was tried and what won, as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -3,6 +3,7 @@
 use crate::args::{DeviceArgs, Layout, LoadArgs, ModelArgs};
 use crate::embedded;
 use crate::file::FileSource;
+use crate::tune;
 use anyhow::{Context, Result};
 use backend_api::{BackendInfo, KernelInfo};
 use engine::bench;
@@ -26,6 +27,7 @@ impl DeviceArgs {
             }),
             webgl_max_texture_size: self.max_texture_size,
             cpu_threads: self.threads,
+            tuned: Rc::new(tune::winners(self)),
         }
     }
 }

@@ -15,6 +15,7 @@ mod output;
 mod probe;
 mod tokens;
 mod trace;
+mod tune;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -58,6 +59,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         }
         Some(Command::Bench(args)) => bench::run(args, device)?,
         Some(Command::Trace(args)) => trace::run(args, device)?,
+        Some(Command::Tune(args)) => tune::run(args, device)?,
     }
     Ok(false)
 }

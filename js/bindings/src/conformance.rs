@@ -62,9 +62,16 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
             let options = backend_webgpu::Options { max_binding, optional_features, ..Default::default() };
             Box::new(WebGpu::open(options).await?)
         }
-        Kind::WebGl { packed, max_texture_size, split } => {
+        Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {
+            let tuning = as_gpu.then(backend_webgl::Tuning::default);
             let layout = if packed { Layout::Packed } else { Layout::R32f };
-            Box::new(WebGl::open(backend_webgl::Options { layout, max_texture_size, split, ..Default::default() })?)
+            Box::new(WebGl::open(backend_webgl::Options {
+                layout,
+                max_texture_size,
+                max_targets,
+                tuning,
+                ..Default::default()
+            })?)
         }
     })
 }

@@ -4,7 +4,7 @@ use crate::conformance::json;
 use crate::error;
 use crate::source::{JsSource, Source};
 use ::engine::web::WebHost;
-use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, select};
+use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, Winners, select};
 use backend_api::Stats;
 use js_sys::{Function, Promise};
 use model::{GenerateOptions, Generation, Head, Host, KvCache, Message, Sampling, Session};
@@ -27,11 +27,23 @@ pub struct LoadOptions {
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
+    /// What was kept of tuning; another version's is of no use, and no reason to fail.
+    tuned: Option<serde_json::Value>,
 }
 
 impl LoadOptions {
     fn parse(text: &str) -> Result<EngineOptions, JsValue> {
-        serde_json::from_str::<LoadOptions>(text).map_err(error::options)?.parsed()
+        LoadOptions::read(text)?.parsed()
+    }
+
+    /// From JSON.
+    pub fn read(text: &str) -> Result<LoadOptions, JsValue> {
+        serde_json::from_str(text).map_err(error::options)
+    }
+
+    /// What is known of devices that were tuned.
+    pub fn tuned(&self) -> Winners {
+        self.tuned.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
     }
 
     /// The same, as the engine takes it.
@@ -51,6 +63,7 @@ impl LoadOptions {
             webgl_max_texture_size: self.webgl_max_texture_size,
             webgpu_max_binding: self.webgpu_max_binding,
             cpu_threads: None,
+            tuned: Rc::new(self.tuned()),
         };
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache })

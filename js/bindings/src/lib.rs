@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod sha256;
 mod source;
+mod tune;
 
 use wasm_bindgen::prelude::{JsCast, wasm_bindgen};
 

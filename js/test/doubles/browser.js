@@ -28,14 +28,13 @@ export class Disk {
  * @param {"worker" | "page"} thread Workers write through handles, pages through streams.
  */
 export function opfs(disk, thread) {
-  const folder = {
-    async getDirectoryHandle() {
-      return folder;
-    },
+  /** The folder of the models has no prefix. @param {string} prefix */
+  const folder = (prefix) => ({
     async *keys() {
-      yield* [...disk.files.keys()];
+      yield* [...disk.files.keys()].filter((name) => name.includes("/") === (prefix !== "") && name.startsWith(prefix));
     },
-    async getFileHandle(/** @type {string} */ name, { create = false } = {}) {
+    async getFileHandle(/** @type {string} */ inside, { create = false } = {}) {
+      const name = prefix + inside;
       if (!disk.files.has(name) && !create) throw missing();
       if (!disk.files.has(name)) disk.write(name, new Uint8Array(0));
       const getFile = async () => {
@@ -47,12 +46,15 @@ export function opfs(disk, thread) {
         ? { getFile, createSyncAccessHandle: async () => syncHandle(disk, name) }
         : { getFile, createWritable: async () => writable(disk, name) };
     },
-    async removeEntry(/** @type {string} */ name) {
+    async removeEntry(/** @type {string} */ inside) {
+      const name = prefix + inside;
       if (open.has(name)) throw new DOMException("in use", "NoModificationAllowedError");
       if (!disk.files.delete(name)) throw missing();
     },
-  };
-  return /** @type {StorageManager} */ ({ ...estimates(disk), getDirectory: async () => /** @type {any} */ (folder) });
+  });
+  const getDirectoryHandle = async (/** @type {string} */ name) => folder(name === "anygpu" ? "" : `${name}/`);
+  const getDirectory = async () => /** @type {any} */ ({ getDirectoryHandle });
+  return /** @type {StorageManager} */ ({ ...estimates(disk), getDirectory });
 }
 
 /** A storage manager without files. @param {Disk} disk */

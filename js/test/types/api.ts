@@ -2,7 +2,7 @@
 import type * as declared from "../../index.d.ts";
 import * as actual from "../../src/index.js";
 
-type Statics = "load" | "probe" | "conformance" | "cache";
+type Statics = "load" | "tune" | "probe" | "conformance" | "cache";
 
 // A private constructor fits nothing but itself, so the class is compared by its parts.
 export const statics: Pick<typeof declared.AnyGpu, Statics> = actual.AnyGpu;

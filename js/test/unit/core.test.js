@@ -295,6 +295,27 @@ test("the suite tells of each case and can be ended", async () => {
   await client.call("probe", { engine: {} });
 });
 
+test("what tuning found is kept, and loading is told", async () => {
+  const { disk, environment } = site();
+  /** @type {any[]} */
+  const events = [];
+  const params = { what: new Blob([file]), options: {}, engine: {} };
+  const call = { onEvent: (/** @type {any} */ event) => events.push(event) };
+  const report = await link(environment).client.call("tune", params, call);
+  assert.deepEqual([report.kept, report.text, report.tuned], [true, "tuned", undefined]);
+  assert.ok(events.some((event) => event.trial === "defaults"));
+  await load(environment, new Blob([file]));
+  assert.deepEqual(JSON.parse(seen.options[0]).tuned, [{ rung: "cpu" }]);
+  // Another run knows of the first; a file that is damaged is as good as none, and so is a browser without files.
+  await link(environment).client.call("tune", params);
+  await load(environment, new Blob([file]));
+  assert.equal(JSON.parse(seen.options[1]).tuned.length, 2);
+  disk.files.set("anygpu-tuning/tuning.json", new TextEncoder().encode("{"));
+  await load(environment, new Blob([file]));
+  assert.equal(JSON.parse(seen.options[2]).tuned, undefined);
+  assert.equal((await link().client.call("tune", params)).kept, false);
+});
+
 test("errors cross with class, fields and cause", () => {
   const cause = new TypeError("why");
   const sent = new errors.NetworkError("what", { url: "http://a/", status: 503, cause });

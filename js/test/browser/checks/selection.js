@@ -1,7 +1,7 @@
 // Which backend runs, and what the report says of the others.
 
 import { AnyGpu, errors, options } from "../run.js";
-import { assert, equal, load, rejection, speaks } from "../expect.js";
+import { FILE, assert, equal, load, rejection, speaks } from "../expect.js";
 import { hide } from "../instrument.js";
 
 /** The GPU backend that a browser is to choose as it is started here. */
@@ -67,6 +67,16 @@ export default {
     } finally {
       restore.forEach((undo) => undo());
     }
+  },
+
+  "tuning tells what it tried, and is kept": async () => {
+    const trials = [];
+    const how = { backend: "cpu", worker: options.worker, cache: false, onTrial: (what) => trials.push(what) };
+    const report = await AnyGpu.tune(`/files/${FILE}`, how);
+    equal(report.winner.rung, "cpu", "the rung");
+    equal(report.trials.length, 1, "the runs of a backend without tunables");
+    assert(trials.length > 0 && report.text.includes("nothing to tune"), "nothing was told");
+    equal(report.kept, typeof navigator.storage?.getDirectory === "function", "whether it is kept");
   },
 
   "a probe without a model": async () => {

@@ -1,0 +1,80 @@
+//! `tune`, and the file that keeps what it found for the next time.
+
+use crate::args::{DeviceArgs, TuneArgs};
+use crate::load::Bar;
+use crate::output;
+use anyhow::{Context, Result, bail};
+use engine::Winners;
+use engine::bench::ModelOptions;
+use engine::native::{NativeHost, block_on};
+use etcetera::{BaseStrategy, choose_base_strategy};
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// A file that is larger was not written by this program.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Where winners are kept: where `--tuning` says, else among the user's cached files.
+fn file(device: &DeviceArgs) -> Result<PathBuf> {
+    if let Some(file) = &device.tuning {
+        return Ok(file.clone());
+    }
+    let folders = choose_base_strategy().context("no home folder is known; say where with --tuning FILE")?;
+    Ok(folders.cache_dir().join("anygpu").join("tuning.json"))
+}
+
+fn read(path: &Path) -> Result<Winners> {
+    let file = match fs::File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Winners::default()),
+        opened => opened?,
+    };
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// What was found for the devices of this machine. A file that cannot be used is told of and costs speed only.
+pub fn winners(device: &DeviceArgs) -> Winners {
+    let Ok(path) = file(device) else { return Winners::default() };
+    read(&path).unwrap_or_else(|error| {
+        eprintln!("note: {} is not used ({error}); `anygpu tune` writes it anew", path.display());
+        Winners::default()
+    })
+}
+
+/// Runs `tune`.
+pub fn run(args: &TuneArgs, device: &DeviceArgs) -> Result<()> {
+    if args.prefill == 0 || args.decode == 0 {
+        bail!("--prefill and --decode must be at least 1");
+    }
+    let name = args.load.model.name();
+    let path = file(device)?;
+    let bar = Bar::new(&name)?;
+    let options =
+        ModelOptions { prefill: args.prefill, decode: args.decode, repeat: args.repeat as usize, fetch_interval: None };
+    let source = args.load.model.open()?;
+    let (engine, host) = (args.load.options(device), NativeHost::default());
+    let (mut loading, mut doing) = (|at| bar.loading(at), |what: &str| bar.doing(what));
+    let report = engine::tune(&name, &*source, &engine, &options, &host, &mut loading, &mut doing);
+    let report = block_on(report).with_context(|| name.clone());
+    bar.clear();
+    let report = report?;
+    let mut winners = winners(device);
+    winners.add(report.winner.clone());
+    write(&path, &winners).with_context(|| format!("{} cannot be written", path.display()))?;
+    if args.json {
+        return Ok(output::json(&report)?);
+    }
+    Ok(output::text(&format!("{report}kept in {}\n", path.display()))?)
+}
+
+/// Whoever reads meanwhile finds the old file or the new one.
+fn write(path: &Path, winners: &Winners) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&fresh, serde_json::to_string_pretty(winners)?)?;
+    Ok(fs::rename(&fresh, path)?)
+}
