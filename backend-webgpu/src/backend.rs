@@ -180,7 +180,7 @@ impl WebGpu {
     pub async fn open(options: Options) -> Result<WebGpu, Error> {
         let absent = |reason: String| Error::Absent { backend: "webgpu", reason };
         #[cfg(target_arch = "wasm32")]
-        let browser = crate::web::adapter().await.map_err(absent)?;
+        let adapter_name = crate::web::adapter_name().await.map_err(absent)?;
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let wanted = wgpu::RequestAdapterOptions {
             power_preference: wgpu::PowerPreference::HighPerformance,
@@ -203,10 +203,7 @@ impl WebGpu {
             if options.optional_features { adapter.features() & optional } else { wgpu::Features::empty() };
         let descriptor =
             wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, required_features, ..Default::default() };
-        let request = || adapter.request_device(&descriptor);
-        #[cfg(target_arch = "wasm32")]
-        let request = || if options.optional_features { browser.with_subgroups(request) } else { request() };
-        let (device, queue) = request().await.map_err(|e| {
+        let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
             absent(format!("the adapter gives no device with the default limits of WebGPU ({e}); update its driver"))
         })?;
         let faults = Faults::listen(&device);
@@ -219,8 +216,6 @@ impl WebGpu {
             1 => "off".into(),
             _ => format!("{}..{}", about.subgroup_min_size, about.subgroup_max_size),
         };
-        #[cfg(target_arch = "wasm32")]
-        let adapter_name = browser.name();
         #[cfg(not(target_arch = "wasm32"))]
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");

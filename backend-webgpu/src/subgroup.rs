@@ -33,18 +33,8 @@ const TRIAL_WG: u64 = 256;
 /// Invocations that share a subgroup wherever their indices differ in no higher bit; 1 if kernels are to use none.
 pub async fn width(device: &wgpu::Device, queue: &wgpu::Queue, about: &wgpu::AdapterInfo) -> usize {
     let width = about.subgroup_min_size.min(MOST);
-    let useful = width >= LEAST && width.is_power_of_two() && has_subgroups(device);
+    let useful = width >= LEAST && width.is_power_of_two() && device.features().contains(wgpu::Features::SUBGROUP);
     if useful && in_order(device, queue, width).await { width as usize } else { 1 }
-}
-
-#[cfg(target_arch = "wasm32")]
-fn has_subgroups(device: &wgpu::Device) -> bool {
-    device.as_webgpu().is_some_and(|device| crate::web::has_subgroups(device))
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn has_subgroups(device: &wgpu::Device) -> bool {
-    device.features().contains(wgpu::Features::SUBGROUP)
 }
 
 /// Runs the trial.

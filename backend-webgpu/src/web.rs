@@ -1,7 +1,6 @@
-//! What wgpu does not tell of a browser's adapter: its name, why there is none, and its subgroups.
+//! What wgpu does not tell of a browser's adapter: its name, and why there is none.
 
-use js_sys::{Array, Function, Object, Promise, Reflect, Set};
-use wasm_bindgen::closure::Closure;
+use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
@@ -13,52 +12,10 @@ const PAUSE: i32 = 250;
 /// What an adapter is called whose name the browser keeps secret.
 const SECRET: &str = "a GPU that the browser does not name";
 
-/// The feature of browsers that wgpu knows on other systems only.
-const SUBGROUPS: &str = "subgroups";
-
-/// An adapter of the browser.
-pub struct Adapter(JsValue);
-
-impl Adapter {
-    /// Its name, such as "nvidia hopper".
-    pub fn name(&self) -> String {
-        name(&self.0)
-    }
-
-    /// Calls `request`, which has wgpu ask for a device. It gets one of this adapter, with subgroups if there are any:
-    /// meanwhile the method that it calls is another. No other code can run in that time.
-    pub fn with_subgroups<T>(&self, request: impl FnOnce() -> T) -> T {
-        let method = JsValue::from("requestDevice");
-        let prototype = Object::get_prototype_of(&self.0);
-        let original = Reflect::get(&prototype, &method).and_then(|f| f.dyn_into::<Function>());
-        let (Ok(original), true) = (original, has_subgroups(&self.0)) else { return request() };
-        let (adapter, ask) = (self.0.clone(), original.clone());
-        let closure = Closure::<dyn FnMut(JsValue) -> JsValue>::new(move |descriptor: JsValue| {
-            if let Ok(features) = Reflect::get(&descriptor, &"requiredFeatures".into()) {
-                features.unchecked_into::<Array>().push(&SUBGROUPS.into());
-            }
-            ask.call1(&adapter, &descriptor).unwrap_or_else(|error| Promise::reject(&error).into())
-        });
-        let replaced = Reflect::set(&prototype, &method, closure.as_ref());
-        let requested = request();
-        if replaced.is_ok() {
-            // What could be set can be set again.
-            let _ = Reflect::set(&prototype, &method, &original);
-        }
-        requested
-    }
-}
-
-/// Whether an adapter or a device of the browser has subgroups.
-pub fn has_subgroups(of: &JsValue) -> bool {
-    let features = Reflect::get(of, &"features".into()).unwrap_or_default();
-    features.is_object() && features.unchecked_into::<Set>().has(&SUBGROUPS.into())
-}
-
-/// Waits for the browser to offer an adapter.
+/// Waits for the browser to offer an adapter, and gives its name, such as "nvidia hopper".
 ///
 /// *Errors*: why there is none, and what to do.
-pub async fn adapter() -> Result<Adapter, String> {
+pub async fn adapter_name() -> Result<String, String> {
     let global = js_sys::global();
     let gpu = Reflect::get(&global, &"navigator".into()).and_then(|navigator| Reflect::get(&navigator, &"gpu".into()));
     let gpu = gpu.ok().filter(JsValue::is_object).ok_or(
@@ -72,7 +29,7 @@ pub async fn adapter() -> Result<Adapter, String> {
         // Whatever goes wrong here goes wrong again where the adapter is needed.
         let adapter = request(&gpu).await.unwrap_or_default();
         if adapter.is_object() {
-            return Ok(Adapter(adapter));
+            return Ok(name(&adapter));
         }
     }
     Err("the browser has WebGPU but offers no adapter; turn on hardware acceleration, or update the graphics driver"
