@@ -25,9 +25,10 @@ backend_api::tunables! {
 
 impl Tuning {
     /// For a rasteriser on the CPU: it has no idle units that slices would keep busy. SwiftShader's threads share pairs of
-    /// lines, so results must have some; those of Mesa share squares of 64 texels, of which they must fill several.
+    /// lines, so compact results suit it too; those of Mesa share squares of 64 texels, of which results must fill several.
     pub fn software(renderer: &str) -> Tuning {
-        let line_shift = if renderer.contains("SwiftShader") { 6 } else { 7 };
-        Tuning { line_shift, slices: 1, ..Tuning::default() }
+        let usual = Tuning::default();
+        let line_shift = if renderer.contains("SwiftShader") { usual.line_shift } else { 7 };
+        Tuning { line_shift, slices: 1, ..usual }
     }
 }
