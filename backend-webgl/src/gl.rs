@@ -14,12 +14,14 @@ mod buffer;
 #[cfg(not(target_arch = "wasm32"))]
 mod egl;
 mod program;
+mod query;
 mod texture;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
 pub(crate) use buffer::{Buffer, Fence};
 pub(crate) use program::Program;
+pub(crate) use query::Timer;
 pub(crate) use texture::{Framebuffer, Texture};
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -95,6 +97,8 @@ pub(crate) struct Limits {
     pub(crate) targets: u32,
     /// Whether what is drawn to float textures may be added to what they hold.
     pub(crate) float_blend: bool,
+    /// Whether the device tells how long draws take.
+    pub(crate) timers: bool,
     pub(crate) renderer: String,
     pub(crate) version: String,
 }
@@ -184,6 +188,7 @@ impl Gl {
                 targets: int(glow::MAX_DRAW_BUFFERS).min(int(glow::MAX_COLOR_ATTACHMENTS)),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
                 float_blend: has("EXT_float_blend"),
+                timers: has("EXT_disjoint_timer_query_webgl2") || has("EXT_disjoint_timer_query"),
                 #[cfg(not(target_arch = "wasm32"))]
                 renderer: raw.get_parameter_string(glow::RENDERER),
                 #[cfg(target_arch = "wasm32")]

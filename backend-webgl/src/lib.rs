@@ -12,6 +12,7 @@ mod kernel;
 #[cfg(test)]
 mod lint;
 mod lower;
+mod profile;
 mod program;
 mod read;
 mod shader;
@@ -133,6 +134,7 @@ impl WebGl {
                 ("max_texture_size", size.to_string()),
                 ("max_array_texture_layers", limits.layers.to_string()),
                 ("targets", targets.to_string()),
+                ("timers", limits.timers.to_string()),
             ],
         };
         let (layout, patch) = (options.layout, options.patch);

@@ -1,13 +1,14 @@
 //! Compiled programs: all GL objects of a graph, and the loop that draws.
 
 use crate::Shared;
-use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, WEIGHT_UNIT};
+use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, Timer, WEIGHT_UNIT};
 use crate::kernel::{Draw, Kernel, Region, Source, Target};
 use crate::lower::lower;
+use crate::profile::Times;
 use crate::shader;
 use crate::store::Storage;
 use backend_api::op::{At, Index};
-use backend_api::{Error, Graph, KernelInfo, Node, Op, Place, Plan, Program, StepParams, TensorId};
+use backend_api::{Error, Graph, KernelInfo, Node, Op, Place, Plan, Profile, Program, StepParams, TensorId};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -295,10 +296,9 @@ impl Compiled {
         };
         (first < end).then(|| self.shared.fold.rect(first, end))
     }
-}
 
-impl Program for Compiled {
-    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+    /// Draws all passes, with a timer around each if there is a place for them.
+    fn run(&self, params: &StepParams, mut timers: Option<&mut Vec<Timer>>) -> Result<(), Error> {
         self.limits.check(params)?;
         let gl = &self.shared.gl;
         gl.enter()?;
@@ -309,30 +309,59 @@ impl Program for Compiled {
         let Some(arena) = &self.params else { return Ok(()) };
         let mut before: Option<(&Pass, Rect)> = None;
         for pass in &self.passes {
+            if let Some(timers) = &mut timers {
+                timers.push(gl.timer()?);
+            }
             for (unit, texture) in &pass.bindings {
                 gl.bind(*unit, self.texture(*texture)?);
             }
-            let Some(rect) = self.rect(&pass.region, params) else { continue };
-            if before.is_none_or(|(before, _)| !Rc::ptr_eq(&before.program, &pass.program)) {
-                gl.use_program(&pass.program);
+            if let Some(rect) = self.rect(&pass.region, params) {
+                self.draw(pass, rect, arena, before);
+                before = Some((pass, rect));
             }
-            if before.is_none_or(|(before, _)| before.framebuffer != pass.framebuffer)
-                && let Some(framebuffer) = self.framebuffers.get(pass.framebuffer)
-            {
-                gl.draw_to(framebuffer);
+            if let Some(timer) = timers.as_ref().and_then(|timers| timers.last()) {
+                timer.end();
             }
-            if before.is_none_or(|(_, before)| before != rect) {
-                gl.viewport(rect);
-            }
-            gl.bind_params(arena, pass.offset, pass.bytes);
-            match &pass.sum {
-                Some((slices, texels)) => gl.draw_sum(texels, *slices),
-                None => gl.draw(),
-            }
-            before = Some((pass, rect));
         }
         gl.defer_flush();
         Ok(())
+    }
+
+    /// Draws one pass, whose textures are bound; `before` is the one drawn last, whose state it may share.
+    fn draw(&self, pass: &Pass, rect: Rect, arena: &Buffer, before: Option<(&Pass, Rect)>) {
+        let gl = &self.shared.gl;
+        if before.is_none_or(|(before, _)| !Rc::ptr_eq(&before.program, &pass.program)) {
+            gl.use_program(&pass.program);
+        }
+        if before.is_none_or(|(before, _)| before.framebuffer != pass.framebuffer)
+            && let Some(framebuffer) = self.framebuffers.get(pass.framebuffer)
+        {
+            gl.draw_to(framebuffer);
+        }
+        if before.is_none_or(|(_, before)| before != rect) {
+            gl.viewport(rect);
+        }
+        gl.bind_params(arena, pass.offset, pass.bytes);
+        match &pass.sum {
+            Some((slices, texels)) => gl.draw_sum(texels, *slices),
+            None => gl.draw(),
+        }
+    }
+}
+
+impl Program for Compiled {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        self.run(params, None)
+    }
+
+    fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
+        let gl = self.shared.gl.clone();
+        if !gl.limits().timers {
+            return Ok(None);
+        }
+        let mut timers = Vec::with_capacity(self.passes.len());
+        self.run(params, Some(&mut timers))?;
+        Ok(Some(Box::new(Times { gl, timers })))
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {

@@ -105,6 +105,36 @@ fn steps_and_reads_make_no_objects_and_one_submit() {
 }
 
 #[test]
+fn a_profile_is_a_step_with_a_time_for_each_kernel() {
+    for gl in both() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2, 64], DType::F32).unwrap();
+        let y = graph.push(Unary { kind: UnaryKind::Neg }, &[x]).unwrap();
+        let z = graph.push(Unary { kind: UnaryKind::Abs }, &[y]).unwrap();
+        graph.output(z, "z").unwrap();
+        let (mut program, ids) = compile(&gl, graph);
+        gl.write(ids[0], 0, &floats(&[3.0; 128])).unwrap();
+        let clock = gl.info().facts.contains(&("timers", "true".into()));
+        assert!(program.profile(&StepParams::at(0, 0)).is_err() || !clock, "a step has rows");
+        let profile = program.profile(&StepParams::at(0, 2)).unwrap();
+        assert_eq!(profile.is_some(), clock);
+        let Some(mut profile) = profile else { continue };
+        let times = loop {
+            if let Some(times) = profile.try_read().unwrap() {
+                break times;
+            }
+        };
+        assert_eq!(times.len(), program.kernels().len());
+        assert!(times.iter().all(|ms| ms.is_finite() && *ms >= 0.0), "{times:?}");
+        assert_eq!(read(&gl, ids[1], 0, 2, 64), [3.0; 128]);
+        // Ordinary steps go on as before.
+        gl.write(ids[0], 0, &floats(&[-5.0; 128])).unwrap();
+        program.step(&StepParams::at(0, 2)).unwrap();
+        assert_eq!(read(&gl, ids[1], 0, 2, 64), [5.0; 128]);
+    }
+}
+
+#[test]
 fn memory_is_given_back() {
     for gl in both() {
         let before = gl.stats().memory;
