@@ -48,11 +48,17 @@ impl Winners {
 
     /// Gives a backend that was just opened what was fastest on its device.
     ///
-    /// *Errors*: a value that this version does not know. The backend works all the same.
+    /// *Errors*: a value that this version does not know. The backend then has its defaults.
     pub(crate) fn apply(&self, rung: &str, backend: &mut dyn Backend) -> Result<(), Error> {
         let adapter = &backend.info().adapter;
         let found = self.0.iter().find(|known| known.rung == rung && known.adapter == *adapter);
-        set(backend, found.map(|winner| &winner.values))
+        let defaults = backend.tuning();
+        let set = set(backend, found.map(|winner| &winner.values));
+        if set.is_err() {
+            // What cannot be set was not changed either.
+            defaults.iter().for_each(|default| drop(backend.tune(default.name, default.value)));
+        }
+        set
     }
 }
 

@@ -80,9 +80,12 @@ fn a_selection_uses_what_was_found_on_its_device() {
     };
     assert!(fact(with(winner(&adapter, 4)), "tuning").1.unwrap().contains("block_rows 4"));
     assert!(fact(with(winner("another device", 4)), "tuning").1.unwrap().contains("block_rows 8"));
-    // A file of another version costs speed, not the backend.
-    let stale = fact(with(winner(&adapter, 7)), "tuning not used").1.unwrap();
-    assert!(stale.contains("block_rows = 7"), "{stale}");
+    // A file of another version costs speed, not the backend, and nothing of it is used.
+    let mut mixed = winner(&adapter, 4);
+    mixed.values.insert("no_such_thing".into(), 1);
+    let stale = fact(with(mixed.clone()), "tuning not used").1.unwrap();
+    assert!(stale.contains("no_such_thing = 1"), "{stale}");
+    assert!(fact(with(mixed), "tuning").1.unwrap().contains("block_rows 8"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::model::{ModelOptions, Timed, rate, time};
 use crate::error::EngineError;
-use crate::select::{Variant, select, variants};
+use crate::select::{SelectOptions, Variant, select, variants};
 use crate::{EngineOptions, Progress};
 
 /// A model with one decision switched off.
@@ -153,10 +153,9 @@ impl Bench<'_> {
     }
 }
 
-/// Times a model with everything switched on, then with one decision switched off at a time: the pipeline of decode steps,
-/// fusion as a whole and of each operator, the first value of each tunable, and what other variants of the backend do
-/// otherwise. A switch that changes
-/// nothing on this backend has no row.
+/// Times a model with everything switched on and no tunable set, then with one decision switched off at a time: the pipeline
+/// of decode steps, fusion as a whole and of each operator, the first value of each tunable, and what other variants of
+/// the backend do otherwise. A switch that changes nothing on this backend has no row.
 ///
 /// *Errors*: as [`run`](super::run()).
 pub async fn ablate(
@@ -174,7 +173,9 @@ pub async fn ablate(
     let mut bench = Bench { source, gguf, n_ctx, kv_cache, options, host, loading, progress, rows: Vec::new() };
     (bench.progress)("choosing a backend");
     let recipe = bench.recipe()?;
-    let (backend, report) = select(Some(&recipe), &engine.select, host).await?;
+    // What tuning found would be missing where a backend is opened anew.
+    let untuned = SelectOptions { tuned: Rc::default(), ..engine.select.clone() };
+    let (backend, report) = select(Some(&recipe), &untuned, host).await?;
     let info = backend.info().clone();
     let whole = bench.row("nothing", backend.clone(), options).await?;
     if whole.fetch_interval != Some(1) {
@@ -196,14 +197,14 @@ pub async fn ablate(
     for tunable in tunables {
         let (Some(plain), Some(rung)) = (tunable.values.first(), Variant::named(chosen)) else { continue };
         let now = tuning.iter().find(|tuned| tuned.name == tunable.name).map_or(*plain, |tuned| tuned.value);
-        let mut other = rung.open(&engine.select).await?;
+        let mut other = rung.open(&untuned).await?;
         if now != *plain && other.tune(tunable.name, *plain).is_ok() {
             let without = format!("{} {now} ({plain} instead)", tunable.name);
             bench.row(&without, Rc::from(other), options).await?;
         }
     }
     for variant in variants(chosen) {
-        let Ok(other) = variant.open(&engine.select).await else { continue };
+        let Ok(other) = variant.open(&untuned).await else { continue };
         if other.info().facts != info.facts {
             bench.row(&format!("{chosen} ({} instead)", variant.name()), Rc::from(other), options).await?;
         }
