@@ -1,6 +1,7 @@
 //! Tests of the shader sources: the style that keeps them safe on all drivers, and validation of what is assembled.
 
 use crate::dense::Fold;
+use crate::gl::WEIGHT_UNIT;
 use crate::lower::lower;
 use crate::shader::{SOURCES, assemble};
 use crate::{Layout, Tuning};
@@ -28,6 +29,8 @@ fn assembled() -> BTreeMap<String, String> {
                 let operands = case.graph.operands(node);
                 let Ok(kernel) = lower(&node.op, &operands, &outputs, layout, &tuning) else { continue };
                 for draw in &kernel.draws {
+                    // A sampler without a unit of its own would read another operand.
+                    assert!(draw.dense.len() <= WEIGHT_UNIT as usize, "{} has too many operands", draw.shader);
                     found.insert(
                         draw.name(layout),
                         assemble(draw, layout, [&Fold::dense(2048, &lines), &Fold::weights(2048, 256, &lines)]),
