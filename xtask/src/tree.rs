@@ -101,19 +101,24 @@ impl OtherLoad {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use std::io::Read;
     use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_is_found_below_the_one_that_started_it() {
-        // Reads until it is ended; what follows its script is of no meaning to it.
+        // Says that it runs, then reads until it is ended; what follows its script is of no meaning to it.
         let mut command = Command::new("sh");
-        command.args(["-c", "read line", "--type=renderer"]).stdin(Stdio::piped());
+        command.args(["-c", "echo; read line", "--type=renderer"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
+        // Until a new program runs, the system may show no words of its command line.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let own = std::process::id();
         let found = members(own);
         assert_eq!(found[0], own);
         assert!(found.contains(&child.id()));
-        assert!(proportional_set_size(own).unwrap() > 1 << 20);
+        // Written to, so that it is held: a vector of zeros may only be promised.
+        let held = std::hint::black_box(vec![1u8; 4 << 20]);
+        assert!(proportional_set_size(own).unwrap() > held.len() as u64);
         assert_eq!(kind(own), None);
         assert_eq!(kind(child.id()).as_deref(), Some("renderer"));
         child.kill().unwrap();
