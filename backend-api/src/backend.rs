@@ -3,6 +3,7 @@
 use crate::error::{Error, Unsupported};
 use crate::op::Op;
 use crate::plan::Plan;
+use crate::products::Products;
 use crate::step::StepParams;
 use crate::tensor::{DType, Shape, Tensor};
 use crate::tuning::{Tunable, Tuned};
@@ -45,6 +46,8 @@ pub struct BackendInfo {
     pub adapter: String,
     /// Whether the device is known to be a software renderer.
     pub software: bool,
+    /// What several rows are multiplied with quantised weights in.
+    pub products: Products,
     /// Limits and options that matter, as (name, value) for reports.
     pub facts: Vec<(&'static str, String)>,
 }

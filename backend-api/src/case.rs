@@ -2,8 +2,9 @@
 //!
 //! Cases are data; the `conformance` crate runs them on every backend and compares with the CPU reference.
 
+use crate::backend::BackendInfo;
 use crate::format::Format;
-use crate::graph::{Graph, TensorId};
+use crate::graph::{Graph, Node, TensorId};
 use crate::op::{self, Op};
 use crate::step::StepParams;
 use crate::tensor::{DType, Kind, Tensor};
@@ -196,6 +197,18 @@ impl Operands {
 }
 
 impl Case {
+    /// The largest NMSE allowed on a backend, which may be one that approximates some products.
+    pub fn tolerance_on(&self, backend: &BackendInfo) -> f64 {
+        let approximated = |node: &Node| {
+            let operands = self.graph.operands(node);
+            let lookup = matches!(node.op, Op::GetRows(_) | Op::Embed(_));
+            let several = operands.first().is_some_and(|x| x.shape.rows() > 1);
+            !lookup && several && operands.iter().any(|t| matches!(t.dtype, DType::Packed(_)))
+        };
+        let widened = self.graph.nodes().iter().any(approximated);
+        if widened { self.tolerance.max(backend.products.tolerance()) } else { self.tolerance }
+    }
+
     /// A case of one operator; `operands` makes its operands. All results become outputs.
     ///
     /// # Panics

@@ -20,8 +20,8 @@ mod store;
 mod tuning;
 
 use backend_api::{
-    Backend, BackendInfo, Error, Op, Plan, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId, Tensor,
-    Tunable, Tuned, Unsupported,
+    Backend, BackendInfo, Error, Op, Plan, Products, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId,
+    Tensor, Tunable, Tuned, Unsupported,
 };
 use dense::{Dense, Fold};
 use gl::Gl;
@@ -129,6 +129,7 @@ impl WebGl {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),
             software: gl.software(),
+            products: Products::F32,
             facts: vec![
                 ("layout", format!("{:?}", options.layout)),
                 ("max_texture_size", size.to_string()),

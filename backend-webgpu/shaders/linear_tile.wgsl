@@ -1,16 +1,14 @@
 // Rows of x times a weight matrix, in tiles of 32 rows by 64 weight rows. A group of 32 inner elements at a time is
-// decoded into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
+// unpacked into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
 // weight rows of a tile are gates and the others the up parts of the same columns. The next group is on its way from
 // memory while this one is multiplied.
 //!include lib/decode.wgsl
 //!include lib/unary.wgsl
-//!decoder w
-//!if GLU
-//!decoder u
+//!if INT8
+//!include lib/tile_int8.wgsl
+//!else
+//!include lib/tile_float.wgsl
 //!end
-// Rows of 8 texels, padded to 9 against bank conflicts.
-var<workgroup> tile_x: array<vec4<f32>, 288>;
-var<workgroup> tile_w: array<vec4<f32>, 576>;
 
 // Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
 fn x4(row: u32, i: u32) -> vec4<f32> {
@@ -27,19 +25,17 @@ fn x4(row: u32, i: u32) -> vec4<f32> {
 //!end
 }
 
-// What this invocation brings of a group: a row of weights, or in its first half four texels of a row of x.
-fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> array<vec4<f32>, 8> {
-    if (lane < 64u) {
-//!if GLU
-        if (lane >= 32u) {
-            return u_decode_row(p.u_row + col, g);
-        }
-//!end
-        return w_decode_row(w_row + col, g);
+// What this invocation brings of a group: a row of weights, or in the second half of the workgroup half a row of x.
+fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {
+    if (lane >= 64u) {
+        return bring_x(x_row, g * 8u + (lane % 2u) * 4u);
     }
-    let i = g * 8u + (lane % 2u) * 4u;
-    let zero = vec4<f32>(0.0);
-    return array<vec4<f32>, 8>(x4(x_row, i), x4(x_row, i + 1u), x4(x_row, i + 2u), x4(x_row, i + 3u), zero, zero, zero, zero);
+//!if GLU
+    if (lane >= 32u) {
+        return bring_u(p.u_row + col, g);
+    }
+//!end
+    return bring_w(w_row + col, g);
 }
 
 @compute @workgroup_size(128)
@@ -58,37 +54,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     var acc: array<vec4<f32>, 4>;
     var next = bring(lane, w_row, w_col, x_row, 0u);
     for (var g = 0u; g < p.w_groups; g++) {
-        if (lane < 64u) {
-            let at = lane * 9u;
-            tile_w[at] = next[0];
-            tile_w[at + 1u] = next[1];
-            tile_w[at + 2u] = next[2];
-            tile_w[at + 3u] = next[3];
-            tile_w[at + 4u] = next[4];
-            tile_w[at + 5u] = next[5];
-            tile_w[at + 6u] = next[6];
-            tile_w[at + 7u] = next[7];
-        } else {
-            let at = (lane % 64u) / 2u * 9u + (lane % 2u) * 4u;
-            tile_x[at] = next[0];
-            tile_x[at + 1u] = next[1];
-            tile_x[at + 2u] = next[2];
-            tile_x[at + 3u] = next[3];
-        }
+        put(lane, next);
         if (g + 1u < p.w_groups) {
             next = bring(lane, w_row, w_col, x_row, g + 1u);
         }
         workgroupBarrier();
-        for (var i = 0u; i < 8u; i++) {
-            let b0 = tile_w[tx * 9u + i];
-            let b1 = tile_w[(tx + 16u) * 9u + i];
-            let b2 = tile_w[(tx + 32u) * 9u + i];
-            let b3 = tile_w[(tx + 48u) * 9u + i];
-            for (var r = 0u; r < 4u; r++) {
-                let a = tile_x[(ty + 8u * r) * 9u + i];
-                acc[r] += vec4<f32>(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
-            }
-        }
+        multiply(tx, ty, &acc);
         workgroupBarrier();
     }
     for (var r = 0u; r < 4u; r++) {

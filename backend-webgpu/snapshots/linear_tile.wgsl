@@ -35,7 +35,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 // Rows of x times a weight matrix, in tiles of 32 rows by 64 weight rows. A group of 32 inner elements at a time is
-// decoded into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
+// unpacked into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
 // weight rows of a tile are gates and the others the up parts of the same columns. The next group is on its way from
 // memory while this one is multiplied.
 // What the decoders of the weight formats share.
@@ -80,6 +80,19 @@ fn sixes(word: u32, pairs: u32) -> vec4<f32> {
 // The four signed bytes of a word.
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+
+// The scale and the minimum of sub-block i of the eight of a Q4_K block with a head.
+fn q4_k_scale(head: vec4<u32>, i: u32) -> vec2<f32> {
+    let shift = (i & 3u) * 8u;
+    let k0 = (head.y >> shift) & 255u;
+    let k1 = (head.z >> shift) & 255u;
+    let k2 = (head.w >> shift) & 255u;
+    // The last four sub-blocks have their high bits in the bytes of the first four.
+    let late = (i & 4u) != 0u;
+    let scale = select(k0 & 63u, (k2 & 15u) | ((k0 >> 6u) << 4u), late);
+    let minimum = select(k1 & 63u, (k2 >> 4u) | ((k1 >> 6u) << 4u), late);
+    return half_pair(head.x) * vec2<f32>(vec2<u32>(scale, minimum));
 }
 // Elementwise functions that are safe over the whole range of f32.
 fn unary_gelu_tanh(x: f32) -> f32 {
@@ -180,6 +193,7 @@ fn unary_hardswish(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
+// What a tile multiplies of a group of 32 inner elements, as floats.
 // Q8_0: x = d * q.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let a = w[p.w_plane0 + group * 2u];
@@ -195,23 +209,67 @@ fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
 
+// What one invocation brings of a group: a row of weights, or half a row of x and zeros.
+alias Brought = array<vec4<f32>, 8>;
 // Rows of 8 texels, padded to 9 against bank conflicts.
 var<workgroup> tile_x: array<vec4<f32>, 288>;
 var<workgroup> tile_w: array<vec4<f32>, 576>;
+
+fn bring_w(row: u32, g: u32) -> Brought {
+    return w_decode_row(row, g);
+}
+
+
+fn bring_x(row: u32, i: u32) -> Brought {
+    let zero = vec4<f32>(0.0);
+    return Brought(x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u), zero, zero, zero, zero);
+}
+
+fn put(lane: u32, brought: Brought) {
+    if (lane < 64u) {
+        let at = lane * 9u;
+        tile_w[at] = vec4<f32>(brought[0]);
+        tile_w[at + 1u] = vec4<f32>(brought[1]);
+        tile_w[at + 2u] = vec4<f32>(brought[2]);
+        tile_w[at + 3u] = vec4<f32>(brought[3]);
+        tile_w[at + 4u] = vec4<f32>(brought[4]);
+        tile_w[at + 5u] = vec4<f32>(brought[5]);
+        tile_w[at + 6u] = vec4<f32>(brought[6]);
+        tile_w[at + 7u] = vec4<f32>(brought[7]);
+    } else {
+        let at = (lane % 64u) / 2u * 9u + (lane % 2u) * 4u;
+        tile_x[at] = vec4<f32>(brought[0]);
+        tile_x[at + 1u] = vec4<f32>(brought[1]);
+        tile_x[at + 2u] = vec4<f32>(brought[2]);
+        tile_x[at + 3u] = vec4<f32>(brought[3]);
+    }
+}
+
+// Adds the products of rows ty + 8 r with weight rows tx + 16 c.
+fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
+    for (var i = 0u; i < 8u; i++) {
+        let b0 = vec4<f32>(tile_w[tx * 9u + i]);
+        let b1 = vec4<f32>(tile_w[(tx + 16u) * 9u + i]);
+        let b2 = vec4<f32>(tile_w[(tx + 32u) * 9u + i]);
+        let b3 = vec4<f32>(tile_w[(tx + 48u) * 9u + i]);
+        for (var r = 0u; r < 4u; r++) {
+            let a = vec4<f32>(tile_x[(ty + 8u * r) * 9u + i]);
+            (*acc)[r] += vec4<f32>(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
+        }
+    }
+}
 
 // Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
 fn x4(row: u32, i: u32) -> vec4<f32> {
     return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
 }
 
-// What this invocation brings of a group: a row of weights, or in its first half four texels of a row of x.
-fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> array<vec4<f32>, 8> {
-    if (lane < 64u) {
-        return w_decode_row(w_row + col, g);
+// What this invocation brings of a group: a row of weights, or in the second half of the workgroup half a row of x.
+fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {
+    if (lane >= 64u) {
+        return bring_x(x_row, g * 8u + (lane % 2u) * 4u);
     }
-    let i = g * 8u + (lane % 2u) * 4u;
-    let zero = vec4<f32>(0.0);
-    return array<vec4<f32>, 8>(x4(x_row, i), x4(x_row, i + 1u), x4(x_row, i + 2u), x4(x_row, i + 3u), zero, zero, zero, zero);
+    return bring_w(w_row + col, g);
 }
 
 @compute @workgroup_size(128)
@@ -230,37 +288,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     var acc: array<vec4<f32>, 4>;
     var next = bring(lane, w_row, w_col, x_row, 0u);
     for (var g = 0u; g < p.w_groups; g++) {
-        if (lane < 64u) {
-            let at = lane * 9u;
-            tile_w[at] = next[0];
-            tile_w[at + 1u] = next[1];
-            tile_w[at + 2u] = next[2];
-            tile_w[at + 3u] = next[3];
-            tile_w[at + 4u] = next[4];
-            tile_w[at + 5u] = next[5];
-            tile_w[at + 6u] = next[6];
-            tile_w[at + 7u] = next[7];
-        } else {
-            let at = (lane % 64u) / 2u * 9u + (lane % 2u) * 4u;
-            tile_x[at] = next[0];
-            tile_x[at + 1u] = next[1];
-            tile_x[at + 2u] = next[2];
-            tile_x[at + 3u] = next[3];
-        }
+        put(lane, next);
         if (g + 1u < p.w_groups) {
             next = bring(lane, w_row, w_col, x_row, g + 1u);
         }
         workgroupBarrier();
-        for (var i = 0u; i < 8u; i++) {
-            let b0 = tile_w[tx * 9u + i];
-            let b1 = tile_w[(tx + 16u) * 9u + i];
-            let b2 = tile_w[(tx + 32u) * 9u + i];
-            let b3 = tile_w[(tx + 48u) * 9u + i];
-            for (var r = 0u; r < 4u; r++) {
-                let a = tile_x[(ty + 8u * r) * 9u + i];
-                acc[r] += vec4<f32>(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
-            }
-        }
+        multiply(tx, ty, &acc);
         workgroupBarrier();
     }
     for (var r = 0u; r < 4u; r++) {

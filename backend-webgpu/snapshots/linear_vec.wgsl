@@ -81,6 +81,19 @@ fn sixes(word: u32, pairs: u32) -> vec4<f32> {
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
+
+// The scale and the minimum of sub-block i of the eight of a Q4_K block with a head.
+fn q4_k_scale(head: vec4<u32>, i: u32) -> vec2<f32> {
+    let shift = (i & 3u) * 8u;
+    let k0 = (head.y >> shift) & 255u;
+    let k1 = (head.z >> shift) & 255u;
+    let k2 = (head.w >> shift) & 255u;
+    // The last four sub-blocks have their high bits in the bytes of the first four.
+    let late = (i & 4u) != 0u;
+    let scale = select(k0 & 63u, (k2 & 15u) | ((k0 >> 6u) << 4u), late);
+    let minimum = select(k1 & 63u, (k2 >> 4u) | ((k1 >> 6u) << 4u), late);
+    return half_pair(head.x) * vec2<f32>(vec2<u32>(scale, minimum));
+}
 // Elementwise functions that are safe over the whole range of f32.
 fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));

@@ -9,8 +9,8 @@ use crate::storage::{Chunk, Limits, chunks};
 use crate::subgroup;
 use crate::tuning::Tuning;
 use backend_api::{
-    Backend, BackendInfo, DType, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Tunable,
-    Tuned, Unsupported, host_rows,
+    Backend, BackendInfo, DType, Error, Op, Plan, Products, Program, ReadId, Stats, StorageDesc, StorageId, Tensor,
+    Tunable, Tuned, Unsupported, host_rows,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -186,6 +186,16 @@ impl WebGpu {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..Default::default()
         };
+        let language = instance.wgsl_language_features();
+        if options.products == Products::Int8
+            && !language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct)
+        {
+            return Err(absent(
+                "the browser lacks packed_4x8_integer_dot_product, which integer products need; update it, or ask for \
+                 products in f32"
+                    .into(),
+            ));
+        }
         let adapter = instance.request_adapter(&wanted).await.map_err(|e| {
             absent(format!(
                 "no adapter was found ({e}); install a Vulkan, Metal or Direct3D 12 driver (Mesa's lavapipe does), or \
@@ -201,6 +211,14 @@ impl WebGpu {
         let optional = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP;
         let required_features =
             if options.optional_features { adapter.features() & optional } else { wgpu::Features::empty() };
+        let half = wgpu::Features::SHADER_F16;
+        if options.products == Products::F16 && !adapter.features().contains(half) {
+            return Err(absent(
+                "the adapter lacks shader-f16, which products in f16 need; ask for them in f32 or int8".into(),
+            ));
+        }
+        let wanted_features = if options.products == Products::F16 { half } else { wgpu::Features::empty() };
+        let required_features = required_features | wanted_features;
         let descriptor =
             wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, required_features, ..Default::default() };
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
@@ -223,12 +241,14 @@ impl WebGpu {
             name: "webgpu",
             adapter: adapter_name.trim().to_owned(),
             software: about.device_type == wgpu::DeviceType::Cpu,
+            products: options.products,
             facts: vec![
                 ("api", about.backend.to_string()),
                 ("largest binding of weights", format!("{weights} bytes")),
                 ("largest binding", format!("{binding} bytes")),
                 ("largest buffer", format!("{} bytes", limits.max_buffer_size)),
                 ("subgroups", subgroups),
+                ("products of several rows", options.products.to_string()),
             ],
         };
         let shared = Shared {
@@ -236,7 +256,7 @@ impl WebGpu {
             queue,
             faults,
             counters: Counters::default(),
-            limits: Limits { weights, binding, subgroup },
+            limits: Limits { weights, binding, subgroup, products: options.products },
             tuning: options.tuning.unwrap_or_default(),
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),

@@ -3,7 +3,8 @@
 //! An operator is lowered (`lower`) to kernels, which are data: a file of `shaders/`, its variant, operands, parameters
 //! and a grid. The assembler (`shader`) makes WGSL of them. A program holds everything that a step needs.
 //!
-//! Only core limits of WebGPU are needed, and no optional feature; subgroups are used where the device has them.
+//! Only core limits of WebGPU are needed, and no optional feature; subgroups are used where the device has them, and 16-bit
+//! floats and packed integers where the user asks for them.
 #![forbid(unsafe_code)]
 
 mod backend;
@@ -23,6 +24,8 @@ mod tests;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
+use backend_api::Products;
+
 pub use backend::WebGpu;
 pub use shader::shader_files;
 pub use tuning::Tuning;
@@ -35,6 +38,9 @@ pub struct Options {
     pub max_binding: Option<u64>,
     /// Whether optional features of the device may be used: subgroups by kernels, timestamps by profiles.
     pub optional_features: bool,
+    /// What several rows are multiplied with quantised weights in. 16-bit floats need the device's `shader-f16`, bytes the
+    /// browser's `packed_4x8_integer_dot_product`; without it the backend does not open.
+    pub products: Products,
     /// How kernels are shaped, if not as on any device.
     pub tuning: Option<Tuning>,
     /// Breaks the kernels, for mutation checks.
@@ -43,6 +49,6 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_binding: None, optional_features: true, tuning: None, patch: None }
+        Options { max_binding: None, optional_features: true, products: Products::F32, tuning: None, patch: None }
     }
 }

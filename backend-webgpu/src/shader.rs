@@ -1,11 +1,13 @@
 //! The assembler: makes the WGSL of a kernel from the files in `shaders/`.
 //!
-//! A file is WGSL with four kinds of lines that begin with `//!`: `include FILE` (each file once), `decoder NAME` (the
-//! decoder of table NAME, its identifiers prefixed), and `if FLAG` / `else` / `end`. Before it comes a head that is
+//! A file is WGSL with five kinds of lines that begin with `//!`: `include FILE` (each file once), `decoder NAME` (the
+//! decoder of table NAME to floats, its identifiers prefixed), `integers NAME` (the same to integers and scales), and
+//! `if FLAG` / `else` / `end`. Before it comes a head that is
 //! generated from the kernel: the parameter block `p`, the step parameters `step`, and the bindings. At last whole
 //! words are replaced.
 
 use crate::kernel::{Decoder, Kernel};
+use backend_api::Format;
 use std::fmt::Write;
 
 macro_rules! files {
@@ -20,11 +22,12 @@ files! {
     "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_qkv", "linear_tile",
     "linear_vec",
     "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
-    "lib/best", "lib/decode", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts", "lib/put", "lib/reduce",
-    "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/unary",
+    "lib/best", "lib/bytes", "lib/decode", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts", "lib/put", "lib/reduce",
+    "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tile_float", "lib/tile_int8", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
     "format/quads",
+    "integer/q4_0", "integer/q4_1", "integer/q4_k", "integer/q5_0", "integer/q5_1", "integer/q6_k", "integer/q8_0",
 }
 
 /// The text of a file.
@@ -37,11 +40,22 @@ pub fn shader_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().copied()
 }
 
+/// Whether weights of a format are also unpacked to integers and scales.
+pub fn has_integers(format: Format) -> bool {
+    file(&integer_file(format)).is_some()
+}
+
+fn integer_file(format: Format) -> String {
+    format!("integer/{}", format.name().to_lowercase())
+}
+
 /// The flag of kernels that use subgroups.
 pub const SUBGROUPS: &str = "SUBGROUPS";
 /// What WGSL with subgroups begins with. Elsewhere than in browsers naga compiles it, which has the functions but does not
 /// know the directive yet.
 pub const ENABLE_SUBGROUPS: &str = if cfg!(target_arch = "wasm32") { "enable subgroups;\n" } else { "" };
+/// The flag of kernels that use 16-bit floats.
+pub const F16: &str = "F16";
 
 /// The WGSL of a kernel.
 ///
@@ -50,6 +64,9 @@ pub fn assemble(kernel: &Kernel) -> Result<String, String> {
     let mut assembler = Assembler { kernel, included: Vec::new(), out: String::new() };
     if kernel.flags.contains(&SUBGROUPS) {
         assembler.out.push_str(ENABLE_SUBGROUPS);
+    }
+    if kernel.flags.contains(&F16) {
+        assembler.out.push_str("enable f16;\n");
     }
     assembler.include("lib/step")?;
     assembler.head();
@@ -117,25 +134,40 @@ impl Assembler<'_> {
                 }
                 (("include", other), _) if taken => self.include(other.trim_end_matches(".wgsl"))?,
                 (("decoder", table), _) if taken => self.decoder(table)?,
-                (("include" | "decoder", _), _) => {}
+                (("integers", table), _) if taken => self.integers(table)?,
+                (("include" | "decoder" | "integers", _), _) => {}
                 _ => return Err(format!("{name}: cannot read the line {line}")),
             }
         }
         if open.is_empty() { Ok(()) } else { Err(format!("{name}: a condition has no end")) }
     }
 
-    fn decoder(&mut self, table: &str) -> Result<(), String> {
+    fn kind(&self, table: &str) -> Result<Decoder, String> {
         let found = self.kernel.decoders.iter().find(|(name, _)| *name == table);
-        let (_, kind) = found.ok_or_else(|| format!("{}: table {table} has no decoder", self.kernel.file))?;
-        let shared = |name: &str| file(name).ok_or_else(|| format!("no shader file {name}"));
-        let text = match kind {
-            Decoder::Dense => shared("format/dense")?.to_owned(),
-            Decoder::Quads => shared("format/quads")?.to_owned(),
+        found.map(|(_, kind)| *kind).ok_or_else(|| format!("{}: table {table} has no decoder", self.kernel.file))
+    }
+
+    fn decoder(&mut self, table: &str) -> Result<(), String> {
+        match self.kind(table)? {
+            Decoder::Dense => self.of_table(table, &["format/dense"]),
+            Decoder::Quads => self.of_table(table, &["format/quads"]),
             Decoder::Packed(format) => {
-                let name = format!("format/{}", format.name().to_lowercase());
-                format!("{}\n{}", shared(&name)?, shared("format/packed")?)
+                self.of_table(table, &[&format!("format/{}", format.name().to_lowercase()), "format/packed"])
             }
-        };
+        }
+    }
+
+    fn integers(&mut self, table: &str) -> Result<(), String> {
+        match self.kind(table)? {
+            Decoder::Packed(format) => self.of_table(table, &[&integer_file(format)]),
+            Decoder::Dense | Decoder::Quads => Err(format!("{}: table {table} has no integers", self.kernel.file)),
+        }
+    }
+
+    /// Files with the names of a table.
+    fn of_table(&mut self, table: &str, files: &[&str]) -> Result<(), String> {
+        let text = |name: &&str| file(name).ok_or_else(|| format!("no shader file {name}"));
+        let text = files.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n");
         let functions: Vec<String> = text
             .lines()
             .filter_map(|line| line.strip_prefix("fn ")?.split_once('(').map(|(name, _)| name.to_owned()))

@@ -1,7 +1,7 @@
 //! How tensors lie in buffers: dense ones in one, packed ones in chunks of rows that fit a binding.
 
 use backend_api::format::{Packing, ROW_ALIGN, TEXEL};
-use backend_api::{DType, Error, Shape};
+use backend_api::{DType, Error, Products, Shape};
 
 /// Some rows of a matrix in a buffer of their own.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +23,7 @@ impl Chunk {
     }
 }
 
-/// What a device allows.
+/// What a device allows, and its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes that a binding of packed weights should have at most: the device's limit, or a smaller one for tests.
@@ -33,6 +33,8 @@ pub struct Limits {
     /// Invocations, a power of two, that share a subgroup wherever their indices differ in no higher bit; 1 where kernels
     /// use no subgroups.
     pub subgroup: usize,
+    /// What several rows are multiplied with quantised weights in.
+    pub products: Products,
 }
 
 /// The chunks of a matrix. A dense one is a single chunk. A packed one is cut to `limits.weights`, but to no fewer than

@@ -1,17 +1,24 @@
 //! Tests without a device: every variant that the conformance cases need assembles and validates.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Decoder, Kernel};
 use crate::lower::{Node, lower};
-use crate::shader::assemble;
+use crate::shader::{assemble, has_integers};
 use crate::storage::{Limits, chunks};
 use crate::tuning::Tuning;
 use backend_api::format::ROW_ALIGN;
 use backend_api::op::Linear;
-use backend_api::{DType, Format, Op, Shape, Tuned, Unsupported};
+use backend_api::{DType, Format, Op, Products, Shape, Tuned, Unsupported};
 
-const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20, subgroup: 1 };
-/// Limits of devices without subgroups, with some that not all rows fit, and with such that they do.
-const SUBGROUPS: [Limits; 3] = [LIMITS, Limits { subgroup: 8, ..LIMITS }, Limits { subgroup: 32, ..LIMITS }];
+const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20, subgroup: 1, products: Products::F32 };
+/// Limits of devices without subgroups, with some that not all rows fit, and with such that they do; then of users who
+/// prefer speed to exactness.
+const DEVICES: [Limits; 5] = [
+    LIMITS,
+    Limits { subgroup: 8, ..LIMITS },
+    Limits { subgroup: 32, ..LIMITS },
+    Limits { products: Products::F16, ..LIMITS },
+    Limits { products: Products::Int8, ..LIMITS },
+];
 
 /// What core WebGPU has beyond the least that naga knows: `unpack2x16float`.
 const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
@@ -19,7 +26,9 @@ const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT1
 /// What a device has.
 fn capabilities(limits: Limits) -> naga::valid::Capabilities {
     let subgroups = if limits.subgroup > 1 { naga::valid::Capabilities::SUBGROUP } else { Default::default() };
-    CORE | subgroups
+    let halves =
+        if limits.products == Products::F16 { naga::valid::Capabilities::SHADER_FLOAT16 } else { Default::default() };
+    CORE | subgroups | halves
 }
 
 /// The kernels of all conformance cases that are supported with these limits, and the reasons of the others.
@@ -73,7 +82,7 @@ fn a_tunable_lists_its_default() {
 #[test]
 fn every_shader_validates() {
     let mut seen = std::collections::HashSet::new();
-    let variants = tunings().into_iter().flat_map(|tuning| SUBGROUPS.map(|limits| (limits, tuning)));
+    let variants = tunings().into_iter().flat_map(|tuning| DEVICES.map(|limits| (limits, tuning)));
     for (limits, kernel) in variants.flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel))) {
         let source = assemble(&kernel).unwrap();
         if !seen.insert(source.clone()) {
@@ -107,6 +116,21 @@ fn an_operator_is_one_dispatch() {
         let inputs = case.graph.operands(node);
         if let Ok(kernels) = lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits: LIMITS, tuning }) {
             assert_eq!(kernels.len(), expected(&node.op), "{} {}", case.op, case.name);
+        }
+    }
+}
+
+#[test]
+fn inexact_products_are_those_of_several_rows_by_quantised_weights() {
+    let quantised = |kernel: &Kernel| {
+        let of = |(_, decoder): &(_, Decoder)| matches!(decoder, Decoder::Packed(format) if has_integers(*format));
+        kernel.file == "linear_tile" && kernel.decoders.iter().all(of)
+    };
+    for (products, flag) in [(Products::F16, "F16"), (Products::Int8, "INT8")] {
+        let (kernels, _) = all_kernels(Limits { products, ..LIMITS }, Tuning::default());
+        assert!(kernels.iter().any(quantised) && !kernels.iter().all(quantised));
+        for kernel in kernels {
+            assert_eq!(kernel.flags.contains(&flag), quantised(&kernel), "{}", kernel.title());
         }
     }
 }
@@ -173,7 +197,7 @@ fn snapshot(name: &str, text: &str) {
 #[test]
 fn sources_are_as_committed() {
     let mut lines = std::collections::BTreeSet::new();
-    for kernel in SUBGROUPS.into_iter().flat_map(|limits| all_kernels(limits, Tuning::default()).0) {
+    for kernel in DEVICES.into_iter().flat_map(|limits| all_kernels(limits, Tuning::default()).0) {
         let words: Vec<String> = kernel.words.iter().map(|(name, text)| format!("{name}={text}")).collect();
         let source = assemble(&kernel).unwrap();
         lines.insert(format!("{:016x} {} {}\n", hash(&source), kernel.title(), words.join(" ")));

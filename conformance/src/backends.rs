@@ -14,8 +14,9 @@ pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Bac
     Ok(match variant.kind {
         Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
         Kind::Cpu => Box::new(Cpu::new(Default::default())),
-        Kind::WebGpu { max_binding, optional_features } => {
-            let options = backend_webgpu::Options { max_binding, optional_features, patch, ..Default::default() };
+        Kind::WebGpu { max_binding, optional_features, products } => {
+            let options =
+                backend_webgpu::Options { max_binding, optional_features, products, patch, ..Default::default() };
             Box::new(pollster::block_on(WebGpu::open(options))?)
         }
         Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {

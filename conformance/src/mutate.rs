@@ -25,7 +25,10 @@ type Files = Vec<(&'static str, &'static str)>;
 /// all were noticed.
 pub fn run(candidates: &[&Variant]) -> Result<bool> {
     let backends: [(Tables, Files); 2] = [
-        (&[("webgpu-core", table::WEBGPU), ("webgpu", table::SUBGROUPS)], backend_webgpu::shader_files().collect()),
+        (
+            &[("webgpu-core", table::WEBGPU), ("webgpu", table::SUBGROUPS), ("webgpu-int8", table::INT8)],
+            backend_webgpu::shader_files().collect(),
+        ),
         (&[("webgl", table::WEBGL)], backend_webgl::shader_files().collect()),
     ];
     let mut expected = HashMap::new();
@@ -119,7 +122,7 @@ fn notice(candidate: &Variant, clean: &dyn Backend, mutation: &Mutation, expecte
 fn is_right(backend: &dyn Backend, case: &Case, expected: &[Values]) -> Result<bool, Error> {
     match pollster::block_on(run_case(backend, case, &Sleeper(Instant::now()))) {
         Ok((found, expanded)) => {
-            Ok(matches!(judge(&found, expected, case.tolerance, expanded), Outcome::Passed { .. }))
+            Ok(matches!(judge(&found, expected, case.tolerance_on(backend.info()), expanded), Outcome::Passed { .. }))
         }
         Err(Error::Driver(why)) if why.starts_with(OVERRUN) => Ok(false),
         Err(error) => Err(error),

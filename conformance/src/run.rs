@@ -153,7 +153,7 @@ pub async fn check(backend: &dyn Backend, reference: &dyn Backend, case: &Case, 
         Err(error) => return Outcome::Failed(format!("the reference failed: {error}")),
     };
     match run(backend, case, host).await {
-        Ok((found, expanded)) => judge(&found, &expected, case.tolerance, expanded),
+        Ok((found, expanded)) => judge(&found, &expected, case.tolerance_on(backend.info()), expanded),
         Err(error) => Outcome::Failed(error.to_string()),
     }
 }

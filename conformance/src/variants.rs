@@ -1,5 +1,7 @@
 //! The backends and variants that the suite knows, as data: who opens them is the program around it.
 
+use backend_api::Products;
+
 /// A backend or variant of the suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant {
@@ -24,6 +26,8 @@ pub enum Kind {
         max_binding: Option<u64>,
         /// Whether optional features of the device may be used.
         optional_features: bool,
+        /// What several rows are multiplied with quantised weights in.
+        products: Products,
     },
     /// WebGL2, natively GLES 3.
     WebGl {
@@ -46,16 +50,30 @@ pub const ALL: &[Variant] = &[
         kind: Kind::Reference,
     },
     Variant { name: "cpu", about: "the SIMD path of the CPU", kind: Kind::Cpu },
-    Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu { max_binding: None, optional_features: true } },
+    Variant {
+        name: "webgpu",
+        about: "WebGPU",
+        kind: Kind::WebGpu { max_binding: None, optional_features: true, products: Products::F32 },
+    },
     Variant {
         name: "webgpu-core",
         about: "WebGPU without optional features of the device",
-        kind: Kind::WebGpu { max_binding: None, optional_features: false },
+        kind: Kind::WebGpu { max_binding: None, optional_features: false, products: Products::F32 },
     },
     Variant {
         name: "webgpu-split",
         about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
-        kind: Kind::WebGpu { max_binding: Some(20 * 1024), optional_features: true },
+        kind: Kind::WebGpu { max_binding: Some(20 * 1024), optional_features: true, products: Products::F32 },
+    },
+    Variant {
+        name: "webgpu-f16",
+        about: "WebGPU whose products of several rows are in 16-bit floats",
+        kind: Kind::WebGpu { max_binding: None, optional_features: true, products: Products::F16 },
+    },
+    Variant {
+        name: "webgpu-int8",
+        about: "WebGPU whose products of several rows are in packed bytes",
+        kind: Kind::WebGpu { max_binding: None, optional_features: true, products: Products::Int8 },
     },
     Variant {
         name: "webgl",

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::str::FromStr;
 
-use backend_api::{Backend, DType, Error, Format, Graph, Tuned};
+use backend_api::{Backend, DType, Error, Format, Graph, Products, Tuned};
 use model::{Head, Host, Model, Recipe};
 use reference_cpu::Cpu;
 
@@ -62,6 +62,8 @@ pub struct SelectOptions {
     ///
     /// *Units*: bytes.
     pub webgpu_max_binding: Option<u64>,
+    /// What WebGPU multiplies several rows with quantised weights in; exactly, if it is left alone.
+    pub webgpu_products: Products,
     /// Only this layout of WebGL.
     pub webgl_layout: Option<Layout>,
     /// Makes WebGL fold at this texture size even if the device allows more.
@@ -160,8 +162,13 @@ pub(crate) fn variants(of: &str) -> impl Iterator<Item = Variant> {
 
 #[cfg(feature = "webgpu")]
 async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
-    let options =
-        backend_webgpu::Options { optional_features, max_binding: options.webgpu_max_binding, ..Default::default() };
+    let options = backend_webgpu::Options {
+        optional_features,
+        max_binding: options.webgpu_max_binding,
+        // Where even subgroups fail, nothing is risked.
+        products: if optional_features { options.webgpu_products } else { Products::F32 },
+        ..Default::default()
+    };
     Ok(Box::new(backend_webgpu::WebGpu::open(options).await?))
 }
 

@@ -36,8 +36,9 @@ pub(crate) async fn prove(backend: &dyn Backend, graph: &Graph, host: &dyn Host)
         let found = run(backend, &case, host).await.map_err(named)?;
         for ((dtype, expected), (_, found)) in expected.iter().zip(&found) {
             let error = nmse(*dtype, found, expected);
-            if error > case.tolerance {
-                let (op, name, limit) = (case.op, &case.name, case.tolerance);
+            let limit = case.tolerance_on(backend.info());
+            if error > limit {
+                let (op, name) = (case.op, &case.name);
                 return Err(format!(
                     "self-test {op} ({name}) is wrong: NMSE {error:.1e} instead of at most {limit:.0e}"
                 ));

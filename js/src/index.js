@@ -202,6 +202,7 @@ function engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) {
     webgl_layout: webgl?.layout,
     webgl_max_texture_size: webgl?.maxTextureSize,
     webgpu_max_binding: webgpu?.maxBinding,
+    webgpu_products: webgpu?.products,
   };
 }
 

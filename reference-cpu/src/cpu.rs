@@ -5,8 +5,8 @@ use crate::plain::Kernel;
 use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
-    Backend, BackendInfo, DType, Error, KernelInfo, Node, Place, Plan, Program, ReadId, Stats, StepParams, StorageDesc,
-    StorageId, Tensor, Unsupported, host_rows,
+    Backend, BackendInfo, DType, Error, KernelInfo, Node, Place, Plan, Products, Program, ReadId, Stats, StepParams,
+    StorageDesc, StorageId, Tensor, Unsupported, host_rows,
 };
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -81,7 +81,7 @@ impl Cpu {
         };
         let instructions = format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or("").into();
         let facts = vec![("instructions", instructions), ("threads", threads.describe())];
-        let info = BackendInfo { name: "cpu", adapter, software: true, facts };
+        let info = BackendInfo { name: "cpu", adapter, software: true, products: Products::F32, facts };
         Cpu { options, info, threads: Rc::new(threads), memory: Rc::default() }
     }
 

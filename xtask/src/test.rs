@@ -94,7 +94,11 @@ const RUNS: &[Run] = &[
         "--backend",
         "webgpu-core",
         "--backend",
-        "webgpu-split"
+        "webgpu-split",
+        "--backend",
+        "webgpu-f16",
+        "--backend",
+        "webgpu-int8"
     ),
     suite!(
         "conformance: webgl, packed",

@@ -3,10 +3,11 @@
 
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, Operand, row_type};
+use crate::shader::{F16, has_integers};
 use crate::storage::{Chunk, chunks};
 use crate::tuning::Tuning;
 use backend_api::op::{Activation, Linear, Norm, NormKind};
-use backend_api::{Shape, Tensor};
+use backend_api::{DType, Products, Shape, Tensor};
 
 /// Rows of x and of weights in a tile, as `linear_tile.wgsl` has them.
 const TILE: (usize, usize) = (32, 64);
@@ -134,7 +135,14 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             if size.iter().any(|n| *n > MAX_GRID) {
                 return Err(format!("a grid of {size:?} workgroups exceeds {MAX_GRID}"));
             }
-            Kernel::new("linear_tile", size.map(|n| n as u32)).word("TILE_COLS", literal(cols))
+            let kernel = Kernel::new("linear_tile", size.map(|n| n as u32)).word("TILE_COLS", literal(cols));
+            match (node.limits.products, w.dtype) {
+                (Products::F16, DType::Packed(format)) if has_integers(format) => {
+                    kernel.flag(F16, true).word("TILE", "f16")
+                }
+                (Products::Int8, DType::Packed(format)) if has_integers(format) => kernel.flag("INT8", true),
+                _ => kernel.word("TILE", "f32"),
+            }
         };
         kernel = kernel
             .flag("VEC4", k.is_multiple_of(4))

@@ -30,7 +30,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("embed.wgsl", "embed", "+ b[e / 4u][e % 4u]", "- b[e / 4u][e % 4u]"),
     of("get_rows.wgsl", "get_rows", "values[e / 4u][e % 4u]", "values[e / 4u][e % 3u]"),
     of("glu.wgsl", "glu", "(gate[i]) * up[i]", "(gate[i]) + up[i]"),
-    of("linear_tile.wgsl", "linear", "tile_w[(tx + 16u) * 9u + i]", "tile_w[(tx + 17u) * 9u + i]"),
+    of("linear_tile.wgsl", "linear", "let tx = lane % 16u;", "let tx = lane % 15u;"),
     of("linear_qkv.wgsl", "linear_qkv", "value.x * c - value.y * s", "value.x * c + value.y * s"),
     of("linear_qkv.wgsl", "linear_qkv", "vec2<f32>(value.x, next.x)", "vec2<f32>(value.x, next.y)"),
     of("linear_vec.wgsl", "linear", "(product.x) * product.y", "(product.x) + product.y"),
@@ -51,6 +51,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("top_k.wgsl", "top_k", "index == NONE || beats(value, index, candidate, c)", "true"),
     of("unary.wgsl", "unary", "(x[i]);\n}", "(-x[i]);\n}"),
     of("lib/best.wgsl", "argmax", "a == b && ai < bi", "a == b && ai > bi"),
+    of("lib/tile_float.wgsl", "linear", "tile_w[(tx + 16u) * 9u + i]", "tile_w[(tx + 17u) * 9u + i]"),
     of("lib/decode.wgsl", "get_rows", "* 5.960464477539063e-8", "* 0.0"),
     of("lib/index.wgsl", "get_rows", "return step.position + i;", "return step.position + i + 1u;"),
     of("lib/lanes.wgsl", "linear", "sum += lanes_own[lane + i];", "sum -= lanes_own[lane + i];"),
@@ -71,7 +72,8 @@ pub const WEBGPU: &[Mutation] = &[
     of("format/packed.wgsl", "get_rows", " + group);", " + group + 1u);"),
     of("format/q4_0.wgsl", "get_rows", "nibbles(q.y) - 8.0", "nibbles(q.y) - 7.0"),
     of("format/q4_1.wgsl", "get_rows", "nibbles(q.y) + m", "nibbles(q.y) - m"),
-    of("format/q4_k.wgsl", "get_rows", "(k0 >> 6u) << 4u", "(k0 >> 5u) << 4u"),
+    of("lib/decode.wgsl", "get_rows", "(k0 >> 6u) << 4u", "(k0 >> 5u) << 4u"),
+    of("format/q4_k.wgsl", "get_rows", "d * nibbles(q.y) - m", "d * nibbles(q.y) + m"),
     of("format/q5_0.wgsl", "get_rows", "h >> 8u) - 16.0", "h >> 9u) - 16.0"),
     of("format/q5_1.wgsl", "get_rows", "h >> 8u) + m", "h >> 9u) + m"),
     of("format/q6_k.wgsl", "get_rows", "h.x >> 8u", "h.x >> 6u"),
@@ -90,6 +92,21 @@ pub const SUBGROUPS: &[Mutation] = &[
         "sum -= subgroupShuffleXor(sum, distance)",
     ),
     of("lib/reduce.wgsl", "softmax", "max(most, subgroupShuffleXor", "min(most, subgroupShuffleXor"),
+];
+
+/// Of the WebGPU backend where products are in bytes.
+pub const INT8: &[Mutation] = &[
+    of("lib/tile_int8.wgsl", "linear", "scale.y * offsets", "offsets"),
+    of("lib/tile_int8.wgsl", "linear", "let inverse = select(127.0 / top", "let inverse = select(120.0 / top"),
+    of("lib/bytes.wgsl", "linear", "0x00204081u", "0x00204080u"),
+    of("lib/bytes.wgsl", "linear", "four << vec2<u32>(6u)", "four << vec2<u32>(8u)"),
+    of("integer/q4_0.wgsl", "linear", "-8.0 * d", "-7.0 * d"),
+    of("integer/q4_1.wgsl", "linear", "dm.xx, dm.yy", "dm.xx, -dm.yy"),
+    of("integer/q4_k.wgsl", "linear", "vec2<f32>(-dm.y)", "vec2<f32>(dm.y)"),
+    of("integer/q5_0.wgsl", "linear", "-16.0 * d", "-15.0 * d"),
+    of("integer/q5_1.wgsl", "linear", "vec2<f32>(dm.x), vec2<f32>(dm.y)", "vec2<f32>(dm.x), vec2<f32>(-dm.y)"),
+    of("integer/q6_k.wgsl", "linear", "-32.0 * d", "-31.0 * d"),
+    of("integer/q8_0.wgsl", "linear", "vec2<f32>(d), vec2<f32>(0.0)", "vec2<f32>(d), vec2<f32>(1.0)"),
 ];
 
 /// Of the WebGL2 backend.

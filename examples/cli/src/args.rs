@@ -1,5 +1,6 @@
 //! The command line. Its contracts are stable: others script against them.
 
+use backend_api::Products;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::Choice;
 use engine::bench::QUEUED;
@@ -89,6 +90,9 @@ pub struct DeviceArgs {
     /// Behave like a WebGPU device whose bindings are at most this large
     #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
     pub max_binding: Option<u64>,
+    /// What WebGPU multiplies several rows with quantised weights in: f32, or inexactly f16 or int8
+    #[arg(long, global = true, value_name = "f32|f16|int8", default_value = "f32")]
+    pub products: Products,
     /// Threads of the CPU [default: as many as the machine runs at once]
     #[arg(long, global = true, value_name = "N", env = "ANYGPU_THREADS", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,

@@ -21,6 +21,7 @@ impl DeviceArgs {
         SelectOptions {
             backend: self.backend,
             webgpu_max_binding: self.max_binding,
+            webgpu_products: self.products,
             webgl_layout: self.webgl_layout.map(|layout| match layout {
                 Layout::Packed => engine::Layout::Packed,
                 Layout::R32f => engine::Layout::R32f,

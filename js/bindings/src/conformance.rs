@@ -58,8 +58,8 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
     Ok(match variant.kind {
         Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
         Kind::Cpu => Box::new(Cpu::new(Default::default())),
-        Kind::WebGpu { max_binding, optional_features } => {
-            let options = backend_webgpu::Options { max_binding, optional_features, ..Default::default() };
+        Kind::WebGpu { max_binding, optional_features, products } => {
+            let options = backend_webgpu::Options { max_binding, optional_features, products, ..Default::default() };
             Box::new(WebGpu::open(options).await?)
         }
         Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {

@@ -5,7 +5,7 @@ use crate::error;
 use crate::source::{JsSource, Source};
 use ::engine::web::WebHost;
 use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, Winners, select};
-use backend_api::Stats;
+use backend_api::{Products, Stats};
 use js_sys::{Function, Promise};
 use model::{GenerateOptions, Generation, Head, Host, KvCache, Message, Sampling, Session};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,7 @@ pub struct LoadOptions {
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
+    webgpu_products: Option<String>,
     /// What was kept of tuning; another version's is of no use, and no reason to fail.
     tuned: Option<serde_json::Value>,
 }
@@ -57,11 +58,14 @@ impl LoadOptions {
                 return Err(error::options(format!("the layout {other:?} is not known; choose packed or r32f")));
             }
         };
+        let products = self.webgpu_products.as_deref();
+        let webgpu_products = products.map_or(Ok(Products::F32), str::parse).map_err(error::options)?;
         let select = SelectOptions {
             backend,
             webgl_layout,
             webgl_max_texture_size: self.webgl_max_texture_size,
             webgpu_max_binding: self.webgpu_max_binding,
+            webgpu_products,
             cpu_threads: None,
             tuned: Rc::new(self.tuned()),
         };

@@ -1,0 +1,49 @@
+//! What products may be made of, where a user prefers speed to exactness.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What several rows are multiplied with quantised weights in. A single row, as in decoding, and what is not quantised are
+/// always multiplied in 32-bit floats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Products {
+    /// 32-bit floats: exact but for rounding.
+    #[default]
+    F32,
+    /// 16-bit floats, summed in 32 bits: half the traffic of a GPU's workgroup memory. Numbers beyond 65,504 overflow.
+    F16,
+    /// The weights' own integers, and activations in 255 steps of the largest of 16.
+    Int8,
+}
+
+impl Products {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Products); 3] =
+        [("f32", Products::F32), ("f16", Products::F16), ("int8", Products::Int8)];
+
+    /// The NMSE against exact products that a correct kernel may have.
+    ///
+    /// *Source*: of halves what values stored as halves may have; of bytes what llama.cpp's backend tests allow.
+    pub fn tolerance(self) -> f64 {
+        match self {
+            Products::F32 => 0.0,
+            Products::F16 => 1e-6,
+            Products::Int8 => 5e-4,
+        }
+    }
+}
+
+impl fmt::Display for Products {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Products::ALL.iter().find(|(_, p)| p == self).map_or("", |(name, _)| *name))
+    }
+}
+
+impl FromStr for Products {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Products, String> {
+        let found = Products::ALL.iter().find(|(known, _)| *known == name).map(|(_, products)| *products);
+        found.ok_or_else(|| format!("products in {name:?} are not known; choose f32, f16 or int8"))
+    }
+}
