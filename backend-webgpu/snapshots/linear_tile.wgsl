@@ -94,6 +94,7 @@ fn q4_k_scale(head: vec4<u32>, i: u32) -> vec2<f32> {
     let minimum = select(k1 & 63u, (k2 >> 4u) | ((k1 >> 6u) << 4u), late);
     return half_pair(head.x) * vec2<f32>(vec2<u32>(scale, minimum));
 }
+// What kernels of several rows share: where they find x and the weights, and what follows the products.
 // Elementwise functions that are safe over the whole range of f32.
 fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
@@ -193,6 +194,39 @@ fn unary_hardswish(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
+
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+
+// The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
+// matrix i * A / B.
+fn batch_rows(z: u32) -> vec2<u32> {
+    let outer = z / p.out1;
+    let inner = z % p.out1;
+    return vec2<u32>(
+        ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m,
+        p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count);
+}
+
+// Writes a row's sums of columns n, n + apart and so on; for a GLU the last two are the up parts of the first two.
+fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
+    if (row >= p.m) {
+        return;
+    }
+    for (var c = 0u; c < 4u; c++) {
+        let local = n + apart * c;
+        if (local >= p.count) {
+            continue;
+        }
+        let col = p.first + local;
+        let at = (z * p.m + row) * p.out_cols + col;
+        var value = sums[c];
+        value = unary_none(value);
+        out[at] = value;
+    }
+}
 // What a tile multiplies of a group of 32 inner elements, as floats.
 // Q8_0: x = d * q.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
@@ -259,11 +293,6 @@ fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
     }
 }
 
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
-fn x4(row: u32, i: u32) -> vec4<f32> {
-    return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
-}
-
 // What this invocation brings of a group: a row of weights, or in the second half of the workgroup half a row of x.
 fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {
     if (lane >= 64u) {
@@ -274,44 +303,25 @@ fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {
 
 @compute @workgroup_size(128)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let n0 = wid.x * 64u;
+    let n0 = wid.x * (16u * 4u);
     let m0 = wid.y * 32u;
-    // Batches that are repeated in place: of B results and A matrices, result i uses matrix i * A / B.
-    let outer = wid.z / p.out1;
-    let inner = wid.z % p.out1;
-    let x_first = ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m;
-    let w_row = p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count;
-    let w_col = min(n0 + lane % 64u, p.count - 1u);
-    let x_row = x_first + min(m0 + (lane % 64u) / 2u, p.m - 1u);
+    let begins = batch_rows(wid.z);
+    let w_col = min(n0 + lane % (16u * 4u), p.count - 1u);
+    let x_row = begins.x + min(m0 + (lane % 64u) / 2u, p.m - 1u);
     let tx = lane % 16u;
     let ty = lane / 16u;
     var acc: array<vec4<f32>, 4>;
-    var next = bring(lane, w_row, w_col, x_row, 0u);
+    var next = bring(lane, begins.y, w_col, x_row, 0u);
     for (var g = 0u; g < p.w_groups; g++) {
         put(lane, next);
         if (g + 1u < p.w_groups) {
-            next = bring(lane, w_row, w_col, x_row, g + 1u);
+            next = bring(lane, begins.y, w_col, x_row, g + 1u);
         }
         workgroupBarrier();
         multiply(tx, ty, &acc);
         workgroupBarrier();
     }
     for (var r = 0u; r < 4u; r++) {
-        let row = m0 + ty + 8u * r;
-        if (row >= p.m) {
-            continue;
-        }
-        let sums = acc[r];
-        for (var c = 0u; c < 64u / 16u; c++) {
-            let local = n0 + tx + 16u * c;
-            if (local >= p.count) {
-                continue;
-            }
-            let col = p.first + local;
-            let at = (wid.z * p.m + row) * p.out_cols + col;
-            var value = sums[c];
-            value = unary_none(value);
-            out[at] = value;
-        }
+        store(wid.z, m0 + ty + 8u * r, n0 + tx, 16u, acc[r]);
     }
 }

@@ -196,6 +196,13 @@ fn unary_none(x: f32) -> f32 {
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself: x is small and
 // cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
 // weights are under way before the first barrier.
+// 32 numbers along the inner dimension.
+alias Group = array<vec4<f32>, 8>;
+
+fn dot32(a: Group, b: Group) -> f32 {
+    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
+        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
+}
 // Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
 // reduced, then the spans.
 // Two rounds with a barrier each are quicker than a tree with one for every halving.
@@ -253,12 +260,16 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
 var<workgroup> lanes_own: array<vec2<f32>, 64u>;
 
 fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
-    lanes_own[lane] = own;
+    if (16u > 1u) {
+        lanes_own[lane] = own;
+    }
     return own;
 }
 
 fn lanes_meet() {
-    workgroupBarrier();
+    if (16u > 1u) {
+        workgroupBarrier();
+    }
 }
 
 fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
@@ -306,16 +317,11 @@ fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
 }
 
 // The row's elements 32 g .. 32 g + 31.
-fn row32(g: u32, begun: vec2<f32>) -> array<vec4<f32>, 8> {
+fn row32(g: u32, begun: vec2<f32>) -> Group {
     let i = g * 8u;
-    return array<vec4<f32>, 8>(
+    return Group(
         row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
         row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
-}
-
-fn dot32(a: array<vec4<f32>, 8>, b: array<vec4<f32>, 8>) -> f32 {
-    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
-        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
 
 // What the products are multiplied by. It contains the barrier that lanes_end needs.

@@ -251,13 +251,17 @@ impl WebGpu {
                 ("products of several rows", options.products.to_string()),
             ],
         };
+        let tuning = options.tuning.unwrap_or_else(|| match info.software {
+            true => Tuning::software(),
+            false => Tuning::default(),
+        });
         let shared = Shared {
             device,
             queue,
             faults,
             counters: Counters::default(),
             limits: Limits { weights, binding, subgroup, products: options.products },
-            tuning: options.tuning.unwrap_or_default(),
+            tuning,
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
             pending: RefCell::default(),

@@ -19,10 +19,10 @@ macro_rules! files {
 }
 
 files! {
-    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_qkv", "linear_tile",
+    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_block", "linear_qkv", "linear_tile",
     "linear_vec",
     "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
-    "lib/best", "lib/bytes", "lib/decode", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts", "lib/put", "lib/reduce",
+    "lib/best", "lib/bytes", "lib/decode", "lib/group", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts", "lib/products", "lib/put", "lib/reduce",
     "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tile_float", "lib/tile_int8", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",

@@ -61,7 +61,8 @@ fn all_kernels(limits: Limits, tuning: Tuning) -> (Vec<Kernel>, Vec<Unsupported>
 /// Every value that may be measured, the default ones too.
 fn tunings() -> Vec<Tuning> {
     let all = Tuning::ALL.iter().flat_map(|tunable| tunable.values.iter().map(|value| (tunable.name, *value)));
-    all.map(|(name, value)| Tuning::default().with(name, value).unwrap()).collect()
+    let one_apart = all.map(|(name, value)| Tuning::default().with(name, value).unwrap());
+    one_apart.chain([Tuning::software()]).collect()
 }
 
 /// Invocations of a workgroup and bytes of its memory.
@@ -73,7 +74,7 @@ fn workgroup(module: &naga::Module) -> (u32, u32) {
 
 #[test]
 fn a_tunable_lists_its_default() {
-    for Tuned { name, value } in Tuning::default().values() {
+    for Tuned { name, value } in [Tuning::default(), Tuning::software()].iter().flat_map(Tuning::values) {
         let tunable = Tuning::ALL.iter().find(|tunable| tunable.name == name).unwrap();
         assert!(tunable.values.is_empty() || tunable.values.contains(&value), "{name} = {value} is not listed");
     }

@@ -2,8 +2,8 @@
 
 use backend_api::{Backend, Error, ShaderPatch};
 use backend_webgl::{Layout, WebGl};
-use backend_webgpu::WebGpu;
-use conformance::variants::{Kind, Variant};
+use backend_webgpu::{Tuning, WebGpu};
+use conformance::variants::{Kind, Variant, WebGpuVariant};
 use model::Host;
 use reference_cpu::Cpu;
 use std::task::Waker;
@@ -14,9 +14,9 @@ pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Bac
     Ok(match variant.kind {
         Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
         Kind::Cpu => Box::new(Cpu::new(Default::default())),
-        Kind::WebGpu { max_binding, optional_features, products } => {
-            let options =
-                backend_webgpu::Options { max_binding, optional_features, products, patch, ..Default::default() };
+        Kind::WebGpu(WebGpuVariant { max_binding, optional_features, products, as_software }) => {
+            let tuning = as_software.map(|yes| if yes { Tuning::software() } else { Tuning::default() });
+            let options = backend_webgpu::Options { max_binding, optional_features, products, tuning, patch };
             Box::new(pollster::block_on(WebGpu::open(options))?)
         }
         Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {

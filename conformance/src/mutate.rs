@@ -24,11 +24,14 @@ type Files = Vec<(&'static str, &'static str)>;
 /// Runs all mutations of the backends among `candidates`, in one variant each. True if every file has a mutation and
 /// all were noticed.
 pub fn run(candidates: &[&Variant]) -> Result<bool> {
+    let webgpu: Tables = &[
+        ("webgpu-core", table::WEBGPU),
+        ("webgpu-split", table::SUBGROUPS),
+        ("webgpu-software", table::SOFTWARE),
+        ("webgpu-int8", table::INT8),
+    ];
     let backends: [(Tables, Files); 2] = [
-        (
-            &[("webgpu-core", table::WEBGPU), ("webgpu", table::SUBGROUPS), ("webgpu-int8", table::INT8)],
-            backend_webgpu::shader_files().collect(),
-        ),
+        (webgpu, backend_webgpu::shader_files().collect()),
         (&[("webgl", table::WEBGL)], backend_webgl::shader_files().collect()),
     ];
     let mut expected = HashMap::new();

@@ -21,14 +21,7 @@ pub enum Kind {
     /// The CPU's SIMD path.
     Cpu,
     /// WebGPU.
-    WebGpu {
-        /// The largest binding of weights, in bytes, if not the device's.
-        max_binding: Option<u64>,
-        /// Whether optional features of the device may be used.
-        optional_features: bool,
-        /// What several rows are multiplied with quantised weights in.
-        products: Products,
-    },
+    WebGpu(WebGpuVariant),
     /// WebGL2, natively GLES 3.
     WebGl {
         /// Whether a texel holds four values, or one.
@@ -42,6 +35,25 @@ pub enum Kind {
     },
 }
 
+/// How to open WebGPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebGpuVariant {
+    /// The largest binding of weights, in bytes, if not the device's.
+    pub max_binding: Option<u64>,
+    /// Whether optional features of the device may be used.
+    pub optional_features: bool,
+    /// What several rows are multiplied with quantised weights in.
+    pub products: Products,
+    /// Whether kernels are shaped for software or for a GPU, if not for what the device is.
+    pub as_software: Option<bool>,
+}
+
+/// As users open it.
+const USUAL: WebGpuVariant =
+    WebGpuVariant { max_binding: None, optional_features: true, products: Products::F32, as_software: None };
+/// The same, with the kernels of a GPU.
+const AS_GPU: WebGpuVariant = WebGpuVariant { as_software: Some(false), ..USUAL };
+
 /// All of them.
 pub const ALL: &[Variant] = &[
     Variant {
@@ -50,30 +62,31 @@ pub const ALL: &[Variant] = &[
         kind: Kind::Reference,
     },
     Variant { name: "cpu", about: "the SIMD path of the CPU", kind: Kind::Cpu },
-    Variant {
-        name: "webgpu",
-        about: "WebGPU",
-        kind: Kind::WebGpu { max_binding: None, optional_features: true, products: Products::F32 },
-    },
+    Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu(USUAL) },
     Variant {
         name: "webgpu-core",
-        about: "WebGPU without optional features of the device",
-        kind: Kind::WebGpu { max_binding: None, optional_features: false, products: Products::F32 },
+        about: "WebGPU without optional features of the device, shaped for a GPU",
+        kind: Kind::WebGpu(WebGpuVariant { optional_features: false, ..AS_GPU }),
     },
     Variant {
         name: "webgpu-split",
-        about: "WebGPU whose bindings hold 20 KiB, so that weights are split",
-        kind: Kind::WebGpu { max_binding: Some(20 * 1024), optional_features: true, products: Products::F32 },
+        about: "WebGPU whose bindings hold 20 KiB, so that weights are split, shaped for a GPU",
+        kind: Kind::WebGpu(WebGpuVariant { max_binding: Some(20 * 1024), ..AS_GPU }),
+    },
+    Variant {
+        name: "webgpu-software",
+        about: "WebGPU shaped for a CPU",
+        kind: Kind::WebGpu(WebGpuVariant { as_software: Some(true), ..USUAL }),
     },
     Variant {
         name: "webgpu-f16",
-        about: "WebGPU whose products of several rows are in 16-bit floats",
-        kind: Kind::WebGpu { max_binding: None, optional_features: true, products: Products::F16 },
+        about: "WebGPU whose products of several rows are in 16-bit floats, shaped for a GPU",
+        kind: Kind::WebGpu(WebGpuVariant { products: Products::F16, ..AS_GPU }),
     },
     Variant {
         name: "webgpu-int8",
-        about: "WebGPU whose products of several rows are in packed bytes",
-        kind: Kind::WebGpu { max_binding: None, optional_features: true, products: Products::Int8 },
+        about: "WebGPU whose products of several rows are in packed bytes, shaped for a GPU",
+        kind: Kind::WebGpu(WebGpuVariant { products: Products::Int8, ..AS_GPU }),
     },
     Variant {
         name: "webgl",

@@ -19,12 +19,16 @@ fn lanes_end(lane: u32, begun: SUM) -> SUM {
 var<workgroup> lanes_own: array<SUM, WG>;
 
 fn lanes_begin(lane: u32, own: SUM) -> SUM {
-    lanes_own[lane] = own;
+    if (LANES > 1u) {
+        lanes_own[lane] = own;
+    }
     return own;
 }
 
 fn lanes_meet() {
-    workgroupBarrier();
+    if (LANES > 1u) {
+        workgroupBarrier();
+    }
 }
 
 fn lanes_end(lane: u32, begun: SUM) -> SUM {

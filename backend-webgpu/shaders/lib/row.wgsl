@@ -1,6 +1,7 @@
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself: x is small and
 // cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
 // weights are under way before the first barrier.
+//!include lib/group.wgsl
 //!include lib/reduce.wgsl
 //!include lib/lanes.wgsl
 //!if PARTS
@@ -108,16 +109,11 @@ fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
 }
 
 // The row's elements 32 g .. 32 g + 31.
-fn row32(g: u32, begun: vec2<f32>) -> array<vec4<f32>, 8> {
+fn row32(g: u32, begun: vec2<f32>) -> Group {
     let i = g * 8u;
-    return array<vec4<f32>, 8>(
+    return Group(
         row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
         row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
-}
-
-fn dot32(a: array<vec4<f32>, 8>, b: array<vec4<f32>, 8>) -> f32 {
-    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
-        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
 
 // What the products are multiplied by. It contains the barrier that lanes_end needs.

@@ -9,9 +9,6 @@ use crate::tuning::Tuning;
 use backend_api::op::{Activation, Linear, Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
 
-/// Rows of x and of weights in a tile, as `linear_tile.wgsl` has them.
-const TILE: (usize, usize) = (32, 64);
-
 /// Columns of the result that one dispatch makes.
 struct Segment {
     first: usize,
@@ -130,19 +127,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             let kernel = node.reducing("linear_vec", grid(s.count.div_ceil(source.wg / lanes)), source.wg);
             shared(kernel, lanes, if glu { "vec2<f32>" } else { "f32" }, node)
         } else {
-            let cols = if glu { TILE.1 / 2 } else { TILE.1 };
-            let size = [s.count.div_ceil(cols), m.div_ceil(TILE.0), outer * inner];
-            if size.iter().any(|n| *n > MAX_GRID) {
-                return Err(format!("a grid of {size:?} workgroups exceeds {MAX_GRID}"));
-            }
-            let kernel = Kernel::new("linear_tile", size.map(|n| n as u32)).word("TILE_COLS", literal(cols));
-            match (node.limits.products, w.dtype) {
-                (Products::F16, DType::Packed(format)) if has_integers(format) => {
-                    kernel.flag(F16, true).word("TILE", "f16")
-                }
-                (Products::Int8, DType::Packed(format)) if has_integers(format) => kernel.flag("INT8", true),
-                _ => kernel.word("TILE", "f32"),
-            }
+            several(w.dtype, [m, s.count, outer * inner], glu, node)?
         };
         kernel = kernel
             .flag("VEC4", k.is_multiple_of(4))
@@ -181,17 +166,42 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     Ok(kernels)
 }
 
+/// The kernel of several rows by weights of a dtype: `size` is rows, columns of the result, batches.
+fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Result<Kernel, String> {
+    let products = match weights {
+        DType::Packed(format) if has_integers(format) => node.limits.products,
+        _ => Products::F32,
+    };
+    // An invocation makes 4 columns of the product, and of a GLU half as many results.
+    let columns = if glu { 2 } else { 4 };
+    let wg = node.tuning.block_wg;
+    let blocks = wg > 0 && products == Products::F32;
+    let (file, rows, across) = if blocks { ("linear_block", 4, wg) } else { ("linear_tile", 32, 16) };
+    let [m, n, batches] = size;
+    let grid = [n.div_ceil(across * columns), m.div_ceil(rows), batches];
+    if grid.iter().any(|n| *n > MAX_GRID) {
+        return Err(format!("a grid of {grid:?} workgroups exceeds {MAX_GRID}"));
+    }
+    let kernel = Kernel::new(file, grid.map(|n| n as u32)).word("COLUMNS", literal(columns));
+    Ok(match products {
+        _ if blocks => kernel.word("WG", literal(wg)),
+        Products::F32 => kernel.word("TILE", "f32"),
+        Products::F16 => kernel.flag(F16, true).word("TILE", "f16"),
+        Products::Int8 => kernel.flag("INT8", true),
+    })
+}
+
 /// Makes `lanes` invocations share a row in a kernel that includes `lib/row.wgsl`; each of them has sums of a WGSL type.
 pub fn shared(kernel: Kernel, lanes: usize, sum: &str, node: &Node<'_>) -> Kernel {
-    kernel.flag("SHUFFLED", lanes <= node.limits.subgroup).word("LANES", literal(lanes)).word("SUM", sum)
+    kernel.flag("SHUFFLED", (2..=node.limits.subgroup).contains(&lanes)).word("LANES", literal(lanes)).word("SUM", sum)
 }
 
 /// Invocations that share a row of `k` weights, where there are `rows` of them: as many as keep the device busy, but few
 /// enough that each has a group of weights of its own.
 pub fn lanes(k: usize, rows: usize, tuning: &Tuning) -> usize {
     let groups = k.div_ceil(backend_api::format::GROUP);
-    let mut lanes = 4;
-    while lanes < 32 && lanes * 2 <= groups && (lanes < 8 || rows * lanes < tuning.vec_invocations) {
+    let mut lanes = tuning.vec_lanes.min(4);
+    while lanes < tuning.vec_lanes && lanes * 2 <= groups && (lanes < 8 || rows * lanes < tuning.vec_invocations) {
         lanes *= 2;
     }
     lanes

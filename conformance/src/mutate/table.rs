@@ -31,6 +31,8 @@ pub const WEBGPU: &[Mutation] = &[
     of("get_rows.wgsl", "get_rows", "values[e / 4u][e % 4u]", "values[e / 4u][e % 3u]"),
     of("glu.wgsl", "glu", "(gate[i]) * up[i]", "(gate[i]) + up[i]"),
     of("linear_tile.wgsl", "linear", "let tx = lane % 16u;", "let tx = lane % 15u;"),
+    of("lib/group.wgsl", "linear", "dot(a[7], b[7])", "dot(a[7], b[6])"),
+    of("lib/products.wgsl", "matmul", "outer * p.b0 / p.out0", "outer * p.b0"),
     of("linear_qkv.wgsl", "linear_qkv", "value.x * c - value.y * s", "value.x * c + value.y * s"),
     of("linear_qkv.wgsl", "linear_qkv", "vec2<f32>(value.x, next.x)", "vec2<f32>(value.x, next.y)"),
     of("linear_vec.wgsl", "linear", "(product.x) * product.y", "(product.x) + product.y"),
@@ -92,6 +94,12 @@ pub const SUBGROUPS: &[Mutation] = &[
         "sum -= subgroupShuffleXor(sum, distance)",
     ),
     of("lib/reduce.wgsl", "softmax", "max(most, subgroupShuffleXor", "min(most, subgroupShuffleXor"),
+];
+
+/// Of the WebGPU backend as it is shaped for a CPU.
+pub const SOFTWARE: &[Mutation] = &[
+    of("linear_block.wgsl", "linear", "x32(rows.y, g)", "x32(rows.x, g)"),
+    of("lib/products.wgsl", "linear", "(row >= p.m)", "(row + 1u >= p.m)"),
 ];
 
 /// Of the WebGPU backend where products are in bytes.

@@ -6,11 +6,11 @@ use ::conformance::expect::Expectations;
 use ::conformance::report::BackendReport;
 use ::conformance::run::{Outcome, check};
 use ::conformance::suite;
-use ::conformance::variants::{self, Kind, Variant};
+use ::conformance::variants::{self, Kind, Variant, WebGpuVariant};
 use ::engine::web::WebHost;
 use backend_api::{Backend, Error, Op};
 use backend_webgl::{Layout, WebGl};
-use backend_webgpu::WebGpu;
+use backend_webgpu::{Tuning, WebGpu};
 use js_sys::Function;
 use model::Host;
 use reference_cpu::Cpu;
@@ -58,8 +58,10 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
     Ok(match variant.kind {
         Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
         Kind::Cpu => Box::new(Cpu::new(Default::default())),
-        Kind::WebGpu { max_binding, optional_features, products } => {
-            let options = backend_webgpu::Options { max_binding, optional_features, products, ..Default::default() };
+        Kind::WebGpu(WebGpuVariant { max_binding, optional_features, products, as_software }) => {
+            let tuning = as_software.map(|yes| if yes { Tuning::software() } else { Tuning::default() });
+            let options =
+                backend_webgpu::Options { max_binding, optional_features, products, tuning, ..Default::default() };
             Box::new(WebGpu::open(options).await?)
         }
         Kind::WebGl { packed, max_texture_size, max_targets, as_gpu } => {

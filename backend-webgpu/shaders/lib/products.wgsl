@@ -1,0 +1,60 @@
+// What kernels of several rows share: where they find x and the weights, and what follows the products.
+//!include lib/unary.wgsl
+
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+//!if VEC4
+    return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+//!else
+    var out = vec4<f32>(0.0);
+    for (var e = 0u; e < 4u; e++) {
+        if (4u * i + e < p.k) {
+            out[e] = x[row * p.k + 4u * i + e];
+        }
+    }
+    return out;
+//!end
+}
+
+// The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
+// matrix i * A / B.
+fn batch_rows(z: u32) -> vec2<u32> {
+    let outer = z / p.out1;
+    let inner = z % p.out1;
+    return vec2<u32>(
+        ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m,
+        p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count);
+}
+
+// Writes a row's sums of columns n, n + apart and so on; for a GLU the last two are the up parts of the first two.
+fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
+    if (row >= p.m) {
+        return;
+    }
+    for (var c = 0u; c < COLUMNS; c++) {
+        let local = n + apart * c;
+        if (local >= p.count) {
+            continue;
+        }
+        let col = p.first + local;
+        let at = (z * p.m + row) * p.out_cols + col;
+        var value = sums[c];
+//!if GLU
+        var upper = sums[c + 2u];
+//!if BIAS
+        value += bias[col];
+        upper += bias[col + p.out_cols];
+//!end
+        value = ACT(value) * upper;
+//!else
+//!if BIAS
+        value += bias[col];
+//!end
+        value = ACT(value);
+//!end
+//!if RESIDUAL
+        value += residual[at];
+//!end
+        out[at] = value;
+    }
+}
