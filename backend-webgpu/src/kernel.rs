@@ -1,6 +1,7 @@
 //! A kernel as data: what [`lower`](crate::lower) gives, the assembler turns into WGSL and a program binds.
 
 use crate::storage::Chunk;
+use backend_api::format::GROUP;
 use backend_api::{DType, Format, Tensor};
 
 /// An operand or a result of the node.
@@ -73,6 +74,8 @@ pub enum Decoder {
     Dense,
     /// Row-major f32 in rows of whole vectors of four.
     Quads,
+    /// Row-major f32 in rows of whole groups.
+    Whole,
     /// The planes of a weight format.
     Packed(Format),
 }
@@ -182,10 +185,14 @@ impl Kernel {
             }
             None => {
                 let cols = tensor.shape.cols();
-                let quads = cols.is_multiple_of(4);
-                self.decoders.push((name, if quads { Decoder::Quads } else { Decoder::Dense }));
+                let decoder = match cols {
+                    _ if cols.is_multiple_of(GROUP) => Decoder::Whole,
+                    _ if cols.is_multiple_of(4) => Decoder::Quads,
+                    _ => Decoder::Dense,
+                };
+                self.decoders.push((name, decoder));
                 self.bind(name, row_type(cols), operand, tensor)
-                    .u(format!("{name}_groups"), cols.div_ceil(backend_api::format::GROUP))
+                    .u(format!("{name}_groups"), cols.div_ceil(GROUP))
                     .u(format!("{name}_cols"), cols)
             }
         }
@@ -199,6 +206,7 @@ impl Kernel {
             title.push_str(match decoder {
                 Decoder::Dense => "dense",
                 Decoder::Quads => "quads",
+                Decoder::Whole => "whole",
                 Decoder::Packed(format) => format.name(),
             });
         }

@@ -26,7 +26,7 @@ files! {
     "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tile_float", "lib/tile_int8", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
     "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
-    "format/quads",
+    "format/quads", "format/whole",
     "integer/q4_0", "integer/q4_1", "integer/q4_k", "integer/q5_0", "integer/q5_1", "integer/q6_k", "integer/q8_0",
 }
 
@@ -151,6 +151,7 @@ impl Assembler<'_> {
         match self.kind(table)? {
             Decoder::Dense => self.of_table(table, &["format/dense"]),
             Decoder::Quads => self.of_table(table, &["format/quads"]),
+            Decoder::Whole => self.of_table(table, &["format/whole"]),
             Decoder::Packed(format) => {
                 self.of_table(table, &[&format!("format/{}", format.name().to_lowercase()), "format/packed"])
             }
@@ -160,7 +161,9 @@ impl Assembler<'_> {
     fn integers(&mut self, table: &str) -> Result<(), String> {
         match self.kind(table)? {
             Decoder::Packed(format) => self.of_table(table, &[&integer_file(format)]),
-            Decoder::Dense | Decoder::Quads => Err(format!("{}: table {table} has no integers", self.kernel.file)),
+            Decoder::Dense | Decoder::Quads | Decoder::Whole => {
+                Err(format!("{}: table {table} has no integers", self.kernel.file))
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use crate::kernel::{Kernel, Operand, row_type};
 use crate::shader::{F16, has_integers};
 use crate::storage::{Chunk, chunks};
 use crate::tuning::Tuning;
+use backend_api::format::GROUP;
 use backend_api::op::{Activation, Linear, Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
 
@@ -131,6 +132,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
         };
         kernel = kernel
             .flag("VEC4", k.is_multiple_of(4))
+            .flag("WHOLE", k.is_multiple_of(GROUP) && !vector)
             .flag("GLU", glu)
             .flag("BIAS", op.bias)
             .flag("RESIDUAL", op.residual)
@@ -199,7 +201,7 @@ pub fn shared(kernel: Kernel, lanes: usize, sum: &str, node: &Node<'_>) -> Kerne
 /// Invocations that share a row of `k` weights, where there are `rows` of them: as many as keep the device busy, but few
 /// enough that each has a group of weights of its own.
 pub fn lanes(k: usize, rows: usize, tuning: &Tuning) -> usize {
-    let groups = k.div_ceil(backend_api::format::GROUP);
+    let groups = k.div_ceil(GROUP);
     let mut lanes = tuning.vec_lanes.min(4);
     while lanes < tuning.vec_lanes && lanes * 2 <= groups && (lanes < 8 || rows * lanes < tuning.vec_invocations) {
         lanes *= 2;

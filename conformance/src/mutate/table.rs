@@ -79,6 +79,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("format/q5_0.wgsl", "get_rows", "h >> 8u) - 16.0", "h >> 9u) - 16.0"),
     of("format/q5_1.wgsl", "get_rows", "h >> 8u) + m", "h >> 9u) + m"),
     of("format/q6_k.wgsl", "get_rows", "h.x >> 8u", "h.x >> 6u"),
+    of("format/whole.wgsl", "matmul", "[i + 5u]", "[i + 4u]"),
     of("format/quads.wgsl", "matmul", "quad(row, i + 5u)", "quad(row, i + 4u)"),
     of("format/q8_0.wgsl", "get_rows", "signed_bytes(a.y)", "signed_bytes(a.x)"),
 ];
