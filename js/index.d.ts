@@ -36,10 +36,10 @@ export interface WebGpuOptions {
   maxBinding?: number;
   /**
    * What several rows, as of a prompt, are multiplied with quantised weights in: `f32` by default, which is exact but for
-   * rounding; `f16` where the adapter has `shader-f16`; `int8`, where the browser has packed integer products, which is the
-   * least exact. The report names what was used.
+   * rounding, or `int8`, which is faster and less exact and needs a browser with packed integer products. The report names
+   * what was used.
    */
-  products?: "f32" | "f16" | "int8";
+  products?: "f32" | "int8";
 }
 
 /** Which backends may be chosen, and where they run. */

@@ -10,24 +10,20 @@ pub enum Products {
     /// 32-bit floats: exact but for rounding.
     #[default]
     F32,
-    /// 16-bit floats, summed in 32 bits: half the traffic of a GPU's workgroup memory. Numbers beyond 65,504 overflow.
-    F16,
     /// The weights' own integers, and activations in 255 steps of the largest of 16.
     Int8,
 }
 
 impl Products {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Products); 3] =
-        [("f32", Products::F32), ("f16", Products::F16), ("int8", Products::Int8)];
+    pub const ALL: [(&'static str, Products); 2] = [("f32", Products::F32), ("int8", Products::Int8)];
 
     /// The NMSE against exact products that a correct kernel may have.
     ///
-    /// *Source*: of halves what values stored as halves may have; of bytes what llama.cpp's backend tests allow.
+    /// *Source*: of bytes what llama.cpp's backend tests allow.
     pub fn tolerance(self) -> f64 {
         match self {
             Products::F32 => 0.0,
-            Products::F16 => 1e-6,
             Products::Int8 => 5e-4,
         }
     }
@@ -44,6 +40,6 @@ impl FromStr for Products {
 
     fn from_str(name: &str) -> Result<Products, String> {
         let found = Products::ALL.iter().find(|(known, _)| *known == name).map(|(_, products)| *products);
-        found.ok_or_else(|| format!("products in {name:?} are not known; choose f32, f16 or int8"))
+        found.ok_or_else(|| format!("products in {name:?} are not known; choose f32 or int8"))
     }
 }

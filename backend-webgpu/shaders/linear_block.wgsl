@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     // Columns and rows beyond the ends are computed as the last ones, and not stored.
     let cols = min(vec4<u32>(n, n + WG, n + 2u * WG, n + 3u * WG), vec4<u32>(p.count - 1u));
     let rows = begins.x + min(vec4<u32>(m, m + 1u, m + 2u, m + 3u), vec4<u32>(p.m - 1u));
-    // Every index is a constant: software keeps what is indexed otherwise in memory.
+    // Every index is a constant: what is indexed otherwise is kept in memory.
     var acc: array<vec4<f32>, 4>;
     for (var g = 0u; g < p.w_groups; g++) {
         let b0 = w_decode_row(begins.y + cols.x, g);
@@ -46,7 +46,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         acc[2] += products(x32(rows.z, g), b0, b1, b2, b3);
         acc[3] += products(x32(rows.w, g), b0, b1, b2, b3);
     }
+    var sums = acc;
     for (var r = 0u; r < 4u; r++) {
-        store(wid.z, m + r, n, WG, acc[r]);
+        store(wid.z, m + r, n, WG, sums[r]);
     }
 }

@@ -43,7 +43,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         multiply(tx, ty, &acc);
         workgroupBarrier();
     }
+    // A copy may be indexed by a variable; the sums themselves stay in registers.
+    var sums = acc;
     for (var r = 0u; r < 4u; r++) {
-        store(wid.z, m0 + ty + 8u * r, n0 + tx, 16u, acc[r]);
+        store(wid.z, m0 + ty + 8u * r, n0 + tx, 16u, sums[r]);
     }
 }

@@ -211,14 +211,6 @@ impl WebGpu {
         let optional = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP;
         let required_features =
             if options.optional_features { adapter.features() & optional } else { wgpu::Features::empty() };
-        let half = wgpu::Features::SHADER_F16;
-        if options.products == Products::F16 && !adapter.features().contains(half) {
-            return Err(absent(
-                "the adapter lacks shader-f16, which products in f16 need; ask for them in f32 or int8".into(),
-            ));
-        }
-        let wanted_features = if options.products == Products::F16 { half } else { wgpu::Features::empty() };
-        let required_features = required_features | wanted_features;
         let descriptor =
             wgpu::DeviceDescriptor { label: Some("anygpu"), required_limits, required_features, ..Default::default() };
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {

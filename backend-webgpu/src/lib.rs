@@ -3,8 +3,8 @@
 //! An operator is lowered (`lower`) to kernels, which are data: a file of `shaders/`, its variant, operands, parameters
 //! and a grid. The assembler (`shader`) makes WGSL of them. A program holds everything that a step needs.
 //!
-//! Only core limits of WebGPU are needed, and no optional feature; subgroups are used where the device has them, and 16-bit
-//! floats and packed integers where the user asks for them.
+//! Only core limits of WebGPU are needed, and no optional feature; subgroups are used where the device has them, and packed
+//! integers where the user asks for them.
 #![forbid(unsafe_code)]
 
 mod backend;
@@ -38,8 +38,8 @@ pub struct Options {
     pub max_binding: Option<u64>,
     /// Whether optional features of the device may be used: subgroups by kernels, timestamps by profiles.
     pub optional_features: bool,
-    /// What several rows are multiplied with quantised weights in. 16-bit floats need the device's `shader-f16`, bytes the
-    /// browser's `packed_4x8_integer_dot_product`; without it the backend does not open.
+    /// What several rows are multiplied with quantised weights in. Bytes need the browser's
+    /// `packed_4x8_integer_dot_product`; without it the backend does not open.
     pub products: Products,
     /// How kernels are shaped, if not as on any device.
     pub tuning: Option<Tuning>,

@@ -54,8 +54,6 @@ pub const SUBGROUPS: &str = "SUBGROUPS";
 /// What WGSL with subgroups begins with. Elsewhere than in browsers naga compiles it, which has the functions but does not
 /// know the directive yet.
 pub const ENABLE_SUBGROUPS: &str = if cfg!(target_arch = "wasm32") { "enable subgroups;\n" } else { "" };
-/// The flag of kernels that use 16-bit floats.
-pub const F16: &str = "F16";
 
 /// The WGSL of a kernel.
 ///
@@ -64,9 +62,6 @@ pub fn assemble(kernel: &Kernel) -> Result<String, String> {
     let mut assembler = Assembler { kernel, included: Vec::new(), out: String::new() };
     if kernel.flags.contains(&SUBGROUPS) {
         assembler.out.push_str(ENABLE_SUBGROUPS);
-    }
-    if kernel.flags.contains(&F16) {
-        assembler.out.push_str("enable f16;\n");
     }
     assembler.include("lib/step")?;
     assembler.head();

@@ -12,11 +12,10 @@ use backend_api::{DType, Format, Op, Products, Shape, Tuned, Unsupported};
 const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20, subgroup: 1, products: Products::F32 };
 /// Limits of devices without subgroups, with some that not all rows fit, and with such that they do; then of users who
 /// prefer speed to exactness.
-const DEVICES: [Limits; 5] = [
+const DEVICES: [Limits; 4] = [
     LIMITS,
     Limits { subgroup: 8, ..LIMITS },
     Limits { subgroup: 32, ..LIMITS },
-    Limits { products: Products::F16, ..LIMITS },
     Limits { products: Products::Int8, ..LIMITS },
 ];
 
@@ -26,9 +25,7 @@ const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT1
 /// What a device has.
 fn capabilities(limits: Limits) -> naga::valid::Capabilities {
     let subgroups = if limits.subgroup > 1 { naga::valid::Capabilities::SUBGROUP } else { Default::default() };
-    let halves =
-        if limits.products == Products::F16 { naga::valid::Capabilities::SHADER_FLOAT16 } else { Default::default() };
-    CORE | subgroups | halves
+    CORE | subgroups
 }
 
 /// The kernels of all conformance cases that are supported with these limits, and the reasons of the others.
@@ -127,12 +124,10 @@ fn inexact_products_are_those_of_several_rows_by_quantised_weights() {
         let of = |(_, decoder): &(_, Decoder)| matches!(decoder, Decoder::Packed(format) if has_integers(*format));
         kernel.file == "linear_tile" && kernel.decoders.iter().all(of)
     };
-    for (products, flag) in [(Products::F16, "F16"), (Products::Int8, "INT8")] {
-        let (kernels, _) = all_kernels(Limits { products, ..LIMITS }, Tuning::default());
-        assert!(kernels.iter().any(quantised) && !kernels.iter().all(quantised));
-        for kernel in kernels {
-            assert_eq!(kernel.flags.contains(&flag), quantised(&kernel), "{}", kernel.title());
-        }
+    let (kernels, _) = all_kernels(Limits { products: Products::Int8, ..LIMITS }, Tuning::default());
+    assert!(kernels.iter().any(quantised) && !kernels.iter().all(quantised));
+    for kernel in kernels {
+        assert_eq!(kernel.flags.contains(&"INT8"), quantised(&kernel), "{}", kernel.title());
     }
 }
 

@@ -22,7 +22,7 @@ use std::time::Instant;
 #[derive(Debug, Parser)]
 struct Args {
     /// Run this backend or variant only; may be given several times: reference, cpu, webgpu, webgpu-core,
-    /// webgpu-split, webgpu-software, webgpu-f16, webgpu-int8, webgl, webgl-r32f, webgl-fold, webgl-split. A backend asked for by name must be there.
+    /// webgpu-split, webgpu-software, webgpu-int8, webgl, webgl-r32f, webgl-fold, webgl-split. A backend asked for by name must be there.
     #[arg(long)]
     backend: Vec<String>,
     /// Run the cases of this operator only.

@@ -79,11 +79,6 @@ pub const ALL: &[Variant] = &[
         kind: Kind::WebGpu(WebGpuVariant { as_software: Some(true), ..USUAL }),
     },
     Variant {
-        name: "webgpu-f16",
-        about: "WebGPU whose products of several rows are in 16-bit floats, shaped for a GPU",
-        kind: Kind::WebGpu(WebGpuVariant { products: Products::F16, ..AS_GPU }),
-    },
-    Variant {
         name: "webgpu-int8",
         about: "WebGPU whose products of several rows are in packed bytes, shaped for a GPU",
         kind: Kind::WebGpu(WebGpuVariant { products: Products::Int8, ..AS_GPU }),

@@ -11,7 +11,6 @@ export const BACKENDS = [
   { name: "webgpu-core", label: "WebGPU, core features" },
   { name: "webgpu-split", label: "WebGPU, small bindings" },
   { name: "webgpu-software", label: "WebGPU, shaped as for a CPU" },
-  { name: "webgpu-f16", label: "WebGPU, 16-bit products" },
   { name: "webgpu-int8", label: "WebGPU, 8-bit products" },
   { name: "webgl-r32f", label: "WebGL2, one value a texel" },
   { name: "webgl-fold", label: "WebGL2, small textures" },

@@ -119,7 +119,7 @@ const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
   webgl: object({ layout: oneOf(["packed", "r32f"]), maxTextureSize: integer(1) }),
-  webgpu: object({ maxBinding: integer(1), products: oneOf(["f32", "f16", "int8"]) }),
+  webgpu: object({ maxBinding: integer(1), products: oneOf(["f32", "int8"]) }),
   signal,
 };
 

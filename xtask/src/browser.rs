@@ -101,7 +101,7 @@ pub struct Drive {
 pub struct Options {
     #[command(flatten)]
     pub drive: Drive,
-    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; conformance has webgpu-core, webgpu-split, webgpu-software, webgpu-f16, webgpu-int8, webgl-r32f, webgl-fold and webgl-split too
+    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; conformance has webgpu-core, webgpu-split, webgpu-software, webgpu-int8, webgl-r32f, webgl-fold and webgl-split too
     #[arg(long)]
     pub backend: String,
     /// What to do

@@ -96,8 +96,6 @@ const RUNS: &[Run] = &[
         "--backend",
         "webgpu-split",
         "--backend",
-        "webgpu-f16",
-        "--backend",
         "webgpu-int8"
     ),
     suite!(

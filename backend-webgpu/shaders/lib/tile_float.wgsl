@@ -6,8 +6,8 @@
 // What one invocation brings of a group: a row of weights, or half a row of x and zeros.
 alias Brought = array<vec4<f32>, 8>;
 // Rows of 8 texels, padded to 9 against bank conflicts.
-var<workgroup> tile_x: array<vec4<TILE>, 288>;
-var<workgroup> tile_w: array<vec4<TILE>, 576>;
+var<workgroup> tile_x: array<vec4<f32>, 288>;
+var<workgroup> tile_w: array<vec4<f32>, 576>;
 
 fn bring_w(row: u32, g: u32) -> Brought {
     return w_decode_row(row, g);
@@ -27,33 +27,37 @@ fn bring_x(row: u32, i: u32) -> Brought {
 fn put(lane: u32, brought: Brought) {
     if (lane < 64u) {
         let at = lane * 9u;
-        tile_w[at] = vec4<TILE>(brought[0]);
-        tile_w[at + 1u] = vec4<TILE>(brought[1]);
-        tile_w[at + 2u] = vec4<TILE>(brought[2]);
-        tile_w[at + 3u] = vec4<TILE>(brought[3]);
-        tile_w[at + 4u] = vec4<TILE>(brought[4]);
-        tile_w[at + 5u] = vec4<TILE>(brought[5]);
-        tile_w[at + 6u] = vec4<TILE>(brought[6]);
-        tile_w[at + 7u] = vec4<TILE>(brought[7]);
+        tile_w[at] = brought[0];
+        tile_w[at + 1u] = brought[1];
+        tile_w[at + 2u] = brought[2];
+        tile_w[at + 3u] = brought[3];
+        tile_w[at + 4u] = brought[4];
+        tile_w[at + 5u] = brought[5];
+        tile_w[at + 6u] = brought[6];
+        tile_w[at + 7u] = brought[7];
     } else {
         let at = (lane % 64u) / 2u * 9u + (lane % 2u) * 4u;
-        tile_x[at] = vec4<TILE>(brought[0]);
-        tile_x[at + 1u] = vec4<TILE>(brought[1]);
-        tile_x[at + 2u] = vec4<TILE>(brought[2]);
-        tile_x[at + 3u] = vec4<TILE>(brought[3]);
+        tile_x[at] = brought[0];
+        tile_x[at + 1u] = brought[1];
+        tile_x[at + 2u] = brought[2];
+        tile_x[at + 3u] = brought[3];
     }
 }
 
-// Adds the products of rows ty + 8 r with weight rows tx + 16 c.
+fn dots(a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
+    return vec4<f32>(dot(a, b[0]), dot(a, b[1]), dot(a, b[2]), dot(a, b[3]));
+}
+
+// Adds the products of rows ty + 8 r with weight rows tx + 16 c. Indices of sums are constants, so that those stay in
+// registers.
 fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
     for (var i = 0u; i < 8u; i++) {
-        let b0 = vec4<f32>(tile_w[tx * 9u + i]);
-        let b1 = vec4<f32>(tile_w[(tx + 16u) * 9u + i]);
-        let b2 = vec4<f32>(tile_w[(tx + 32u) * 9u + i]);
-        let b3 = vec4<f32>(tile_w[(tx + 48u) * 9u + i]);
-        for (var r = 0u; r < 4u; r++) {
-            let a = vec4<f32>(tile_x[(ty + 8u * r) * 9u + i]);
-            (*acc)[r] += vec4<f32>(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
-        }
+        let x = ty * 9u + i;
+        let w = tx * 9u + i;
+        let b = array<vec4<f32>, 4>(tile_w[w], tile_w[w + 144u], tile_w[w + 288u], tile_w[w + 432u]);
+        (*acc)[0] += dots(tile_x[x], b);
+        (*acc)[1] += dots(tile_x[x + 72u], b);
+        (*acc)[2] += dots(tile_x[x + 144u], b);
+        (*acc)[3] += dots(tile_x[x + 216u], b);
     }
 }

@@ -72,22 +72,26 @@ fn put(lane: u32, brought: Brought) {
     tile_x_scale[at] = scale * vec2<f32>(1.0, f32(dot16(bytes, vec4<u32>(0x01010101u))));
 }
 
-// Adds the products of rows ty + 8 r with weight rows tx + 16 c.
+// The products of half a row of x with four of weights.
+fn scaled(x: u32, w: array<vec4<u32>, 4>, scales: vec4<f32>, offsets: vec4<f32>) -> vec4<f32> {
+    let a = tile_x[x];
+    let scale = tile_x_scale[x];
+    let products = vec4<f32>(vec4<i32>(dot16(a, w[0]), dot16(a, w[1]), dot16(a, w[2]), dot16(a, w[3])));
+    return scale.x * scales * products + scale.y * offsets;
+}
+
+// Adds the products of rows ty + 8 r with weight rows tx + 16 c. Indices of sums are constants, so that those stay in
+// registers.
 fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
     for (var half = 0u; half < 2u; half++) {
         let w = half * 64u + tx;
-        let b0 = tile_w[w];
-        let b1 = tile_w[w + 16u];
-        let b2 = tile_w[w + 32u];
-        let b3 = tile_w[w + 48u];
+        let bytes = array<vec4<u32>, 4>(tile_w[w], tile_w[w + 16u], tile_w[w + 32u], tile_w[w + 48u]);
         let scales = vec4<f32>(tile_w_scale[w], tile_w_scale[w + 16u], tile_w_scale[w + 32u], tile_w_scale[w + 48u]);
         let offsets = vec4<f32>(tile_w_offset[w], tile_w_offset[w + 16u], tile_w_offset[w + 32u], tile_w_offset[w + 48u]);
-        for (var r = 0u; r < 4u; r++) {
-            let at = half * 32u + ty + 8u * r;
-            let a = tile_x[at];
-            let scale = tile_x_scale[at];
-            let products = vec4<f32>(vec4<i32>(dot16(a, b0), dot16(a, b1), dot16(a, b2), dot16(a, b3)));
-            (*acc)[r] += scale.x * scales * products + scale.y * offsets;
-        }
+        let x = half * 32u + ty;
+        (*acc)[0] += scaled(x, bytes, scales, offsets);
+        (*acc)[1] += scaled(x + 8u, bytes, scales, offsets);
+        (*acc)[2] += scaled(x + 16u, bytes, scales, offsets);
+        (*acc)[3] += scaled(x + 24u, bytes, scales, offsets);
     }
 }

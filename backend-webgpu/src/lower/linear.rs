@@ -3,7 +3,7 @@
 
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, Operand, row_type};
-use crate::shader::{F16, has_integers};
+use crate::shader::has_integers;
 use crate::storage::{Chunk, chunks};
 use crate::tuning::Tuning;
 use backend_api::format::GROUP;
@@ -187,8 +187,7 @@ fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Resu
     let kernel = Kernel::new(file, grid.map(|n| n as u32)).word("COLUMNS", literal(columns));
     Ok(match products {
         _ if blocks => kernel.word("WG", literal(wg)),
-        Products::F32 => kernel.word("TILE", "f32"),
-        Products::F16 => kernel.flag(F16, true).word("TILE", "f16"),
+        Products::F32 => kernel,
         Products::Int8 => kernel.flag("INT8", true),
     })
 }

@@ -53,7 +53,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("top_k.wgsl", "top_k", "index == NONE || beats(value, index, candidate, c)", "true"),
     of("unary.wgsl", "unary", "(x[i]);\n}", "(-x[i]);\n}"),
     of("lib/best.wgsl", "argmax", "a == b && ai < bi", "a == b && ai > bi"),
-    of("lib/tile_float.wgsl", "linear", "tile_w[(tx + 16u) * 9u + i]", "tile_w[(tx + 17u) * 9u + i]"),
+    of("lib/tile_float.wgsl", "linear", "tile_w[w + 144u]", "tile_w[w + 145u]"),
     of("lib/decode.wgsl", "get_rows", "* 5.960464477539063e-8", "* 0.0"),
     of("lib/index.wgsl", "get_rows", "return step.position + i;", "return step.position + i + 1u;"),
     of("lib/lanes.wgsl", "linear", "sum += lanes_own[lane + i];", "sum -= lanes_own[lane + i];"),

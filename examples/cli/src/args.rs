@@ -90,8 +90,8 @@ pub struct DeviceArgs {
     /// Behave like a WebGPU device whose bindings are at most this large
     #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
     pub max_binding: Option<u64>,
-    /// What WebGPU multiplies several rows with quantised weights in: f32, or inexactly f16 or int8
-    #[arg(long, global = true, value_name = "f32|f16|int8", default_value = "f32")]
+    /// What WebGPU multiplies several rows with quantised weights in: exactly (f32), or faster (int8)
+    #[arg(long, global = true, value_name = "f32|int8", default_value = "f32")]
     pub products: Products,
     /// Threads of the CPU [default: as many as the machine runs at once]
     #[arg(long, global = true, value_name = "N", env = "ANYGPU_THREADS", value_parser = threads)]
