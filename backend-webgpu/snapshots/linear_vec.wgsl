@@ -193,8 +193,8 @@ fn unary_hardswish(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
-// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself: x is small and
-// cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
+// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
+// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
 // weights are under way before the first barrier.
 // 32 numbers along the inner dimension.
 alias Group = array<vec4<f32>, 8>;
@@ -307,13 +307,23 @@ fn deviation(lane: u32, squares: f32) -> f32 {
 
 // What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
 // invocation's squares.
-fn row_begin(lane: u32) -> vec2<f32> {
+fn norm_begin(lane: u32) -> vec2<f32> {
     return vec2<f32>(0.0, own_squares(lane, 0.0));
 }
 
 // What goes into the products; finite beyond the row's end, where weights are 0.
-fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
     return x4(i) * gamma4(i);
+}
+
+
+fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return normed4(i, begun);
+}
+
+fn row_begin(lane: u32) -> vec2<f32> {
+    let begun = norm_begin(lane);
+    return begun;
 }
 
 // The row's elements 32 g .. 32 g + 31.

@@ -7,6 +7,8 @@ backend_api::tunables! {
         subgroups: 1 in [0, 1],
         /// Invocations of a workgroup of the matrix-vector kernels.
         vec_wg: 64 in [32, 64, 128],
+        /// Whether a row that is normed on its way into a product is normed once by each workgroup, into its memory: 0 or 1.
+        stage: 0 in [0, 1],
         /// Invocations that share a row of weights at most.
         vec_lanes: 32 in [1, 8, 32],
         /// Invocations that are enough to hide the latency of weights; with more rows than that, fewer share a row.
@@ -43,6 +45,15 @@ impl Tuning {
     /// are few. Searches stay wide, and attention is not cut as small as it could be: llvmpipe ends a shader's loops after
     /// 65,535 rounds in all and says nothing.
     pub fn software() -> Tuning {
-        Tuning { vec_lanes: 1, block_wg: 64, attention_wg: 32, split_wg: 8, row_wg: 8, wg: 256, ..Tuning::default() }
+        Tuning {
+            stage: 1,
+            vec_lanes: 1,
+            block_wg: 64,
+            attention_wg: 32,
+            split_wg: 8,
+            row_wg: 8,
+            wg: 256,
+            ..Tuning::default()
+        }
     }
 }

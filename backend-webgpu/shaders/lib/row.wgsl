@@ -1,5 +1,5 @@
-// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself: x is small and
-// cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
+// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
+// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
 // weights are under way before the first barrier.
 //!include lib/group.wgsl
 //!include lib/reduce.wgsl
@@ -75,10 +75,7 @@ fn deviation(lane: u32, squares: f32) -> f32 {
 
 // What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
 // invocation's squares.
-fn row_begin(lane: u32) -> vec2<f32> {
-//!if PARTS
-    parts_join(lane);
-//!end
+fn norm_begin(lane: u32) -> vec2<f32> {
 //!if NORM
 //!if LAYER
     var sum = 0.0;
@@ -96,7 +93,7 @@ fn row_begin(lane: u32) -> vec2<f32> {
 }
 
 // What goes into the products; finite beyond the row's end, where weights are 0.
-fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
 //!if LAYER
     return (x4(i) - begun.x) * begun.y * gamma4(i) + beta4(i);
 //!else
@@ -106,6 +103,33 @@ fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
     return x4(i);
 //!end
 //!end
+}
+
+//!if STAGED
+// The same, once for the workgroup.
+var<workgroup> staged: array<vec4<f32>, STAGE>;
+//!end
+
+fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+//!if STAGED
+    return staged[i];
+//!else
+    return normed4(i, begun);
+//!end
+}
+
+fn row_begin(lane: u32) -> vec2<f32> {
+//!if PARTS
+    parts_join(lane);
+//!end
+    let begun = norm_begin(lane);
+//!if STAGED
+    for (var i = lane; i < STAGE; i += WG) {
+        staged[i] = normed4(i, begun);
+    }
+    workgroupBarrier();
+//!end
+    return begun;
 }
 
 // The row's elements 32 g .. 32 g + 31.

@@ -10,6 +10,9 @@ use backend_api::format::GROUP;
 use backend_api::op::{Activation, Linear, Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
 
+/// Vectors of four that a staged row has at most. The workgroup's memory holds 1,024 of them, and sums besides.
+const STAGED_QUADS: usize = 832;
+
 /// Columns of the result that one dispatch makes.
 struct Segment {
     first: usize,
@@ -88,6 +91,10 @@ fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>,
 pub fn normed<'a>(kernel: Kernel, norm: Option<&Norm>, params: &[usize], node: &Node<'a>) -> Kernel {
     let Some(norm) = norm else { return kernel };
     let mut kernel = kernel.flag("NORM", true).flag("LAYER", norm.kind == NormKind::Layer).f("eps", norm.eps);
+    let quads = params.first().map_or(0, |gamma| node.inputs[*gamma].shape.len().div_ceil(GROUP) * (GROUP / 4));
+    if node.tuning.stage > 0 && quads <= STAGED_QUADS {
+        kernel = kernel.flag("STAGED", true).word("STAGE", literal(quads));
+    }
     for (name, place) in ["gamma", "beta"].into_iter().zip(params) {
         let tensor = node.inputs[*place];
         kernel = kernel.bind(name, row_type(tensor.shape.len()), Operand::Input(*place), tensor);

@@ -100,6 +100,7 @@ pub const SUBGROUPS: &[Mutation] = &[
 /// Of the WebGPU backend as it is shaped for a CPU.
 pub const SOFTWARE: &[Mutation] = &[
     of("linear_block.wgsl", "linear", "x32(rows.y, g)", "x32(rows.x, g)"),
+    of("lib/row.wgsl", "linear", "staged[i] = normed4(i, begun)", "staged[i] = normed4(i + 1u, begun)"),
     of("lib/products.wgsl", "linear", "(row >= p.m)", "(row + 1u >= p.m)"),
 ];
 
