@@ -41,7 +41,7 @@ pub struct Options {
     /// What several rows are multiplied with quantised weights in. Bytes need the browser's
     /// `packed_4x8_integer_dot_product`; without it the backend does not open.
     pub products: Products,
-    /// How kernels are shaped, if not as on any device.
+    /// How kernels are shaped, if not as suits a device of its kind, GPU or software.
     pub tuning: Option<Tuning>,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<backend_api::ShaderPatch>,

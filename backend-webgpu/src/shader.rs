@@ -2,9 +2,8 @@
 //!
 //! A file is WGSL with five kinds of lines that begin with `//!`: `include FILE` (each file once), `decoder NAME` (the
 //! decoder of table NAME to floats, its identifiers prefixed), `integers NAME` (the same to integers and scales), and
-//! `if FLAG` / `else` / `end`. Before it comes a head that is
-//! generated from the kernel: the parameter block `p`, the step parameters `step`, and the bindings. At last whole
-//! words are replaced.
+//! `if FLAG` / `else` / `end`. Before it comes a head that is generated from the kernel: the parameter block `p`, the step
+//! parameters `step`, and the bindings. At last whole words are replaced.
 
 use crate::kernel::{Decoder, Kernel};
 use backend_api::Format;
@@ -19,14 +18,14 @@ macro_rules! files {
 }
 
 files! {
-    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_block", "linear_qkv", "linear_tile",
-    "linear_vec",
-    "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax", "top_k", "unary",
-    "lib/best", "lib/bytes", "lib/decode", "lib/group", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts", "lib/products", "lib/put", "lib/reduce",
-    "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tile_float", "lib/tile_int8", "lib/unary",
+    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_block",
+    "linear_qkv", "linear_tile", "linear_vec", "norm", "permute", "qkv_append", "rope", "sample", "slice", "softmax",
+    "top_k", "unary",
+    "lib/best", "lib/bytes", "lib/decode", "lib/group", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts",
+    "lib/products", "lib/put", "lib/reduce", "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tile_float",
+    "lib/tile_int8", "lib/unary",
     "format/bf16", "format/dense", "format/f16", "format/f32", "format/packed", "format/q4_0", "format/q4_1",
-    "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0",
-    "format/quads", "format/whole",
+    "format/q4_k", "format/q5_0", "format/q5_1", "format/q6_k", "format/q8_0", "format/quads", "format/whole",
     "integer/q4_0", "integer/q4_1", "integer/q4_k", "integer/q5_0", "integer/q5_1", "integer/q6_k", "integer/q8_0",
 }
 

@@ -110,10 +110,13 @@ const RUNS: &[Run] = &[
     ),
     suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
     suite!("mutation check", Need::Nothing, "--mutate"),
-    // WebGPU in software needs a second a token and more: there, one prompt. The checks of what a GPU has no part in run
-    // on the CPU in Chromium, whose WebGL2 in software takes long to compile.
+    // WebGPU in software needs a quarter of a second a token and more: there, one prompt. Its kernels are shaped for software
+    // there, so the suite runs those of a GPU, too. The checks of what a GPU has no part in run on the CPU in Chromium, whose
+    // WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance"),
-    page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance"),
+    page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
+    page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device"),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
@@ -136,7 +139,7 @@ const RUNS: &[Run] = &[
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
     page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance"),
-    page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
+    page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device"),
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance"),

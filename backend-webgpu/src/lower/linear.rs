@@ -1,5 +1,6 @@
-//! Matmul and linear: one row by a matrix-vector kernel, several by tiles. Weights in several chunks take a dispatch for
-//! each range of columns whose rows of weights lie in one chunk (for a GLU: the gate's and the up part's).
+//! Matmul and linear: one row by a matrix-vector kernel, several by tiles or, on software, by blocks. Weights in several
+//! chunks take a dispatch for each range of columns whose rows of weights lie in one chunk (for a GLU: the gate's and the
+//! up part's).
 
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, Operand, row_type};
@@ -92,7 +93,8 @@ pub fn normed<'a>(kernel: Kernel, norm: Option<&Norm>, params: &[usize], node: &
     let Some(norm) = norm else { return kernel };
     let mut kernel = kernel.flag("NORM", true).flag("LAYER", norm.kind == NormKind::Layer).f("eps", norm.eps);
     let quads = params.first().map_or(0, |gamma| node.inputs[*gamma].shape.len().div_ceil(GROUP) * (GROUP / 4));
-    if node.tuning.stage > 0 && quads <= STAGED_QUADS {
+    // A row that is joined of parts is in that memory already.
+    if node.tuning.stage > 0 && quads <= STAGED_QUADS && !kernel.flags.contains(&"PARTS") {
         kernel = kernel.flag("STAGED", true).word("STAGE", literal(quads));
     }
     for (name, place) in ["gamma", "beta"].into_iter().zip(params) {
