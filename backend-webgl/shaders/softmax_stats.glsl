@@ -15,15 +15,18 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     int end;
     visible(row % queries, queries, cols, start, end);
     int last = (end + 3) >> 2;
-    vec4 top = vec4(LOWEST);
+    // One look at the row: when a larger score comes, what was summed so far shrinks.
+    largest = LOWEST;
+    float sum = 0.0;
     for (int c4 = start >> 2; c4 < last; c4++) {
-        top = max(top, mix(vec4(LOWEST), scores4(cols, row, c4), inside(4 * c4, start, end)));
+        bvec4 within = inside(4 * c4, start, end);
+        vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
+        float top = max(max(seen.x, seen.y), max(seen.z, seen.w));
+        if (top > largest) {
+            sum *= exp(max(largest - top, -100.0));
+            largest = top;
+        }
+        sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    largest = max(max(top.x, top.y), max(top.z, top.w));
-    vec4 sum = vec4(0.0);
-    for (int c4 = start >> 2; c4 < last; c4++) {
-        vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), inside(4 * c4, start, end));
-        sum += exp(max(seen - largest, -100.0)) * vec4(inside(4 * c4, start, end));
-    }
-    factor = start < end ? 1.0 / dot(sum, vec4(1.0)) : 0.0;
+    factor = start < end ? 1.0 / sum : 0.0;
 }
