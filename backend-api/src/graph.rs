@@ -1,6 +1,7 @@
 //! The graph: operators over tensors in SSA form. A malformed graph cannot be built.
 
 use crate::error::Error;
+use crate::format::Format;
 use crate::op::Op;
 use crate::tensor::{DType, Kind, Shape, Tensor};
 use std::fmt;
@@ -159,6 +160,14 @@ impl Graph {
         tensor.kind = Kind::Output;
         tensor.name = name.into();
         Ok(())
+    }
+
+    /// The same graph with all matrices that are in weight formats in this one, whose blocks their rows must be made of.
+    pub fn with_weights_in(mut self, format: Format) -> Graph {
+        for tensor in &mut self.tensors {
+            tensor.dtype = tensor.dtype.in_format(format);
+        }
+        self
     }
 
     /// A tensor.

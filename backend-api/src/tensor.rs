@@ -108,6 +108,14 @@ pub enum DType {
 }
 
 impl DType {
+    /// The same, but for a matrix in a weight format, which is then in another.
+    pub fn in_format(self, format: Format) -> DType {
+        match self {
+            DType::Packed(_) => DType::Packed(format),
+            dense => dense,
+        }
+    }
+
     /// Bytes of a row of so many elements, as [`Backend::write`](crate::Backend::write) takes it.
     ///
     /// *Errors*: a packed row is no whole number of blocks.

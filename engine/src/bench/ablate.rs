@@ -1,10 +1,12 @@
 //! What each design decision is worth: one at a time is switched off.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use backend_api::{
-    Backend, BackendInfo, Error, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported, fuse,
+    Backend, BackendInfo, Error, Format, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
+    fuse,
 };
 use model::{ByteSource, Gguf, Head, Host, KvCache, Model, Recipe};
 use serde::Serialize;
@@ -64,13 +66,27 @@ pub struct AblationReport {
     pub ablate: Vec<Ablation>,
 }
 
-/// A backend that refuses some fused operators, and so is given their primitives.
-struct Refusing {
+/// A backend without something.
+struct Without {
     inner: Rc<dyn Backend>,
+    /// Fused operators that it refuses, so that it is given their primitives.
     ops: BTreeSet<&'static str>,
+    /// If it keeps 16-bit floats in place of the planes of weights: the storages of those. All are 0, since no operator's
+    /// time depends on values.
+    blank: Option<RefCell<HashSet<StorageId>>>,
 }
 
-impl Backend for Refusing {
+impl Without {
+    fn ops(inner: &Rc<dyn Backend>, ops: BTreeSet<&'static str>) -> Rc<dyn Backend> {
+        Rc::new(Without { inner: inner.clone(), ops, blank: None })
+    }
+
+    fn planes(inner: &Rc<dyn Backend>) -> Rc<dyn Backend> {
+        Rc::new(Without { inner: inner.clone(), ops: BTreeSet::new(), blank: Some(RefCell::default()) })
+    }
+}
+
+impl Backend for Without {
     fn info(&self) -> &BackendInfo {
         self.inner.info()
     }
@@ -87,10 +103,19 @@ impl Backend for Refusing {
     }
 
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
-        self.inner.create(desc)
+        let Some(blank) = &self.blank else { return self.inner.create(desc) };
+        let dtype = desc.dtype.in_format(Format::F16);
+        let id = self.inner.create(&StorageDesc { dtype, ..desc.clone() })?;
+        if dtype != desc.dtype {
+            blank.borrow_mut().insert(id);
+        }
+        Ok(id)
     }
 
     fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
+        if self.blank.as_ref().is_some_and(|blank| blank.borrow().contains(&id)) {
+            return Ok(());
+        }
         self.inner.write(id, first_row, bytes)
     }
 
@@ -107,7 +132,11 @@ impl Backend for Refusing {
     }
 
     fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
-        self.inner.compile(plan, storages)
+        if self.blank.is_none() {
+            return self.inner.compile(plan, storages);
+        }
+        let graph = plan.graph().clone().with_weights_in(Format::F16);
+        self.inner.compile(&Plan::new(graph, &|tensor| self.inner.slot_size(tensor)), storages)
     }
 
     fn idle(&self) -> Result<bool, Error> {
@@ -154,7 +183,7 @@ impl Bench<'_> {
 }
 
 /// Times a model with everything switched on and no tunable set, then with one decision switched off at a time: the pipeline
-/// of decode steps, fusion as a whole and of each operator, the first value of each tunable, and what other variants of
+/// of decode steps, fusion as a whole and of each operator, the planes of weights, the first value of each tunable, and what other variants of
 /// the backend do otherwise. A switch that changes nothing on this backend has no row.
 ///
 /// *Errors*: as [`run`](super::run()).
@@ -188,8 +217,9 @@ pub async fn ablate(
     let mut sets: Vec<(String, BTreeSet<_>)> = vec![("fusion".into(), fused.clone())];
     sets.extend(fused.iter().map(|op| (format!("fused {op}"), BTreeSet::from([*op]))));
     for (name, ops) in sets.into_iter().filter(|(_, ops)| !ops.is_empty()) {
-        bench.row(&name, Rc::new(Refusing { inner: backend.clone(), ops }), options).await?;
+        bench.row(&name, Without::ops(&backend, ops), options).await?;
     }
+    bench.row("planes (weights in 16-bit floats instead)", Without::planes(&backend), options).await?;
     let (tunables, tuning) = (backend.tunables(), backend.tuning());
     drop(backend);
 

@@ -148,6 +148,8 @@ fn bench_times_operators_and_switches_decisions_off() {
     // A fused operator does the work of several.
     assert!(dispatches("fused linear") > dispatches("nothing"));
     assert!(dispatches("fusion") > dispatches("fused linear"));
+    // Other weights take other bytes, but no other kernels.
+    assert_eq!(dispatches("planes (weights in 16-bit floats instead)"), dispatches("nothing"));
 }
 
 #[test]
