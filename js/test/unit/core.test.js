@@ -365,6 +365,7 @@ test("options of loading are checked, and the field is named", async () => {
     [{ webgl: { layout: "fast" } }, "webgl.layout"],
     [{ webgl: { size: 1 } }, "webgl.size"],
     [{ webgpu: { maxBinding: "1" } }, "webgpu.maxBinding"],
+    [{ webgpu: { products: "f16" } }, "webgpu.products"],
     [{ headers: { "bad name": "x" } }, "headers"],
     [{ credentials: "all" }, "credentials"],
     [{ network: { retries: -1 } }, "network.retries"],
