@@ -76,10 +76,10 @@ export interface LoadOptions extends SelectOptions {
   /** Tokens that the context holds; by default the model's training context, but at most 2048. */
   nCtx?: number;
   /**
-   * What the KV cache holds: `"f32"`, floats as they were computed, by default; or `"f16"`, rounded to halves, in half the
-   * memory of a GPU.
+   * What the KV cache holds: `"f32"`, floats as they were computed, by default; `"f16"`, rounded to halves, in half the memory
+   * of a GPU; or `"q8_0"`, rounded to bytes with a scale for each 32, in about a quarter.
    */
-  kvCache?: "f32" | "f16";
+  kvCache?: "f32" | "f16" | "q8_0";
   /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
   onProgress?: (progress: LoadProgress) => void;
   /**
@@ -157,7 +157,7 @@ export interface Rung {
   name: string;
   /** Device and driver as they name themselves; null if it could not be opened. */
   adapter: string | null;
-  /** Whether the device is known to be a software renderer. */
+  /** Whether the device is known to be a GPU that the CPU imitates. */
   software: boolean;
   /** Limits and options that matter: pairs of a name and a value. */
   facts: [name: string, value: string][];
@@ -209,7 +209,7 @@ export interface ModelInfo {
   backend: "webgpu" | "webgl" | "cpu";
   /** Device and driver as they name themselves. */
   adapter: string;
-  /** Whether the device is known to be a software renderer. */
+  /** Whether the device is known to be a GPU that the CPU imitates. */
   software: boolean;
   /** How long reading the file's header and choosing the backend took, in milliseconds. */
   open_ms: number;
@@ -245,57 +245,145 @@ export interface SteadyStats extends Stats {
   steps: number;
 }
 
-/** One turn of a conversation. */
+/**
+ * A part of a turn. Only parts of text are read; others are refused with an {@link OptionsError}, and are here so that
+ * requests typed for OpenAI's API fit.
+ */
+export type ContentPart = { /** Text is all that there is. */ type: "text"; /** The text. */ text: string } | { type: string };
+
+/** One turn of a conversation. What else OpenAI's API has in one may be there if it is empty or null. */
 export interface ChatMessage {
   /** Who speaks: `system`, `user`, `assistant`, or another role that the model's template knows. */
   role: "system" | "user" | "assistant" | (string & {});
-  /** What is said: text, or parts of text. */
-  content: string | { /** Text is all that there is. */ type: "text"; /** The text. */ text: string }[];
+  /** What is said: text, or parts of text. Only what an assistant says may be missing: it is empty then. */
+  content?: string | readonly ContentPart[] | null;
 }
 
-/** How to generate; the same for chat and plain completions. */
+/**
+ * How to generate; the same for chat and plain completions. Null is the same as leaving a field out. Fields of OpenAI's
+ * API that are not supported are there so that requests made for it pass: they may have the values that ask for nothing,
+ * which their documentation names. Any other value, and any field that is not here, is an {@link OptionsError}.
+ */
 export interface GenerateRequest {
   /** Tokens to generate at most, 256 by default; the end of the context is a limit besides. */
-  max_tokens?: number;
+  max_tokens?: number | null;
   /** The same under the name that newer clients use. */
-  max_completion_tokens?: number;
+  max_completion_tokens?: number | null;
   /** Randomness: 0, the default, always takes the likeliest token. */
-  temperature?: number;
-  /** Only so many of the likeliest tokens; 0, the default, means all. */
-  top_k?: number;
-  /** Only the likeliest tokens that together have this probability; 1, the default, means all. */
-  top_p?: number;
+  temperature?: number | null;
+  /**
+   * Only so many of the likeliest tokens. The device keeps at most 64, so 0, the default, and more than 64 both mean 64.
+   */
+  top_k?: number | null;
+  /** Only the likeliest tokens that together have this probability; 1, the default, means all, 0 the likeliest alone. */
+  top_p?: number | null;
   /** The same seed gives the same text again; 0 by default. */
-  seed?: number;
+  seed?: number | null;
   /** Strings that end the text and are no part of it. */
-  stop?: string | string[];
+  stop?: string | readonly string[] | null;
   /** Goes on after tokens that end a text; false by default. */
-  ignore_eos?: boolean;
+  ignore_eos?: boolean | null;
   /**
    * Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. By default as many
    * as take a few milliseconds on this device.
    */
-  fetch_interval?: number;
+  fetch_interval?: number | null;
+  /** Whether the answer comes in pieces. */
+  stream?: boolean | null;
   /** Aborts. The promise or the iteration rejects with the signal's reason; the engine stays usable. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | null;
   /** For clients that name one; it is repeated in the answer. */
-  model?: string;
-  /** How many answers: only 1. */
-  n?: 1;
+  model?: string | null;
   /** For clients that send it; the last chunk of a stream always has the usage. */
-  stream_options?: { include_usage?: boolean };
+  stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null;
+  /** How many answers: only 1. */
+  n?: number | null;
+  /** Not supported: only 0. */
+  presence_penalty?: number | null;
+  /** Not supported: only 0. */
+  frequency_penalty?: number | null;
+  /** Not supported: only `{}`. */
+  logit_bias?: Readonly<Record<string, number>> | null;
+  /** Makes no difference. */
+  user?: string | null;
 }
 
 /** A conversation to go on with. */
 export interface ChatRequest extends GenerateRequest {
   /** The turns so far. */
-  messages: ChatMessage[];
+  messages: readonly ChatMessage[];
+  /** Not supported: only `false`. */
+  logprobs?: boolean | null;
+  /** Not supported: only 0. */
+  top_logprobs?: number | null;
+  /** Not supported: only `[]`. */
+  tools?: readonly unknown[] | null;
+  /** Not supported: only `"none"` and `"auto"`. */
+  tool_choice?: string | object | null;
+  /** Makes no difference. */
+  parallel_tool_calls?: boolean | null;
+  /** Not supported: only `[]`. */
+  functions?: readonly unknown[] | null;
+  /** Not supported: only `"none"` and `"auto"`. */
+  function_call?: string | object | null;
+  /** Only `{ type: "text" }`. */
+  response_format?: { type: string } | null;
+  /** Only `["text"]`. */
+  modalities?: readonly string[] | null;
+  /** Not supported: only null. */
+  audio?: object | null;
+  /** Not supported: only null. */
+  reasoning_effort?: string | null;
+  /** Not supported: only `"medium"`. */
+  verbosity?: string | null;
+  /** Not supported: only null. */
+  web_search_options?: object | null;
+  /** Not supported: only null. */
+  moderation?: object | null;
+  /** Only `"auto"` and `"default"`. */
+  service_tier?: string | null;
+  /** Not supported: only `false`. */
+  store?: boolean | null;
+  /** Makes no difference. */
+  metadata?: object | null;
+  /** Makes no difference. */
+  prediction?: object | null;
+  /** Makes no difference. */
+  prompt_cache_key?: string | null;
+  /** Makes no difference. */
+  prompt_cache_options?: object | null;
+  /** Makes no difference. */
+  prompt_cache_retention?: string | null;
+  /** Makes no difference. */
+  safety_identifier?: string | null;
 }
 
 /** A text to go on with. */
 export interface CompletionRequest extends GenerateRequest {
-  /** The text, or its token ids. An empty text is the begin of one. */
-  prompt: string | ArrayLike<number>;
+  /** The text, or its token ids, or an array with one of either. An empty text, or null, is the begin of one. */
+  prompt: string | ArrayLike<number> | readonly string[] | readonly (readonly number[])[] | null;
+  /** Only 1. */
+  best_of?: number | null;
+  /** Not supported: only `false`. */
+  echo?: boolean | null;
+  /** Not supported: only `false`. */
+  logprobs?: number | false | null;
+  /** Not supported: only `""`. */
+  suffix?: string | null;
+}
+
+/** What goes with a request, as OpenAI's client takes it. */
+export interface RequestOptions {
+  /** Aborts, as the request's own signal does. */
+  signal?: AbortSignal | null;
+  /** Makes no difference: nothing is sent. */
+  headers?: unknown;
+  /** Makes no difference. */
+  query?: unknown;
+  /** Makes no difference. */
+  maxRetries?: number;
+  /** Makes no difference. */
+  idempotencyKey?: string;
 }
 
 /** Tokens used. */
@@ -351,7 +439,9 @@ export interface ChatCompletion extends Outcome {
       /** Always 0. */
       index: 0;
       /** The answer. */
-      message: { role: "assistant"; content: string };
+      message: { role: "assistant"; content: string; refusal: null };
+      /** Not supported. */
+      logprobs: null;
       /** What ended it. */
       finish_reason: FinishReason;
     },
@@ -375,6 +465,8 @@ export interface ChatCompletionChunk extends Partial<Outcome> {
       index: 0;
       /** What is new. Empty text stands for a token whose text is not certain yet. */
       delta: { role?: "assistant"; content?: string };
+      /** Not supported. */
+      logprobs: null;
       /** What ended the answer; null before. */
       finish_reason: FinishReason | null;
     },
@@ -400,6 +492,8 @@ export interface Completion extends Outcome {
       index: 0;
       /** The text that follows the prompt. */
       text: string;
+      /** Not supported. */
+      logprobs: null;
       /** What ended it. */
       finish_reason: FinishReason;
     },
@@ -423,6 +517,8 @@ export interface CompletionChunk extends Partial<Outcome> {
       index: 0;
       /** What is new. Empty text stands for a token whose text is not certain yet. */
       text: string;
+      /** Not supported. */
+      logprobs: null;
       /** What ended the text; null before. */
       finish_reason: FinishReason | null;
     },
@@ -450,7 +546,7 @@ export interface ChatCompletions {
    *
    * @throws {OptionsError} A field makes no sense; thrown at once. Iterating throws what the form without `stream` rejects with.
    */
-  create(request: ChatRequest & { stream: true }): Stream<ChatCompletionChunk>;
+  create(request: ChatRequest & { stream: true }, options?: RequestOptions): Stream<ChatCompletionChunk>;
   /**
    * Goes on with a conversation. Generations of one engine run one after the other; what a conversation has in common
    * with the one before is not computed again.
@@ -459,19 +555,33 @@ export interface ChatCompletions {
    * template refuses the conversation), {@link DeviceLostError}, {@link OutOfMemoryError}, {@link DisposedError},
    * {@link CrashError}, or the signal's reason.
    */
-  create(request: ChatRequest & { stream?: false }): Promise<ChatCompletion>;
+  create(request: ChatRequest & { stream?: false | null }, options?: RequestOptions): Promise<ChatCompletion>;
+  /** Either, as `stream` says. */
+  create(request: ChatRequest, options?: RequestOptions): Stream<ChatCompletionChunk> | Promise<ChatCompletion>;
 }
 
 /** Plain completions. */
 export interface Completions {
   /** Goes on with a text, piece by piece; see {@link ChatCompletions.create}. */
-  create(request: CompletionRequest & { stream: true }): Stream<CompletionChunk>;
+  create(request: CompletionRequest & { stream: true }, options?: RequestOptions): Stream<CompletionChunk>;
   /** Goes on with a text; see {@link ChatCompletions.create}. */
-  create(request: CompletionRequest & { stream?: false }): Promise<Completion>;
+  create(request: CompletionRequest & { stream?: false | null }, options?: RequestOptions): Promise<Completion>;
+  /** Either, as `stream` says. */
+  create(request: CompletionRequest, options?: RequestOptions): Stream<CompletionChunk> | Promise<Completion>;
 }
 
 /** A backend of the conformance suite, or a variant of one. */
-export type ConformanceBackend = "webgpu" | "webgpu-core" | "webgpu-split" | "webgl" | "webgl-r32f" | "webgl-fold" | "webgl-split" | "cpu";
+export type ConformanceBackend =
+  | "webgpu"
+  | "webgpu-core"
+  | "webgpu-split"
+  | "webgpu-software"
+  | "webgpu-int8"
+  | "webgl"
+  | "webgl-r32f"
+  | "webgl-fold"
+  | "webgl-split"
+  | "cpu";
 
 /** What to run of the conformance suite. */
 export interface ConformanceOptions {
@@ -616,7 +726,7 @@ export class AnyGpu {
   /** Tries the backends without a model. Rejects with {@link BackendError} if none works. */
   static probe(options?: SelectOptions): Promise<Report>;
 
-  /** Runs the conformance suite: every operator against the reference, in this browser. */
+  /** Runs the conformance suite: every operator against the reference, in this browser. It is downloaded when it is run. */
   static conformance(options: ConformanceOptions): Promise<ConformanceReport>;
 
   /** The models that the browser keeps. */
@@ -651,6 +761,7 @@ export type ErrorCode =
   | "network"
   | "file"
   | "template"
+  | "not_a_number"
   | "cache"
   | "quota"
   | "absent"
@@ -664,7 +775,8 @@ export type ErrorCode =
   | "options"
   | "checksum"
   | "disposed"
-  | "crash";
+  | "crash"
+  | "browser";
 
 /** Anything that goes wrong. Each message names the cause and the remedy. */
 export class AnyGpuError extends Error {
@@ -682,7 +794,10 @@ export class NetworkError extends AnyGpuError {
   readonly status: number | null;
 }
 
-/** The file is no GGUF file, is damaged, or has a model, tokenizer or chat template (`code: "template"`) that cannot be used. */
+/**
+ * The file is not a GGUF file, is damaged, or has a model, tokenizer or chat template (`code: "template"`) that cannot be used;
+ * or there is no next token, since numbers are NaN or infinite (`code: "not_a_number"`): the message names where it begins.
+ */
 export class FileError extends AnyGpuError {}
 
 /** The browser's storage cannot keep the model. */
@@ -707,7 +822,7 @@ export class OutOfMemoryError extends AnyGpuError {}
 /** The prompt does not fit the context. */
 export class ContextError extends AnyGpuError {}
 
-/** An argument makes no sense. */
+/** An argument makes no sense, or asks for what is not supported. */
 export class OptionsError extends AnyGpuError {
   constructor(message: string, details?: { cause?: unknown; field?: string });
   /** The field that is meant. */
@@ -723,7 +838,10 @@ export class ChecksumError extends AnyGpuError {
   readonly actual: string | null;
 }
 
-/** The engine was disposed of. */
+/** The browser is too old: the message says what it lacks. */
+export class BrowserError extends AnyGpuError {}
+
+/** The engine was disposed. */
 export class DisposedError extends AnyGpuError {}
 
 /** The worker or the engine in it stopped: a bug, or the browser ended it. Load the model again. */

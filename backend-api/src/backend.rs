@@ -1,7 +1,9 @@
 //! What a backend is: storages, programs, reads that never block, and counters.
 
+use crate::cover::cover;
 use crate::error::{Error, Unsupported};
-use crate::op::Op;
+use crate::form::{Cover, Matcher};
+use crate::graph::Graph;
 use crate::plan::Plan;
 use crate::products::Products;
 use crate::step::StepParams;
@@ -12,7 +14,7 @@ use crate::tuning::{Tunable, Tuned};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StorageId(pub u32);
 
-/// A read under way.
+/// A read in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReadId(pub u32);
 
@@ -44,8 +46,15 @@ pub struct BackendInfo {
     pub name: &'static str,
     /// The device and driver as they name themselves.
     pub adapter: String,
-    /// Whether the device is known to be a software renderer.
+    /// Whether the device is known to be a GPU that the CPU imitates.
     pub software: bool,
+    /// Whether a step is done when [`Program::step`] returns, so that having several under way gains nothing.
+    pub synchronous: bool,
+    /// Prompts of fewer tokens are decoded one by one, because making a program for several rows takes longer. 0 if there
+    /// are none such.
+    ///
+    /// *Units*: tokens.
+    pub short_prompt: usize,
     /// What several rows are multiplied with quantised weights in.
     pub products: Products,
     /// Limits and options that matter, as (name, value) for reports.
@@ -59,8 +68,8 @@ pub struct Stats {
     pub dispatches: u64,
     /// Submissions of encoded work (WebGL: flushes).
     pub submits: u64,
-    /// GPU objects made: buffers, textures, pipelines, bind groups, framebuffers. Fences are no objects in this sense:
-    /// they hold no memory and mark a place in the stream of commands.
+    /// GPU objects made: buffers, textures, pipelines, bind groups, framebuffers. Fences do not count: they hold no
+    /// memory and mark a place in the stream of commands.
     pub objects: u64,
     /// Bytes sent to the device, step parameters included.
     pub uploaded: u64,
@@ -102,13 +111,39 @@ pub trait Backend {
     /// What it is.
     fn info(&self) -> &BackendInfo;
 
-    /// Whether it can run an operator on operands of these shapes and dtypes. It asks the same function that compiles.
+    /// The matchers of the forms that it has kernels for beside the primitives, in the order in which they are tried.
+    fn matchers(&self) -> &[Matcher] {
+        &[]
+    }
+
+    /// Whether it can run these nodes in this form. It asks the same function that compiles.
     ///
     /// *Errors*: the reason why not.
-    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported>;
+    fn supports(&self, graph: &Graph, cover: &Cover) -> Result<(), Unsupported>;
 
-    /// The size of a temporary in this backend's units, for the planner.
+    /// Which nodes of a graph it runs together, in order.
+    ///
+    /// *Errors*: nodes that it cannot run in any form, all of them.
+    fn cover(&self, graph: &Graph) -> Result<Vec<Cover>, Error> {
+        cover(graph, self.matchers(), &|graph, cover| self.supports(graph, cover))
+    }
+
+    /// The size of a temporary in this backend's units (bytes, texels), for the planner.
     fn slot_size(&self, tensor: &Tensor) -> u64;
+
+    /// Whether the temporaries that one cover makes must lie in slots of equal size, as what is drawn to at once in
+    /// WebGL.
+    fn equal_results(&self) -> bool {
+        false
+    }
+
+    /// Covers a graph and plans its slots.
+    ///
+    /// *Errors*: as [`Self::cover`].
+    fn plan(&self, graph: Graph) -> Result<Plan, Error> {
+        let covers = self.cover(&graph)?;
+        Ok(Plan::new(graph, covers, &|tensor| self.slot_size(tensor), self.equal_results()))
+    }
 
     /// Makes a storage filled with zeros.
     ///
@@ -140,8 +175,16 @@ pub trait Backend {
     /// Makes everything that a step needs: pipelines, slots, bindings. `storages` are those of the graph's
     /// [externals](crate::Graph::externals), in that order.
     ///
-    /// *Errors*: unsupported operators (all of them), limits, out of memory, shader or driver errors, device lost.
-    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error>;
+    /// *Errors*: limits, out of memory, shader or driver errors, device lost.
+    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+        self.compile_sequences(plan, &[storages])
+    }
+
+    /// Makes a program that several sequences share: each has states of its own, and a step names the one that its rows
+    /// belong to. Weights, inputs, outputs and slots are there once.
+    ///
+    /// *Errors*: as [`Self::compile`]; what [`check_sequences`](crate::check_sequences) refuses.
+    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error>;
 
     /// Whether everything submitted so far is done, without blocking; how callers bound the work in flight.
     ///
@@ -173,8 +216,17 @@ pub trait Backend {
 pub trait Program {
     /// Encodes and submits one step. Makes no GPU object and does not wait.
     ///
-    /// *Errors*: rows or position out of range, device lost.
+    /// *Errors*: rows, position or sequence out of range, device lost.
     fn step(&mut self, params: &StepParams) -> Result<(), Error>;
+
+    /// Advances several sequences, each by its rows, as if step followed step. What they share is not kept apart: all read
+    /// the same inputs, and outputs are those of the last. A backend may run them together, so that weights are read once;
+    /// by default they follow one another.
+    ///
+    /// *Errors*: as [`Self::step`], of the first that fails; those before it were run.
+    fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {
+        runs.iter().try_for_each(|params| self.step(params))
+    }
 
     /// Runs one step as [`Self::step`] does, but has the device time each of its [`kernels`](Self::kernels) by itself.
     /// None if it cannot; then nothing was run. It makes objects: it is for traces.

@@ -1,13 +1,15 @@
-//! Conformance cases: a graph of one operator (or one fused pattern), seeded inputs, a tolerance.
+//! A conformance case: a small graph (one primitive, or what models record for a form), seeded inputs, a tolerance.
 //!
 //! Cases are data; the `conformance` crate runs them on every backend and compares with the CPU reference.
 
 use crate::backend::BackendInfo;
+use crate::codec::Codec;
+use crate::form::Form;
 use crate::format::Format;
 use crate::graph::{Graph, Node, TensorId};
-use crate::op::{self, Op};
+use crate::op::{EXACT, Op};
 use crate::step::StepParams;
-use crate::tensor::{DType, Kind, Tensor};
+use crate::tensor::{DType, Kind, Tensor, Update};
 
 /// How an external tensor of a case is filled, always from the case's seed.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,17 +26,28 @@ pub enum Fill {
     Blocks,
     /// These values, repeated as often as needed.
     Values(Vec<f32>),
+    /// Each 16 bits these, in blocks of weight formats too: what a broken file may have.
+    Bits(u16),
     /// A mask: rows of 0 and a large negative number, the first column always 0.
     Mask,
 }
 
 impl Fill {
+    /// Descending numbers before one value, which is at this index of the tensor; behind it the same again.
+    pub fn odd_one(at: usize, value: f32) -> Fill {
+        let mut values: Vec<f32> = (0..at).map(|i| -(i as f32)).collect();
+        values.push(value);
+        Fill::Values(values)
+    }
+
     /// What [`Backend::write`](crate::Backend::write) is given to fill a whole tensor, from a seed.
     pub fn bytes(&self, tensor: &Tensor, seed: u64) -> Vec<u8> {
         let mut random = Random(seed ^ 0x9E37_79B9_7F4A_7C15);
         let (rows, cols) = (tensor.shape.rows(), tensor.shape.cols());
         if let DType::Packed(format) = tensor.dtype {
-            return random.blocks(format, tensor.shape.len());
+            let bytes = random.blocks(format, tensor.shape.len());
+            let Fill::Bits(bits) = self else { return bytes };
+            return bits.to_le_bytes().into_iter().cycle().take(bytes.len()).collect();
         }
         let mut values = Vec::with_capacity(tensor.shape.len());
         for row in 0..rows {
@@ -55,6 +68,9 @@ impl Fill {
                     }));
                 }
                 Fill::Values(list) => values.extend((0..cols).map(|i| list[(row * cols + i) % list.len()])),
+                Fill::Bits(bits) => {
+                    values.extend((0..cols).map(|_| f32::from_bits(u32::from(*bits) * 0x1_0001)));
+                }
                 Fill::Mask => {
                     values.extend((0..cols).map(|i| if i == 0 || random.below(4) > 0 { 0.0 } else { -1e30 }));
                 }
@@ -62,7 +78,7 @@ impl Fill {
         }
         match tensor.dtype {
             DType::I32 => values.iter().flat_map(|v| (*v as i32).to_le_bytes()).collect(),
-            DType::F16 => values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect(),
+            DType::Coded(codec) => codec.encode(&values),
             _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
         }
     }
@@ -90,23 +106,9 @@ impl Random {
     }
 
     fn blocks(&mut self, format: Format, elements: usize) -> Vec<u8> {
-        let spec = format.spec();
-        let mut bytes = Vec::new();
+        let (spec, mut bytes) = (format.spec(), Vec::new());
         for _ in 0..elements / spec.block_len {
-            if matches!(format, Format::F32 | Format::BF16) {
-                let value = (2.0 * self.unit() - 1.0).to_le_bytes();
-                bytes.extend(&value[4 - spec.block_bytes..]);
-                continue;
-            }
-            let start = bytes.len();
-            bytes.extend((0..spec.block_bytes).map(|_| self.next() as u8));
-            for at in spec.halves {
-                // A random sign and fraction; the exponent is that of a small number, now and then a subnormal one.
-                let largest = if spec.block_len == 1 { 14 } else { 9 };
-                let exponent = if self.below(16) == 0 { 0 } else { largest - self.below(5) as u16 };
-                let half = (self.next() as u16 & 0x83FF) | exponent << 10;
-                bytes[start + at..start + at + 2].copy_from_slice(&half.to_le_bytes());
-            }
+            spec.random_block(&mut || self.next(), &mut bytes);
         }
         bytes
     }
@@ -115,9 +117,9 @@ impl Random {
 /// One conformance case.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The operator under test.
+    /// The form under test: a primitive, or several nodes.
     pub op: &'static str,
-    /// What is particular to this case; unique for the operator.
+    /// What is particular to this case; unique for the form.
     pub name: String,
     /// The graph; all its results are outputs or states.
     pub graph: Graph,
@@ -170,71 +172,72 @@ impl Operands {
         self.external(Kind::Weight, shape, DType::F32, Fill::Uniform(-1.0, 1.0))
     }
 
-    /// A dense f32 state, uniform in [-1, 1).
-    pub fn state(&mut self, shape: &[usize]) -> TensorId {
-        self.external(Kind::State, shape, DType::F32, Fill::Uniform(-1.0, 1.0))
+    /// A state of rows, uniform in [-1, 1), of floats or in a codec.
+    pub fn state(&mut self, codec: Option<Codec>, shape: &[usize]) -> TensorId {
+        let dtype = codec.map_or(DType::F32, DType::Coded);
+        self.external(Kind::State(Update::Append), shape, dtype, Fill::Uniform(-1.0, 1.0))
     }
 
-    /// A state of halves, uniform in [-1, 1).
-    pub fn halves(&mut self, shape: &[usize]) -> TensorId {
-        self.external(Kind::State, shape, DType::F16, Fill::Uniform(-1.0, 1.0))
+    /// A state of floats that steps rewrite, uniform in [-1, 1).
+    pub fn replaced(&mut self, shape: &[usize]) -> TensorId {
+        self.external(Kind::State(Update::Replace), shape, DType::F32, Fill::Uniform(-1.0, 1.0))
     }
 
-    /// A KV cache: a state of floats or halves.
-    pub fn cache(&mut self, halves: bool, shape: &[usize]) -> TensorId {
-        if halves { self.halves(shape) } else { self.state(shape) }
-    }
-
-    /// What attention reads: an input of floats, or halves, which only a state can have.
-    pub fn keys(&mut self, halves: bool, shape: &[usize]) -> TensorId {
-        if halves { self.halves(shape) } else { self.input(shape) }
+    /// What attention reads: an input of floats, or what only a state can hold.
+    pub fn keys(&mut self, codec: Option<Codec>, shape: &[usize]) -> TensorId {
+        if codec.is_some() { self.state(codec, shape) } else { self.input(shape) }
     }
 
     /// A state of ids below a bound.
     pub fn history(&mut self, n_ctx: usize, below: u32) -> TensorId {
-        self.external(Kind::State, &[n_ctx], DType::I32, Fill::Integers(below))
+        self.external(Kind::State(Update::Append), &[n_ctx], DType::I32, Fill::Integers(below))
     }
 }
 
 impl Case {
+    /// The seed of an external; the same on every backend.
+    pub fn seed(&self, index: usize) -> u64 {
+        let text = self.op.bytes().chain(self.name.bytes());
+        text.fold(index as u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3))
+    }
+
     /// The largest NMSE allowed on a backend, which may be one that approximates some products.
     pub fn tolerance_on(&self, backend: &BackendInfo) -> f64 {
         let approximated = |node: &Node| {
             let operands = self.graph.operands(node);
-            let lookup = matches!(node.op, Op::GetRows(_) | Op::Embed(_));
-            let several = operands.first().is_some_and(|x| x.shape.rows() > 1);
-            !lookup && several && operands.iter().any(|t| matches!(t.dtype, DType::Packed(_)))
+            let quantised = |t: &&Tensor| matches!(t.dtype, DType::Packed(format) if format.spec().is_quantised());
+            matches!(node.op, Op::MatMul(_)) && operands[0].shape.rows() > 1 && operands.iter().any(quantised)
         };
         let widened = self.graph.nodes().iter().any(approximated);
         if widened { self.tolerance.max(backend.products.tolerance()) } else { self.tolerance }
     }
 
-    /// A case of one operator; `operands` makes its operands. All results become outputs.
+    /// A case of one form; `operands` makes its operands. What it makes and nobody uses becomes an output.
     ///
     /// # Panics
-    /// If the operands do not fit the operator: cases are part of the code.
+    /// If the operands do not fit: cases are part of the code.
     pub fn new(
-        op: impl Into<Op>,
+        form: impl Into<Form>,
         name: impl Into<String>,
         step: StepParams,
         operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
     ) -> Case {
-        let op = op.into();
-        let (op_name, mut tolerance) = (op.name(), op.tolerance());
+        let form = form.into();
         let mut builder = Operands::default();
         let inputs = operands(&mut builder);
         let Operands { mut graph, fills } = builder;
-        let outputs = graph.push_multi(op, &inputs).expect("cases are well-formed");
+        let outputs = form.record(&mut graph, &inputs).expect("cases are well-formed");
         for (index, id) in outputs.into_iter().enumerate() {
-            if graph.tensor(id).dtype == DType::F16 {
-                tolerance = tolerance.max(op::F16);
-            }
             if graph.tensor(id).kind == Kind::Temporary {
                 graph.output(id, format!("result{index}")).expect("a temporary can become an output");
             }
         }
+        let written = graph.nodes().iter().flat_map(|node| &node.outputs).map(|id| graph.tensor(*id).dtype);
+        let rounded = written.map(|dtype| if let DType::Coded(codec) = dtype { codec.spec().tolerance } else { EXACT });
+        let computed = graph.nodes().iter().map(|node| node.op.tolerance());
+        let tolerance = computed.chain(rounded).fold(EXACT, f64::max);
         let of = |id: TensorId| fills.iter().find(|(f, _)| *f == id).map(|(_, fill)| fill.clone());
         let fills = graph.externals().map(|(id, _)| of(id).unwrap_or(Fill::Values(vec![0.0]))).collect();
-        Case { op: op_name, name: name.into(), graph, fills, step, tolerance }
+        Case { op: form.name(), name: name.into(), graph, fills, step, tolerance }
     }
 }

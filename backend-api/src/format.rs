@@ -1,7 +1,8 @@
 //! Weight formats: how a matrix lies in a GGUF file, and how it is repacked for GPUs.
 //!
-//! A format is one descriptor ([`FormatSpec`]) in a file of its own. Every backend decodes weights in *groups* of
-//! [`GROUP`] consecutive elements of a row, so matmul, get-rows and attention kernels know no format.
+//! A format is a row of its [`Family`]: a descriptor ([`FormatSpec`]) that says what its blocks hold and where. Decoders
+//! are written once for a family. Every backend decodes weights in *groups* of [`GROUP`] consecutive elements of a row, so
+//! matmul, get-rows and attention kernels know no format.
 //!
 //! Files store blocks whose sizes (18, 34, 210 bytes ...) suit no GPU. At load, blocks are split into *planes*
 //! (quants apart from scales), nibbles put into element order, and planes laid one after the other into a single
@@ -10,16 +11,25 @@
 
 use crate::error::Error;
 
-mod bf16;
-mod f16;
-mod f32;
-mod q4_0;
-mod q4_1;
-mod q4_k;
-mod q5_0;
-mod q5_1;
-mod q6_k;
-mod q8_0;
+mod codebook;
+mod codes;
+mod floats;
+mod grids;
+mod levels;
+mod linear;
+mod packing;
+mod shader;
+mod trits;
+
+pub use codebook::Codebook;
+pub use codes::{Codes, Scales};
+pub use floats::Floats;
+pub use grids::{Factor, Grid, High, Indices, Signs, Steps};
+pub use levels::Levels;
+pub use linear::Linear;
+pub use packing::{Packing, WriteTexels};
+pub use shader::Part;
+pub use trits::Trits;
 
 /// Elements that shader decoders yield at a time.
 pub const GROUP: usize = 32;
@@ -35,18 +45,123 @@ pub const TEXEL: usize = 16;
 pub const MAX_PLANES: usize = 4;
 
 /// One plane of a repacked matrix.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct PlaneSpec {
-    /// What the plane holds, for dumps and documentation.
+    /// The word that stands for the plane's first texel in shaders.
     pub name: &'static str,
-    /// Bytes that one pack takes in this plane: even, and a power of two or a multiple of 16.
+    /// Bytes that one pack takes in this plane: an even number. 0 stands for no plane.
     pub bytes: usize,
+    /// What it is made of.
+    pub from: Content,
 }
 
-/// Everything that the api knows of a weight format.
+/// What a plane is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Bytes of each block as they are, from this one on.
+    Bytes(usize),
+    /// Two runs of each block's bytes as they are, each from a byte on and of a length.
+    Runs([(usize, usize); 2]),
+    /// A part of each element's code, put into the order of elements.
+    Codes(Codes),
+}
+
+impl PlaneSpec {
+    const NONE: PlaneSpec = PlaneSpec::copied("", 0, 0);
+
+    const fn copied(name: &'static str, at: usize, bytes: usize) -> PlaneSpec {
+        PlaneSpec { name, bytes, from: Content::Bytes(at) }
+    }
+
+    const fn joined(name: &'static str, runs: [(usize, usize); 2]) -> PlaneSpec {
+        PlaneSpec { name, bytes: runs[0].1 + runs[1].1, from: Content::Runs(runs) }
+    }
+
+    const fn codes(name: &'static str, codes: Codes, len: usize) -> PlaneSpec {
+        PlaneSpec { name, bytes: len * codes.bits / 8, from: Content::Codes(codes) }
+    }
+
+    /// The planes of scales, and of what they are multiplied by, where a pack is one block.
+    const fn scales(scales: &Scales) -> [PlaneSpec; 2] {
+        match *scales {
+            Scales::One { d } => [PlaneSpec::copied("SCALES", d, 2), PlaneSpec::NONE],
+            Scales::Two { d } => [PlaneSpec::copied("SCALES", d, 4), PlaneSpec::NONE],
+            Scales::Sixes { at } => [PlaneSpec::copied("SCALES", at, 16), PlaneSpec::NONE],
+            Scales::Bytes { at, d } => [PlaneSpec::copied("SCALES", at, 16), PlaneSpec::copied("FACTORS", d, 2)],
+            Scales::Nibbles { at, d } => [PlaneSpec::copied("SCALES", at, 16), PlaneSpec::copied("FACTORS", d, 4)],
+            Scales::SixBits16 { at, d } => [PlaneSpec::copied("SCALES", at, 12), PlaneSpec::copied("FACTORS", d, 2)],
+            Scales::SixBits32 { at } => [PlaneSpec::copied("SCALES", at, 8), PlaneSpec::NONE],
+            Scales::Exponent { at } => [PlaneSpec::copied("SCALES", at, 1), PlaneSpec::NONE],
+            Scales::Minifloats { at } => [PlaneSpec::copied("SCALES", at, 4), PlaneSpec::NONE],
+        }
+    }
+
+    /// The same plane of packs of so many blocks.
+    const fn times(self, blocks: usize) -> PlaneSpec {
+        PlaneSpec { bytes: self.bytes * blocks, ..self }
+    }
+
+    /// Makes the plane's bytes of a pack, which has so many blocks. There is no loop where there is one, as of most formats,
+    /// and where blocks are floats, of which all bytes are taken.
+    #[inline]
+    fn fill(&self, pack: &[u8], blocks: usize, out: &mut [u8]) {
+        if blocks == 1 || out.len() == pack.len() {
+            return self.fill_block(pack, out);
+        }
+        let (block_bytes, each) = (pack.len() / blocks, out.len() / blocks);
+        for (block, out) in pack.chunks_exact(block_bytes).zip(out.chunks_exact_mut(each)) {
+            self.fill_block(block, out);
+        }
+    }
+
+    #[inline]
+    fn fill_block(&self, block: &[u8], out: &mut [u8]) {
+        match self.from {
+            Content::Bytes(at) => out.copy_from_slice(&block[at..][..out.len()]),
+            Content::Runs([(a, len), (b, rest)]) => {
+                let (first, last) = out.split_at_mut(len);
+                first.copy_from_slice(&block[a..][..len]);
+                last.copy_from_slice(&block[b..][..rest]);
+            }
+            Content::Codes(codes) => codes.sort(block, out),
+        }
+    }
+}
+
+/// As many planes as a format may have, none at the end; in the list they may be anywhere.
+const fn planes(list: &[PlaneSpec]) -> [PlaneSpec; MAX_PLANES] {
+    let mut planes = [PlaneSpec::NONE; MAX_PLANES];
+    let (mut i, mut used) = (0, 0);
+    while i < list.len() {
+        if list[i].bytes > 0 {
+            planes[used] = list[i];
+            used += 1;
+        }
+        i += 1;
+    }
+    planes
+}
+
+/// How a format's elements are made from what its blocks hold. A family has one decoder in each language, which is told
+/// apart for its formats by the values here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Floats.
+    Floats(Floats),
+    /// Codes times a scale.
+    Linear(Linear),
+    /// Levels that codes stand for, times a scale.
+    Levels(Levels),
+    /// Levels that the codes of a codebook's entries and signs stand for, times a scale.
+    Grid(Grid),
+    /// Numbers of three values, five in a byte, times a scale.
+    Trits(Trits),
+}
+
+/// Everything that the api knows of a weight format: a row of its family.
 #[derive(Debug)]
 pub struct FormatSpec {
-    /// The name used in files, reports and shader file names.
+    /// The name used in files and reports.
     pub name: &'static str,
     /// The tensor type id in GGUF.
     pub ggml_id: u32,
@@ -56,16 +171,92 @@ pub struct FormatSpec {
     pub block_bytes: usize,
     /// Elements that are repacked together: a multiple of [`GROUP`] and of `block_len`.
     pub pack_len: usize,
-    /// The planes of the repacked matrix, at most [`MAX_PLANES`].
-    pub planes: &'static [PlaneSpec],
-    /// Splits the file bytes of one pack over the planes.
-    pub repack: fn(pack: &[u8], planes: &mut [&mut [u8]]),
-    /// Byte offsets, within a block, of its f16 fields: test data must keep them finite.
-    pub halves: &'static [usize],
+    planes: [PlaneSpec; MAX_PLANES],
+    /// What its blocks hold.
+    pub family: Family,
+}
+
+impl FormatSpec {
+    /// The planes of a repacked matrix.
+    pub fn planes(&self) -> &[PlaneSpec] {
+        let used = self.planes.iter().take_while(|plane| plane.bytes > 0).count();
+        &self.planes[..used]
+    }
+
+    /// Whether an element takes less than 16 bits.
+    pub const fn is_quantised(&self) -> bool {
+        !matches!(self.family, Family::Floats(_))
+    }
+
+    /// The codebook of grids.
+    pub const fn codebook(&self) -> Option<&'static Codebook> {
+        match self.family {
+            Family::Grid(grid) => Some(grid.codebook),
+            _ => None,
+        }
+    }
+
+    /// Byte offsets, within a block, of its f16 fields.
+    fn halves(&self) -> impl Iterator<Item = usize> {
+        let halves = match &self.family {
+            Family::Floats(Floats::F16) => [Some(0), None],
+            Family::Floats(_) => [None; 2],
+            Family::Linear(linear) => linear.scales.halves(),
+            Family::Levels(levels) => levels.scales.halves(),
+            Family::Grid(grid) => [grid.d.half(), None],
+            Family::Trits(trits) => trits.scales().halves(),
+        };
+        halves.into_iter().flatten()
+    }
+
+    /// Adds a random block whose values are finite and of order 1, subnormal f16 fields among them: test data.
+    pub fn random_block(&self, next: &mut dyn FnMut() -> u64, out: &mut Vec<u8>) {
+        if let Family::Floats(Floats::F32 | Floats::BF16) = self.family {
+            let value = (next() >> 40) as f32 / 8_388_608.0 - 1.0;
+            return out.extend(&value.to_le_bytes()[4 - self.block_bytes..]);
+        }
+        let start = out.len();
+        out.extend((0..self.block_bytes).map(|_| next() as u8));
+        if let Family::Levels(Levels { scales: Scales::Exponent { at }, .. }) = self.family {
+            // From 2^-8 to 1.
+            out[start + at] = 120 + (next() % 9) as u8;
+        }
+        let half = |next: &mut dyn FnMut() -> u64| {
+            // A random sign and fraction; the exponent is that of a small number, now and then a subnormal one.
+            let largest = if self.block_len == 1 { 14 } else { 9 };
+            let exponent = if next().is_multiple_of(16) { 0 } else { largest - (next() % 5) as u16 };
+            (next() as u16 & 0x83FF) | exponent << 10
+        };
+        for at in self.halves() {
+            out[start + at..start + at + 2].copy_from_slice(&half(next).to_le_bytes());
+        }
+        if let Family::Grid(Grid { d: Factor::Nibbles { at }, .. }) = self.family {
+            let half = half(next);
+            for i in 0..4 {
+                let byte = &mut out[start + at + 2 * i + 1];
+                *byte = *byte & 15 | ((half >> (4 * i) & 15) << 4) as u8;
+            }
+        }
+    }
+}
+
+/// A format as a type, for code that is compiled for each: see [`Format::visit`].
+pub trait Row {
+    /// Its descriptor.
+    const SPEC: &'static FormatSpec;
+}
+
+/// What is compiled for each format.
+pub trait Visit {
+    /// What it gives.
+    type Out;
+
+    /// Does it for a format.
+    fn visit<R: Row>(self) -> Self::Out;
 }
 
 macro_rules! formats {
-    ($($(#[$doc:meta])* $variant:ident = $module:ident),+ $(,)?) => {
+    ($($(#[$doc:meta])* $variant:ident = $family:ident),+ $(,)?) => {
         /// A weight format.
         ///
         /// *Source*: ggml's `ggml-common.h` and `ggml-quants.c`.
@@ -79,33 +270,85 @@ macro_rules! formats {
 
             /// The descriptor.
             pub const fn spec(self) -> &'static FormatSpec {
-                match self { $(Format::$variant => &$module::SPEC),+ }
+                match self { $(Format::$variant => &$family::$variant),+ }
             }
+
+            /// Does something that is compiled for each format, so that the compiler knows the descriptor.
+            #[inline(always)]
+            pub fn visit<V: Visit>(self, visit: V) -> V::Out {
+                match self { $(Format::$variant => visit.visit::<rows::$variant>()),+ }
+            }
+        }
+
+        /// Formats as types.
+        #[allow(non_camel_case_types)]
+        mod rows {
+            $(pub struct $variant;
+
+            impl super::Row for $variant {
+                const SPEC: &'static super::FormatSpec = &super::$family::$variant;
+            })+
         }
     };
 }
 
 formats! {
     /// IEEE binary32.
-    F32 = f32,
+    F32 = floats,
     /// IEEE binary16.
-    F16 = f16,
+    F16 = floats,
     /// The upper half of a binary32.
-    BF16 = bf16,
+    BF16 = floats,
     /// 4 bits, one scale per 32.
-    Q4_0 = q4_0,
+    Q4_0 = linear,
     /// 4 bits, scale and minimum per 32.
-    Q4_1 = q4_1,
+    Q4_1 = linear,
     /// 5 bits, one scale per 32.
-    Q5_0 = q5_0,
+    Q5_0 = linear,
     /// 5 bits, scale and minimum per 32.
-    Q5_1 = q5_1,
+    Q5_1 = linear,
     /// 8 bits, one scale per 32.
-    Q8_0 = q8_0,
+    Q8_0 = linear,
     /// 4 bits, 6-bit scales and minima per 32 in blocks of 256.
-    Q4_K = q4_k,
+    Q4_K = linear,
+    /// 5 bits, 6-bit scales and minima per 32 in blocks of 256.
+    Q5_K = linear,
     /// 6 bits, 8-bit scales per 16 in blocks of 256.
-    Q6_K = q6_k,
+    Q6_K = linear,
+    /// 4 bits, levels of a normal distribution, one scale per 32.
+    IQ4_NL = levels,
+    /// 2 bits: a codebook of 256 entries, scales of 4 bits per 32 in blocks of 256.
+    IQ2_XXS = grids,
+    /// 2 bits, scales and minima of 4 bits per 16 in blocks of 256.
+    Q2_K = linear,
+    /// 3 bits, 6-bit scales per 16 in blocks of 256.
+    Q3_K = linear,
+    /// 4 bits, levels of a normal distribution, 6-bit scales per 32 in blocks of 256.
+    IQ4_XS = levels,
+    /// Floats of 4 bits, a power of two per 32.
+    MXFP4 = levels,
+    /// Floats of 4 bits, a float of 8 bits without a sign per 16.
+    NVFP4 = levels,
+    /// Three values in 2 bits, one scale per 256.
+    TQ2_0 = linear,
+    /// Three values, five of them in a byte, one scale per 256.
+    TQ1_0 = trits,
+    /// Two values in a bit, one scale per 128.
+    Q1_0 = linear,
+    /// Four values in 2 bits, one scale per 64.
+    Q2_0 = linear,
+    /// 2 bits: a codebook of 512 entries, scales of 4 bits per 16 in blocks of 256.
+    IQ2_XS = grids,
+    /// 2 bits: a codebook of 1024 entries, all signs, scales of 4 bits per 16 in blocks of 256.
+    IQ2_S = grids,
+    /// 3 bits: a codebook of 256 entries, scales of 4 bits per 32 in blocks of 256.
+    IQ3_XXS = grids,
+    /// 3 bits: a codebook of 512 entries, all signs, scales of 4 bits per 32 in blocks of 256.
+    IQ3_S = grids,
+    /// 1 bit: a codebook of 2048 entries that are shifted either way, scales of 3 bits per 32 in blocks of 256.
+    IQ1_S = grids,
+    /// 1 bit: the codebook of IQ1_S, scales of 3 bits per 16 in blocks of 256.
+    IQ1_M = grids,
 }
 
 impl Format {
@@ -121,12 +364,12 @@ impl Format {
 
     /// Bytes of a row of `k` elements in the file.
     ///
-    /// *Errors*: `k` is no multiple of the block length, or the size overflows.
+    /// *Errors*: `k` is not a multiple of the block length, or the size overflows.
     pub fn row_bytes(self, k: usize) -> Result<usize, Error> {
         let spec = self.spec();
         if !k.is_multiple_of(spec.block_len) {
             return Err(Error::Invalid(format!(
-                "a {} row of {k} elements is no whole number of blocks of {}",
+                "a {} row of {k} elements is not a multiple of the block length {}",
                 spec.name, spec.block_len
             )));
         }
@@ -136,110 +379,15 @@ impl Format {
     }
 }
 
-/// How `rows` x `k` elements of a format lie in an image of texels.
-///
-/// *Units*: offsets and sizes in texels of 16 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packing {
-    /// The format.
-    pub format: Format,
-    /// Rows of the matrix.
-    pub rows: usize,
-    /// Elements of a row.
-    pub k: usize,
-    /// Groups of [`GROUP`] elements a row, whole packs.
-    pub groups: usize,
-    /// First texel of each plane; unused planes are 0.
-    pub planes: [u32; MAX_PLANES],
-    /// Texels of the image.
-    pub texels: usize,
-}
-
-/// Takes whole texels of an image: (first texel, bytes).
-pub type WriteTexels<'a> = dyn FnMut(u32, &[u8]) -> Result<(), Error> + 'a;
-
-impl Packing {
-    /// Lays out a matrix.
-    ///
-    /// *Errors*: a row is no whole number of blocks, or the image needs 2^32 texels or more.
-    pub fn new(format: Format, rows: usize, k: usize) -> Result<Packing, Error> {
-        let spec = format.spec();
-        format.row_bytes(k)?;
-        let packs = k.div_ceil(spec.pack_len);
-        let mut planes = [0u32; MAX_PLANES];
-        let mut texels = 0usize;
-        for (start, plane) in planes.iter_mut().zip(spec.planes) {
-            let size =
-                packs.checked_mul(plane.bytes).and_then(|row| row.checked_mul(rows)).map(|bytes| bytes.div_ceil(TEXEL));
-            let end = size.and_then(|s| s.checked_add(texels)).filter(|e| u32::try_from(*e).is_ok());
-            let Some(end) = end else {
-                return Err(Error::Invalid(format!("a {} matrix of {rows} x {k} is too large to address", spec.name)));
-            };
-            *start = texels as u32;
-            texels = end;
+/// The codebooks that formats need, each once.
+pub fn codebooks(formats: impl IntoIterator<Item = Format>) -> Vec<&'static Codebook> {
+    let mut found: Vec<&'static Codebook> = Vec::new();
+    for codebook in formats.into_iter().filter_map(|format| format.spec().codebook()) {
+        if !found.iter().any(|known| known.name == codebook.name) {
+            found.push(codebook);
         }
-        Ok(Packing { format, rows, k, groups: packs * (spec.pack_len / GROUP), planes, texels })
     }
-
-    /// Splits `rows` rows of file bytes, beginning with row `first`, over the planes and hands each plane's bytes
-    /// to `write(texel, bytes)`. Bytes are whole texels; the last ones of a plane are filled up with zeros.
-    ///
-    /// *Errors*: `first` is no multiple of [`ROW_ALIGN`], the bytes are no whole number of rows, or the rows end
-    /// neither at such a multiple nor at the end of the matrix; and what `write` returns.
-    pub fn repack(&self, first: usize, bytes: &[u8], write: &mut WriteTexels<'_>) -> Result<(), Error> {
-        let spec = self.format.spec();
-        let row_bytes = self.format.row_bytes(self.k)?;
-        let rows = bytes.len().checked_div(row_bytes).unwrap_or(0);
-        let end = first.saturating_add(rows);
-        let aligned = first.is_multiple_of(ROW_ALIGN) && (end.is_multiple_of(ROW_ALIGN) || end == self.rows);
-        if rows * row_bytes != bytes.len() || !aligned || end > self.rows {
-            return Err(Error::Invalid(format!(
-                "cannot write {} bytes at row {first} of a {} matrix of {} rows: whole rows of {row_bytes} bytes in \
-                 multiples of {ROW_ALIGN} rows are needed",
-                bytes.len(),
-                spec.name,
-                self.rows
-            )));
-        }
-        let packs = self.k.div_ceil(spec.pack_len);
-        let pack_bytes = spec.pack_len / spec.block_len * spec.block_bytes;
-        let mut out: Vec<Vec<u8>> =
-            spec.planes.iter().map(|p| vec![0u8; (rows * packs * p.bytes).next_multiple_of(TEXEL)]).collect();
-        let mut last = vec![0u8; pack_bytes];
-        for row in 0..rows {
-            let src = &bytes[row * row_bytes..][..row_bytes];
-            for pack in 0..packs {
-                let from = pack * pack_bytes;
-                let whole = &src[from..row_bytes.min(from + pack_bytes)];
-                let whole = if whole.len() == pack_bytes {
-                    whole
-                } else {
-                    last.fill(0);
-                    last[..whole.len()].copy_from_slice(whole);
-                    &last
-                };
-                let at = row * packs + pack;
-                let mut views: [&mut [u8]; MAX_PLANES] = Default::default();
-                for ((view, plane), bytes) in views.iter_mut().zip(spec.planes).zip(out.iter_mut()) {
-                    *view = &mut bytes[at * plane.bytes..][..plane.bytes];
-                }
-                (spec.repack)(whole, &mut views[..spec.planes.len()]);
-            }
-        }
-        for ((start, plane), bytes) in self.planes.iter().zip(spec.planes).zip(&out) {
-            let texel = *start as usize + first * packs * plane.bytes / TEXEL;
-            write(texel as u32, bytes)?;
-        }
-        Ok(())
-    }
-}
-
-/// Puts the nibbles of 16 bytes whose low halves are elements 0..16 and high halves 16..32 into element order.
-pub(crate) fn sort_nibbles32(qs: &[u8], out: &mut [u8]) {
-    for (i, byte) in out[..16].iter_mut().enumerate() {
-        let at = |e: usize| if e < 16 { qs[e] & 15 } else { qs[e - 16] >> 4 };
-        *byte = at(2 * i) | at(2 * i + 1) << 4;
-    }
+    found
 }
 
 #[cfg(test)]
@@ -251,10 +399,32 @@ mod tests {
         for format in Format::ALL {
             let spec = format.spec();
             assert!(spec.pack_len.is_multiple_of(GROUP) && spec.pack_len.is_multiple_of(spec.block_len));
-            let packed: usize = spec.planes.iter().map(|p| p.bytes).sum();
+            let packed: usize = spec.planes().iter().map(|p| p.bytes).sum();
             assert_eq!(packed, spec.pack_len / spec.block_len * spec.block_bytes, "{}", spec.name);
-            assert!(spec.planes.len() <= MAX_PLANES);
+            for plane in spec.planes() {
+                let bytes = plane.bytes;
+                assert!(bytes % 2 == 0, "{}", spec.name);
+            }
             assert_eq!(Format::from_ggml(spec.ggml_id), Some(*format));
+        }
+    }
+
+    #[test]
+    fn planes_hold_codes_in_the_order_of_elements() {
+        for spec in Format::ALL.iter().map(|format| format.spec()) {
+            let pack: Vec<u8> =
+                (0..spec.block_bytes * spec.pack_len / spec.block_len).map(|i| (i * 37) as u8).collect();
+            for plane in spec.planes() {
+                let Content::Codes(codes) = plane.from else { continue };
+                let mut bytes = vec![0; plane.bytes];
+                plane.fill(&pack, spec.pack_len / spec.block_len, &mut bytes);
+                let sorted = Codes { at: 0, run: 1, ..codes };
+                for e in 0..spec.pack_len {
+                    let block = &pack[e / spec.block_len * spec.block_bytes..][..spec.block_bytes];
+                    let wanted = codes.get(block, e % spec.block_len);
+                    assert_eq!(sorted.get(&bytes, e), wanted, "{} {}, element {e}", spec.name, plane.name);
+                }
+            }
         }
     }
 

@@ -1,34 +1,48 @@
-//! The contract between models and backends: tensors, operators, weight formats, graphs, fusion, plans and the
-//! [`Backend`] and [`Program`] traits. Nothing here knows a GPU, a file or a thread.
+//! The contract between models and backends: tensors, operators, weight formats, graphs, forms, plans and the
+//! [`Backend`] and [`Program`] traits. Nothing here knows a GPU or a file.
 //!
-//! A model is recorded as a [`Graph`] of [`Op`]s, [fused](fuse::fuse) to what a backend can run, [planned](Plan) into
-//! slots, [compiled](Backend::compile) to a [`Program`], and stepped with [`StepParams`].
+//! A model is recorded as a [`Graph`] of primitive [`Op`]s; a backend [covers](Backend::cover) it with the [`Form`]s that
+//! it has kernels for; what lies between covers is [planned](Plan) into slots; the plan is
+//! [compiled](Backend::compile) to a [`Program`], and stepped with [`StepParams`].
 #![forbid(unsafe_code)]
 
 mod backend;
 pub mod case;
+pub mod cases;
+mod codec;
+pub mod compare;
+mod cover;
 mod error;
+pub mod form;
 pub mod format;
-pub mod fuse;
 mod graph;
+mod limits;
+mod links;
 pub mod op;
-mod patch;
 mod plan;
 mod products;
+pub mod run;
+pub mod shader;
 mod step;
 mod tensor;
+#[doc(hidden)]
+pub mod testing;
 mod tuning;
 
 pub use backend::{
     Backend, BackendInfo, KernelInfo, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows,
 };
+pub use codec::{Codec, CodecSpec, DeviceRow};
+pub use cover::cover;
 pub use error::{Error, Unsupported};
+pub use form::{Cover, Form, Matcher};
 pub use format::Format;
 pub use graph::{Graph, Node, TensorId};
+pub use limits::{StepLimits, check_sequences};
+pub use links::Links;
 pub use op::Op;
-pub use patch::ShaderPatch;
 pub use plan::{Place, Plan};
 pub use products::Products;
 pub use step::StepParams;
-pub use tensor::{DType, Kind, Shape, Tensor};
+pub use tensor::{DType, Kind, Shape, Tensor, Update};
 pub use tuning::{Tunable, Tuned};

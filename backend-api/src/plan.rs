@@ -1,8 +1,10 @@
 //! The plan: which temporary lives in which slot.
 //!
-//! Slots are whole: a buffer or a texture each. No node reads and writes one slot, because a WebGPU buffer may not be
+//! Slots are whole: a buffer or a texture each. No cover reads and writes one slot, because a WebGPU buffer may not be
 //! bound for reading and writing in one dispatch, and a WebGL texture may not be sampled while it is drawn to.
 
+use crate::error::{Error, Unsupported};
+use crate::form::Cover;
 use crate::graph::{Graph, TensorId};
 use crate::tensor::{Kind, Tensor};
 use std::fmt;
@@ -16,53 +18,58 @@ pub enum Place {
     Slot(usize),
 }
 
-/// A graph with a place for every tensor.
+/// A graph with what covers it and a place for every tensor that lies between covers.
 #[derive(Debug, Clone)]
 pub struct Plan {
     graph: Graph,
-    places: Vec<Place>,
+    covers: Vec<Cover>,
+    places: Vec<Option<Place>>,
     slots: Vec<u64>,
 }
 
 impl Plan {
-    /// Plans a graph. `size` gives a temporary's size in the backend's units (bytes, texels).
+    /// Gives every tensor of a covered graph that lies between covers a slot. `size` is a temporary's in the backend's units
+    /// (bytes, texels); `equal` asks for slots of equal size for the results of one cover.
     ///
     /// Linear scan: a result takes the smallest free slot that is large enough, else grows the largest free one,
-    /// else a new one; a slot is free again after the last node that reads its tensor. Results are placed before
+    /// else a new one; a slot is free again after the last cover that reads its tensor. Results are placed before
     /// operands are freed, which keeps them apart.
-    pub fn new(graph: Graph, size: &dyn Fn(&Tensor) -> u64) -> Plan {
-        let mut last_use = vec![0usize; graph.tensors().count()];
-        for (at, node) in graph.nodes().iter().enumerate() {
-            for id in node.inputs.iter().chain(&node.outputs) {
+    pub fn new(graph: Graph, covers: Vec<Cover>, size: &dyn Fn(&Tensor) -> u64, equal: bool) -> Plan {
+        let mut last_use = vec![0usize; graph.tensors().len()];
+        for (at, cover) in covers.iter().enumerate() {
+            for id in cover.inputs.iter().chain(&cover.outputs) {
                 last_use[id.index()] = at;
             }
         }
-        let mut places = vec![Place::External(usize::MAX); last_use.len()];
+        let mut places = vec![None; last_use.len()];
         for (index, (id, _)) in graph.externals().enumerate() {
-            places[id.index()] = Place::External(index);
+            places[id.index()] = Some(Place::External(index));
         }
-        let mut slots: Vec<u64> = Vec::new();
-        let mut free: Vec<usize> = Vec::new();
-        for (at, node) in graph.nodes().iter().enumerate() {
-            for &id in &node.outputs {
+        let mut slots = Slots::default();
+        for (at, cover) in covers.iter().enumerate() {
+            let mut made = Vec::new();
+            for &id in &cover.outputs {
                 if graph.root(id) != id {
                     places[id.index()] = places[graph.root(id).index()];
                 } else if graph.tensor(id).kind == Kind::Temporary {
-                    let need = size(graph.tensor(id));
-                    let slot = take(&mut free, &mut slots, need);
-                    places[id.index()] = Place::Slot(slot);
+                    let slot = slots.take(size(graph.tensor(id)));
+                    places[id.index()] = Some(Place::Slot(slot));
+                    made.push(slot);
                 }
             }
-            let mut done: Vec<TensorId> = node.inputs.iter().chain(&node.outputs).copied().collect();
+            if equal {
+                slots.equal(&made);
+            }
+            let mut done: Vec<TensorId> = cover.inputs.iter().chain(&cover.outputs).copied().collect();
             done.sort_unstable();
             done.dedup();
             for id in done {
-                if let (Place::Slot(slot), true) = (places[id.index()], last_use[id.index()] == at) {
-                    free.push(slot);
+                if let (Some(Place::Slot(slot)), true) = (places[id.index()], last_use[id.index()] == at) {
+                    slots.free.push(slot);
                 }
             }
         }
-        Plan { graph, places, slots }
+        Plan { graph, covers, places, slots: slots.sizes() }
     }
 
     /// The graph.
@@ -70,8 +77,27 @@ impl Plan {
         &self.graph
     }
 
-    /// Where a tensor lives.
-    pub fn place(&self, id: TensorId) -> Place {
+    /// What covers it, in the order of execution.
+    pub fn covers(&self) -> &[Cover] {
+        &self.covers
+    }
+
+    /// The kernels of each cover, as a backend lowers it.
+    ///
+    /// *Errors*: all covers that it refuses.
+    pub fn lower<K>(&self, lower: impl Fn(&Cover) -> Result<K, Unsupported>) -> Result<Vec<K>, Error> {
+        let (mut kernels, mut refused) = (Vec::with_capacity(self.covers.len()), Vec::new());
+        for cover in &self.covers {
+            match lower(cover) {
+                Ok(kernel) => kernels.push(kernel),
+                Err(why) => refused.push(why),
+            }
+        }
+        if refused.is_empty() { Ok(kernels) } else { Err(Error::Unsupported(refused)) }
+    }
+
+    /// Where a tensor lives; nowhere, if a cover keeps it to itself.
+    pub fn place(&self, id: TensorId) -> Option<Place> {
         self.places[id.index()]
     }
 
@@ -81,35 +107,72 @@ impl Plan {
     }
 }
 
-fn take(free: &mut Vec<usize>, slots: &mut Vec<u64>, need: u64) -> usize {
-    let fits = free.iter().enumerate().filter(|(_, s)| slots[**s] >= need).min_by_key(|(_, s)| slots[**s]);
-    let pick = fits.or_else(|| free.iter().enumerate().max_by_key(|(_, s)| slots[**s])).map(|(at, _)| at);
-    let slot = match pick {
-        Some(at) => free.swap_remove(at),
-        None => {
-            slots.push(0);
-            slots.len() - 1
+/// The slots so far.
+#[derive(Default)]
+struct Slots {
+    sizes: Vec<u64>,
+    /// For each slot the one that it is to be as large as, or itself.
+    like: Vec<usize>,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    fn take(&mut self, need: u64) -> usize {
+        let size = |at: &usize| self.sizes[self.free[*at]];
+        let all = 0..self.free.len();
+        let fits = all.clone().filter(|at| size(at) >= need).min_by_key(size);
+        let slot = match fits.or_else(|| all.max_by_key(size)) {
+            Some(at) => self.free.swap_remove(at),
+            None => {
+                self.sizes.push(0);
+                self.like.push(self.like.len());
+                self.like.len() - 1
+            }
+        };
+        self.sizes[slot] = self.sizes[slot].max(need);
+        slot
+    }
+
+    fn leader(&self, mut slot: usize) -> usize {
+        while self.like[slot] != slot {
+            slot = self.like[slot];
         }
-    };
-    slots[slot] = slots[slot].max(need);
-    slot
+        slot
+    }
+
+    /// Makes slots as large as the largest of them.
+    fn equal(&mut self, slots: &[usize]) {
+        for pair in slots.windows(2) {
+            let (a, b) = (self.leader(pair[0]), self.leader(pair[1]));
+            self.like[b] = a;
+        }
+    }
+
+    fn sizes(self) -> Vec<u64> {
+        let leaders: Vec<usize> = (0..self.sizes.len()).map(|slot| self.leader(slot)).collect();
+        let mut largest = vec![0; self.sizes.len()];
+        for (leader, size) in leaders.iter().zip(&self.sizes) {
+            largest[*leader] = largest[*leader].max(*size);
+        }
+        leaders.into_iter().map(|leader| largest[leader]).collect()
+    }
 }
 
 impl fmt::Display for Plan {
-    /// One line a node, with the places of its operands and results, then the slots.
+    /// One line a cover, with the places of its operands and results, then the slots.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |ids: &[TensorId]| {
             let one = |id: &TensorId| {
                 let tensor = self.graph.tensor(*id);
                 match self.place(*id) {
-                    Place::External(_) => format!("{} {}", tensor.name, tensor.shape),
-                    Place::Slot(slot) => format!("#{slot} {}", tensor.shape),
+                    Some(Place::Slot(slot)) => format!("#{slot} {}", tensor.shape),
+                    _ => format!("{} {}", tensor.name, tensor.shape),
                 }
             };
             ids.iter().map(one).collect::<Vec<_>>().join(", ")
         };
-        for node in self.graph.nodes() {
-            writeln!(f, "{} <- {}({})", list(&node.outputs), node.op.name(), list(&node.inputs))?;
+        for cover in &self.covers {
+            writeln!(f, "{} <- {}({})", list(&cover.outputs), cover.form.name(), list(&cover.inputs))?;
         }
         for (index, size) in self.slots.iter().enumerate() {
             writeln!(f, "slot #{index}: {size}")?;

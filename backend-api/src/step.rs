@@ -20,14 +20,15 @@ pub struct StepParams {
     pub seed_lo: u32,
     /// High half of the seed.
     pub seed_hi: u32,
-    /// Fills the block up.
-    pub reserved: u32,
+    /// The sequence that the rows belong to: an index into those that the program was
+    /// [compiled for](crate::Backend::compile_sequences).
+    pub sequence: u32,
 }
 
 impl StepParams {
     /// A greedy step of `rows` rows at `position`.
     pub fn at(position: u32, rows: u32) -> StepParams {
-        StepParams { position, rows, top_k: 0, top_p: 1.0, temperature: 0.0, seed_lo: 0, seed_hi: 0, reserved: 0 }
+        StepParams { position, rows, top_k: 0, top_p: 1.0, temperature: 0.0, seed_lo: 0, seed_hi: 0, sequence: 0 }
     }
 
     /// The random number in [0, 1) that sampling draws at this position: a 32-bit hash (PCG) of seed and position,

@@ -1,5 +1,6 @@
 //! Shapes, element types and tensors. Row-major: the innermost dimension comes last.
 
+use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
 use std::fmt;
@@ -100,9 +101,8 @@ pub enum DType {
     F32,
     /// 32-bit signed integers (ids). Backends may hold them as floats: values stay below 2^24.
     I32,
-    /// Floats that are rounded to IEEE halves where they are written, two to a 32-bit word: half the memory for a KV cache,
-    /// without an optional feature. Only states are; what is larger than 65,504 becomes infinite.
-    F16,
+    /// Floats of a state, kept in a codec.
+    Coded(Codec),
     /// A matrix in a weight format, repacked into planes; only read by matmul and get-rows.
     Packed(Format),
 }
@@ -116,13 +116,13 @@ impl DType {
         }
     }
 
-    /// Bytes of a row of so many elements, as [`Backend::write`](crate::Backend::write) takes it.
+    /// Bytes of a row of `cols` elements, as [`Backend::write`](crate::Backend::write) takes it.
     ///
-    /// *Errors*: a packed row is no whole number of blocks.
+    /// *Errors*: a packed row is not a multiple of the block length.
     pub fn row_bytes(self, cols: usize) -> Result<usize, Error> {
         match self {
             DType::F32 | DType::I32 => Ok(4 * cols),
-            DType::F16 => Ok(2 * cols),
+            DType::Coded(codec) => Ok(codec.row_bytes(cols)),
             DType::Packed(format) => format.row_bytes(cols),
         }
     }
@@ -133,10 +133,7 @@ impl DType {
         match self {
             DType::F32 | DType::Packed(_) => Box::new(words.iter().map(|w| f64::from(f32::from_le_bytes(*w)))),
             DType::I32 => Box::new(words.iter().map(|w| f64::from(i32::from_le_bytes(*w)))),
-            DType::F16 => {
-                let (halves, _) = bytes.as_chunks::<2>();
-                Box::new(halves.iter().map(|h| half::f16::from_le_bytes(*h).to_f64()))
-            }
+            DType::Coded(codec) => Box::new(codec.decode(bytes).into_iter().map(f64::from)),
         }
     }
 }
@@ -146,10 +143,21 @@ impl fmt::Display for DType {
         match self {
             DType::F32 => f.write_str("f32"),
             DType::I32 => f.write_str("i32"),
-            DType::F16 => f.write_str("f16"),
+            DType::Coded(codec) => f.write_str(codec.spec().name),
             DType::Packed(format) => write!(f, "packed {}", format.name()),
         }
     }
+}
+
+/// How a state changes; what may be done with it follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Update {
+    /// Rows are written at the step's position and stay as they are, so that going back costs nothing: nothing looks
+    /// beyond the position.
+    Append,
+    /// Rewritten as a whole by each step: tails of convolutions, recurrent states. Going back takes a checkpoint, of which
+    /// zeros before the first token are always one.
+    Replace,
 }
 
 /// What a tensor is for; it decides where it lives.
@@ -157,8 +165,8 @@ impl fmt::Display for DType {
 pub enum Kind {
     /// Written once before the first step.
     Weight,
-    /// Persists from step to step (KV cache, token history); changed only by append nodes.
-    State,
+    /// Persists from step to step (KV cache, token history, tails of convolutions); changed only by nodes that continue it.
+    State(Update),
     /// Written by the caller between steps.
     Input,
     /// Lives within a step, in a slot of the plan.

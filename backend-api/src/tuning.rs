@@ -50,7 +50,7 @@ macro_rules! tunables {
             pub fn with(mut self, name: &str, value: usize) -> Result<$name, String> {
                 let known = Self::ALL.iter().find(|t| t.name == name);
                 let Some(known) = known.filter(|t| t.values.contains(&value)) else {
-                    return Err(format!("{name} = {value} is no tunable of this version; tune again"));
+                    return Err(format!("{name} = {value} is not a tunable of this version; tune again"));
                 };
                 $(if known.name == stringify!($field) { self.$field = value; })+
                 Ok(self)

@@ -1,13 +1,14 @@
-// argmax, pass 2: the best of the chunks.
-#include "elements.glsl"
+// argmax, pass 2: the best of the chunks; -1 if one of them has none.
+//!include elements.glsl
 
 float element(int row, int col) {
-#ifdef APPEND
+//!if APPEND
     int from = 0;
-#else
+//!else
     int from = row * out_cols + col;
-#endif
+//!end
     int best = int(raw_at(src_chunks, from * chunks));
+    if (best < 0) return -1.0;
     float largest = load1(src_x, cols, from, best);
     // Four at a time: a chunk's value is known where its index is, so these loads wait for each other.
     for (int i = 1; i < chunks; i += 4) {
@@ -15,6 +16,7 @@ float element(int row, int col) {
         vec4 at = vec4(
             raw_at(src_chunks, of.x), raw_at(src_chunks, of.y), raw_at(src_chunks, of.z), raw_at(src_chunks, of.w)
         );
+        if (any(lessThan(at, vec4(0.0)))) return -1.0;
         vec4 x = vec4(
             load1(src_x, cols, from, int(at.x)),
             load1(src_x, cols, from, int(at.y)),

@@ -1,15 +1,28 @@
 // attention, pass 2: softmax of the scores and the weighted sum of the values.
-#include "frame.glsl"
-#include "activation.glsl"
-#include "masking.glsl"
+//!include frame.glsl
+//!include activation.glsl
+//!include masking.glsl
 
+//!if BLOCKS
+//!reader src_v
+
+//!end
 vec4 values_of(int key, int head_kv, int channel) {
     int cols = heads_kv * head_dim;
-#ifdef ALIGNED
+//!if BLOCKS
+    int col = head_kv * head_dim + channel;
+//!if PACKED
+    return src_v_quad(key, col >> 2);
+//!else
+    return vec4(pick(src_v_quad(key, col >> 2), col & 3), 0.0, 0.0, 0.0);
+//!end
+//!else
+//!if ALIGNED
     return lanes(src_v, cols, key, head_kv * head_dim + channel);
-#else
+//!else
     return vec4(load1(src_v, cols, key, head_kv * head_dim + channel), 0.0, 0.0, 0.0);
-#endif
+//!end
+//!end
 }
 
 float largest;
@@ -69,10 +82,10 @@ vec4 at_column(int row, int col) {
 
 vec4 value(int row, int col) {
     vec4 v = at_column(row, col);
-#if defined(PACKED) && !defined(ALIGNED)
+//!if PACKED && !ALIGNED
     if (col + 1 < out_cols) v.y = at_column(row, col + 1).x;
     if (col + 2 < out_cols) v.z = at_column(row, col + 2).x;
     if (col + 3 < out_cols) v.w = at_column(row, col + 3).x;
-#endif
+//!end
     return v;
 }

@@ -1,13 +1,17 @@
 // attention, pass 1: the scores of every query head (rows) and visible key (columns).
-#include "frame.glsl"
-#include "activation.glsl"
-#include "masking.glsl"
-#ifdef ALIGNED
-#include "query.glsl"
-#endif
+//!include frame.glsl
+//!include activation.glsl
+//!include masking.glsl
+//!if ALIGNED
+//!include query.glsl
+//!end
 
-#ifdef ALIGNED
-#if defined(PACKED) && defined(HEAD_IN_LINE) && LINE >= 32
+//!if BLOCKS
+//!reader src_k
+//!end
+
+//!if ALIGNED
+//!if !BLOCKS && PACKED && HEAD_IN_LINE && LONG_LINES
 // Where the head of each of four keys begins: a head lies in one line of the texture, so it is looked up once.
 ivec2 at0, at1, at2, at3;
 
@@ -28,7 +32,7 @@ vec4 part(vec4 q, int i) {
         dot(q, texelFetch(src_k, at3 + ivec2(i, 0), 0))
     );
 }
-#else
+//!else
 int key_cols;
 ivec4 key_rows;
 int key_at;
@@ -40,25 +44,34 @@ void find_keys(int k_cols, ivec4 keys, int at) {
 }
 
 vec4 part(vec4 q, int i) {
-#ifdef PACKED
+//!if BLOCKS
+    return vec4(
+        dot(q, src_k_quad(key_rows.x, key_at + i)),
+        dot(q, src_k_quad(key_rows.y, key_at + i)),
+        dot(q, src_k_quad(key_rows.z, key_at + i)),
+        dot(q, src_k_quad(key_rows.w, key_at + i))
+    );
+//!else
+//!if PACKED
     return vec4(
         dot(q, load4(src_k, key_cols, key_rows.x, key_at + i)),
         dot(q, load4(src_k, key_cols, key_rows.y, key_at + i)),
         dot(q, load4(src_k, key_cols, key_rows.z, key_at + i)),
         dot(q, load4(src_k, key_cols, key_rows.w, key_at + i))
     );
-#else
+//!else
     return vec4(dot(q, load4(src_k, key_cols, key_rows.x, key_at + i)), 0.0, 0.0, 0.0);
-#endif
+//!end
+//!end
 }
-#endif
-#endif
+//!end
+//!end
 
 vec4 products(int query, int head, int key, int last) {
     int k_cols = heads_kv * head_dim;
     int head_kv = head * heads_kv / heads;
     ivec4 keys = min(key + ivec4(0, 1, 2, 3), last);
-#ifdef ALIGNED
+//!if ALIGNED
     int d4 = head_dim >> 2;
     find_keys(k_cols, keys, head_kv * d4);
     vec4 sum = vec4(0.0);
@@ -69,20 +82,20 @@ vec4 products(int query, int head, int key, int last) {
         sum2 += part(query4(query, head, i + 1), i + 1);
     }
     return sum + sum2;
-#else
+//!else
     vec4 sum = vec4(0.0);
     for (int i = 0; i < head_dim; i++) {
         float q = load1(src_q, q_cols, query, head * head_dim + i);
         int col = head_kv * head_dim + i;
         sum.x += q * load1(src_k, k_cols, keys.x, col);
-#ifdef PACKED
+//!if PACKED
         sum.y += q * load1(src_k, k_cols, keys.y, col);
         sum.z += q * load1(src_k, k_cols, keys.z, col);
         sum.w += q * load1(src_k, k_cols, keys.w, col);
-#endif
+//!end
     }
     return sum;
-#endif
+//!end
 }
 
 vec4 value(int row, int col) {
@@ -93,8 +106,8 @@ vec4 value(int row, int col) {
     visible(query, queries, out_cols, start, end);
     if (col >= end || col + LANES <= start) return vec4(0.0);
     vec4 score = cap(scale * products(query, head, col, end - 1));
-#ifdef EXPLICIT
+//!if EXPLICIT
     score += lanes(src_mask, out_cols, query, col);
-#endif
+//!end
     return score;
 }

@@ -1,5 +1,5 @@
 // binary: OPERATION on operands that repeat along dimensions whose stride is 0.
-#include "elements.glsl"
+//!include elements.glsl
 
 float element(int row, int col) {
     int i0 = row / (dim1 * dim2);

@@ -16,46 +16,36 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
 // The value of a texture that holds one value a texel in either layout.
-float raw_at(sampler2D source, int index) {
-    return texelFetch(source, fold(index), 0).x;
-}
+#define raw_at(source, index) texelFetch(source, fold(index), 0).x
 
-#ifdef PACKED
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+//!if PACKED
 #define LANES 4
-
-vec4 load4(sampler2D source, int cols, int row, int c4) {
-    return texelFetch(source, fold(row * ((cols + 3) >> 2) + c4), 0);
-}
-
-float load1(sampler2D source, int cols, int row, int col) {
-    return pick(load4(source, cols, row, col >> 2), col & 3);
-}
-
-// The values of the columns that the fragment at column `col` makes.
-vec4 lanes(sampler2D source, int cols, int row, int col) {
-    return load4(source, cols, row, col >> 2);
-}
-#else
+#define load4(source, cols, row, c4) texelFetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)), 0)
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
+//!else
 #define LANES 1
-
-float load1(sampler2D source, int cols, int row, int col) {
-    return texelFetch(source, fold(row * cols + col), 0).x;
-}
-
-vec4 load4(sampler2D source, int cols, int row, int c4) {
-    int col = 4 * c4;
-    vec4 v = vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0);
-    if (col + 1 < cols) v.y = load1(source, cols, row, col + 1);
-    if (col + 2 < cols) v.z = load1(source, cols, row, col + 2);
-    if (col + 3 < cols) v.w = load1(source, cols, row, col + 3);
-    return v;
-}
-
-vec4 lanes(sampler2D source, int cols, int row, int col) {
-    return vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0);
-}
-#endif
+#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
+#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
+#define load4(source, cols, row, c4) \
+    keep( \
+        vec4( \
+            load1(source, cols, row, 4 * (c4)), \
+            load_up_to(source, cols, row, 4 * (c4) + 1), \
+            load_up_to(source, cols, row, 4 * (c4) + 2), \
+            load_up_to(source, cols, row, 4 * (c4) + 3) \
+        ), \
+        4 * (c4), \
+        cols \
+    )
+#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+//!end
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {

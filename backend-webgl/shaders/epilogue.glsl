@@ -1,26 +1,26 @@
 // What follows a matmul: BIAS, ACT, GLU (by `up`) and RESIDUAL.
-#include "activation.glsl"
+//!include activation.glsl
 
 vec4 finish(int row, int col, vec4 sum, vec4 up) {
-#ifdef BIAS
+//!if BIAS
     sum += lanes(src_bias, weight_rows, 0, col);
-#endif
+//!end
     sum = ACT(sum);
-#ifdef GLU
-#ifdef BIAS
+//!if GLU
+//!if BIAS
     up.x += load1(src_bias, weight_rows, 0, out_cols + col);
-#ifdef PACKED
+//!if PACKED
     // The second half need not begin at a whole texel.
     int last = weight_rows - 1;
     up.y += load1(src_bias, weight_rows, 0, min(out_cols + col + 1, last));
     up.z += load1(src_bias, weight_rows, 0, min(out_cols + col + 2, last));
     up.w += load1(src_bias, weight_rows, 0, min(out_cols + col + 3, last));
-#endif
-#endif
+//!end
+//!end
     sum *= up;
-#endif
-#ifdef RESIDUAL
+//!end
+//!if RESIDUAL
     sum += lanes(src_residual, out_cols, row, col);
-#endif
+//!end
     return sum;
 }

@@ -2,55 +2,55 @@
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
 // first of them.
-#include "dense.glsl"
+//!include dense.glsl
 
 layout(location = 0) out vec4 result;
-#ifdef TWO
+//!if TWO
 layout(location = 1) out vec4 result2;
-#endif
-#ifdef THREE
+//!end
+//!if THREE
 layout(location = 2) out vec4 result3;
-#endif
+//!end
 
-#ifdef APPEND
+//!if APPEND
 int append_first() {
-#ifdef APPEND_NEXT
+//!if APPEND_NEXT
     return (int(step_position) + int(step_rows)) * append_unit;
-#else
+//!else
     return int(step_position) * append_unit;
-#endif
+//!end
 }
-#endif
+//!end
 
 vec4 value(int row, int col);
-#ifdef TWO
+//!if TWO
 vec4 value2(int row, int col);
-#endif
-#ifdef THREE
+//!end
+//!if THREE
 vec4 value3(int row, int col);
-#endif
+//!end
 
 void main() {
     int texel = fragment();
     int row_texels = (out_cols + LANES - 1) / LANES;
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
-#ifdef APPEND
-#ifdef APPEND_NEXT
+//!if APPEND
+//!if APPEND_NEXT
     int count = append_unit;
-#else
+//!else
     int count = min(int(step_rows), append_max) * append_unit;
-#endif
+//!end
     int first = append_first();
     if (row < first || row >= first + count || row >= out_rows) discard;
-#else
+//!else
     if (row >= out_rows) discard;
-#endif
+//!end
     result = keep(value(row, col), col, out_cols);
-#ifdef TWO
+//!if TWO
     result2 = keep(value2(row, col), col, out_cols);
-#endif
-#ifdef THREE
+//!end
+//!if THREE
     result3 = keep(value3(row, col), col, out_cols);
-#endif
+//!end
 }

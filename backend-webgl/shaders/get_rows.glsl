@@ -1,25 +1,30 @@
-// get_rows: rows of a table, TABLE_PACKED or dense. INDEX: 0 ids, 1 the history, 2 positions, 3 the last row.
-#include "frame.glsl"
-#ifdef TABLE_PACKED
-#include "group_lanes.glsl"
-#endif
+// get_rows: rows of a table, TABLE_PACKED or dense, which IDS, the history's TOKENS or POSITIONS name, or the LAST row.
+//!include frame.glsl
+//!if TABLE_PACKED
+//!include group_lanes.glsl
+//!include decode.glsl
+//!decoder a
+//!end
 
 vec4 value(int row, int col) {
-#if INDEX == 0
+//!if IDS
     int id = int(load1(src_ids, ids_cols, row / ids_cols, row % ids_cols));
-#elif INDEX == 1
+//!end
+//!if TOKENS
     int id = int(load1(src_ids, 1, min(int(step_position) + row, n_ctx - 1), 0));
-#elif INDEX == 2
+//!end
+//!if POSITIONS
     int id = int(step_position) + row;
-#else
+//!end
+//!if LAST
     int id = int(step_rows) - 1;
-#endif
+//!end
     id = clamp(id, 0, table_rows - 1);
-#ifdef TABLE_PACKED
+//!if TABLE_PACKED
     vec4 w0, w1, w2, w3, w4, w5, w6, w7;
-    decode32_a(id * groups_a + (col >> 5), w0, w1, w2, w3, w4, w5, w6, w7);
+    a_decode32(id * groups_a + (col >> 5), w0, w1, w2, w3, w4, w5, w6, w7);
     return group_lanes(col, w0, w1, w2, w3, w4, w5, w6, w7);
-#else
+//!else
     return lanes(src_table, out_cols, id, col);
-#endif
+//!end
 }

@@ -1,44 +1,44 @@
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
-#if defined(WHOLE_GROUPS) && LINE >= 32
+//!if WHOLE_GROUPS && LONG_LINES
 // Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
 
-vec4 group4(sampler2D source, int cols, ivec2 at, int i) {
-#ifdef PACKED
-    return texelFetch(source, at + ivec2(i, 0), 0);
-#else
-    ivec2 first = at + ivec2(4 * i, 0);
-    return vec4(
-        texelFetch(source, first, 0).x,
-        texelFetch(source, first + ivec2(1, 0), 0).x,
-        texelFetch(source, first + ivec2(2, 0), 0).x,
-        texelFetch(source, first + ivec2(3, 0), 0).x
-    );
-#endif
-}
+//!if PACKED
+#define group4(source, cols, at, i) texelFetch(source, (at) + ivec2(i, 0), 0)
+//!else
+#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
+#define group4(source, cols, at, i) \
+    vec4( \
+        group1(source, at, 4 * (i)), \
+        group1(source, at, 4 * (i) + 1), \
+        group1(source, at, 4 * (i) + 2), \
+        group1(source, at, 4 * (i) + 3) \
+    )
+//!end
 
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
     return v;
 }
-#else
+//!else
 ivec2 group_at(int cols, int row, int group) {
     return ivec2(8 * group, row);
 }
 
-vec4 group4(sampler2D source, int cols, ivec2 at, int i) {
-    int c4 = at.x + i;
-    vec4 v = load4(source, cols, at.y, min(c4, (cols - 1) >> 2));
+vec4 within_row(vec4 v, int cols, int c4) {
     return mix(vec4(0.0), v, bvec4(4 * c4 < cols));
 }
+
+#define group4(source, cols, at, i) \
+    within_row(load4(source, cols, (at).y, min((at).x + (i), ((cols) - 1) >> 2)), cols, (at).x + (i))
 
 // Zero for columns past the end of a row.
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
     return keep(v, 4 * (at.x + i), cols);
 }
-#endif
+//!end
 
 float total(vec4 v) {
     return (v.x + v.y) + (v.z + v.w);

@@ -1,14 +1,16 @@
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
 // those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
 // the V cache and the queries. With SLICED it adds up slices of the columns.
-#include "frame.glsl"
-#include "group.glsl"
-#include "epilogue.glsl"
-#include "norm_stats.glsl"
+//!include frame.glsl
+//!include group.glsl
+//!include epilogue.glsl
+//!include norm_stats.glsl
+//!include decode.glsl
+//!decoder a
 
-#ifdef SLICED
+//!if SLICED
 flat in int slice;
-#endif
+//!end
 
 // A group of the operand, and the sums of its halves.
 vec4 x0, x1, x2, x3, x4, x5, x6, x7;
@@ -17,7 +19,7 @@ float sum_low, sum_high;
 // Scales come after the sums: once for 16 weights.
 float product(int weight_row, int group) {
     vec4 q0, q1, q2, q3, q4, q5, q6, q7, affine;
-    levels32_a(min(weight_row, weight_rows - 1) * groups_a + group, q0, q1, q2, q3, q4, q5, q6, q7, affine);
+    a_levels32(min(weight_row, weight_rows - 1) * groups_a + group, q0, q1, q2, q3, q4, q5, q6, q7, affine);
     vec4 low = (q0 * x0 + q1 * x1) + (q2 * x2 + q3 * x3);
     vec4 high = (q4 * x4 + q5 * x5) + (q6 * x6 + q7 * x7);
     vec4 both = affine.x * low + affine.z * high;
@@ -25,11 +27,11 @@ float product(int weight_row, int group) {
 }
 
 vec4 products(int col, int group) {
-#ifdef PACKED
+//!if PACKED
     return vec4(product(col, group), product(col + 1, group), product(col + 2, group), product(col + 3, group));
-#else
+//!else
     return vec4(product(col, group), 0.0, 0.0, 0.0);
-#endif
+//!end
 }
 
 float norm_mean;
@@ -39,20 +41,20 @@ vec4 squares = vec4(0.0);
 // Four columns of the operand's group, that begins at `at`, with the norm's weights from `norm_at`.
 vec4 operand(ivec2 at, ivec2 norm_at, int i) {
     vec4 x = group4(src_x, k, at, i);
-#ifdef NORM
+//!if NORM
     vec4 gamma = group4(src_gamma, k, norm_at, i);
-#ifdef LAYER
+//!if LAYER
     return (x - norm_mean) * norm_factor * gamma + group4(src_beta, k, norm_at, i);
-#else
+//!else
     squares += x * x;
     return x * gamma;
-#endif
-#else
+//!end
+//!else
     return x;
-#endif
+//!end
 }
 
-#ifdef QKV
+//!if QKV
 vec4 values;
 vec4 queries;
 
@@ -63,29 +65,29 @@ vec4 value2(int row, int col) {
 vec4 value3(int row, int col) {
     return queries;
 }
-#endif
+//!end
 
 vec4 value(int row, int col) {
-#ifdef APPEND
+//!if APPEND
     row -= append_first();
-#endif
-#ifdef LAYER
-    row_stats(src_x, k, row, eps, norm_mean, norm_factor);
-#endif
+//!end
+//!if LAYER
+    row_stats(k, row, eps, norm_mean, norm_factor);
+//!end
     int groups = (k + 31) >> 5;
     vec4 sum = vec4(0.0);
-#if defined(GLU) || defined(QKV)
+//!if GLU || QKV
     vec4 second = vec4(0.0);
-#endif
-#ifdef QKV
+//!end
+//!if QKV
     vec4 third = vec4(0.0);
-#endif
+//!end
     int first = 0;
-#ifdef SLICED
+//!if SLICED
     int width = (groups + slices - 1) / slices;
     first = slice * width;
     groups = min(first + width, groups);
-#endif
+//!end
     for (int group = first; group < groups; group++) {
         ivec2 at = group_at(k, row, group);
         ivec2 norm_at = group_at(k, 0, group);
@@ -100,35 +102,37 @@ vec4 value(int row, int col) {
         sum_low = total((x0 + x1) + (x2 + x3));
         sum_high = total((x4 + x5) + (x6 + x7));
         sum += products(col, group);
-#if defined(GLU) || defined(QKV)
+//!if GLU || QKV
         second += products(out_cols + col, group);
-#endif
-#ifdef QKV
+//!end
+//!if QKV
         third += products(2 * out_cols + col, group);
-#endif
+//!end
     }
-#if defined(NORM) && !defined(LAYER)
+//!if NORM && !LAYER
     // The root mean square is a factor of the row: it may come after the sums.
     float factor = 1.0 / sqrt(total(squares) / float(k) + eps);
     sum *= factor;
-#if defined(GLU) || defined(QKV)
+//!if GLU || QKV
     second *= factor;
-#endif
-#ifdef QKV
+//!end
+//!if QKV
     third *= factor;
-#endif
-#endif
-#ifdef SLICED
+//!end
+//!end
+//!if SLICED
     // What is added once comes with the first slice.
     if (slice > 0) return sum;
-#endif
-#ifdef QKV
+//!end
+//!if QKV
     queries = finish(row, col, sum, vec4(1.0));
     values = finish(row, 2 * out_cols + col, third, vec4(1.0));
     return finish(row, out_cols + col, second, vec4(1.0));
-#elif defined(GLU)
+//!else
+//!if GLU
     return finish(row, col, sum, second);
-#else
+//!else
     return finish(row, col, sum, vec4(1.0));
-#endif
+//!end
+//!end
 }

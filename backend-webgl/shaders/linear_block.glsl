@@ -1,7 +1,9 @@
 // linear with several rows, pass 1: blocks of rows, so that weights are decoded once for all rows of one.
-#include "dense.glsl"
-#include "group.glsl"
-#include "block.glsl"
+//!include dense.glsl
+//!include group.glsl
+//!include block.glsl
+//!include decode.glsl
+//!decoder a
 
 // The target of each row, its sum, and where its group of x begins.
 #define DECLARE(i, row, sum, at) layout(location = i) out vec4 row; vec4 sum = vec4(0.0); ivec2 at;
@@ -27,19 +29,19 @@ void main() {
     vec4 b0, b1, b2, b3, b4, b5, b6, b7;
     vec4 c0, c1, c2, c3, c4, c5, c6, c7;
     vec4 d0, d1, d2, d3, d4, d5, d6, d7;
-#ifndef PACKED
+//!if !PACKED
     b0 = b1 = b2 = b3 = b4 = b5 = b6 = b7 = vec4(0.0);
     c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = vec4(0.0);
     d0 = d1 = d2 = d3 = d4 = d5 = d6 = d7 = vec4(0.0);
-#endif
+//!end
     for (int group = 0; group < groups; group++) {
-        decode32_a(col * groups_a + group, a0, a1, a2, a3, a4, a5, a6, a7);
-#ifdef PACKED
+        a_decode32(col * groups_a + group, a0, a1, a2, a3, a4, a5, a6, a7);
+//!if PACKED
         int last = weight_rows - 1;
-        decode32_a(min(col + 1, last) * groups_a + group, b0, b1, b2, b3, b4, b5, b6, b7);
-        decode32_a(min(col + 2, last) * groups_a + group, c0, c1, c2, c3, c4, c5, c6, c7);
-        decode32_a(min(col + 3, last) * groups_a + group, d0, d1, d2, d3, d4, d5, d6, d7);
-#endif
+        a_decode32(min(col + 1, last) * groups_a + group, b0, b1, b2, b3, b4, b5, b6, b7);
+        a_decode32(min(col + 2, last) * groups_a + group, c0, c1, c2, c3, c4, c5, c6, c7);
+        a_decode32(min(col + 3, last) * groups_a + group, d0, d1, d2, d3, d4, d5, d6, d7);
+//!end
         EACH(FIND)
         add(0, a0, b0, c0, d0);
         add(1, a1, b1, c1, d1);

@@ -1,19 +1,19 @@
 // norm: LAYER or RMS norm of each row. With ROWS pass 1 has looked at whole rows.
-#include "frame.glsl"
-#include "norm_stats.glsl"
+//!include frame.glsl
+//!include norm_stats.glsl
 
 vec4 value(int row, int col) {
-#ifdef ROWS
+//!if ROWS
     float mean = raw_at(src_mean, row);
     float factor = raw_at(src_factor, row);
-#else
+//!else
     float mean;
     float factor;
-    row_stats(src_x, out_cols, row, eps, mean, factor);
-#endif
+    row_stats(out_cols, row, eps, mean, factor);
+//!end
     vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
-#ifdef LAYER
+//!if LAYER
     v += lanes(src_beta, out_cols, 0, col);
-#endif
+//!end
     return v;
 }

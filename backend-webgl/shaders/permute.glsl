@@ -1,5 +1,5 @@
 // permute: strides of the result's dimensions in the operand.
-#include "elements.glsl"
+//!include elements.glsl
 
 float element(int row, int col) {
     int i0 = row / (dim1 * dim2);

@@ -1,22 +1,22 @@
 // The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
 // that of a second target; it is called after it.
-#include "dense.glsl"
+//!include dense.glsl
 
 layout(location = 0) out vec4 result;
-#ifdef TWO
+//!if TWO
 layout(location = 1) out vec4 result2;
-#endif
+//!end
 
 float raw(int index);
-#ifdef TWO
+//!if TWO
 float raw2(int index);
-#endif
+//!end
 
 void main() {
     int index = fragment();
     if (index >= out_count) discard;
     result = vec4(raw(index), 0.0, 0.0, 0.0);
-#ifdef TWO
+//!if TWO
     result2 = vec4(raw2(index), 0.0, 0.0, 0.0);
-#endif
+//!end
 }

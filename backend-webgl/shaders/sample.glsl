@@ -1,5 +1,6 @@
-// sample: draws one of the candidates.
-#include "elements.glsl"
+// sample: draws one of the candidates; -1 if one is not finite.
+//!include elements.glsl
+//!include finite.glsl
 
 uint pcg(uint x) {
     uint state = x * 747796405u + 2891336453u;
@@ -12,6 +13,9 @@ float weight(int i) {
 }
 
 float element(int row, int col) {
+    for (int i = 0; i < k; i++) {
+        if (!finite(load1(src_values, k, 0, i))) return -1.0;
+    }
     int kept = step_top_k == 0u ? k : min(int(step_top_k), k);
     int drawn = 0;
     if (step_temperature > 0.0) {

@@ -1,6 +1,6 @@
 // softmax of several rows, pass 1: of each row the largest score and the reciprocal sum.
-#include "raw.glsl"
-#include "softmax_stats.glsl"
+//!include raw.glsl
+//!include softmax_stats.glsl
 
 float factor;
 

@@ -1,12 +1,12 @@
 // What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is visible.
-#include "activation.glsl"
-#include "masking.glsl"
+//!include activation.glsl
+//!include masking.glsl
 
 vec4 scores4(int cols, int row, int c4) {
     vec4 score = cap(scale * load4(src_x, cols, row, c4));
-#ifdef EXPLICIT
+//!if EXPLICIT
     score += load4(src_mask, cols, row % queries, c4);
-#endif
+//!end
     return score;
 }
 

@@ -1,5 +1,5 @@
 // top_k, pass 3 and on: two neighbouring lists become one by the merge path; the upper ends are dropped.
-#include "raw.glsl"
+//!include raw.glsl
 
 int candidate(int row, int which, int rank) {
     return which < lists ? int(raw_at(src_lists, (row * lists + which) * list + rank)) : -1;
@@ -7,6 +7,7 @@ int candidate(int row, int which, int rank) {
 
 // Whether the candidate of the first list comes before that of the second.
 bool before(int row, int a, int b) {
+    if (a == -2 || b == -2) return a == -2;
     if (a < 0 || b < 0) return b < 0;
     return load1(src_x, cols, row, a) >= load1(src_x, cols, row, b);
 }

@@ -1,5 +1,6 @@
-// top_k, pass 1: the rank of each element among its list of `list` neighbours.
-#include "raw.glsl"
+// top_k, pass 1: the rank of each element among its list of `list` neighbours; -1 if one of those is not finite.
+//!include raw.glsl
+//!include finite.glsl
 
 float raw(int index) {
     int row = index / cols;
@@ -10,6 +11,7 @@ float raw(int index) {
     int rank = 0;
     for (int at = from; at < end; at++) {
         float x = load1(src_x, cols, row, at);
+        if (!finite(x)) return -1.0;
         if (x > mine || (x == mine && at < col)) rank++;
     }
     return float(rank);

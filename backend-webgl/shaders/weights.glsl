@@ -1,4 +1,6 @@
 // Access to one packed operand; the names in capitals are replaced for each.
+uniform usampler2DArray WEIGHTS;
+
 uvec4 weight_texel(int i) {
     int line = i >> WEIGHT_LINE_SHIFT;
     ivec3 at = ivec3(i & (WEIGHT_LINE - 1), line & (WEIGHT_PAGE - 1), line >> WEIGHT_PAGE_SHIFT);

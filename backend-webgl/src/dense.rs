@@ -20,9 +20,15 @@ pub(crate) struct Dense {
 impl Dense {
     pub(crate) fn new(shape: &Shape, dtype: DType, layout: Layout) -> Dense {
         let vector = shape.rank() <= 1;
+        // A row of a codec of blocks is its words, four to a texel in either layout.
+        if let DType::Coded(codec) = dtype
+            && let Some((words, _)) = codec.device_words(shape.cols())
+        {
+            return Dense { rows: shape.rows(), cols: words, layout: Layout::Packed, vector };
+        }
         let (rows, cols) = match dtype {
             DType::I32 if vector => host_rows(shape),
-            DType::F32 | DType::F16 | DType::I32 | DType::Packed(_) => (shape.rows(), shape.cols()),
+            DType::F32 | DType::Coded(_) | DType::I32 | DType::Packed(_) => (shape.rows(), shape.cols()),
         };
         Dense { rows, cols, layout, vector }
     }

@@ -42,12 +42,14 @@ pub(crate) enum Texels {
     R16f,
     /// Four unsigned words; always an array texture.
     Rgba32ui,
+    /// Four unsigned words of a state in a codec of blocks, which is drawn to.
+    Coded,
 }
 
 impl Texels {
     pub(crate) const fn bytes(self) -> usize {
         match self {
-            Texels::Rgba32f | Texels::Rgba32ui => 16,
+            Texels::Rgba32f | Texels::Rgba32ui | Texels::Coded => 16,
             Texels::Rgba16f => 8,
             Texels::R32f => 4,
             Texels::R16f => 2,
@@ -60,13 +62,13 @@ impl Texels {
             Texels::R32f => (glow::R32F, glow::RED, glow::FLOAT),
             Texels::Rgba16f => (glow::RGBA16F, glow::RGBA, glow::HALF_FLOAT),
             Texels::R16f => (glow::R16F, glow::RED, glow::HALF_FLOAT),
-            Texels::Rgba32ui => (glow::RGBA32UI, glow::RGBA_INTEGER, glow::UNSIGNED_INT),
+            Texels::Rgba32ui | Texels::Coded => (glow::RGBA32UI, glow::RGBA_INTEGER, glow::UNSIGNED_INT),
         }
     }
 
     const fn target(self) -> u32 {
         match self {
-            Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => glow::TEXTURE_2D,
+            Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => glow::TEXTURE_2D,
             Texels::Rgba32ui => glow::TEXTURE_2D_ARRAY,
         }
     }
@@ -116,8 +118,8 @@ pub(crate) struct Gl {
     utility: RefCell<Option<glow::Framebuffer>>,
     /// Formats of targets that the driver is known to draw to together.
     complete: RefCell<HashSet<Vec<Texels>>>,
-    /// The one vertex array of all draws.
-    corners: Cell<Option<glow::VertexArray>>,
+    /// The one vertex array of all draws, and the buffer with the corners of the triangle that they draw.
+    corners: Cell<Option<(glow::VertexArray, glow::Buffer)>>,
 }
 
 /// Sampler uniforms of dense operands and of weights, and the texture unit where weights begin.
@@ -125,8 +127,14 @@ const DENSE_SAMPLERS: [&str; 10] = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t
 const WEIGHT_SAMPLERS: [&str; 2] = ["weights_a", "weights_b"];
 /// The first texture unit of weights.
 pub(crate) const WEIGHT_UNIT: u32 = DENSE_SAMPLERS.len() as u32;
+/// The triangle that covers the viewport, and the attribute of its corners.
+const CORNERS: [[f32; 2]; 3] = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]];
+const CORNER: u32 = 0;
 const PARAMS_BINDING: u32 = 0;
 const STEP_BINDING: u32 = 1;
+/// Uniform blocks of codebooks, and the binding where they begin.
+const CODEBOOKS: [&str; 2] = ["Codebook0", "Codebook1"];
+const CODEBOOK_BINDING: u32 = 2;
 
 /// Enough to keep one upload call short.
 pub(crate) const UPLOAD_BYTES: usize = 4 << 20;
@@ -224,15 +232,21 @@ impl Gl {
             complete: RefCell::default(),
             corners: Cell::default(),
         });
-        // SAFETY: one vertex array for all draws; the triangle's corners come from gl_VertexID.
+        // SAFETY: one vertex array for all draws; the buffer has the three corners that they read.
         unsafe {
-            let corners = gl.made("vertex array", gl.raw.create_vertex_array())?;
-            gl.corners.set(Some(corners));
-            gl.raw.bind_vertex_array(Some(corners));
+            let array = gl.made("vertex array", gl.raw.create_vertex_array())?;
+            let buffer = gl.made("vertex buffer", gl.raw.create_buffer())?;
+            gl.corners.set(Some((array, buffer)));
+            gl.raw.bind_vertex_array(Some(array));
+            gl.raw.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
+            gl.raw.buffer_data_u8_slice(glow::ARRAY_BUFFER, bytemuck::cast_slice(&CORNERS), glow::STATIC_DRAW);
+            gl.raw.enable_vertex_attrib_array(CORNER);
+            gl.raw.vertex_attrib_pointer_f32(CORNER, 2, glow::FLOAT, false, 0, 0);
+            gl.raw.bind_buffer(glow::ARRAY_BUFFER, None);
             let utility = gl.made("framebuffer", gl.raw.create_framebuffer())?;
             *gl.utility.borrow_mut() = Some(utility);
         }
-        gl.count(|s| s.objects += 2);
+        gl.count(|s| s.objects += 3);
         gl.check("opening the context", 0)?;
         Ok(gl)
     }
@@ -363,9 +377,17 @@ impl Gl {
         unsafe { self.raw.bind_buffer_base(glow::UNIFORM_BUFFER, STEP_BINDING, Some(buffer.raw)) };
     }
 
+    /// Binds a draw's codebooks.
+    pub(crate) fn bind_codebooks(&self, buffers: &[Rc<Buffer>]) {
+        for (buffer, binding) in buffers.iter().zip(CODEBOOK_BINDING..) {
+            // SAFETY: the buffer lives in this context.
+            unsafe { self.raw.bind_buffer_base(glow::UNIFORM_BUFFER, binding, Some(buffer.raw)) };
+        }
+    }
+
     /// Draws one triangle that covers the viewport.
     pub(crate) fn draw(&self) {
-        // SAFETY: no vertex attributes are read.
+        // SAFETY: the three corners are read.
         unsafe { self.raw.draw_arrays(glow::TRIANGLES, 0, 3) };
         self.count(|s| s.dispatches += 1);
     }
@@ -398,8 +420,9 @@ impl Drop for Gl {
             if let Some(raw) = self.utility.borrow_mut().take() {
                 self.raw.delete_framebuffer(raw);
             }
-            if let Some(raw) = self.corners.take() {
-                self.raw.delete_vertex_array(raw);
+            if let Some((array, buffer)) = self.corners.take() {
+                self.raw.delete_vertex_array(array);
+                self.raw.delete_buffer(buffer);
             }
         }
     }

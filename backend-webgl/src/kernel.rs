@@ -2,9 +2,9 @@
 
 use crate::Layout;
 use crate::dense::Dense;
-use backend_api::format::Packing;
+use backend_api::format::{Codebook, Packing, codebooks};
 use backend_api::op::At;
-use backend_api::{DType, Format, Tensor};
+use backend_api::{Codec, DType, Format, Tensor};
 
 /// Where a draw reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub(crate) struct Draw {
     pub(crate) params: Vec<(String, Word)>,
     /// Dense operands with the names that shaders give them.
     pub(crate) dense: Vec<(&'static str, Source)>,
+    /// Which of them are states in codecs of blocks, with the columns of their rows.
+    pub(crate) states: Vec<(&'static str, Codec, usize)>,
     /// Packed operands.
     pub(crate) weights: Vec<(Source, Format)>,
     /// Colour attachments.
@@ -112,6 +114,7 @@ impl Draw {
             defines: Vec::new(),
             params: Vec::new(),
             dense: Vec::new(),
+            states: Vec::new(),
             weights: Vec::new(),
             targets: Vec::new(),
             region,
@@ -202,6 +205,19 @@ impl Draw {
         self
     }
 
+    /// Sets BLOCKS if these states are in a codec of blocks. They are operands or results, by the names that the shader
+    /// gives them.
+    pub(crate) fn codec(mut self, tensor: &Tensor, states: &[&'static str]) -> Draw {
+        let cols = tensor.shape.cols();
+        match tensor.dtype {
+            DType::Coded(codec) if codec.device_words(cols).is_some() => {
+                self.states.extend(states.iter().map(|name| (*name, codec, cols)));
+                self.define("BLOCKS", "")
+            }
+            _ => self,
+        }
+    }
+
     /// A scratch texture as an operand.
     pub(crate) fn scratch(self, name: &'static str, index: usize) -> Draw {
         self.source(name, Source::Scratch(index))
@@ -232,11 +248,19 @@ impl Draw {
         Ok(self)
     }
 
+    /// The codebooks of its packed operands, in order.
+    pub(crate) fn codebooks(&self) -> Vec<&'static Codebook> {
+        codebooks(self.weights.iter().map(|(_, format)| *format))
+    }
+
     /// What reports call it.
     pub(crate) fn name(&self, layout: Layout) -> String {
         let mut name = self.shader.to_string();
         for (_, format) in &self.weights {
             name = format!("{name} {}", format.name());
+        }
+        if let Some((_, codec, _)) = self.states.first() {
+            name = format!("{name} {}", codec.spec().name);
         }
         for (define, value) in &self.defines {
             name = format!("{name} {}", if value.is_empty() { define } else { value });

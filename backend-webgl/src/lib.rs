@@ -17,11 +17,15 @@ mod program;
 mod read;
 mod shader;
 mod store;
+#[doc(hidden)]
+pub mod testing;
 mod tuning;
 
+use backend_api::format::Codebook;
+use backend_api::testing::ShaderPatch;
 use backend_api::{
-    Backend, BackendInfo, Error, Op, Plan, Products, Program, ReadId, ShaderPatch, Stats, StorageDesc, StorageId,
-    Tensor, Tunable, Tuned, Unsupported,
+    Backend, BackendInfo, Cover, Error, Graph, Matcher, Plan, Products, Program, ReadId, Stats, StorageDesc, StorageId,
+    Tensor, Tunable, Tuned, Unsupported, check_sequences,
 };
 use dense::{Dense, Fold};
 use gl::Gl;
@@ -30,6 +34,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use store::Storage;
+use testing::Hooks;
 
 pub use shader::shader_files;
 pub use tuning::Tuning;
@@ -51,12 +56,8 @@ pub struct Options {
     pub layout: Layout,
     /// Use no larger textures than this, as if the device had this limit.
     pub max_texture_size: Option<u32>,
-    /// Draw to no more textures at once than this, as if the device had this limit; every device has 4.
-    pub max_targets: Option<u32>,
     /// How draws are shaped; by default as is best for GPUs, or for rasterisers on the CPU if the device is one.
     pub tuning: Option<Tuning>,
-    /// Breaks the kernels, for mutation checks.
-    pub patch: Option<ShaderPatch>,
 }
 
 /// The backend. Clones of its state are held by its programs; all of it belongs to one thread.
@@ -81,14 +82,42 @@ pub(crate) struct Shared {
     pub(crate) tuning: Tuning,
     pub(crate) programs: RefCell<HashMap<String, Rc<gl::Program>>>,
     pub(crate) patch: Option<ShaderPatch>,
+    /// Those that programs have needed so far, by name.
+    pub(crate) codebooks: RefCell<HashMap<&'static str, Rc<gl::Buffer>>>,
+}
+
+impl Shared {
+    /// The buffer of a codebook, which is made when a program needs it first.
+    pub(crate) fn codebook(&self, codebook: &Codebook) -> Result<Rc<gl::Buffer>, Error> {
+        if let Some(buffer) = self.codebooks.borrow().get(codebook.name) {
+            return Ok(buffer.clone());
+        }
+        let buffer = Rc::new(self.gl.uniforms(codebook.bytes)?);
+        self.codebooks.borrow_mut().insert(codebook.name, buffer.clone());
+        Ok(buffer)
+    }
+}
+
+impl Shared {
+    /// The kernel of a cover.
+    ///
+    /// *Errors*: why there is none.
+    pub(crate) fn lower(&self, graph: &Graph, cover: &Cover) -> Result<kernel::Kernel, Unsupported> {
+        lower::lower(graph, cover, self.layout, &self.tuning)
+    }
 }
 
 /// A tuning as far as the device can follow it, and the folds of dense tensors and of weights.
 fn shaped(limits: &gl::Limits, tuning: Tuning, texture_size: u32, targets: u32) -> (Tuning, Fold, Fold) {
-    let block_rows = if targets < 8 { 4 } else { tuning.block_rows };
-    let slices = if limits.float_blend { tuning.slices } else { 1 };
-    let tuning = Tuning { block_rows, slices, ..tuning };
+    let tuning = within(tuning, targets, limits.float_blend);
     (tuning, Fold::dense(texture_size, &tuning), Fold::weights(texture_size, limits.layers, &tuning))
+}
+
+/// A tuning as far as a device can follow it that draws to so many targets, and perhaps blends floats.
+fn within(tuning: Tuning, targets: u32, float_blend: bool) -> Tuning {
+    let block_rows = if targets < 8 { 4 } else { tuning.block_rows };
+    let slices = if float_blend { tuning.slices } else { 1 };
+    Tuning { block_rows, slices, ..tuning }
 }
 
 /// The newest fence and how many submissions it covers.
@@ -104,23 +133,23 @@ impl WebGl {
     /// *Errors*: no EGL library or display, no WebGL2, or a driver without float render targets; the reason says what
     /// to do.
     pub fn open(options: Options) -> Result<WebGl, Error> {
-        WebGl::of(Gl::open()?, options)
+        WebGl::of(Gl::open()?, options, Hooks::default())
     }
 
     /// Takes a context over. Natively the caller keeps it current on this thread.
     ///
     /// *Errors*: a driver without float render targets, a lost context.
     pub fn new(gl: glow::Context, options: Options) -> Result<WebGl, Error> {
-        WebGl::of(Gl::wrap(gl)?, options)
+        WebGl::of(Gl::wrap(gl)?, options, Hooks::default())
     }
 
-    fn of(gl: Rc<Gl>, options: Options) -> Result<WebGl, Error> {
+    fn of(gl: Rc<Gl>, options: Options, hooks: Hooks) -> Result<WebGl, Error> {
         let limits = gl.limits();
         let size = options.max_texture_size.unwrap_or(u32::MAX).min(limits.texture_size);
         if size == 0 {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
         }
-        let targets = options.max_targets.unwrap_or(u32::MAX).min(limits.targets);
+        let targets = hooks.max_targets.unwrap_or(u32::MAX).min(limits.targets);
         let tuning = options.tuning.unwrap_or_else(|| match gl.software() {
             true => Tuning::software(&limits.renderer),
             false => Tuning::default(),
@@ -129,6 +158,8 @@ impl WebGl {
             name: "webgl",
             adapter: format!("{}, {}", limits.renderer, limits.version),
             software: gl.software(),
+            synchronous: false,
+            short_prompt: 0,
             products: Products::F32,
             facts: vec![
                 ("layout", format!("{:?}", options.layout)),
@@ -138,9 +169,10 @@ impl WebGl {
                 ("timers", limits.timers.to_string()),
             ],
         };
-        let (layout, patch) = (options.layout, options.patch);
+        let (layout, patch) = (options.layout, hooks.patch);
         let (tuning, fold, weight_fold) = shaped(gl.limits(), tuning, size, targets);
-        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs: RefCell::default(), patch };
+        let (programs, codebooks) = Default::default();
+        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs, patch, codebooks };
         Ok(WebGl {
             shared: Rc::new(shared),
             texture_size: size,
@@ -164,8 +196,16 @@ impl Backend for WebGl {
         &self.info
     }
 
-    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower::lower(op, inputs, outputs, self.shared.layout, &self.shared.tuning).map(|_| ())
+    fn matchers(&self) -> &[Matcher] {
+        lower::MATCHERS
+    }
+
+    fn supports(&self, graph: &Graph, cover: &Cover) -> Result<(), Unsupported> {
+        self.shared.lower(graph, cover).map(drop)
+    }
+
+    fn equal_results(&self) -> bool {
+        true
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {
@@ -202,10 +242,12 @@ impl Backend for WebGl {
         self.storages.borrow_mut().remove(&id.0);
     }
 
-    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         self.shared.gl.enter()?;
-        let storages = storages.iter().map(|id| self.storage(*id)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(program::Compiled::new(&self.shared, plan, &storages)?))
+        check_sequences(plan.graph(), sequences, |id, tensor| Ok(self.storage(id)?.holds(tensor)))?;
+        let storages = |storages: &&[StorageId]| storages.iter().map(|id| self.storage(*id)).collect();
+        let sequences = sequences.iter().map(storages).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(program::Compiled::new(&self.shared, plan, sequences)?))
     }
 
     fn idle(&self) -> Result<bool, Error> {

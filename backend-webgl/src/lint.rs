@@ -2,11 +2,14 @@
 
 use crate::dense::Fold;
 use crate::gl::WEIGHT_UNIT;
-use crate::lower::lower;
-use crate::shader::{SOURCES, assemble};
+use crate::lower::{MATCHERS, lower};
+use crate::shader::{SOURCES, assemble, decoder};
 use crate::{Layout, Tuning};
-use backend_api::Op;
+use backend_api::shader::compare_snapshots;
+use backend_api::{Format, cases, cover};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Layouts and tunings that make different shaders: those of a GPU, of the smallest device, and of software.
 fn variants() -> [(Layout, Tuning); 4] {
@@ -19,21 +22,22 @@ fn variants() -> [(Layout, Tuning); 4] {
     ]
 }
 
-/// Every distinct fragment shader of the conformance cases, by the name of its kernel.
+/// Every distinct fragment shader of the conformance cases, in forms and in primitives, by the name of its kernel.
 fn assembled() -> BTreeMap<String, String> {
     let (mut found, lines) = (BTreeMap::new(), Tuning::default());
-    for case in Op::all_cases() {
-        for node in case.graph.nodes() {
-            let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
+    for case in cases::all() {
+        let covers =
+            [MATCHERS, &[]].map(|matchers| cover(&case.graph, matchers, &|_, _| Ok(())).expect("it is covered"));
+        for cover in covers.iter().flatten() {
             for (layout, tuning) in variants() {
-                let operands = case.graph.operands(node);
-                let Ok(kernel) = lower(&node.op, &operands, &outputs, layout, &tuning) else { continue };
+                let Ok(kernel) = lower(&case.graph, cover, layout, &tuning) else { continue };
                 for draw in &kernel.draws {
                     // A sampler without a unit of its own would read another operand.
                     assert!(draw.dense.len() <= WEIGHT_UNIT as usize, "{} has too many operands", draw.shader);
                     found.insert(
                         draw.name(layout),
-                        assemble(draw, layout, [&Fold::dense(2048, &lines), &Fold::weights(2048, 256, &lines)]),
+                        assemble(draw, layout, [&Fold::dense(2048, &lines), &Fold::weights(2048, 256, &lines)])
+                            .expect("every variant assembles"),
                     );
                 }
             }
@@ -76,6 +80,8 @@ fn sources_keep_the_style() {
             });
             assert!(!hit, "{file} uses {word}");
         }
+        let takes_sampler = ["(sampler2D ", ", sampler2D ", "(usampler2D", ", usampler2D"];
+        assert!(!takes_sampler.iter().any(|part| code.contains(part)), "{file}: a function takes a sampler");
         for line in code.lines().filter(|line| line.contains("for (")) {
             let bound = line.split(';').nth(1).unwrap_or("");
             let constant =
@@ -95,7 +101,7 @@ fn assembled_shaders_name_every_precision() {
         for kind in ["float", "int", "sampler2D", "usampler2DArray"] {
             assert!(text.contains(&format!("precision highp {kind};")), "{name}: {kind}");
         }
-        assert!(!text.contains("#include"), "{name} includes a file that does not exist");
+        assert!(!text.contains("//!"), "{name} has a directive left");
         assert!(text.contains("void main()"), "{name} has no main");
     }
 }
@@ -131,26 +137,37 @@ fn assembled_shaders_are_valid() {
     }
 }
 
-/// FNV-1a.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+/// What is recorded of the shaders in full: the variant of each kernel file with the most flags, and the decoder of each
+/// format. Of all others it is the names.
+fn snapshots() -> BTreeMap<String, String> {
+    let (mut names, mut chosen) = (String::new(), BTreeMap::new());
+    for (name, text) in assembled() {
+        names.push_str(&format!("{name}\n"));
+        // One format for all, so that a new one changes none of them.
+        let other = |word| Format::ALL.iter().any(|format| format.name() == word && *format != Format::Q8_0);
+        let usual = !name.split(' ').any(other);
+        let rank = (usual, name.split(' ').count(), Reverse(name.clone()));
+        let file = name.split(' ').next().unwrap_or_default().to_owned();
+        let best = chosen.entry(file).or_insert_with(|| (rank.clone(), text.clone()));
+        if rank > best.0 {
+            *best = (rank, text);
+        }
+    }
+    let mut texts = BTreeMap::from([("variants.txt".to_owned(), names)]);
+    for (file, ((_, _, Reverse(name)), text)) in chosen {
+        texts.insert(format!("kernels/{file}.glsl"), format!("{text}// {name}\n"));
+    }
+    for format in Format::ALL {
+        let mut instance = decoder('a', *format);
+        instance.files.retain(|file| file.starts_with("format/"));
+        let text = instance.text(SOURCES, "a").expect("every format has a decoder");
+        texts.insert(format!("formats/{}.glsl", format.name()), text);
+    }
+    texts
 }
 
-/// What drivers are given changes on purpose only. `UPDATE_SHADERS=1 cargo test -p backend-webgl` records it anew.
 #[test]
-fn assembled_shaders_are_those_recorded() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/assembled.txt");
-    let now: BTreeMap<String, String> =
-        assembled().into_iter().map(|(name, text)| (name, format!("{:016x}", hash(&text)))).collect();
-    if std::env::var_os("UPDATE_SHADERS").is_some() {
-        let lines: String = now.iter().map(|(name, hash)| format!("{hash} {name}\n")).collect();
-        std::fs::write(path, lines).expect("the record can be written");
-    }
-    let recorded = std::fs::read_to_string(path).expect("the record is committed");
-    let mut known = 0;
-    for (hash, name) in recorded.lines().filter_map(|line| line.split_once(' ')) {
-        assert_eq!(now.get(name).map(String::as_str), Some(hash), "{name} changed; record it with UPDATE_SHADERS=1");
-        known += 1;
-    }
-    assert!(known > 100, "the record has {known} shaders");
+fn shaders_are_those_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    compare_snapshots(&folder, &snapshots()).unwrap_or_else(|why| panic!("{why}"));
 }

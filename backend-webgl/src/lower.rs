@@ -1,32 +1,33 @@
-//! From operators to kernels: the only place that knows what this backend can do.
+//! From forms to kernels: the only place that knows what this backend can do.
 
 mod attention;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
+use backend_api::form::{Activation, ArgMaxAppend, Embed, Linear, LinearOperands, QkvAppend, SelfAttention};
 use backend_api::op::{
-    Activation, Append, At, BinaryKind, Concat, GetRows, Index, Linear, LinearOperands, Masking, Norm, NormKind,
-    Permute, Softmax, TopK, UnaryKind,
+    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };
-use backend_api::{DType, Op, Shape, Tensor, Unsupported};
+use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
 
-/// The kernel of an operator on these operands.
+/// The forms of several nodes that have kernels here.
+pub(crate) const MATCHERS: &[Matcher] =
+    &[SelfAttention::matcher, QkvAppend::matcher, Linear::matcher, Embed::matcher, ArgMaxAppend::matcher];
+
+/// The kernel of a cover.
 ///
 /// *Errors*: why there is none.
-pub(crate) fn lower(
-    op: &Op,
-    inputs: &[&Tensor],
-    outputs: &[&Tensor],
-    layout: Layout,
-    tuning: &Tuning,
-) -> Result<Kernel, Unsupported> {
-    Lowering { inputs, outputs, layout, tuning }.lower(op).map_err(|reason| {
+pub(crate) fn lower(graph: &Graph, cover: &Cover, layout: Layout, tuning: &Tuning) -> Result<Kernel, Unsupported> {
+    let tensors = |ids: &[TensorId]| ids.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
+    let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
+    let kernel = Lowering { inputs: &inputs, outputs: &outputs, layout, tuning }.lower(&cover.form);
+    kernel.map_err(|reason| {
         let list: Vec<String> = inputs.iter().map(|t| t.to_string()).collect();
-        Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
+        Unsupported { op: format!("{}({})", cover.form.name(), list.join(", ")), reason }
     })
 }
 
@@ -108,7 +109,28 @@ impl<'a> Lowering<'a> {
         Ok(Draw::new(shader, Target::Output(0), &self.dense(self.output(0)?)))
     }
 
-    fn lower(&self, op: &Op) -> Result<Kernel, String> {
+    fn lower(&self, form: &Form) -> Result<Kernel, String> {
+        match form {
+            Form::Op(op) => self.primitive(op),
+            Form::Linear(op) => self.linear(op),
+            Form::QkvAppend(op) => self.qkv_append(op),
+            Form::SelfAttention(op) => self.self_attention(op),
+            Form::Embed(_) => {
+                let (table, ids, positions) = (self.input(0)?, self.input(1)?, self.input(2)?);
+                let draw = self.draw("embed")?.packed(0, table)?.packed(2, positions)?.input("src_ids", 1, ids);
+                let draw = draw.int("n_ctx", ids.shape.len()).int("table_rows", table.shape.rows());
+                Ok(draw.int("position_rows", positions.shape.rows()).into())
+            }
+            Form::ArgMaxAppend(_) => {
+                let history = self.dense(self.input(0)?);
+                let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
+                self.argmax(draw, 1)
+            }
+            Form::LinearQkv(_) | Form::AttentionLinear(_) => Err("its parts are drawn one after the other".into()),
+        }
+    }
+
+    fn primitive(&self, op: &Op) -> Result<Kernel, String> {
         match op {
             Op::GetRows(op) => self.get_rows(op),
             Op::MatMul(_) => self.matmul(),
@@ -137,13 +159,18 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(draw.into())
             }
+            Op::Scale(op) => {
+                let draw = self.draw("scale")?.float("factor", op.factor).float("bias", op.bias);
+                Ok(draw.input("src_x", 0, self.input(0)?).into())
+            }
             Op::Glu(op) => {
                 let draw = self.draw("glu")?.define("ACT", activation(op.kind.activation()));
                 Ok(draw.input("src_gate", 0, self.input(0)?).input("src_up", 1, self.input(1)?).into())
             }
             Op::Rope(op) => {
                 let cols = self.input(0)?.shape.cols();
-                self.rope(self.draw("rope")?, cols, cols / op.n_head, Some((op.n_dims, op.mode))).map(Kernel::from)
+                let rope = Some((op.n_dims, op.mode, 1));
+                self.rope(self.draw("rope")?, cols, cols / op.n_head, rope).map(Kernel::from)
             }
             Op::Permute(op) => self.permute(op),
             Op::Slice(op) => {
@@ -152,6 +179,7 @@ impl<'a> Lowering<'a> {
                 Ok(draw.input("src_x", 0, x).into())
             }
             Op::Concat(op) => self.concat(op),
+            Op::Pad(op) => self.pad(op),
             Op::Append(op) => self.append(op),
             Op::ArgMax(_) => self.argmax(self.draw("argmax")?, 0),
             Op::TopK(op) => self.top_k(op),
@@ -160,22 +188,8 @@ impl<'a> Lowering<'a> {
                 let draw = self.draw("sample")?.int("k", values.shape.cols());
                 Ok(draw.input("src_values", 0, values).input("src_ids", 1, ids).into())
             }
-            Op::Linear(op) => self.linear(op),
-            Op::QkvAppend(op) => self.qkv_append(op),
             Op::Attention(op) => self.attention(op),
-            Op::SelfAttention(op) => self.self_attention(op),
-            Op::Embed(_) => {
-                let (table, ids, positions) = (self.input(0)?, self.input(1)?, self.input(2)?);
-                let draw = self.draw("embed")?.packed(0, table)?.packed(2, positions)?.input("src_ids", 1, ids);
-                let draw = draw.int("n_ctx", ids.shape.len()).int("table_rows", table.shape.rows());
-                Ok(draw.int("position_rows", positions.shape.rows()).into())
-            }
-            Op::ArgMaxAppend(_) => {
-                let history = self.dense(self.input(0)?);
-                let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
-                self.argmax(draw, 1)
-            }
-            Op::LinearQkv(_) | Op::AttentionLinear(_) => Err("its parts are drawn one after the other".into()),
+            Op::ShortConv(_) => self.short_conv(),
         }
     }
 
@@ -184,20 +198,20 @@ impl<'a> Lowering<'a> {
         let mut draw = self.draw("get_rows")?.int("table_rows", table.shape.rows());
         draw = match table.dtype {
             DType::Packed(_) => draw.define("TABLE_PACKED", "").packed(0, table)?,
-            DType::F32 | DType::I32 | DType::F16 => draw.input("src_table", 0, table),
+            DType::F32 | DType::I32 | DType::Coded(_) => draw.input("src_table", 0, table),
         };
         Ok(match op.index {
             Index::Ids => {
                 let ids = self.input(1)?;
                 let cols = self.dense(ids).cols;
-                draw.define("INDEX", "0").input("src_ids", 1, ids).int("ids_cols", cols)
+                draw.define("IDS", "").input("src_ids", 1, ids).int("ids_cols", cols)
             }
             Index::Tokens { .. } => {
                 let history = self.input(1)?;
-                draw.define("INDEX", "1").input("src_ids", 1, history).int("n_ctx", history.shape.len())
+                draw.define("TOKENS", "").input("src_ids", 1, history).int("n_ctx", history.shape.len())
             }
-            Index::Positions { .. } => draw.define("INDEX", "2"),
-            Index::Last => draw.define("INDEX", "3"),
+            Index::Positions { .. } => draw.define("POSITIONS", ""),
+            Index::Last => draw.define("LAST", ""),
         }
         .into())
     }
@@ -305,6 +319,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn norm(&self, op: &Norm) -> Result<Kernel, String> {
+        if op.heads != 1 {
+            return self.norm_heads(op);
+        }
         let x = self.input(0)?;
         let stats = |draw: Draw| {
             let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER");
@@ -315,6 +332,23 @@ impl<'a> Lowering<'a> {
             last = last.input("src_beta", 2, self.input(2)?);
         }
         Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
+    }
+
+    fn norm_heads(&self, op: &Norm) -> Result<Kernel, String> {
+        let x = self.input(0)?;
+        let (rows, cols) = (x.shape.rows(), x.shape.cols());
+        let count = rows.checked_mul(op.heads).ok_or("too many heads")?;
+        let common = |draw: Draw| {
+            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").input("src_x", 0, x);
+            draw.int("heads", op.heads).int("head_dim", cols / op.heads)
+        };
+        let first = common(Draw::raw("norm_head_rows", 0, count).and(Target::Scratch(1))).int("cols", cols);
+        let mut last = common(self.draw("norm_heads")?).input("src_gamma", 1, self.input(1)?);
+        if op.kind == NormKind::Layer {
+            last = last.input("src_beta", 2, self.input(2)?);
+        }
+        let last = last.scratch("src_mean", 0).scratch("src_factor", 1);
+        Ok(Kernel { draws: vec![first.float("eps", op.eps), last], scratch: vec![count; 2] })
     }
 
     fn softmax(&self, op: &Softmax) -> Result<Kernel, String> {
@@ -362,15 +396,39 @@ impl<'a> Lowering<'a> {
         .into())
     }
 
+    fn pad(&self, op: &Pad) -> Result<Kernel, String> {
+        let x = self.input(0)?;
+        let [_, d1, d2, _] = self.output(0)?.shape.dims4();
+        let mut draw = self.draw("pad")?.input("src_x", 0, x).int("dim1", d1).int("dim2", d2);
+        for (axis, (dim, before)) in x.shape.dims4().into_iter().zip(op.before).enumerate() {
+            draw = draw.int(format!("x{axis}"), dim).int(format!("before{axis}"), before);
+        }
+        Ok(draw.into())
+    }
+
     fn append(&self, op: &Append) -> Result<Kernel, String> {
         let (state, x) = (self.input(0)?, self.input(1)?);
         let (to, from) = (self.dense(state), self.dense(x));
-        if to.cols != from.cols || to.host_cols() != to.cols {
+        let blocks = matches!(state.dtype, DType::Coded(codec) if codec.device_words(state.shape.cols()).is_some());
+        if !blocks && (to.cols != from.cols || to.host_cols() != to.cols) {
             return Err("a state of single floats cannot be written in part; give it the shape [n, 1]".into());
         }
         let unit = to.rows / state.shape.dim(0);
         let draw = Draw::append("append", Target::Output(0), &to, op.at, unit, x.shape.dim(0));
-        Ok(draw.input("src_x", 1, x).into())
+        Ok(draw.int("x_cols", from.cols).codec(state, &["rows"]).input("src_x", 1, x).into())
+    }
+
+    /// The state's next rows are made beside it and copied, since no draw reads what it writes to.
+    fn short_conv(&self) -> Result<Kernel, String> {
+        let (state, x, kernel) = (self.input(0)?, self.input(1)?, self.input(2)?);
+        let common =
+            |draw: Draw| draw.int("taps", kernel.shape.cols()).input("src_state", 0, state).input("src_x", 1, x);
+        let to = self.dense(state);
+        let sums = common(self.draw("short_conv")?).input("src_kernel", 2, kernel);
+        let next = common(Draw::new("short_conv", Target::Scratch(0), &to)).define("STATE", "");
+        let copy = Draw::new("slice", Target::Output(1), &to).int("start", 0).int("x_cols", to.cols);
+        let draws = vec![sums, next.int("x_rows", x.shape.dim(0)), copy.scratch("src_x", 0)];
+        Ok(Kernel { draws, scratch: vec![to.texels()] })
     }
 
     /// Two passes over operand `x`; `last` is the second one's draw.

@@ -3,12 +3,11 @@
 use crate::Shared;
 use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, Timer, WEIGHT_UNIT};
 use crate::kernel::{Draw, Kernel, Region, Source, Target};
-use crate::lower::lower;
 use crate::profile::Times;
 use crate::shader;
 use crate::store::Storage;
-use backend_api::op::{At, Index};
-use backend_api::{Error, Graph, KernelInfo, Node, Op, Place, Plan, Profile, Program, StepParams, TensorId};
+use backend_api::op::At;
+use backend_api::{Cover, Error, KernelInfo, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -29,6 +28,7 @@ struct Pass {
     framebuffer: usize,
     /// (unit, texture) of those operands that the passes before it did not leave bound.
     bindings: Vec<(u32, Texturing)>,
+    codebooks: Vec<Rc<Buffer>>,
     offset: usize,
     bytes: usize,
     region: Region,
@@ -53,85 +53,42 @@ struct Draft {
 /// A compiled graph.
 pub(crate) struct Compiled {
     shared: Rc<Shared>,
-    storages: Vec<Rc<Storage>>,
+    /// Of the externals, for each sequence.
+    sequences: Vec<Vec<Rc<Storage>>>,
     slots: Vec<Texture>,
     /// By the number that a kernel has, so that those drawn together are of one size, as WebGL2 demands.
     scratch: BTreeMap<usize, Vec<Texture>>,
     /// Scratch textures of different sizes, for draws to storages of these sizes too.
     beside: Vec<Texture>,
-    framebuffers: Vec<Framebuffer>,
+    /// For each sequence, those that passes draw to.
+    framebuffers: Vec<Vec<Rc<Framebuffer>>>,
     passes: Vec<Pass>,
     params: Option<Buffer>,
     step: Buffer,
     limits: StepLimits,
 }
 
-/// What a step may ask for.
-#[derive(Debug, Clone, Copy)]
-struct StepLimits {
-    /// Rows that the graph has room for.
-    rows: usize,
-    /// Positions that its tables and states have.
-    positions: usize,
-}
-
-impl StepLimits {
-    fn of(graph: &Graph) -> StepLimits {
-        let mut limits = StepLimits { rows: usize::MAX, positions: usize::MAX };
-        for node in graph.nodes() {
-            let dim0 = |i: usize| {
-                node.inputs.get(i).map_or(usize::MAX, |id| graph.tensor(*id).shape.dims().next().unwrap_or(1))
-            };
-            let (rows, positions) = match &node.op {
-                Op::Append(op) if op.at == At::Position => (dim0(1), dim0(0)),
-                Op::QkvAppend(_) | Op::SelfAttention(_) => (dim0(0), dim0(node.inputs.len() - 1)),
-                Op::GetRows(op) => match op.index {
-                    Index::Tokens { rows } => (rows, dim0(1)),
-                    Index::Positions { rows } => (rows, dim0(0)),
-                    Index::Last => (dim0(0), usize::MAX),
-                    Index::Ids => (usize::MAX, usize::MAX),
-                },
-                Op::Embed(op) => (op.rows, dim0(1)),
-                Op::Rope(_) => (dim0(0), dim0(1)),
-                _ => (usize::MAX, usize::MAX),
-            };
-            limits.rows = limits.rows.min(rows);
-            limits.positions = limits.positions.min(positions);
+/// Makes scratch textures that a kernel draws to together as large as the largest of them. Kernels with as many of them
+/// share them, so that those of one may be larger than it asks for.
+fn equalize(sizes: &mut [usize], kernel: &Kernel) {
+    for draw in &kernel.draws {
+        let together: Vec<usize> =
+            draw.targets.iter().filter_map(|to| if let Target::Scratch(i) = to { Some(*i) } else { None }).collect();
+        let largest = together.iter().filter_map(|i| sizes.get(*i)).max().copied().unwrap_or(0);
+        for i in together {
+            if let Some(size) = sizes.get_mut(i) {
+                *size = largest;
+            }
         }
-        limits
-    }
-
-    fn check(&self, params: &StepParams) -> Result<(), Error> {
-        let (position, rows) = (params.position as usize, params.rows as usize);
-        if rows == 0 || rows > self.rows {
-            return Err(Error::Invalid(format!("a step of {rows} rows, but the program takes 1 to {}", self.rows)));
-        }
-        if position.saturating_add(rows) > self.positions {
-            return Err(Error::Invalid(format!(
-                "a step of {rows} rows at position {position} exceeds the context of {}; start a new conversation",
-                self.positions
-            )));
-        }
-        Ok(())
     }
 }
 
 impl Compiled {
-    pub(crate) fn new(shared: &Rc<Shared>, plan: &Plan, storages: &[Rc<Storage>]) -> Result<Compiled, Error> {
+    pub(crate) fn new(shared: &Rc<Shared>, plan: &Plan, sequences: Vec<Vec<Rc<Storage>>>) -> Result<Compiled, Error> {
         let graph = plan.graph();
-        check_storages(graph, storages)?;
-        let mut kernels = Vec::new();
-        let mut refused = Vec::new();
-        for node in graph.nodes() {
-            let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
-            match lower(&node.op, &graph.operands(node), &outputs, shared.layout, &shared.tuning) {
-                Ok(kernel) => kernels.push((node, kernel)),
-                Err(why) => refused.push(why),
-            }
-        }
-        if !refused.is_empty() {
-            return Err(Error::Unsupported(refused));
-        }
+        let limits = StepLimits::of(graph, sequences.len());
+        let kernels = plan.lower(|cover| shared.lower(graph, cover))?;
+        let kernels: Vec<(&Cover, Kernel)> = plan.covers().iter().zip(kernels).collect();
         let texture = |what: &str, texels: usize| {
             let size = shared.fold.size(what, texels)?;
             shared.gl.texture(what, shared.layout.texels(), size)
@@ -144,6 +101,10 @@ impl Compiled {
             let largest = sizes.entry(kernel.scratch.len()).or_insert_with(|| kernel.scratch.clone());
             largest.iter_mut().zip(&kernel.scratch).for_each(|(largest, size)| *largest = (*largest).max(*size));
         }
+        for (_, kernel) in &kernels {
+            let Some(sizes) = sizes.get_mut(&kernel.scratch.len()) else { continue };
+            equalize(sizes, kernel);
+        }
         let scratch = (sizes.iter())
             .map(|(count, sizes)| {
                 let textures =
@@ -153,15 +114,15 @@ impl Compiled {
             .collect::<Result<BTreeMap<_, _>, Error>>()?;
         let mut made = Compiled {
             shared: shared.clone(),
-            storages: storages.to_vec(),
+            framebuffers: sequences.iter().map(|_| Vec::new()).collect(),
+            sequences,
             slots,
             scratch,
             beside: Vec::new(),
-            framebuffers: Vec::new(),
             passes: Vec::new(),
             params: None,
             step: shared.gl.step_uniforms(size_of::<StepParams>())?,
-            limits: StepLimits::of(graph),
+            limits,
         };
         let mut draft = Draft::default();
         for (node, kernel) in &kernels {
@@ -184,7 +145,7 @@ impl Compiled {
     fn pass(
         &mut self,
         plan: &Plan,
-        node: &Node,
+        node: &Cover,
         kernel: &Kernel,
         draw: &Draw,
         draft: &mut Draft,
@@ -192,9 +153,9 @@ impl Compiled {
         let shared = self.shared.clone();
         let Draft { arena, sets, fresh, bound } = draft;
         let place = |ids: &[TensorId], i: usize| match ids.get(i).map(|id| plan.place(*id)) {
-            Some(Place::External(at)) => Ok(Texturing::External(at)),
-            Some(Place::Slot(at)) => Ok(Texturing::Slot(at)),
-            None => Err(Error::Invalid(format!("{}: operand {i} is missing", node.op.name()))),
+            Some(Some(Place::External(at))) => Ok(Texturing::External(at)),
+            Some(Some(Place::Slot(at))) => Ok(Texturing::Slot(at)),
+            _ => Err(Error::Invalid(format!("{}: operand {i} is missing", node.form.name()))),
         };
         let mut beside = |i: usize| self.beside(place(&node.outputs, i)?);
         let mut source = |from: &Source| match from {
@@ -216,22 +177,22 @@ impl Compiled {
         };
         let targets = draw.targets.iter().map(target).collect::<Result<Vec<_>, _>>()?;
         if bindings.iter().any(|(_, texture)| targets.contains(texture)) {
-            return Err(Error::Invalid(format!("{} would read and write one texture", node.op.name())));
+            return Err(Error::Invalid(format!("{} would read and write one texture", node.form.name())));
         }
         bindings.retain(|(unit, texture)| bound.insert(*unit, *texture) != Some(*texture));
         let framebuffer = match sets.get(&targets) {
             Some(at) => *at,
             None => {
-                let textures = targets.iter().map(|t| self.texture(*t)).collect::<Result<Vec<_>, _>>()?;
-                let framebuffer = shared.gl.framebuffer(&textures)?;
-                self.framebuffers.push(framebuffer);
-                sets.insert(targets, self.framebuffers.len() - 1);
-                self.framebuffers.len() - 1
+                let at = sets.len();
+                self.framebuffer(&targets)?;
+                sets.insert(targets, at);
+                at
             }
         };
         let name = draw.name(shared.layout);
         let patched = |text: &str| shared.patch.map_or_else(|| text.to_owned(), |patch| patch.apply(text));
-        let text = patched(&shader::assemble(draw, shared.layout, [&shared.fold, &shared.weight_fold]));
+        let text = shader::assemble(draw, shared.layout, [&shared.fold, &shared.weight_fold]);
+        let text = patched(&text.map_err(|why| Error::Driver(format!("shader {name}: {why}")))?);
         let cached = shared.programs.borrow().get(&text).cloned();
         let program = match cached {
             Some(program) => program,
@@ -242,6 +203,8 @@ impl Compiled {
                 program
             }
         };
+        let codebooks =
+            draw.codebooks().into_iter().map(|codebook| shared.codebook(codebook)).collect::<Result<_, _>>()?;
         arena.resize(arena.len().next_multiple_of(shared.gl.limits().uniform_align as usize), 0);
         let offset = arena.len();
         for (_, word) in &draw.params {
@@ -257,12 +220,12 @@ impl Compiled {
         let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
         let (bytes, region) = (arena.len() - offset, draw.region);
         let sum = (draw.slices > 1).then(|| (draw.slices, shared.fold.rects(0, texels)));
-        Ok(Pass { program, framebuffer, bindings, offset, bytes, region, sum, info })
+        Ok(Pass { program, framebuffer, bindings, codebooks, offset, bytes, region, sum, info })
     }
 
     /// The scratch texture of a texture's size.
     fn beside(&mut self, of: Texturing) -> Result<Texturing, Error> {
-        let like = self.texture(of)?;
+        let like = self.texture(of, 0)?;
         let size = [like.width, like.height, like.layers];
         let found = self.beside.iter().position(|t| [t.width, t.height, t.layers] == size);
         let at = found.unwrap_or(self.beside.len());
@@ -272,9 +235,25 @@ impl Compiled {
         Ok(Texturing::Beside(at))
     }
 
-    fn texture(&self, at: Texturing) -> Result<&Texture, Error> {
+    /// Makes what draws to these textures, for each sequence; one for all of them where none is a storage.
+    fn framebuffer(&mut self, targets: &[Texturing]) -> Result<(), Error> {
+        let is_shared = !targets.iter().any(|target| matches!(target, Texturing::External(_)));
+        let mut made: Vec<Rc<Framebuffer>> = Vec::with_capacity(self.sequences.len());
+        for sequence in 0..self.sequences.len() {
+            if let Some(first) = made.first().filter(|_| is_shared) {
+                made.push(first.clone());
+                continue;
+            }
+            let textures = targets.iter().map(|t| self.texture(*t, sequence)).collect::<Result<Vec<_>, _>>()?;
+            made.push(Rc::new(self.shared.gl.framebuffer(&textures)?));
+        }
+        self.framebuffers.iter_mut().zip(made).for_each(|(of, made)| of.push(made));
+        Ok(())
+    }
+
+    fn texture(&self, at: Texturing, sequence: usize) -> Result<&Texture, Error> {
         let found = match at {
-            Texturing::External(i) => self.storages.get(i).map(|s| &s.texture),
+            Texturing::External(i) => self.sequences.get(sequence).and_then(|of| of.get(i)).map(|s| &s.texture),
             Texturing::Slot(i) => self.slots.get(i),
             Texturing::Scratch(count, i) => self.scratch.get(&count).and_then(|textures| textures.get(i)),
             Texturing::Beside(i) => self.beside.get(i),
@@ -300,7 +279,7 @@ impl Compiled {
     /// Draws all passes, with a timer around each if there is a place for them.
     fn run(&self, params: &StepParams, mut timers: Option<&mut Vec<Timer>>) -> Result<(), Error> {
         self.limits.check(params)?;
-        let gl = &self.shared.gl;
+        let (gl, sequence) = (&self.shared.gl, params.sequence as usize);
         gl.enter()?;
         // A step is flushed by what follows it, so that a read after it costs no flush of its own.
         gl.flush_deferred();
@@ -313,10 +292,10 @@ impl Compiled {
                 timers.push(gl.timer()?);
             }
             for (unit, texture) in &pass.bindings {
-                gl.bind(*unit, self.texture(*texture)?);
+                gl.bind(*unit, self.texture(*texture, sequence)?);
             }
             if let Some(rect) = self.rect(&pass.region, params) {
-                self.draw(pass, rect, arena, before);
+                self.draw(pass, rect, arena, before, sequence);
                 before = Some((pass, rect));
             }
             if let Some(timer) = timers.as_ref().and_then(|timers| timers.last()) {
@@ -328,13 +307,13 @@ impl Compiled {
     }
 
     /// Draws one pass, whose textures are bound; `before` is the one drawn last, whose state it may share.
-    fn draw(&self, pass: &Pass, rect: Rect, arena: &Buffer, before: Option<(&Pass, Rect)>) {
+    fn draw(&self, pass: &Pass, rect: Rect, arena: &Buffer, before: Option<(&Pass, Rect)>, sequence: usize) {
         let gl = &self.shared.gl;
         if before.is_none_or(|(before, _)| !Rc::ptr_eq(&before.program, &pass.program)) {
             gl.use_program(&pass.program);
         }
         if before.is_none_or(|(before, _)| before.framebuffer != pass.framebuffer)
-            && let Some(framebuffer) = self.framebuffers.get(pass.framebuffer)
+            && let Some(framebuffer) = self.framebuffers.get(sequence).and_then(|of| of.get(pass.framebuffer))
         {
             gl.draw_to(framebuffer);
         }
@@ -342,6 +321,7 @@ impl Compiled {
             gl.viewport(rect);
         }
         gl.bind_params(arena, pass.offset, pass.bytes);
+        gl.bind_codebooks(&pass.codebooks);
         match &pass.sum {
             Some((slices, texels)) => gl.draw_sum(texels, *slices),
             None => gl.draw(),
@@ -367,22 +347,4 @@ impl Program for Compiled {
     fn kernels(&self) -> Vec<KernelInfo> {
         self.passes.iter().map(|pass| pass.info.clone()).collect()
     }
-}
-
-/// Storages must be what the graph's externals are.
-fn check_storages(graph: &Graph, storages: &[Rc<Storage>]) -> Result<(), Error> {
-    let externals: Vec<_> = graph.externals().collect();
-    if externals.len() != storages.len() {
-        return Err(Error::Invalid(format!(
-            "the graph has {} externals, but {} storages were given",
-            externals.len(),
-            storages.len()
-        )));
-    }
-    for ((_, tensor), storage) in externals.into_iter().zip(storages) {
-        if !storage.holds(tensor) {
-            return Err(Error::Invalid(format!("storage {} does not hold {} {tensor}", storage.name, tensor.name)));
-        }
-    }
-    Ok(())
 }

@@ -4,7 +4,8 @@ use crate::Shared;
 use crate::dense::{Dense, Fold};
 use crate::gl::{Buffer, Fence, Rect};
 use crate::store::{Content, Storage};
-use backend_api::{DType, Error, ReadId};
+use backend_api::format::TEXEL;
+use backend_api::{Codec, DType, Error, ReadId};
 use std::collections::HashMap;
 
 /// A read under way.
@@ -13,6 +14,8 @@ struct Pending {
     buffer: Buffer,
     dense: Dense,
     dtype: DType,
+    /// Columns of the tensor.
+    cols: usize,
     first_row: usize,
     rows: usize,
     fold: Fold,
@@ -24,8 +27,33 @@ struct Pending {
 }
 
 impl Pending {
+    /// Bytes of a row for the host.
+    fn host_row(&self) -> Result<usize, Error> {
+        match self.dtype {
+            DType::Coded(codec) => Ok(codec.row_bytes(self.cols)),
+            dtype => dtype.row_bytes(self.dense.host_cols()),
+        }
+    }
+
+    /// Takes a row in a codec of blocks out of what the device gave: whole texels, as they are.
+    fn coded_row(&self, codec: Codec, row: usize, bytes: &[u8], out: &mut [u8]) {
+        let (first, count) = (self.dense.place(row, 0).0, self.dense.row_texels());
+        let texel = |at: usize| {
+            let [x, y, _] = self.fold.at(first + at);
+            let at = (y - self.rect.y) as usize * self.rect.width as usize + (x - self.rect.x) as usize;
+            bytes.get(at * TEXEL..(at + 1) * TEXEL).unwrap_or(&[0; TEXEL])
+        };
+        let device: Vec<u8> = (0..count).flat_map(texel).copied().collect();
+        out.copy_from_slice(&codec.to_host(self.cols, &device));
+    }
+
     /// Takes a row out of what the device gave, a run at a time: rows are long, and reads may be megabytes.
     fn row(&self, row: usize, bytes: &[u8], mut out: &mut [u8]) {
+        if let DType::Coded(codec) = self.dtype
+            && codec.device_words(self.cols).is_some()
+        {
+            return self.coded_row(codec, row, bytes, out);
+        }
         let cols = self.dense.host_cols();
         let (size, lanes) = (out.len() / cols, self.dense.layout.lanes());
         let mut col = 0;
@@ -46,7 +74,8 @@ impl Pending {
                     match self.dtype {
                         DType::F32 | DType::Packed(_) => out.copy_from_slice(&value.to_le_bytes()),
                         DType::I32 => out.copy_from_slice(&(value as i32).to_le_bytes()),
-                        DType::F16 => out.copy_from_slice(&half::f16::from_f32(value).to_le_bytes()),
+                        // The one codec that is no blocks.
+                        DType::Coded(_) => out.copy_from_slice(&half::f16::from_f32(value).to_le_bytes()),
                     }
                 }
             }
@@ -77,7 +106,7 @@ impl Reads {
         first_row: usize,
         rows: usize,
     ) -> Result<ReadId, Error> {
-        let Content::Dense { dense, dtype, guard_rows } = &storage.content else {
+        let Content::Dense { dense, dtype, guard_rows, cols } = &storage.content else {
             return Err(Error::Invalid(format!("{} is packed, so it cannot be read", storage.name)));
         };
         let all = dense.host_rows() + guard_rows;
@@ -98,8 +127,8 @@ impl Reads {
         shared.gl.read_pixels(&storage.texture, rect, &buffer)?;
         let fence = shared.gl.fence()?;
         shared.gl.flush();
-        let (dense, dtype, fold) = (*dense, *dtype, shared.fold);
-        let pending = Pending { fence, buffer, dense, dtype, first_row, rows, fold, rect, stride, bytes };
+        let (dense, dtype, cols, fold) = (*dense, *dtype, *cols, shared.fold);
+        let pending = Pending { fence, buffer, dense, dtype, cols, first_row, rows, fold, rect, stride, bytes };
         let id = self.next;
         self.next = self.next.wrapping_add(1);
         self.pending.insert(id, pending);
@@ -109,7 +138,7 @@ impl Reads {
     pub(crate) fn try_finish(&mut self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
         let pending =
             self.pending.get(&read.0).ok_or_else(|| Error::Invalid(format!("read {} does not exist", read.0)))?;
-        let expected = pending.rows * pending.dtype.row_bytes(pending.dense.host_cols())?;
+        let expected = pending.rows * pending.host_row()?;
         if out.len() != expected {
             return Err(Error::Invalid(format!("a read of {expected} bytes does not fit {} bytes", out.len())));
         }

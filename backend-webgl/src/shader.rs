@@ -1,11 +1,12 @@
-//! Assembles fragment shaders: a header, the draw's parameters, and a kernel with what it includes. Deterministic:
-//! the text is the key of the program cache.
+//! Fragment shaders: a header, the draw's parameters and operands, and a kernel as the [assembler](backend_api::shader)
+//! makes it of the files. Deterministic: the text is the key of the program cache.
 
 use crate::Layout;
 use crate::dense::Fold;
 use crate::kernel::Draw;
-use backend_api::Format;
-use std::fmt::Write;
+use backend_api::format::{GROUP, Part};
+use backend_api::shader::{Assembler, File, Instance};
+use backend_api::{Codec, DeviceRow, Format};
 
 /// The vertex shader of all programs.
 pub(crate) const VERTEX: &str = include_str!("../shaders/vertex.glsl");
@@ -13,16 +14,15 @@ pub(crate) const VERTEX: &str = include_str!("../shaders/vertex.glsl");
 macro_rules! sources {
     ($($name:literal),+ $(,)?) => {
         /// All fragment sources by file name.
-        pub(crate) const SOURCES: &[(&str, &str)] = &[$((concat!($name, ".glsl"), include_str!(concat!("../shaders/", $name, ".glsl")))),+];
+        pub(crate) const SOURCES: &[File] = &[$((concat!($name, ".glsl"), include_str!(concat!("../shaders/", $name, ".glsl")))),+];
     };
 }
 
 sources! {
-    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "concat", "decode",
-    "dense", "elements", "embed", "epilogue", "format/BF16", "format/F16", "format/F32", "format/Q4_0", "format/Q4_1",
-    "format/Q4_K", "format/Q5_0", "format/Q5_1", "format/Q6_K", "format/Q8_0", "frame", "get_rows", "glu", "group",
-    "group_lanes", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_rows", "norm_stats",
-    "permute", "query", "raw", "rope", "rope_at", "sample", "slice", "softmax", "softmax_rows", "softmax_stats", "top_k", "top_k_merge", "top_k_rank",
+    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/q8_0", "coded", "concat", "decode",
+    "dense", "elements", "embed", "epilogue", "finite", "format/digits", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "get_rows", "glu", "group",
+    "group_lanes", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats",
+    "pad", "permute", "query", "raw", "rope", "rope_at", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "top_k", "top_k_merge", "top_k_rank",
     "top_k_sort", "unary", "weights",
 }
 
@@ -36,6 +36,7 @@ const HEADER: &str = "#version 300 es
 precision highp float;
 precision highp int;
 precision highp sampler2D;
+precision highp usampler2D;
 precision highp usampler2DArray;
 ";
 
@@ -47,99 +48,101 @@ const STEP: &str = "layout(std140) uniform Step {
     float step_temperature;
     uint step_seed_lo;
     uint step_seed_hi;
-    uint step_reserved;
+    uint step_sequence;
 };
 ";
 
-/// Names in `weights.glsl` and the format files that are made distinct for each packed operand.
-const WEIGHT_NAMES: [&str; 9] =
-    ["decode32", "levels32", "weight_texel", "weight_word", "weight_half", "four", "field", "sixths", "signed_byte"];
-
-/// The suffixes of packed operands.
+/// The suffixes of packed operands, whose decoders have them as prefixes.
 pub(crate) const OPERANDS: [char; 2] = ['a', 'b'];
 
-fn source(name: &str) -> &'static str {
-    SOURCES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
-}
-
-/// Puts a file in place of each `#include "name"`, each file once.
-fn include(out: &mut String, name: &'static str, seen: &mut Vec<&'static str>) {
-    if seen.contains(&name) {
-        return;
-    }
-    seen.push(name);
-    for line in source(name).lines() {
-        let included = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
-        match included.and_then(|wanted| SOURCES.iter().find(|(file, _)| *file == wanted)) {
-            Some((file, _)) => include(out, file, seen),
-            None => {
-                out.push_str(line);
-                out.push('\n');
-            }
-        }
-    }
-}
-
-fn weights(out: &mut String, operand: char, format: Format) {
-    let mut define = |name: &str, to: String| {
-        let _ = writeln!(out, "#define {name} {to}");
+/// The decoder of a packed operand of a format.
+pub(crate) fn decoder(operand: char, format: Format) -> Instance {
+    let file = |part| match part {
+        Part::Floats => "format/floats.glsl",
+        Part::Scales => "format/scales.glsl",
+        Part::Linear => "format/linear.glsl",
+        Part::Levels => "format/levels.glsl",
+        Part::Entries => "format/entries.glsl",
+        Part::Grid => "format/grid.glsl",
+        Part::Digits => "format/digits.glsl",
+        Part::Trits => "format/trits.glsl",
     };
-    for name in WEIGHT_NAMES {
-        define(name, format!("{name}_{operand}"));
-    }
-    define("WEIGHTS", format!("weights_{operand}"));
-    for plane in 0..backend_api::format::MAX_PLANES {
-        define(&format!("PLANE{plane}"), format!("plane{plane}_{operand}"));
-    }
-    out.push_str(source("weights.glsl"));
-    out.push_str(source(&format!("format/{}.glsl", format.name())));
-    for name in WEIGHT_NAMES {
-        let _ = writeln!(out, "#undef {name}");
-    }
-    out.push_str("#undef WEIGHTS\n");
-    for plane in 0..backend_api::format::MAX_PLANES {
-        let _ = writeln!(out, "#undef PLANE{plane}");
-    }
+    let mut decoder = format.spec().decoder(file, [0, 1, 2, 3].map(|plane| format!("plane{plane}_{operand}")));
+    decoder.files.insert(0, "weights.glsl");
+    decoder.words.push(("WEIGHTS", format!("weights_{operand}")));
+    decoder
+}
+
+/// What reads or writes a state in a codec of blocks. A writer encodes what `quad_of` gives.
+pub(crate) fn codec(kind: &str, (name, codec, cols): &(&str, Codec, usize)) -> Result<Instance, String> {
+    let (spec, words) = (codec.spec(), codec.device_words(*cols));
+    let (DeviceRow::Blocks { file, .. }, Some((words, scales))) = (spec.device, words) else {
+        return Err(format!("{name} has no blocks"));
+    };
+    let file = SOURCES.iter().find(|(known, _)| known.strip_suffix(".glsl") == Some(file));
+    let (file, _) = file.ok_or_else(|| format!("the codec {} has no file", spec.name))?;
+    Ok(Instance {
+        files: vec![file],
+        flags: if kind == "writer" { vec!["WRITER"] } else { vec![] },
+        words: vec![
+            ("STATE", (*name).to_owned()),
+            ("QUAD", "quad_of".to_owned()),
+            ("ROW", (words / 4).to_string()),
+            ("SCALES", (scales / 4).to_string()),
+            ("BLOCKS_OF_ROW", (cols / spec.block_len).to_string()),
+        ],
+    })
+}
+
+/// The flags of a draw's conditions.
+pub(crate) fn flags(draw: &Draw, layout: Layout, fold: &Fold) -> Vec<&'static str> {
+    let empty = draw.defines.iter().filter(|(_, value)| value.is_empty()).map(|(name, _)| *name);
+    let packed = (layout == Layout::Packed).then_some("PACKED");
+    let long_lines = (fold.line() >= GROUP).then_some("LONG_LINES");
+    empty.chain(packed).chain(long_lines).collect()
 }
 
 /// The fragment shader of a draw.
-pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold; 2]) -> String {
-    let mut out = String::from(HEADER);
-    let mut line = |text: String| {
-        out.push_str(&text);
-        out.push('\n');
-    };
-    for (name, fold) in [("", fold), ("WEIGHT_", weight_fold)] {
-        line(format!("#define {name}LINE_SHIFT {}", fold.line_shift));
-        line(format!("#define {name}LINE {}", fold.line()));
-        line(format!("#define {name}PAGE_SHIFT {}", fold.page_shift));
-        line(format!("#define {name}PAGE {}", fold.page()));
-    }
-    if layout == Layout::Packed {
-        line("#define PACKED".into());
-    }
-    for (name, value) in &draw.defines {
-        line(format!("#define {name} {value}").trim_end().into());
-    }
-    line("layout(std140) uniform Params {".into());
-    for (name, word) in &draw.params {
-        line(format!("    {} {name};", word.glsl()));
-    }
-    line("};".into());
-    line(STEP.into());
-    for (unit, (name, _)) in draw.dense.iter().enumerate() {
-        line(format!("uniform sampler2D t{unit};"));
-        line(format!("#define {name} t{unit}"));
-    }
-    if !draw.weights.is_empty() {
-        out.push_str(source("decode.glsl"));
-        for (operand, (_, format)) in OPERANDS.into_iter().zip(&draw.weights) {
-            let _ = writeln!(out, "uniform usampler2DArray weights_{operand};");
-            weights(&mut out, operand, *format);
+///
+/// *Errors*: a directive that is malformed or names nothing; tests assemble every variant.
+pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold; 2]) -> Result<String, String> {
+    let flags = flags(draw, layout, fold);
+    let instances = |kind: &str, operand: &str| {
+        if let ("reader" | "writer", Some(state)) = (kind, draw.states.iter().find(|(name, ..)| *name == operand)) {
+            return codec(kind, state);
         }
+        let mut operands = OPERANDS.into_iter().zip(&draw.weights);
+        match operands.find(|(name, _)| kind == "decoder" && operand.chars().eq([*name])) {
+            Some((name, (_, format))) => Ok(decoder(name, *format)),
+            None => Err(format!("operand {operand} has no {kind}")),
+        }
+    };
+    let mut shader = Assembler::new(SOURCES, &flags, &instances);
+    HEADER.lines().for_each(|line| shader.line(line));
+    for (name, fold) in [("", fold), ("WEIGHT_", weight_fold)] {
+        shader.line(&format!("#define {name}LINE_SHIFT {}", fold.line_shift));
+        shader.line(&format!("#define {name}LINE {}", fold.line()));
+        shader.line(&format!("#define {name}PAGE_SHIFT {}", fold.page_shift));
+        shader.line(&format!("#define {name}PAGE {}", fold.page()));
     }
-    if let Some((file, _)) = SOURCES.iter().find(|(file, _)| file.strip_suffix(".glsl") == Some(draw.shader)) {
-        include(&mut out, file, &mut Vec::new());
+    for (name, value) in draw.defines.iter().filter(|(_, value)| !value.is_empty()) {
+        shader.line(&format!("#define {name} {value}"));
     }
-    out
+    shader.line("layout(std140) uniform Params {");
+    for (name, word) in &draw.params {
+        shader.line(&format!("    {} {name};", word.glsl()));
+    }
+    shader.line("};");
+    STEP.lines().for_each(|line| shader.line(line));
+    for (unit, (name, _)) in draw.dense.iter().enumerate() {
+        let coded = draw.states.iter().any(|(state, ..)| state == name);
+        shader.line(&format!("uniform {}sampler2D t{unit};", if coded { "u" } else { "" }));
+        shader.line(&format!("#define {name} t{unit}"));
+    }
+    for (i, codebook) in draw.codebooks().iter().enumerate() {
+        let (name, texels) = (codebook.shader_name(), codebook.texels());
+        shader.line(&format!("layout(std140) uniform Codebook{i} {{\n    uvec4 {name}[{texels}];\n}};"));
+    }
+    shader.include(&format!("{}.glsl", draw.shader))?;
+    Ok(shader.finish(&[]))
 }

@@ -12,7 +12,7 @@ const MAX_ID: i32 = 1 << 24;
 
 /// What a storage holds.
 pub(crate) enum Content {
-    Dense { dense: Dense, dtype: DType, guard_rows: usize },
+    Dense { dense: Dense, dtype: DType, guard_rows: usize, cols: usize },
     Packed(Packing),
 }
 
@@ -30,11 +30,15 @@ impl Storage {
                 let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
                 (Texels::Rgba32ui, packing.texels, Content::Packed(packing), &shared.weight_fold)
             }
-            dtype @ (DType::F32 | DType::I32 | DType::F16) => {
+            dtype @ (DType::F32 | DType::I32 | DType::Coded(_)) => {
                 let layout = shared.layout;
                 let dense = Dense::new(&desc.shape, dtype, layout);
-                let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows };
-                let texels = if dtype == DType::F16 { layout.half_texels() } else { layout.texels() };
+                let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows, cols: desc.shape.cols() };
+                let texels = match dtype {
+                    DType::Coded(codec) if codec.device_words(desc.shape.cols()).is_some() => Texels::Coded,
+                    DType::Coded(_) => layout.half_texels(),
+                    _ => layout.texels(),
+                };
                 (texels, dense.texels_with(desc.guard_rows), content, &shared.fold)
             }
         };
@@ -48,10 +52,37 @@ impl Storage {
             Content::Packed(packing) => {
                 packing.repack(first_row, bytes, &mut |texel, bytes| self.upload(shared, texel as usize, bytes))
             }
-            Content::Dense { dense, dtype, guard_rows } => {
-                self.write_dense(shared, dense, *dtype, *guard_rows, first_row, bytes)
-            }
+            Content::Dense { dense, dtype, guard_rows, cols } => match dtype {
+                DType::Coded(codec) => {
+                    let row = codec.row_bytes(*cols);
+                    self.rows_of(dense, *guard_rows, first_row, bytes.len(), row)?;
+                    // Their rows are whole texels.
+                    self.upload(shared, dense.place(first_row, 0).0, &codec.to_device(*cols, bytes))
+                }
+                _ => self.write_dense(shared, dense, *dtype, *guard_rows, first_row, bytes),
+            },
         }
+    }
+
+    /// How many rows so many bytes are, and where they end.
+    fn rows_of(
+        &self,
+        dense: &Dense,
+        guard_rows: usize,
+        first_row: usize,
+        bytes: usize,
+        row: usize,
+    ) -> Result<(usize, usize), Error> {
+        let rows = bytes / row;
+        let end = first_row.checked_add(rows).filter(|end| *end <= dense.host_rows() + guard_rows);
+        let Some(end) = end.filter(|_| rows * row == bytes) else {
+            return Err(Error::Invalid(format!(
+                "cannot write {bytes} bytes at row {first_row} of {}: it has {} rows of {row} bytes",
+                self.name,
+                dense.host_rows() + guard_rows,
+            )));
+        };
+        Ok((rows, end))
     }
 
     fn write_dense(
@@ -64,23 +95,9 @@ impl Storage {
         bytes: &[u8],
     ) -> Result<(), Error> {
         let cols = dense.host_cols();
-        let row = dtype.row_bytes(cols)?;
-        let rows = bytes.len() / row;
-        let end = first_row.checked_add(rows).filter(|end| *end <= dense.host_rows() + guard_rows);
-        let Some(end) = end.filter(|_| rows * row == bytes.len()) else {
-            return Err(Error::Invalid(format!(
-                "cannot write {} bytes at row {first_row} of {}: it has {} rows of {row} bytes",
-                bytes.len(),
-                self.name,
-                dense.host_rows() + guard_rows,
-            )));
-        };
+        let (rows, end) = self.rows_of(dense, guard_rows, first_row, bytes.len(), dtype.row_bytes(cols)?)?;
         if rows == 0 {
             return Ok(());
-        }
-        if dtype == DType::F16 {
-            // Their rows are whole texels, as they are.
-            return self.upload(shared, dense.place(first_row, 0).0, bytes);
         }
         let lanes = dense.layout.lanes();
         let first = dense.place(first_row, 0);
@@ -90,7 +107,7 @@ impl Storage {
             let (texel, lane) = dense.place(first_row + i / cols, i % cols);
             let four = [four[0], four[1], four[2], four[3]];
             values[(texel - first.0) * lanes + lane] = match dtype {
-                DType::F32 | DType::F16 | DType::Packed(_) => f32::from_le_bytes(four),
+                DType::F32 | DType::Coded(_) | DType::Packed(_) => f32::from_le_bytes(four),
                 DType::I32 => {
                     let id = i32::from_le_bytes(four);
                     if !(-MAX_ID..=MAX_ID).contains(&id) {
@@ -161,12 +178,11 @@ impl Storage {
             (Content::Packed(packing), DType::Packed(format)) => {
                 packing.format == format && packing.rows == tensor.shape.rows() && packing.k == tensor.shape.cols()
             }
-            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32 | DType::F16)) => {
+            (Content::Dense { dense, dtype, .. }, wanted @ (DType::F32 | DType::I32 | DType::Coded(_))) => {
                 *dtype == wanted && *dense == Dense::new(&tensor.shape, wanted, dense.layout)
             }
-            (Content::Packed(_), DType::F32 | DType::I32 | DType::F16) | (Content::Dense { .. }, DType::Packed(_)) => {
-                false
-            }
+            (Content::Packed(_), DType::F32 | DType::I32 | DType::Coded(_))
+            | (Content::Dense { .. }, DType::Packed(_)) => false,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What the backend promises beyond right numbers: counters, partial writes, limits, errors. On llvmpipe or a GPU.
 #![cfg(not(target_arch = "wasm32"))]
 
-use backend_api::op::{Activation, ArgMaxAppend, Attention, GluKind, Linear, QkvAppend, RopeMode, SelfAttention};
-use backend_api::op::{Append, At, Masking, Norm, NormKind, Unary, UnaryKind};
-use backend_api::{
-    Backend, DType, Error, Format, Graph, Plan, Program, Shape, StepParams, StorageDesc, StorageId, TensorId,
+use anygpu_backend_webgl::{Layout, Options, Tuning, WebGl};
+use backend_api::form::{Activation, ArgMaxAppend, Linear, QkvAppend, SelfAttention};
+use backend_api::op::{
+    Append, At, Attention, GetRows, GluKind, Index, Masking, MatMul, Norm, NormKind, RopeMode, Sample, TopK, Unary,
+    UnaryKind,
 };
-use backend_webgl::{Layout, Options, WebGl};
+use backend_api::{Backend, DType, Error, Format, Graph, Program, Shape, StepParams, StorageDesc, StorageId, TensorId};
 
 /// The backend, or `None` where there is no EGL; the test then says so.
 /// None if `ANYGPU_SKIP` names webgl: a machine without a driver must say so, or the test fails.
@@ -43,7 +44,7 @@ fn create(gl: &WebGl, shape: &[usize], dtype: DType, guard_rows: usize) -> Stora
 }
 
 fn compile(gl: &WebGl, graph: Graph) -> (Box<dyn Program>, Vec<StorageId>) {
-    let plan = Plan::new(graph, &|t| gl.slot_size(t));
+    let plan = gl.plan(graph).unwrap();
     let ids: Vec<StorageId> = plan.graph().externals().map(|(_, t)| gl.create(&StorageDesc::of(t)).unwrap()).collect();
     (gl.compile(&plan, &ids).unwrap(), ids)
 }
@@ -55,7 +56,7 @@ fn unary_and_linear_compute() {
         let x = graph.input("x", &[2, 6], DType::F32).unwrap();
         let w = graph.weight("w", &[5, 6], DType::Packed(Format::F32)).unwrap();
         let y = graph.push(Unary { kind: UnaryKind::Neg }, &[x]).unwrap();
-        let z = graph.push(Linear::PLAIN, &[y, w]).unwrap();
+        let z = graph.push(MatMul, &[y, w]).unwrap();
         graph.output(z, "z").unwrap();
         let (mut program, ids) = compile(&gl, graph);
         let x: Vec<f32> = (0..12).map(|i| i as f32 * 0.5 - 2.0).collect();
@@ -183,7 +184,7 @@ fn weights_fold_over_layers() {
     let mut graph = Graph::new();
     let x = graph.input("x", &[1, 32], DType::F32).unwrap();
     let w = graph.weight("w", &[40, 32], DType::Packed(Format::F32)).unwrap();
-    let y = graph.push(Linear::PLAIN, &[x, w]).unwrap();
+    let y = graph.push(MatMul, &[x, w]).unwrap();
     graph.output(y, "y").unwrap();
     let (mut program, ids) = compile(&gl, graph);
     let mut x = [0.0; 32];
@@ -235,26 +236,26 @@ fn ids_beyond_floats_are_refused() {
 /// One block of a llama: what decode pays for it.
 fn llama_block(graph: &mut Graph, x: TensorId, d: usize, n_ctx: usize) -> TensorId {
     let (h, g, hd, ff) = (4, 2, 16, 96);
-    let norm = Some(Norm { kind: NormKind::Rms, eps: 1e-5 });
+    let norm = Some(Norm { kind: NormKind::Rms, eps: 1e-5, heads: 1 });
     let q4 = DType::Packed(Format::Q4_0);
     let gamma = graph.weight("gamma", &[d], DType::F32).unwrap();
     let wqkv = graph.weight("qkv", &[(h + 2 * g) * hd, d], q4).unwrap();
     let table = graph.weight("table", &[n_ctx, hd], DType::F32).unwrap();
     let k = graph.state("k", &[n_ctx, g * hd], DType::F32).unwrap();
     let v = graph.state("v", &[n_ctx, g * hd], DType::F32).unwrap();
-    let projected = graph.push(Linear { norm, ..Linear::PLAIN }, &[x, gamma, wqkv]).unwrap();
-    let qkv = QkvAppend { n_head: h, n_head_kv: g, head_dim: hd, rope: Some((hd, RopeMode::Normal)) };
+    let projected = Linear { norm, ..Linear::PLAIN }.record(graph, &[x, gamma, wqkv]).unwrap()[0];
+    let qkv = QkvAppend { n_head: h, n_head_kv: g, head_dim: hd, norm: None, rope: Some((hd, RopeMode::Normal)) };
     let masking = Masking { causal: true, cached: true, ..Masking::default() };
     let attention = Attention { n_head: h, n_head_kv: g, scale: 0.25, softcap: 0.0, masking };
     let op = SelfAttention { project: None, qkv, attention };
-    let heads = graph.push_multi(op.into(), &[projected, table, k, v]).unwrap()[0];
+    let heads = op.record(graph, &[projected, table, k, v]).unwrap()[0];
     let wo = graph.weight("o", &[d, h * hd], q4).unwrap();
-    let x = graph.push(Linear { residual: true, ..Linear::PLAIN }, &[heads, wo, x]).unwrap();
+    let x = Linear { residual: true, ..Linear::PLAIN }.record(graph, &[heads, wo, x]).unwrap()[0];
     let up = graph.weight("up", &[2 * ff, d], q4).unwrap();
     let activation = Activation::Glu(GluKind::Swiglu);
-    let y = graph.push(Linear { norm, activation, ..Linear::PLAIN }, &[x, gamma, up]).unwrap();
+    let y = Linear { norm, activation, ..Linear::PLAIN }.record(graph, &[x, gamma, up]).unwrap()[0];
     let down = graph.weight("down", &[d, ff], q4).unwrap();
-    graph.push(Linear { residual: true, ..Linear::PLAIN }, &[y, down, x]).unwrap()
+    Linear { residual: true, ..Linear::PLAIN }.record(graph, &[y, down, x]).unwrap()[0]
 }
 
 #[test]
@@ -264,12 +265,64 @@ fn decoding_a_block_takes_seven_draws() {
         let x = graph.input("x", &[1, 64], DType::F32).unwrap();
         let y = llama_block(&mut graph, x, 64, 32);
         let history = graph.state("history", &[32], DType::I32).unwrap();
-        graph.push(ArgMaxAppend, &[history, y]).unwrap();
+        ArgMaxAppend.record(&mut graph, &[history, y]).unwrap();
         let (mut program, _) = compile(&gl, graph);
         let names: Vec<String> = program.kernels().into_iter().map(|k| k.name).collect();
         assert_eq!(names.len(), 7 + 2, "{names:#?}");
         let before = gl.stats();
         program.step(&StepParams::at(3, 1)).unwrap();
         assert_eq!(gl.stats().since(&before).dispatches, 9);
+    }
+}
+
+#[test]
+fn what_is_drawn_to_together_is_of_equal_size() {
+    // Candidates and their ids are temporaries here, as in a model, where slots of all sizes are free. Norms of several
+    // rows draw to two scratch textures at once, which they share with the lists of top-k. Short lines tell sizes apart.
+    for layout in [Layout::Packed, Layout::R32f] {
+        let options = Options { layout, tuning: Some(Tuning::default()), ..Options::default() };
+        let Some(gl) = open(options) else { return };
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2, 4100], DType::F32).unwrap();
+        let gamma = graph.weight("gamma", &[4100], DType::F32).unwrap();
+        let history = graph.state("history", &[8], DType::I32).unwrap();
+        let y = graph.push(Norm { kind: NormKind::Rms, eps: 1e-5, heads: 1 }, &[x, gamma]).unwrap();
+        let last = graph.push(GetRows { index: Index::Last }, &[y]).unwrap();
+        let best = graph.push_multi(TopK { k: 40 }.into(), &[last]).unwrap();
+        let token = graph.push(Sample, &best).unwrap();
+        graph.push(Append { at: At::Next }, &[history, token]).unwrap();
+        let (mut program, ids) = compile(&gl, graph);
+        let mut values = [0.0; 2 * 4100];
+        values[4100 + 1234] = 5.0;
+        gl.write(ids[0], 0, &floats(&values)).unwrap();
+        gl.write(ids[1], 0, &floats(&[1.0; 4100])).unwrap();
+        program.step(&StepParams { temperature: 0.1, top_k: 40, ..StepParams::at(2, 2) }).unwrap();
+        let found = gl.read(ids[2], 4, 1).unwrap();
+        let mut id = [0; 4];
+        while !gl.try_read(found, &mut id).unwrap() {}
+        assert_eq!(i32::from_le_bytes(id), 1234);
+    }
+}
+
+#[test]
+fn a_codebook_is_one_buffer_of_the_context() {
+    for gl in both() {
+        let made = |format| {
+            let mut graph = Graph::new();
+            let x = graph.input("x", &[1, 256], DType::F32).unwrap();
+            let w = graph.weight("w", &[8, 256], DType::Packed(format)).unwrap();
+            let y = graph.push(MatMul, &[x, w]).unwrap();
+            graph.output(y, "y").unwrap();
+            let before = gl.stats();
+            let (program, ids) = compile(&gl, graph);
+            drop(program);
+            ids.into_iter().for_each(|id| gl.destroy(id));
+            let after = gl.stats();
+            (after.objects - before.objects, after.memory - before.memory)
+        };
+        // The first program of a format is linked, and that of a grid makes its codebook; other programs find both.
+        let [plain, grid] = [Format::Q8_0, Format::IQ2_XXS].map(|format| (made(format), made(format)));
+        assert_eq!(grid.0.0 - grid.1.0, plain.0.0 - plain.1.0 + 1);
+        assert_eq!([plain.0.1, plain.1.1, grid.0.1, grid.1.1], [0, 0, 512, 0]);
     }
 }

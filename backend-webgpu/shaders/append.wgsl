@@ -1,11 +1,15 @@
 // Writes rows into a state. Rows that are not real and rows beyond the state's end are dropped.
+//!if BLOCKS
+//!writer state
+//!end
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // With HALVES p.cols counts pairs, which share a word.
+    // p.cols counts what is written together: numbers, with HALVES pairs that share a word, with BLOCKS blocks.
     let i = (wid.y * groups.x + wid.x) * WG + lane;
     let row = i / p.cols;
 //!if NEXT
@@ -16,10 +20,18 @@ fn main(
     let target_row = step.position + row;
 //!end
     if (row < real && target_row < p.n_ctx) {
+//!if BLOCKS
+        var block: array<f32, EACH>;
+        for (var j = 0u; j < EACH; j++) {
+            block[j] = x[i * EACH + j];
+        }
+        state_write(target_row, i % p.cols, block);
+//!else
 //!if HALVES
         state[target_row * p.cols + i % p.cols] = pack2x16float(x[i]);
 //!else
         state[target_row * p.cols + i % p.cols] = x[i];
+//!end
 //!end
     }
 }

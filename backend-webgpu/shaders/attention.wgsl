@@ -84,7 +84,7 @@ fn main(
         }
         workgroupBarrier();
     }
-    let scale = select(0.0, 1.0 / total, total > 0.0);
+    let scale = select(1.0 / total, 0.0, total == 0.0);
     for (var c = 0u; c < PER; c++) {
         // Parts of the keys are added up through the workgroup's memory.
         partial[lane] = sums[c];

@@ -14,9 +14,5 @@ fn main(
     let d1 = i / (p.dim3 * p.dim2) % p.dim1;
     let d0 = i / (p.dim3 * p.dim2 * p.dim1);
     let at = d0 * p.step0 + d1 * p.step1 + d2 * p.step2 + d3 * p.step3;
-//!if HALVES
-    out[i] = unpack2x16float(x[at / 2u])[at % 2u];
-//!else
     out[i] = x[at];
-//!end
 }

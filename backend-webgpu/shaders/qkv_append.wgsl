@@ -27,9 +27,17 @@ fn main(
     }
     let row = i / p.cols;
     let col = i % p.cols;
+//!if BLOCKS
+    var block: VALUE;
+    for (var j = 0u; j < EACH; j++) {
+        block[j] = turned(row, col + j);
+    }
+    put(row, col, block);
+//!else
 //!if HALVES
     put(row, col, vec2<f32>(turned(row, col), turned(row, col + 1u)));
 //!else
     put(row, col, turned(row, col));
+//!end
 //!end
 }

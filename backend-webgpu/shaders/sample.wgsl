@@ -1,4 +1,6 @@
-// Draws one of the candidates, which come in descending order. There are few, so one invocation does it.
+// Draws one of the candidates, which come in descending order; -1 if one is not finite. There are few, so one invocation
+// does it.
+//!include lib/finite.wgsl
 fn pcg(x: u32) -> u32 {
     let state = x * 747796405u + 2891336453u;
     let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
@@ -45,5 +47,11 @@ fn choose() -> u32 {
 
 @compute @workgroup_size(1)
 fn main() {
+    for (var i = 0u; i < p.k; i++) {
+        if (!is_finite(values[i])) {
+            out[0] = -1;
+            return;
+        }
+    }
     out[0] = ids[choose()];
 }

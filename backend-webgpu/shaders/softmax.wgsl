@@ -37,7 +37,7 @@ fn main(
         sum += exp(score(first, i, c) - highest);
     }
     sum = workgroup_sum(lane, sum);
-    let scale = select(0.0, 1.0 / sum, sum > 0.0);
+    let scale = select(1.0 / sum, 0.0, sum == 0.0);
     for (var c = lane; c < p.n; c += WG) {
         var value = 0.0;
         if (c >= range.x && c < range.y) {

@@ -2,15 +2,18 @@
 
 use crate::Options;
 use crate::fault::Faults;
-use crate::lower::{Node, lower};
+use crate::kernel::Kernel;
+use crate::lower::{MATCHERS, lower_cover};
 use crate::program::{self, GpuProgram, Pipelines};
-use crate::read::Reads;
+use crate::read::{Reads, Rows};
 use crate::storage::{Chunk, Limits, chunks};
 use crate::subgroup;
 use crate::tuning::Tuning;
+use backend_api::format::Codebook;
+use backend_api::testing::ShaderPatch;
 use backend_api::{
-    Backend, BackendInfo, DType, Error, Op, Plan, Products, Program, ReadId, Stats, StorageDesc, StorageId, Tensor,
-    Tunable, Tuned, Unsupported, host_rows,
+    Backend, BackendInfo, Cover, DType, Error, Graph, Matcher, Plan, Products, Program, ReadId, Stats, StorageDesc,
+    StorageId, Tensor, Tunable, Tuned, Unsupported, check_sequences, host_rows,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of writes after which they are submitted, so that the driver can free its staging memory.
 const FLUSH_BYTES: u64 = 16 << 20;
-/// Every so many polls a browser is made to look whether work is done: more often than that costs more than it brings.
+/// How many polls pass before the browser is made to check for finished work: checking more often costs more than it brings.
 const NUDGE: u32 = 4;
 /// Bytes of one upload.
 const UPLOAD_BYTES: usize = 4 << 20;
@@ -59,11 +62,20 @@ impl Storage {
         Ok((rows + self.desc.guard_rows, self.desc.dtype.row_bytes(cols)?))
     }
 
-    /// The bytes of `rows` rows from `first`.
+    /// Bytes of a row as the device holds it.
+    fn device_row(&self) -> Result<usize, Error> {
+        let (_, cols) = host_rows(&self.desc.shape);
+        match self.desc.dtype {
+            DType::Coded(codec) => Ok(codec.device_row_bytes(cols)),
+            dtype => dtype.row_bytes(cols),
+        }
+    }
+
+    /// The bytes on the device of `rows` rows from `first`.
     ///
     /// *Errors*: they are out of range.
     fn range(&self, first: usize, rows: usize) -> Result<(u64, u64), Error> {
-        let (all, row) = self.rows()?;
+        let ((all, _), row) = (self.rows()?, self.device_row()?);
         if first.checked_add(rows).is_none_or(|end| end > all) {
             return Err(Error::Invalid(format!(
                 "rows {first}+{rows} are outside of {}, which has {all}; ask for rows within it",
@@ -86,16 +98,20 @@ pub struct Shared {
     pub pipelines: RefCell<Pipelines>,
     /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
     pub pending: RefCell<Option<wgpu::CommandEncoder>>,
-    pub patch: Option<backend_api::ShaderPatch>,
+    pub patch: Option<ShaderPatch>,
     polls: Cell<u32>,
+    /// Those that programs have needed so far, by name.
+    codebooks: RefCell<HashMap<&'static str, wgpu::Buffer>>,
 }
 
 impl Shared {
-    /// A node to lower.
-    pub fn node<'a>(&self, inputs: &'a [&'a Tensor], outputs: &'a [&'a Tensor]) -> Node<'a> {
+    /// The kernels of a cover.
+    ///
+    /// *Errors*: why there are none.
+    pub fn lower(&self, graph: &Graph, cover: &Cover) -> Result<Vec<Kernel>, Unsupported> {
         let Limits { subgroup, .. } = self.limits;
         let limits = Limits { subgroup: if self.tuning.subgroups == 0 { 1 } else { subgroup }, ..self.limits };
-        Node { inputs, outputs, limits, tuning: self.tuning }
+        lower_cover(graph, cover, limits, self.tuning)
     }
 
     /// Makes a buffer filled with zeros.
@@ -115,6 +131,21 @@ impl Shared {
         self.faults.check(what, bytes)?;
         count(&self.counters.objects, 1);
         count(&self.counters.memory, size);
+        Ok(buffer)
+    }
+
+    /// The buffer of a codebook, which is made when a program needs it first.
+    ///
+    /// *Errors*: as for any buffer.
+    pub fn codebook(&self, codebook: &Codebook) -> Result<wgpu::Buffer, Error> {
+        if let Some(buffer) = self.codebooks.borrow().get(codebook.name) {
+            return Ok(buffer.clone());
+        }
+        let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+        let buffer = self.buffer(codebook.name, codebook.bytes.len() as u64, usage)?;
+        self.queue.write_buffer(&buffer, 0, codebook.bytes);
+        count(&self.counters.uploaded, codebook.bytes.len() as u64);
+        self.codebooks.borrow_mut().insert(codebook.name, buffer.clone());
         Ok(buffer)
     }
 
@@ -178,6 +209,10 @@ impl WebGpu {
     ///
     /// *Errors*: [`Error::Absent`] if there is no adapter or it gives no device.
     pub async fn open(options: Options) -> Result<WebGpu, Error> {
+        WebGpu::of(options, None).await
+    }
+
+    pub(crate) async fn of(options: Options, patch: Option<ShaderPatch>) -> Result<WebGpu, Error> {
         let absent = |reason: String| Error::Absent { backend: "webgpu", reason };
         #[cfg(target_arch = "wasm32")]
         let adapter_name = crate::web::adapter_name().await.map_err(absent)?;
@@ -229,10 +264,14 @@ impl WebGpu {
         #[cfg(not(target_arch = "wasm32"))]
         let adapter_name =
             [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
+        let software = about.device_type == wgpu::DeviceType::Cpu;
         let info = BackendInfo {
             name: "webgpu",
             adapter: adapter_name.trim().to_owned(),
-            software: about.device_type == wgpu::DeviceType::Cpu,
+            software,
+            synchronous: false,
+            // The tiles of a prefill take software seconds to compile.
+            short_prompt: if software { 8 } else { 0 },
             products: options.products,
             facts: vec![
                 ("api", about.backend.to_string()),
@@ -257,8 +296,9 @@ impl WebGpu {
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
             pending: RefCell::default(),
-            patch: options.patch,
+            patch,
             polls: Cell::new(0),
+            codebooks: RefCell::default(),
         };
         Ok(WebGpu {
             info,
@@ -325,8 +365,12 @@ impl Backend for WebGpu {
         &self.info
     }
 
-    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        lower(op, &self.shared.node(inputs, outputs)).map(drop)
+    fn matchers(&self) -> &[Matcher] {
+        MATCHERS
+    }
+
+    fn supports(&self, graph: &Graph, cover: &Cover) -> Result<(), Unsupported> {
+        self.shared.lower(graph, cover).map(drop)
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {
@@ -337,7 +381,7 @@ impl Backend for WebGpu {
         let chunks = chunks(desc.dtype, &desc.shape, &self.shared.limits)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new() };
-        let (rows, row) = storage.rows()?;
+        let ((rows, _), row) = (storage.rows()?, storage.device_row()?);
         for chunk in &storage.chunks {
             let bytes = if chunk.packing.is_some() { chunk.bytes() } else { rows as u64 * row as u64 };
             match self.shared.buffer(&desc.name, bytes, usage) {
@@ -364,14 +408,19 @@ impl Backend for WebGpu {
             let rows = bytes.len() / row;
             if rows * row != bytes.len() {
                 return Err(Error::Invalid(format!(
-                    "{} bytes are no whole rows of {}, which take {row} bytes each",
+                    "{} bytes are not whole rows of {}, which take {row} bytes each",
                     bytes.len(),
                     storage.desc.name
                 )));
             }
             let (offset, _) = storage.range(first_row, rows)?;
             let buffer = storage.buffers.first().ok_or_else(|| unknown(id))?;
-            self.upload(buffer, offset, bytes)?;
+            match storage.desc.dtype {
+                DType::Coded(codec) => {
+                    self.upload(buffer, offset, &codec.to_device(storage.desc.shape.cols(), bytes))?;
+                }
+                _ => self.upload(buffer, offset, bytes)?,
+            }
         }
         self.shared.faults.check(&storage.desc.name, bytes.len() as u64)
     }
@@ -382,10 +431,17 @@ impl Backend for WebGpu {
         if matches!(storage.desc.dtype, DType::Packed(_)) {
             return Err(Error::Invalid(format!("{} is packed and cannot be read", storage.desc.name)));
         }
-        let (offset, bytes) = storage.range(first_row, rows)?;
+        let (offset, device) = storage.range(first_row, rows)?;
+        let (_, row) = storage.rows()?;
+        let cols = storage.desc.shape.cols();
+        let coded = match storage.desc.dtype {
+            DType::Coded(codec) => codec.device_words(cols).map(|_| (codec, cols)),
+            _ => None,
+        };
         let buffer = storage.buffers.first().ok_or_else(|| unknown(id))?;
         self.unflushed.set(0);
-        self.reads.borrow_mut().begin(&self.shared, buffer, offset, bytes)
+        let rows = Rows { device, host: rows as u64 * row as u64, coded };
+        self.reads.borrow_mut().begin(&self.shared, buffer, offset, rows)
     }
 
     fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
@@ -399,12 +455,15 @@ impl Backend for WebGpu {
         }
     }
 
-    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         let known = self.storages.borrow();
-        let bound = storages
-            .iter()
-            .map(|id| known.get(&id.0).ok_or_else(|| unknown(*id)))
-            .collect::<Result<Vec<&Storage>, Error>>()?;
+        let known = |id: &StorageId| known.get(&id.0).ok_or_else(|| unknown(*id));
+        check_sequences(plan.graph(), sequences, |id, tensor| {
+            let desc = &known(&id)?.desc;
+            Ok(desc.shape == tensor.shape && desc.dtype == tensor.dtype)
+        })?;
+        let storages = |storages: &&[StorageId]| storages.iter().map(known).collect::<Result<Vec<&Storage>, Error>>();
+        let bound = sequences.iter().map(storages).collect::<Result<Vec<_>, Error>>()?;
         let program: GpuProgram = program::compile(&self.shared, plan, &bound)?;
         Ok(Box::new(program))
     }

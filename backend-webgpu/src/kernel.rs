@@ -1,8 +1,8 @@
 //! A kernel as data: what [`lower`](crate::lower) gives, the assembler turns into WGSL and a program binds.
 
 use crate::storage::Chunk;
-use backend_api::format::GROUP;
-use backend_api::{DType, Format, Tensor};
+use backend_api::format::{Codebook, GROUP, codebooks};
+use backend_api::{Codec, DType, Format, Tensor};
 
 /// An operand or a result of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,18 @@ pub enum Decoder {
     Packed(Format),
 }
 
+impl Decoder {
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Decoder::Dense => "dense",
+            Decoder::Quads => "quads",
+            Decoder::Whole => "whole",
+            Decoder::Packed(format) => format.name(),
+        }
+    }
+}
+
 /// One dispatch.
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -91,6 +103,8 @@ pub struct Kernel {
     pub words: Vec<(&'static str, String)>,
     /// The decoders of its tables by name.
     pub decoders: Vec<(&'static str, Decoder)>,
+    /// Its states in codecs of blocks by name, with the words of a row and which of them is the first scale.
+    pub states: Vec<(&'static str, Codec, (usize, usize))>,
     /// Its storage bindings, in order.
     pub bindings: Vec<Binding>,
     /// Its parameters, in order.
@@ -107,6 +121,7 @@ impl Kernel {
             flags: Vec::new(),
             words: Vec::new(),
             decoders: Vec::new(),
+            states: Vec::new(),
             bindings: Vec::new(),
             params: Vec::new(),
             grid,
@@ -115,7 +130,7 @@ impl Kernel {
 
     /// Sets a flag if a condition holds.
     pub fn flag(mut self, name: &'static str, on: bool) -> Kernel {
-        if on {
+        if on && !self.flags.contains(&name) {
             self.flags.push(name);
         }
         self
@@ -150,9 +165,17 @@ impl Kernel {
         self
     }
 
-    /// Sets the flag of kernels that read or write halves, if a tensor has them.
-    pub fn halves(self, tensor: &Tensor) -> Kernel {
-        self.flag("HALVES", tensor.dtype == DType::F16)
+    /// Sets the flag of kernels that read or write a state in this tensor's codec: HALVES share a word in pairs, BLOCKS
+    /// have a file of their own. `states` are the names of the bindings of tensors of this shape.
+    pub fn codec(mut self, tensor: &Tensor, states: &[&'static str]) -> Kernel {
+        let DType::Coded(codec) = tensor.dtype else { return self };
+        match codec.device_words(tensor.shape.cols()) {
+            None => self.flag("HALVES", true),
+            Some(words) => {
+                self.states.extend(states.iter().map(|name| (*name, codec, words)));
+                self.flag("BLOCKS", true)
+            }
+        }
     }
 
     /// Binds dense operand `i` as `array<f32>`.
@@ -198,17 +221,25 @@ impl Kernel {
         }
     }
 
+    /// The codebooks of its tables, which are bound after the storages, in order.
+    pub fn codebooks(&self) -> Vec<&'static Codebook> {
+        let packed = |(_, decoder): &(_, Decoder)| match decoder {
+            Decoder::Packed(format) => Some(*format),
+            Decoder::Dense | Decoder::Quads | Decoder::Whole => None,
+        };
+        codebooks(self.decoders.iter().filter_map(packed))
+    }
+
     /// The name with the variant, for traces.
     pub fn title(&self) -> String {
         let mut title = self.file.to_owned();
         for (_, decoder) in &self.decoders {
             title.push(' ');
-            title.push_str(match decoder {
-                Decoder::Dense => "dense",
-                Decoder::Quads => "quads",
-                Decoder::Whole => "whole",
-                Decoder::Packed(format) => format.name(),
-            });
+            title.push_str(decoder.name());
+        }
+        if let Some((_, codec, _)) = self.states.first() {
+            title.push(' ');
+            title.push_str(codec.spec().name);
         }
         for flag in &self.flags {
             title.push(' ');
@@ -225,19 +256,34 @@ pub fn row_type(k: usize) -> &'static str {
 
 /// Bytes of a dense tensor.
 pub fn dense_bytes(tensor: &Tensor) -> u64 {
-    let bytes = if tensor.dtype == DType::F16 { 2 } else { 4 };
-    tensor.shape.len() as u64 * bytes
+    match tensor.dtype {
+        DType::Coded(codec) => (codec.device_row_bytes(tensor.shape.cols()) * tensor.shape.rows()) as u64,
+        _ => tensor.shape.len() as u64 * 4,
+    }
 }
 
 /// How keys and values are bound where heads are whole vectors of four.
 pub fn quads_type(tensor: &Tensor) -> &'static str {
-    if tensor.dtype == DType::F16 { "array<vec2<u32>>" } else { "array<vec4<f32>>" }
+    match tensor.dtype {
+        DType::Coded(codec) if codec.device_words(tensor.shape.cols()).is_some() => "array<u32>",
+        DType::Coded(_) => "array<vec2<u32>>",
+        _ => "array<vec4<f32>>",
+    }
+}
+
+/// Neighbours that are written to a state together: what its codec encodes at once, or what shares a word.
+pub fn written_together(state: &Tensor) -> usize {
+    match state.dtype {
+        DType::Coded(codec) if codec.device_words(state.shape.cols()).is_some() => codec.spec().block_len,
+        DType::Coded(_) => 2,
+        _ => 1,
+    }
 }
 
 fn element(tensor: &Tensor) -> &'static str {
     match tensor.dtype {
         DType::I32 => "array<i32>",
-        DType::F16 => "array<u32>",
+        DType::Coded(_) => "array<u32>",
         DType::F32 | DType::Packed(_) => "array<f32>",
     }
 }

@@ -17,6 +17,8 @@ mod read;
 mod shader;
 mod storage;
 mod subgroup;
+#[doc(hidden)]
+pub mod testing;
 mod tuning;
 
 #[cfg(test)]
@@ -43,12 +45,10 @@ pub struct Options {
     pub products: Products,
     /// How kernels are shaped, if not as suits a device of its kind, GPU or software.
     pub tuning: Option<Tuning>,
-    /// Breaks the kernels, for mutation checks.
-    pub patch: Option<backend_api::ShaderPatch>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_binding: None, optional_features: true, products: Products::F32, tuning: None, patch: None }
+        Options { max_binding: None, optional_features: true, products: Products::F32, tuning: None }
     }
 }

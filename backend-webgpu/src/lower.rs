@@ -1,4 +1,4 @@
-//! From operators to kernels: the only truth about what this backend can run.
+//! From forms to kernels: the only truth about what this backend can run.
 
 mod decode;
 mod linear;
@@ -10,12 +10,23 @@ use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
-use backend_api::{DType, Op, Tensor, Unsupported};
+use backend_api::form::{ArgMaxAppend, AttentionLinear, Embed, Linear, LinearQkv, QkvAppend};
+use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
 pub const MAX_GRID: usize = 65_535;
 
-/// A node to lower.
+/// The forms of several nodes that have kernels here.
+pub const MATCHERS: &[Matcher] = &[
+    LinearQkv::matcher,
+    AttentionLinear::matcher,
+    QkvAppend::matcher,
+    Linear::matcher,
+    Embed::matcher,
+    ArgMaxAppend::matcher,
+];
+
+/// What is lowered.
 pub struct Node<'a> {
     /// Its operands.
     pub inputs: &'a [&'a Tensor],
@@ -43,15 +54,23 @@ impl Node<'_> {
     }
 }
 
-/// The kernels of an operator, in order.
+/// The kernels of a cover, in order.
 ///
 /// *Errors*: why this backend cannot run it.
-pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
+pub fn lower_cover(graph: &Graph, cover: &Cover, limits: Limits, tuning: Tuning) -> Result<Vec<Kernel>, Unsupported> {
+    let tensors = |ids: &[TensorId]| ids.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
+    let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
+    lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning })
+}
+
+/// The kernels of a form, in order.
+///
+/// *Errors*: why this backend cannot run it.
+fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     let unsupported = |reason: String| {
         let list: Vec<String> = node.inputs.iter().map(|t| t.to_string()).collect();
-        Unsupported { op: format!("{}({})", op.name(), list.join(", ")), reason }
+        Unsupported { op: format!("{}({})", form.name(), list.join(", ")), reason }
     };
-    op.infer(node.inputs).map_err(unsupported)?;
     for tensor in node.inputs.iter().chain(node.outputs) {
         let bytes = dense_bytes(tensor);
         if !matches!(tensor.dtype, DType::Packed(_)) && bytes > node.limits.binding {
@@ -62,32 +81,41 @@ pub fn lower(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
             return Err(unsupported(reason));
         }
     }
-    let kernels = match op {
+    let kernels = match form {
+        Form::Op(op) => primitive(op, node),
+        Form::Linear(op) => linear::linear(op, node),
+        Form::QkvAppend(op) => tokens::qkv_append(op, node),
+        Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
+        Form::Embed(_) => rows::embed(node),
+        Form::ArgMaxAppend(_) => tokens::argmax_append(node),
+        Form::LinearQkv(op) => decode::linear_qkv(op, node),
+        Form::AttentionLinear(op) => decode::attention_linear(op, node),
+    };
+    kernels.map_err(unsupported)
+}
+
+fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
+    match op {
         Op::GetRows(op) => rows::get_rows(op, node),
         Op::MatMul(_) => linear::matmul(node),
         Op::Norm(op) => wise::norm(op, node),
         Op::Softmax(op) => wise::softmax(op, node),
         Op::Unary(op) => wise::unary(op, node),
         Op::Binary(op) => wise::binary(op, node),
+        Op::Scale(op) => wise::scale(op, node),
         Op::Glu(op) => wise::glu(op, node),
         Op::Rope(op) => tokens::rope(op, node),
         Op::Permute(op) => wise::permute(op, node),
         Op::Slice(op) => wise::slice(op, node),
         Op::Concat(op) => wise::concat(op, node),
+        Op::Pad(op) => wise::pad(op, node),
         Op::Append(op) => tokens::append(op, node),
         Op::ArgMax(_) => tokens::argmax(node),
         Op::TopK(op) => tokens::top_k(op, node),
         Op::Sample(_) => tokens::sample(node),
-        Op::Linear(op) => linear::linear(op, node),
-        Op::QkvAppend(op) => tokens::qkv_append(op, node),
         Op::Attention(op) => tokens::attention(op, node),
-        Op::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
-        Op::Embed(_) => rows::embed(node),
-        Op::ArgMaxAppend(_) => tokens::argmax_append(node),
-        Op::LinearQkv(op) => decode::linear_qkv(op, node),
-        Op::AttentionLinear(op) => decode::attention_linear(op, node),
-    };
-    kernels.map_err(unsupported)
+        Op::ShortConv(_) => tokens::short_conv(node),
+    }
 }
 
 /// A grid of `n` workgroups, folded into two dimensions where one does not suffice.

@@ -33,7 +33,7 @@ pub fn possible(shared: &Shared, dispatches: usize) -> bool {
 /// Encodes and submits all dispatches, each in a pass of its own with a timestamp before and after it.
 ///
 /// *Errors*: out of memory, device lost.
-pub fn begin(shared: &Rc<Shared>, dispatches: &[Dispatch]) -> Result<Box<dyn Profile>, Error> {
+pub fn begin(shared: &Rc<Shared>, dispatches: &[Dispatch], sequence: u32) -> Result<Box<dyn Profile>, Error> {
     let stamps = 2 * dispatches.len() as u32;
     let bytes = u64::from(stamps) * TICKS as u64;
     let query_set = shared.device.create_query_set(&wgpu::QuerySetDescriptor {
@@ -60,7 +60,7 @@ pub fn begin(shared: &Rc<Shared>, dispatches: &[Dispatch]) -> Result<Box<dyn Pro
         });
         let label = Some(dispatch.info.name.as_str());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label, timestamp_writes });
-        dispatch.encode(&mut pass);
+        dispatch.encode(&mut pass, sequence);
     }
     encoder.resolve_query_set(&query_set, 0..stamps, &resolved, 0);
     encoder.copy_buffer_to_buffer(&resolved, 0, &staging, 0, Some(bytes));

@@ -2,29 +2,33 @@
 
 use crate::backend::{Shared, Storage, count};
 use crate::kernel::{Binding, Kernel, Operand};
-use crate::lower::lower;
 use crate::profile;
 use crate::shader::assemble;
-use backend_api::op::{Append, At, GetRows, Index};
-use backend_api::{Error, Graph, KernelInfo, Op, Place, Plan, Profile, Program, StepParams, TensorId};
+use backend_api::{Error, KernelInfo, Kind, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Compiled kernels of a device by source text, and bind group layouts by the writability of their storages.
+/// Compiled kernels of a device by source text, and bind group layouts by the writability of their storages and the
+/// number of codebooks.
 #[derive(Default)]
 pub struct Pipelines {
     pipelines: HashMap<String, wgpu::ComputePipeline>,
-    layouts: HashMap<Vec<bool>, (wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
+    layouts: HashMap<(Vec<bool>, usize), (wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
 }
 
 impl Pipelines {
-    fn layout(&mut self, shared: &Shared, writable: &[bool]) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
+    fn layout(
+        &mut self,
+        shared: &Shared,
+        writable: &[bool],
+        codebooks: usize,
+    ) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
         let make = || {
-            let uniform = [wgpu::BufferBindingType::Uniform; 2];
+            let uniform = |count| std::iter::repeat_n(wgpu::BufferBindingType::Uniform, count);
             let storage = writable.iter().map(|w| wgpu::BufferBindingType::Storage { read_only: !w });
-            let entries: Vec<wgpu::BindGroupLayoutEntry> = uniform
-                .into_iter()
+            let entries: Vec<wgpu::BindGroupLayoutEntry> = uniform(2)
                 .chain(storage)
+                .chain(uniform(codebooks))
                 .zip(0..)
                 .map(|(ty, binding)| wgpu::BindGroupLayoutEntry {
                     binding,
@@ -43,7 +47,7 @@ impl Pipelines {
             });
             (group, pipeline)
         };
-        self.layouts.entry(writable.to_vec()).or_insert_with(make).clone()
+        self.layouts.entry((writable.to_vec(), codebooks)).or_insert_with(make).clone()
     }
 
     fn pipeline(
@@ -84,17 +88,18 @@ impl Pipelines {
 /// One dispatch, ready to be encoded.
 pub struct Dispatch {
     pipeline: wgpu::ComputePipeline,
-    group: wgpu::BindGroup,
+    /// For each sequence.
+    groups: Vec<wgpu::BindGroup>,
     grid: [u32; 3],
     pub info: KernelInfo,
 }
 
 impl Dispatch {
-    /// Encodes it.
-    pub fn encode(&self, pass: &mut wgpu::ComputePass<'_>) {
+    /// Encodes it on the states of a sequence.
+    pub fn encode(&self, pass: &mut wgpu::ComputePass<'_>, sequence: u32) {
         let [x, y, z] = self.grid;
         pass.set_pipeline(&self.pipeline);
-        pass.set_bind_group(0, &self.group, &[]);
+        pass.set_bind_group(0, &self.groups[sequence as usize], &[]);
         pass.dispatch_workgroups(x, y, z);
     }
 }
@@ -105,14 +110,18 @@ pub struct GpuProgram {
     dispatches: Vec<Dispatch>,
     step: wgpu::Buffer,
     owned: Vec<wgpu::Buffer>,
-    bounds: Bounds,
+    limits: StepLimits,
 }
 
-/// Compiles a plan; `storages` are those of its externals.
-pub fn compile(shared: &Rc<Shared>, plan: &Plan, storages: &[&Storage]) -> Result<GpuProgram, Error> {
+/// Compiles a plan; `sequences` are the storages of its externals, for each sequence.
+pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) -> Result<GpuProgram, Error> {
     let graph = plan.graph();
-    check_externals(graph, storages)?;
-    let kernels = lower_all(shared, graph)?;
+    let kernels = plan.lower(|cover| shared.lower(graph, cover))?;
+    let kernels: Vec<(usize, Kernel)> = kernels
+        .into_iter()
+        .enumerate()
+        .flat_map(|(at, list)| list.into_iter().map(move |kernel| (at, kernel)))
+        .collect();
     let mut program = GpuProgram {
         shared: shared.clone(),
         dispatches: Vec::with_capacity(kernels.len()),
@@ -122,7 +131,7 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, storages: &[&Storage]) -> Resul
             wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
         )?,
         owned: Vec::new(),
-        bounds: Bounds::of(graph),
+        limits: StepLimits::of(graph, sequences.len()),
     };
     program.owned.push(program.step.clone());
     let mut slots = Vec::with_capacity(plan.slots().len());
@@ -140,38 +149,59 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, storages: &[&Storage]) -> Resul
     program.owned.extend(scratch.clone());
     let (arena, offsets) = parameters(shared, &kernels)?;
     program.owned.push(arena.clone());
-    let buffer_of = |id: TensorId, chunk: usize| match plan.place(id) {
-        Place::External(i) => storages.get(i).and_then(|s| s.buffers.get(chunk)),
-        Place::Slot(i) => slots.get(i),
+    let buffer_of = |storages: &[&Storage], id: TensorId, chunk: usize| match plan.place(id) {
+        Some(Place::External(i)) => storages.get(i).and_then(|s| s.buffers.get(chunk).cloned()),
+        Some(Place::Slot(i)) => slots.get(i).cloned(),
+        None => None,
     };
     for ((at, kernel), (offset, size)) in kernels.iter().zip(offsets) {
-        let node = &graph.nodes()[*at];
+        let cover = &plan.covers()[*at];
         let writable: Vec<bool> = kernel.bindings.iter().map(|b| b.operand.is_written()).collect();
         let mut pipelines = shared.pipelines.borrow_mut();
-        let (group_layout, layout) = pipelines.layout(shared, &writable);
+        let codebooks = kernel.codebooks();
+        let (group_layout, layout) = pipelines.layout(shared, &writable, codebooks.len());
         let pipeline = pipelines.pipeline(shared, kernel, &layout)?;
-        let mut entries =
-            vec![entry(0, &arena, offset, size), entry(1, &program.step, 0, size_of::<StepParams>() as u64)];
-        for (binding, index) in kernel.bindings.iter().zip(2..) {
-            let buffer = match binding.operand {
-                Operand::Input(i) => node.inputs.get(i).and_then(|id| buffer_of(*id, binding.chunk)),
-                Operand::Output(i) => node.outputs.get(i).and_then(|id| buffer_of(*id, binding.chunk)),
-                Operand::Scratch { .. } => scratch.as_ref(),
-            };
-            let buffer = buffer.ok_or_else(|| Error::Invalid(format!("{} has no place", binding.name)))?;
-            entries.push(entry(index, buffer, 0, binding.bytes));
-        }
+        let books = codebooks.iter().map(|codebook| shared.codebook(codebook)).collect::<Result<Vec<_>, _>>()?;
         let title = kernel.title();
-        let group = shared.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some(&title),
-            layout: &group_layout,
-            entries: &entries,
-        });
-        shared.faults.check(&title, 0)?;
-        count(&shared.counters.objects, 1);
+        let group_of = |storages: &[&Storage]| {
+            let buffers = kernel.bindings.iter().map(|binding| {
+                let of = |ids: &[TensorId], i: usize| buffer_of(storages, *ids.get(i)?, binding.chunk);
+                let buffer = match binding.operand {
+                    Operand::Input(i) => of(&cover.inputs, i),
+                    Operand::Output(i) => of(&cover.outputs, i),
+                    Operand::Scratch { .. } => scratch.clone(),
+                };
+                buffer.ok_or_else(|| Error::Invalid(format!("{} has no place", binding.name)))
+            });
+            let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+            let operands = buffers.iter().zip(&kernel.bindings).map(|(buffer, binding)| (buffer, 0, binding.bytes));
+            let entries: Vec<_> = [(&arena, offset, size), (&program.step, 0, size_of::<StepParams>() as u64)]
+                .into_iter()
+                .chain(operands)
+                .chain(books.iter().map(|book| (book, 0, book.size())))
+                .zip(0..)
+                .map(|((buffer, offset, size), index)| entry(index, buffer, offset, size))
+                .collect();
+            let group = shared.device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some(&title),
+                layout: &group_layout,
+                entries: &entries,
+            });
+            shared.faults.check(&title, 0)?;
+            count(&shared.counters.objects, 1);
+            Ok(group)
+        };
+        // Kernels that touch no state have one group for all sequences.
+        let is_state = |id: &TensorId| matches!(graph.tensor(*id).kind, Kind::State(_));
+        let mut groups = Vec::with_capacity(sequences.len());
+        for storages in sequences {
+            let shared = groups.first().filter(|_| !cover.inputs.iter().chain(&cover.outputs).any(is_state));
+            let group = shared.cloned().map_or_else(|| group_of(storages), Ok)?;
+            groups.push(group);
+        }
         let bytes = kernel.bindings.iter().map(|b| b.bytes).sum();
         let info = KernelInfo { name: title, grid: kernel.grid, bytes };
-        program.dispatches.push(Dispatch { pipeline, group, grid: kernel.grid, info });
+        program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info });
     }
     Ok(program)
 }
@@ -180,40 +210,6 @@ fn entry(binding: u32, buffer: &wgpu::Buffer, offset: u64, size: u64) -> wgpu::B
     let size = wgpu::BufferSize::new(size);
     let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size });
     wgpu::BindGroupEntry { binding, resource }
-}
-
-fn check_externals(graph: &Graph, storages: &[&Storage]) -> Result<(), Error> {
-    let externals: Vec<_> = graph.externals().map(|(_, tensor)| tensor).collect();
-    if externals.len() != storages.len() {
-        return Err(Error::Invalid(format!(
-            "the graph has {} externals, but {} storages were given",
-            externals.len(),
-            storages.len()
-        )));
-    }
-    for (tensor, storage) in externals.iter().zip(storages) {
-        if tensor.shape != storage.desc.shape || tensor.dtype != storage.desc.dtype {
-            return Err(Error::Invalid(format!(
-                "{} is {tensor}, but its storage {} is {} {}",
-                tensor.name, storage.desc.name, storage.desc.dtype, storage.desc.shape
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The kernels of all nodes with the node's index.
-fn lower_all(shared: &Shared, graph: &Graph) -> Result<Vec<(usize, Kernel)>, Error> {
-    let (mut kernels, mut refused) = (Vec::new(), Vec::new());
-    for (at, node) in graph.nodes().iter().enumerate() {
-        let inputs = graph.operands(node);
-        let outputs: Vec<_> = node.outputs.iter().map(|id| graph.tensor(*id)).collect();
-        match lower(&node.op, &shared.node(&inputs, &outputs)) {
-            Ok(list) => kernels.extend(list.into_iter().map(|k| (at, k))),
-            Err(unsupported) => refused.push(unsupported),
-        }
-    }
-    if refused.is_empty() { Ok(kernels) } else { Err(Error::Unsupported(refused)) }
 }
 
 /// One buffer with the parameters of all kernels; each has an aligned slice (offset, size).
@@ -238,63 +234,10 @@ fn parameters(shared: &Shared, kernels: &[(usize, Kernel)]) -> Result<(wgpu::Buf
     Ok((arena, offsets))
 }
 
-/// What step parameters a graph can take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Most rows of a step.
-    rows: usize,
-    /// Most tokens, those of the step included.
-    tokens: usize,
-}
-
-impl Bounds {
-    /// The rows and the context that the nodes were recorded for.
-    pub fn of(graph: &Graph) -> Bounds {
-        let mut bounds = Bounds { rows: usize::MAX, tokens: usize::MAX };
-        for node in graph.nodes() {
-            let dim = |i: usize| node.inputs.get(i).map_or(usize::MAX, |id| graph.tensor(*id).shape.dim(0));
-            let (rows, tokens) = match &node.op {
-                Op::GetRows(GetRows { index: Index::Tokens { rows } }) => (*rows, dim(1)),
-                Op::GetRows(GetRows { index: Index::Positions { rows } }) => (*rows, usize::MAX),
-                Op::GetRows(GetRows { index: Index::Last }) => (dim(0), usize::MAX),
-                Op::Append(Append { at: At::Position }) => (dim(1), usize::MAX),
-                Op::Rope(_) => (dim(0), dim(1)),
-                Op::QkvAppend(op) => (dim(0), dim(if op.rope.is_some() { 2 } else { 1 })),
-                Op::LinearQkv(_) => (dim(0), dim(node.inputs.len() - 1)),
-                Op::Attention(op) if op.masking.cached => (dim(0), dim(1)),
-                Op::AttentionLinear(op) if op.attention.masking.cached => (dim(0), dim(1)),
-                Op::Embed(op) => (op.rows, dim(1)),
-                _ => continue,
-            };
-            bounds.rows = bounds.rows.min(rows);
-            bounds.tokens = bounds.tokens.min(tokens);
-        }
-        bounds
-    }
-
-    /// Checks the parameters of a step.
-    pub fn check(&self, params: &StepParams) -> Result<(), Error> {
-        let rows = params.rows as usize;
-        if rows == 0 || rows > self.rows {
-            let most = self.rows;
-            return Err(Error::Invalid(format!(
-                "a step of {rows} rows is not in 1..={most}; split it or compile more"
-            )));
-        }
-        if params.position as usize + rows > self.tokens {
-            return Err(Error::Invalid(format!(
-                "{rows} rows at position {} exceed the context of {}; start anew or use a larger context",
-                params.position, self.tokens
-            )));
-        }
-        Ok(())
-    }
-}
-
 impl GpuProgram {
     /// Writes the parameters of a step.
     fn write(&self, params: &StepParams) -> Result<(), Error> {
-        self.bounds.check(params)?;
+        self.limits.check(params)?;
         self.shared.faults.check_patiently("a step", 0)?;
         // The step before must go first: writes to the parameters take effect before the next submit.
         self.shared.submit_pending();
@@ -312,7 +255,7 @@ impl Program for GpuProgram {
         let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            self.dispatches.iter().for_each(|dispatch| dispatch.encode(&mut pass));
+            self.dispatches.iter().for_each(|dispatch| dispatch.encode(&mut pass, params.sequence));
         }
         *self.shared.pending.borrow_mut() = Some(encoder);
         self.shared.faults.check_patiently("a step", 0)
@@ -323,7 +266,7 @@ impl Program for GpuProgram {
             return Ok(None);
         }
         self.write(params)?;
-        profile::begin(&self.shared, &self.dispatches).map(Some)
+        profile::begin(&self.shared, &self.dispatches, params.sequence).map(Some)
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {

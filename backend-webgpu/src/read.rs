@@ -2,7 +2,7 @@
 
 use crate::backend::{Shared, count};
 use crate::fault::PATIENCE;
-use backend_api::{Error, ReadId};
+use backend_api::{Codec, Error, ReadId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,17 +21,29 @@ struct Staging {
     failures: u32,
 }
 
+/// The rows of a read.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows {
+    /// Bytes on the device.
+    pub device: u64,
+    /// Bytes as the host gets them.
+    pub host: u64,
+    /// The codec and columns of rows that the device holds otherwise than the host.
+    pub coded: Option<(Codec, usize)>,
+}
+
 /// The reads under way and the staging buffers that are free.
 #[derive(Default)]
 pub struct Reads {
     free: Vec<Staging>,
-    pending: HashMap<u32, (Staging, u64)>,
+    pending: HashMap<u32, (Staging, Rows)>,
     next: u32,
 }
 
 impl Reads {
     /// Copies a range of a buffer and asks for it to be mapped.
-    pub fn begin(&mut self, shared: &Shared, source: &wgpu::Buffer, offset: u64, bytes: u64) -> Result<ReadId, Error> {
+    pub fn begin(&mut self, shared: &Shared, source: &wgpu::Buffer, offset: u64, rows: Rows) -> Result<ReadId, Error> {
+        let bytes = rows.device;
         shared.faults.check_patiently("a read", bytes)?;
         let need = bytes.max(SMALLEST).next_power_of_two().min(bytes.max(1 << 20).next_multiple_of(16));
         let fits = self.free.iter().enumerate().filter(|(_, s)| s.buffer.size() >= need);
@@ -56,16 +68,20 @@ impl Reads {
         shared.faults.check_patiently("a read", bytes)?;
         let id = self.next;
         self.next = id.wrapping_add(1);
-        self.pending.insert(id, (staging, bytes));
+        self.pending.insert(id, (staging, rows));
         Ok(ReadId(id))
     }
 
     /// Copies the bytes of a read that is done and frees its staging buffer.
     pub fn finish(&mut self, shared: &Shared, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
         let unknown = || Error::Invalid(format!("read {} is unknown; each read is finished once", read.0));
-        let (staging, bytes) = self.pending.get_mut(&read.0).ok_or_else(unknown)?;
-        if out.len() as u64 != *bytes {
-            return Err(Error::Invalid(format!("the read has {bytes} bytes, but room for {} was given", out.len())));
+        let (staging, rows) = self.pending.get_mut(&read.0).ok_or_else(unknown)?;
+        if out.len() as u64 != rows.host {
+            return Err(Error::Invalid(format!(
+                "the read has {} bytes, but room for {} was given",
+                rows.host,
+                out.len()
+            )));
         }
         let state = staging.state.load(Ordering::Acquire);
         if state == PENDING {
@@ -73,7 +89,7 @@ impl Reads {
         }
         if state == FAILED {
             staging.failures += 1;
-            let fault = shared.faults.check_patiently("a read", *bytes).err();
+            let fault = shared.faults.check_patiently("a read", rows.device).err();
             if fault.is_none() && staging.failures <= PATIENCE {
                 return Ok(false);
             }
@@ -82,16 +98,18 @@ impl Reads {
             // Any other cause would have been reported as an error.
             return Err(fault.unwrap_or_else(|| Error::Lost("a read could not be mapped".into())));
         }
-        let (staging, bytes) = self.pending.remove(&read.0).ok_or_else(unknown)?;
+        let (staging, rows) = self.pending.remove(&read.0).ok_or_else(unknown)?;
         let copied = staging.buffer.get_mapped_range(..).map(|view| {
-            if let Some(part) = view.get(..out.len()) {
-                out.copy_from_slice(part);
+            let Some(part) = view.get(..rows.device as usize) else { return };
+            match rows.coded {
+                Some((codec, cols)) => out.copy_from_slice(&codec.to_host(cols, part)),
+                None => out.copy_from_slice(part),
             }
         });
         staging.buffer.unmap();
         self.free.push(staging);
         copied.map_err(|e| Error::Driver(e.to_string()))?;
-        count(&shared.counters.read_back, bytes);
+        count(&shared.counters.read_back, rows.device);
         Ok(true)
     }
 }

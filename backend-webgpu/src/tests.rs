@@ -1,13 +1,16 @@
 //! Tests without a device: every variant that the conformance cases need assembles and validates.
 
 use crate::kernel::{Decoder, Kernel};
-use crate::lower::{Node, lower};
-use crate::shader::{assemble, has_integers};
+use crate::lower::lower_cover;
+use crate::shader::{FILES, assemble, instance};
 use crate::storage::{Limits, chunks};
 use crate::tuning::Tuning;
 use backend_api::format::ROW_ALIGN;
-use backend_api::op::Linear;
-use backend_api::{DType, Format, Op, Products, Shape, Tuned, Unsupported};
+use backend_api::shader::compare_snapshots;
+use backend_api::{Cover, DType, Form, Format, Graph, Matcher, Products, Shape, Tuned, Unsupported, cases};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 const LIMITS: Limits = Limits { weights: 128 << 20, binding: 128 << 20, subgroup: 1, products: Products::F32 };
 /// Limits of devices without subgroups, with some that not all rows fit, and with such that they do; then of users who
@@ -28,31 +31,31 @@ fn capabilities(limits: Limits) -> naga::valid::Capabilities {
     CORE | subgroups
 }
 
-/// The kernels of all conformance cases that are supported with these limits, and the reasons of the others.
+/// The kernels of all conformance cases that are supported with these limits, each case in its own form and in primitives,
+/// and the reasons of the others.
 fn all_kernels(limits: Limits, tuning: Tuning) -> (Vec<Kernel>, Vec<Unsupported>) {
     let (mut kernels, mut refused) = (Vec::new(), Vec::new());
-    for case in Op::all_cases() {
-        for node in case.graph.nodes() {
-            let inputs = case.graph.operands(node);
-            let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
-            match lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits, tuning }) {
-                Ok(list) => kernels.extend(list),
-                Err(why) => {
-                    let one_row_only = matches!(
-                        &node.op,
-                        Op::Linear(Linear { norm: Some(_), .. }) | Op::LinearQkv(_) | Op::AttentionLinear(_)
-                    );
-                    let several_rows = one_row_only && inputs[0].shape.rows() > 1;
-                    let odd = ["odd heads", "odd sizes", "wide", "explicit mask", "halves, odd heads"]
-                        .contains(&case.name.as_str());
-                    let never = matches!(&node.op, Op::SelfAttention(_));
-                    assert!(never || several_rows || odd || limits.weights != LIMITS.weights, "{}: {why}", case.name);
-                    refused.push(why);
+    for case in cases::all() {
+        for (form, matchers) in [(case.op, Form::MATCHERS), ("", &[])] {
+            for cover in covers(&case.graph, matchers) {
+                match lower_cover(&case.graph, &cover, limits, tuning) {
+                    Ok(list) => kernels.extend(list),
+                    Err(why) if matches!(cover.form, Form::Op(_)) => {
+                        let odd = ["odd sizes", "wide", "explicit mask"].contains(&case.name.as_str());
+                        assert!(odd || limits.weights != LIMITS.weights, "{}: {why}", case.name);
+                        refused.push(why);
+                    }
+                    Err(why) => refused.push(Unsupported { op: form.into(), ..why }),
                 }
             }
         }
     }
     (kernels, refused)
+}
+
+/// A graph in the largest forms that the matchers find.
+fn covers(graph: &Graph, matchers: &[Matcher]) -> Vec<Cover> {
+    backend_api::cover(graph, matchers, &|_, _| Ok(())).unwrap()
 }
 
 /// Every value that may be measured, the default ones too.
@@ -104,16 +107,14 @@ fn every_shader_validates() {
 }
 
 #[test]
-fn an_operator_is_one_dispatch() {
-    // Parts of the keys are scored, then joined.
-    let expected = |op: &Op| if matches!(op, Op::AttentionLinear(_)) { 2 } else { 1 };
-    let tuning = Tuning::default();
-    for case in Op::all_cases() {
-        let [node] = case.graph.nodes() else { panic!("{}: cases have one node", case.name) };
-        let outputs: Vec<_> = node.outputs.iter().map(|id| case.graph.tensor(*id)).collect();
-        let inputs = case.graph.operands(node);
-        if let Ok(kernels) = lower(&node.op, &Node { inputs: &inputs, outputs: &outputs, limits: LIMITS, tuning }) {
-            assert_eq!(kernels.len(), expected(&node.op), "{} {}", case.op, case.name);
+fn a_form_is_one_dispatch() {
+    for case in cases::all() {
+        for cover in covers(&case.graph, Form::MATCHERS) {
+            // Parts of the keys are scored, then joined.
+            let expected = if matches!(cover.form, Form::AttentionLinear(_)) { 2 } else { 1 };
+            if let Ok(kernels) = lower_cover(&case.graph, &cover, LIMITS, Tuning::default()) {
+                assert_eq!(kernels.len(), expected, "{} {}", case.op, case.name);
+            }
         }
     }
 }
@@ -121,7 +122,8 @@ fn an_operator_is_one_dispatch() {
 #[test]
 fn inexact_products_are_those_of_several_rows_by_quantised_weights() {
     let quantised = |kernel: &Kernel| {
-        let of = |(_, decoder): &(_, Decoder)| matches!(decoder, Decoder::Packed(format) if has_integers(*format));
+        let of =
+            |(_, decoder): &(_, Decoder)| matches!(decoder, Decoder::Packed(format) if format.spec().is_quantised());
         kernel.file == "linear_tile" && kernel.decoders.iter().all(of)
     };
     let (kernels, _) = all_kernels(Limits { products: Products::Int8, ..LIMITS }, Tuning::default());
@@ -175,36 +177,38 @@ fn conditions_and_words_are_assembled() {
     assert!(assemble(&Kernel::new("get_rows", [1, 1, 1])).unwrap_err().contains("no decoder"));
 }
 
-/// FNV-1a, so that a change of any assembled source shows in review.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// Compares with a committed file; with `UPDATE_SNAPSHOTS` set it is written instead.
-fn snapshot(name: &str, text: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots").join(name);
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        std::fs::write(&path, text).unwrap();
+/// What is recorded of the shaders in full: the variant of each kernel file with the most flags, and the decoders of each
+/// format. Of all others it is the names.
+fn snapshots() -> BTreeMap<String, String> {
+    let (mut variants, mut chosen) = (BTreeSet::new(), BTreeMap::new());
+    let devices = DEVICES.into_iter().flat_map(|limits| [(limits, Tuning::default()), (limits, Tuning::software())]);
+    for kernel in devices.flat_map(|(limits, tuning)| all_kernels(limits, tuning).0) {
+        let title = kernel.title();
+        // One format for all, so that a new one changes none of them.
+        let usual = |(_, decoder): &(_, Decoder)| !matches!(decoder, Decoder::Packed(f) if *f != Format::Q8_0);
+        let usual = kernel.decoders.iter().all(usual);
+        let rank = (usual, kernel.flags.len(), Reverse(title.clone()));
+        variants.insert(format!("{title}\n"));
+        let best = chosen.entry(kernel.file).or_insert_with(|| (rank.clone(), kernel.clone()));
+        if rank > best.0 {
+            *best = (rank, kernel);
+        }
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == text, "snapshots/{name} changed; run the tests with UPDATE_SNAPSHOTS=1 and review the diff");
+    let mut texts = BTreeMap::from([("variants.txt".to_owned(), variants.into_iter().collect())]);
+    for (file, ((_, _, Reverse(title)), kernel)) in chosen {
+        texts.insert(format!("kernels/{file}.wgsl"), format!("// {title}\n{}", assemble(&kernel).unwrap()));
+    }
+    for format in Format::ALL {
+        let parts =
+            ["decoder", "integers"].into_iter().filter_map(|kind| instance(kind, "w", Decoder::Packed(*format)));
+        let text: String = parts.map(|part| part.text(FILES, "w").unwrap()).collect();
+        texts.insert(format!("formats/{}.wgsl", format.name()), text);
+    }
+    texts
 }
 
 #[test]
-fn sources_are_as_committed() {
-    let mut lines = std::collections::BTreeSet::new();
-    for kernel in DEVICES.into_iter().flat_map(|limits| all_kernels(limits, Tuning::default()).0) {
-        let words: Vec<String> = kernel.words.iter().map(|(name, text)| format!("{name}={text}")).collect();
-        let source = assemble(&kernel).unwrap();
-        lines.insert(format!("{:016x} {} {}\n", hash(&source), kernel.title(), words.join(" ")));
-        // One kernel of each kind in full, for readers.
-        let whole = match kernel.title().as_str() {
-            "linear_vec Q4_0 Q4_0 vec4 glu norm" => "linear_vec.wgsl",
-            "linear_tile Q8_0 vec4" => "linear_tile.wgsl",
-            "get_rows Q6_K ids" => "get_rows.wgsl",
-            _ => continue,
-        };
-        snapshot(whole, &source);
-    }
-    snapshot("sources.txt", &lines.into_iter().collect::<String>());
+fn shaders_are_those_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    compare_snapshots(&folder, &snapshots()).unwrap();
 }

@@ -31,7 +31,7 @@ pub struct OpReport {
     pub op: String,
     /// Cases run.
     pub cases: usize,
-    /// Cases of a fused operator that ran as primitives.
+    /// Cases of a form that the backend does not have, so that its nodes ran in others.
     pub expanded: usize,
     /// The largest NMSE of the cases that passed.
     pub worst_nmse: f64,

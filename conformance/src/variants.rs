@@ -30,9 +30,20 @@ pub enum Kind {
         max_texture_size: Option<u32>,
         /// How many textures one draw writes at most, if not as many as the device can.
         max_targets: Option<u32>,
-        /// Whether draws are shaped as on a GPU, whatever the device is.
-        as_gpu: bool,
+        /// How draws are shaped.
+        shape: WebGlShape,
     },
+}
+
+/// How draws of WebGL are shaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebGlShape {
+    /// As suits the device.
+    Usual,
+    /// As on a GPU.
+    Gpu,
+    /// As on a CPU, but in lines that are shorter than a group of weights.
+    ShortLines,
 }
 
 /// How to open WebGPU.
@@ -86,22 +97,27 @@ pub const ALL: &[Variant] = &[
     Variant {
         name: "webgl",
         about: "WebGL2 or GLES 3, packed layout",
-        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, as_gpu: false },
+        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, shape: WebGlShape::Usual },
     },
     Variant {
         name: "webgl-r32f",
         about: "the same, one value a texel",
-        kind: Kind::WebGl { packed: false, max_texture_size: None, max_targets: None, as_gpu: false },
+        kind: Kind::WebGl { packed: false, max_texture_size: None, max_targets: None, shape: WebGlShape::Usual },
     },
     Variant {
         name: "webgl-fold",
-        about: "packed, in textures of 256 x 256, of which a draw writes 4, so that tensors are folded and layered",
-        kind: Kind::WebGl { packed: true, max_texture_size: Some(256), max_targets: Some(4), as_gpu: false },
+        about: "packed, in short lines of textures of 256 x 256, of which a draw writes 4, so that tensors are folded and layered",
+        kind: Kind::WebGl {
+            packed: true,
+            max_texture_size: Some(256),
+            max_targets: Some(4),
+            shape: WebGlShape::ShortLines,
+        },
     },
     Variant {
         name: "webgl-split",
         about: "packed, compact and with products in slices that are blended, as on a GPU",
-        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, as_gpu: true },
+        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, shape: WebGlShape::Gpu },
     },
 ];
 

@@ -41,15 +41,9 @@ pub enum Progress {
     },
 }
 
-/// The fetch interval that suits a backend: a CPU step is done when it is submitted, so steps under way are of no use.
+/// The fetch interval that suits a backend.
 pub(crate) fn fetch_interval(backend: &dyn Backend) -> Option<usize> {
-    (backend.info().name == "cpu").then_some(1)
-}
-
-/// The length from which on prompts are worth a program of their own. WebGPU's tiles take seconds to compile in software.
-fn short_prompt(backend: &dyn Backend) -> usize {
-    let info = backend.info();
-    if info.software && info.name == "webgpu" { 8 } else { 0 }
+    backend.info().synchronous.then_some(1)
 }
 
 /// A model, ready to run.
@@ -73,11 +67,38 @@ impl Engine {
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
-        progress(Progress::Header);
-        let gguf = Gguf::read(source).await?;
-        let recipe = Recipe::new(&gguf, options.n_ctx)?.with_kv_cache(options.kv_cache);
+        let (gguf, recipe) = read(source, options, progress).await?;
         progress(Progress::Selecting);
         let (backend, report) = select(Some(&recipe), &options.select, &*host).await?;
+        Engine::on(backend, report, source, gguf, recipe, host, progress).await
+    }
+
+    /// Reads a file's header and uploads the weights to a backend that the caller has opened: one of a third party, or on a
+    /// device that the application shares. Nothing is selected and nothing is proven; [`EngineOptions::select`] does not
+    /// matter.
+    ///
+    /// *Errors*: as [`Self::load`]; operators of the model that the backend cannot run.
+    pub async fn with_backend(
+        backend: Box<dyn Backend>,
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        host: Rc<dyn Host>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Engine, EngineError> {
+        let (gguf, recipe) = read(source, options, progress).await?;
+        let report = Report::given(backend.info());
+        Engine::on(Rc::from(backend), report, source, gguf, recipe, host, progress).await
+    }
+
+    async fn on(
+        backend: Rc<dyn Backend>,
+        report: Report,
+        source: &dyn ByteSource,
+        gguf: Gguf,
+        recipe: Recipe,
+        host: Rc<dyn Host>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Engine, EngineError> {
         let mut weights = |done, total| progress(Progress::Weights { done, total });
         let model = Model::load(source, recipe, backend, &*host, &mut weights).await?;
         Ok(Engine {
@@ -139,7 +160,7 @@ impl Engine {
     /// *Errors*: memory for the KV cache, or the device was lost.
     pub fn session(&self) -> Result<Session, EngineError> {
         let mut session = Session::new(self.model.clone())?;
-        session.set_short_prompt(short_prompt(self.backend()));
+        session.set_short_prompt(self.backend().info().short_prompt);
         Ok(session)
     }
 
@@ -180,4 +201,15 @@ impl Engine {
         let rest = session.resume(tokens);
         Ok(session.generate(rest, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
     }
+}
+
+async fn read(
+    source: &dyn ByteSource,
+    options: &EngineOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Gguf, Recipe), EngineError> {
+    progress(Progress::Header);
+    let gguf = Gguf::read(source).await?;
+    let recipe = Recipe::new(&gguf, options.n_ctx)?.with_kv_cache(options.kv_cache);
+    Ok((gguf, recipe))
 }

@@ -16,6 +16,14 @@ pub enum EngineError {
     /// The chat template of the file, or the conversation.
     #[error(transparent)]
     Chat(#[from] ChatError),
+    /// The file cannot be opened.
+    #[error("cannot open the model {path:?}: {reason}; give the path of a GGUF file")]
+    File {
+        /// Its path.
+        path: String,
+        /// Why, as the system says.
+        reason: String,
+    },
     /// No backend passed.
     #[error("no backend can run this: {}; choose another backend, or update the graphics driver", .0.reasons())]
     NoBackend(Report),

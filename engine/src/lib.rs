@@ -1,18 +1,56 @@
-//! The only crate that knows every backend: it [selects](select()) one by proof and runs models on it ([`Engine`]).
+//! Language models from GGUF files on any device: WebGPU, WebGL2 or the CPU, natively and in browsers. One is
+//! [selected](select()) by proof, and models run on it ([`Engine`]).
+//!
+//! The little model of the repository tells a story:
+//!
+//! ```
+//! use anygpu::native::block_on;
+//! use anygpu::{Choice, Engine, EngineError, EngineOptions, GenerateOptions, SelectOptions};
+//!
+//! fn main() -> Result<(), EngineError> {
+//! #   std::env::set_current_dir("..").unwrap(); // from the package to the repository
+//!     // Without this, the fastest device that computes correctly.
+//!     let select = SelectOptions { backend: Choice::Cpu, ..Default::default() };
+//!     let engine = block_on(Engine::open("models/gab-q4_0.gguf", &EngineOptions { select, ..Default::default() }))?;
+//!     let mut session = engine.session()?;
+//!     let prompt = engine.encode("Once upon a time")?;
+//!     let options = GenerateOptions { max_tokens: 64, ..engine.generate_options() };
+//!     let print = &mut |piece: anygpu::Piece<'_>| print!("{}", piece.text);
+//!     let story = block_on(engine.generate(&mut session, &prompt, &options, print))?;
+//! #   assert!(story.text.starts_with(", there was") && story.tokens.len() == 64, "{}", story.text);
+//!     println!("\n{:.1} ms a token on {}", story.decode_ms_per_token, engine.backend().info().adapter);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Applications need this crate alone: it has the types of the others that they meet. Backends of their own are written
+//! against `backend-api`, and given to [`Engine::with_backend`].
 #![forbid(unsafe_code)]
 
 pub mod bench;
 mod engine;
 mod error;
+mod ladder;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;
+mod race;
 mod report;
-mod rig;
 mod select;
 mod selftest;
+mod timing;
 mod tune;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
+
+pub use backend_api::op::TopK;
+pub use backend_api::run::Host;
+pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Stats};
+pub use model::gguf::ReadFuture;
+pub use model::{
+    ByteSource, BytesSource, ChatError, ChatTemplate, Fault, Finish, GenerateOptions, Generation, Gguf, GgufError,
+    Head, KvCache, Message, Metadata, Model, ModelError, Piece, Recipe, Sampling, Session, SourceError, StreamDecoder,
+    Tokenizer, TokenizerError,
+};
 
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;

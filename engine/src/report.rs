@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use backend_api::BackendInfo;
 use serde::Serialize;
 
 /// The outcome of a selection.
@@ -20,7 +21,7 @@ pub struct Rung {
     pub name: &'static str,
     /// Device and driver as they name themselves, if it could be opened.
     pub adapter: Option<String>,
-    /// Whether the device is known to be a software renderer.
+    /// Whether the device is known to be a GPU that the CPU imitates.
     pub software: bool,
     /// Limits and options that matter.
     pub facts: Vec<(&'static str, String)>,
@@ -42,7 +43,7 @@ pub struct Rung {
 pub enum Outcome {
     /// It runs the model.
     Chosen,
-    /// Another one is faster, so it was not tested further.
+    /// Another one is faster, or this one is software and not twice as fast as the CPU; so it was not tested further.
     Slower,
     /// It cannot run the model here, or gave wrong results.
     Rejected(String),
@@ -50,7 +51,23 @@ pub enum Outcome {
     Skipped(String),
 }
 
+impl Rung {
+    /// One that nothing is known of.
+    pub(crate) fn untried(name: &'static str) -> Rung {
+        let outcome = Outcome::Rejected(String::new());
+        Rung { name, adapter: None, software: false, facts: Vec::new(), matvec_ms: None, tried_ms: None, outcome }
+    }
+}
+
 impl Report {
+    /// Of a backend that the caller chose.
+    pub(crate) fn given(info: &BackendInfo) -> Report {
+        let (adapter, facts) = (Some(info.adapter.clone()), info.facts.clone());
+        let rung = Rung::untried(info.name);
+        let rung = Rung { adapter, software: info.software, facts, outcome: Outcome::Chosen, ..rung };
+        Report { chosen: Some(info.name), rungs: vec![rung] }
+    }
+
     /// The rung chosen.
     pub fn chosen(&self) -> Option<&Rung> {
         self.rungs.iter().find(|r| r.outcome == Outcome::Chosen)
@@ -69,12 +86,15 @@ impl Report {
 impl fmt::Display for Report {
     /// One line a rung.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen_ms = self.chosen().and_then(|rung| rung.matvec_ms);
+        let faster = |rung: &Rung| rung.software && rung.matvec_ms.zip(chosen_ms).is_some_and(|(ms, least)| ms < least);
         for (index, rung) in self.rungs.iter().enumerate() {
             if index > 0 {
                 writeln!(f)?;
             }
             let (mark, text) = match &rung.outcome {
                 Outcome::Chosen => ('*', "chosen".to_owned()),
+                Outcome::Slower if faster(rung) => (' ', "software, and not twice as fast as the CPU".to_owned()),
                 Outcome::Slower => (' ', "another one is faster".to_owned()),
                 Outcome::Rejected(reason) => ('x', reason.clone()),
                 Outcome::Skipped(reason) => ('-', format!("not tried: {reason}")),

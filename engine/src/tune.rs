@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::{ModelOptions, time};
 use crate::error::EngineError;
-use crate::select::{Variant, select};
+use crate::ladder::Candidate;
+use crate::select::select;
 use crate::{EngineOptions, Progress, SelectOptions};
 
 /// What a change must bring, of the product of both times, to be more than noise.
@@ -104,7 +105,7 @@ pub struct TuneReport {
 struct Tuner<'a> {
     source: &'a dyn ByteSource,
     recipe: &'a dyn Fn() -> Result<Recipe, EngineError>,
-    rung: Variant,
+    rung: &'static Candidate,
     select: &'a SelectOptions,
     options: &'a ModelOptions,
     host: &'a dyn Host,
@@ -155,8 +156,8 @@ pub async fn tune(
     let (backend, report) = select(Some(&recipe()?), &plain, host).await?;
     let (tunables, defaults, adapter) = (backend.tunables(), backend.tuning(), backend.info().adapter.clone());
     drop(backend);
-    let rung = Variant::named(report.chosen.unwrap_or_default()).ok_or(EngineError::NoBackend(report))?;
-    let mut winner = Winner { rung: rung.name().into(), adapter, values: Values::new() };
+    let rung = Candidate::named(report.chosen.unwrap_or_default()).ok_or(EngineError::NoBackend(report))?;
+    let mut winner = Winner { rung: rung.name.into(), adapter, values: Values::new() };
     let tunables = tunables.iter().filter(|tunable| tunable.values.len() > 1);
     let (trials, recipe) = (Vec::new(), &recipe);
     let mut tuner = Tuner { source, recipe, rung, select: &plain, options, host, loading, progress, trials };

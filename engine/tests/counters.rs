@@ -7,12 +7,12 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
+use anygpu::native::{NativeHost, block_on};
 use backend_api::{
-    Backend, BackendInfo, Error, KernelInfo, Op, Plan, Program, ReadId, Stats, StepParams, StorageDesc, StorageId,
-    Tensor, Unsupported,
+    Backend, BackendInfo, Codec, Cover, Error, Graph, KernelInfo, Matcher, Plan, Program, ReadId, Stats, StepParams,
+    StorageDesc, StorageId, Tensor, Unsupported,
 };
 use backend_webgl::Layout::{Packed, R32f};
-use engine::native::{NativeHost, block_on};
 use model::{ByteSource, GenerateOptions, Gguf, KvCache, Model, Recipe, Session, SourceError};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -54,8 +54,14 @@ impl Backend for Counted {
     fn info(&self) -> &BackendInfo {
         self.inner.info()
     }
-    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        self.inner.supports(op, inputs, outputs)
+    fn matchers(&self) -> &[Matcher] {
+        self.inner.matchers()
+    }
+    fn supports(&self, graph: &Graph, cover: &Cover) -> Result<(), Unsupported> {
+        self.inner.supports(graph, cover)
+    }
+    fn equal_results(&self) -> bool {
+        self.inner.equal_results()
     }
     fn slot_size(&self, tensor: &Tensor) -> u64 {
         self.inner.slot_size(tensor)
@@ -75,8 +81,8 @@ impl Backend for Counted {
     fn destroy(&self, id: StorageId) {
         self.inner.destroy(id);
     }
-    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
-        let inner = self.inner.compile(plan, storages)?;
+    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
+        let inner = self.inner.compile_sequences(plan, sequences)?;
         Ok(Box::new(CountedProgram { inner, steps: self.steps.clone() }))
     }
     fn idle(&self) -> Result<bool, Error> {
@@ -118,12 +124,14 @@ struct Costs {
     besides: u64,
     /// At most, in [`STEADY`] steps; none where wgpu's own are counted with it.
     allocations: Option<usize>,
+    /// Whether weights are in memory of a device, rather than the host's.
+    on_device: bool,
 }
 
 /// Checks what decoding costs and gives the tokens.
 fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Costs) -> Vec<u32> {
     // Halves are for long contexts.
-    let (n_ctx, bytes) = if kv_cache == KvCache::F16 { (2048, 2) } else { (512, 4) };
+    let (n_ctx, bytes) = if kv_cache == KvCache::coded(Codec::F16) { (2048, 2) } else { (512, 4) };
     let (file, blocks) = ("gab-q4_0.gguf", 6);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/").to_owned() + file;
     let open = std::fs::File::open(&path).unwrap();
@@ -140,7 +148,7 @@ fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Cost
     let model = block_on(Model::load(&source, recipe, counted.clone(), &host, &mut progress)).unwrap();
     let held = peak - start;
     println!("{name}: loading held at most {:.1} MiB of host memory", held as f64 / MIB as f64);
-    if counted.info().name != "cpu" {
+    if costs.on_device {
         assert!(held <= 64 * MIB, "{name}: loading held {held} bytes");
     }
 
@@ -160,11 +168,14 @@ fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Cost
     assert!(stats.submits <= n, "{name}: {} submits for {n} steps", stats.submits);
     assert_eq!(stats.objects, 0, "{name}");
     assert!(stats.uploaded <= n * 256 && stats.read_back <= n * 64, "{name}: {stats:?}");
-    if counted.info().name != "cpu" {
+    if costs.on_device {
         let weights: u64 = gguf.tensors.iter().map(|t| t.bytes).sum();
         let cache = blocks * 2 * n_ctx as u64 * 512 * bytes;
-        let limit =
-            (weights * 11 / 10 + cache + 16 * MIB).min(if kv_cache == KvCache::F16 { 48 * MIB } else { u64::MAX });
+        let limit = (weights * 11 / 10 + cache + 16 * MIB).min(if kv_cache == KvCache::coded(Codec::F16) {
+            48 * MIB
+        } else {
+            u64::MAX
+        });
         assert!(stats.memory <= limit, "{name}: {} bytes of device memory, at most {limit}", stats.memory);
     }
 
@@ -205,25 +216,28 @@ fn decoding_and_loading_cost_what_they_may() {
         named
     };
     // The queue that rayon takes a step from is a list of blocks of 63.
-    let [full, half] = [(KvCache::F32, 1, 0), (KvCache::F16, 3, 1)].map(|(kv_cache, threads, allocations)| {
-        let options = reference_cpu::Options { fast: true, threads: NonZeroUsize::new(threads) };
-        let costs = Costs { per_block: 6, besides: 3, allocations: Some(allocations) };
-        let name = format!("cpu {kv_cache:?}, threads: {threads}");
-        measure(&name, Rc::new(reference_cpu::Cpu::new(options)), kv_cache, &costs)
-    });
-    let expected = |kv_cache| if kv_cache == KvCache::F16 { &half } else { &full };
+    let [full, half] =
+        [(KvCache::default(), 1, 0), (KvCache::coded(Codec::F16), 3, 1)].map(|(kv_cache, threads, allocations)| {
+            let options = reference_cpu::Options { fast: true, threads: NonZeroUsize::new(threads) };
+            let costs = Costs { per_block: 6, besides: 3, allocations: Some(allocations), on_device: false };
+            let name = format!("cpu {kv_cache:?}, threads: {threads}");
+            measure(&name, Rc::new(reference_cpu::Cpu::new(options)), kv_cache, &costs)
+        });
+    let expected = |kv_cache| if kv_cache == KvCache::coded(Codec::F16) { &half } else { &full };
     if !skipped("webgl") {
-        for (layout, kv_cache) in [(Packed, KvCache::F32), (R32f, KvCache::F32), (Packed, KvCache::F16)] {
+        for (layout, kv_cache) in
+            [(Packed, KvCache::default()), (R32f, KvCache::default()), (Packed, KvCache::coded(Codec::F16))]
+        {
             let backend = backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() }).unwrap();
-            let costs = Costs { per_block: 6, besides: 4, allocations: Some(0) };
+            let costs = Costs { per_block: 6, besides: 4, allocations: Some(0), on_device: true };
             let name = format!("webgl {layout:?} {kv_cache:?}");
             assert_eq!(measure(&name, Rc::new(backend), kv_cache, &costs), *expected(kv_cache), "{name}");
         }
     }
     if !skipped("webgpu") {
-        for kv_cache in [KvCache::F32, KvCache::F16] {
+        for kv_cache in [KvCache::default(), KvCache::coded(Codec::F16)] {
             let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
-            let costs = Costs { per_block: 5, besides: 3, allocations: None };
+            let costs = Costs { per_block: 5, besides: 3, allocations: None, on_device: true };
             let name = format!("webgpu {kv_cache:?}");
             assert_eq!(measure(&name, Rc::new(backend), kv_cache, &costs), *expected(kv_cache), "{name}");
         }

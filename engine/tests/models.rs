@@ -3,13 +3,16 @@
 //! A backend whose driver is absent fails, unless the environment variable `ANYGPU_SKIP` names it (`webgpu`, `webgl`,
 //! separated by commas): what was not tested must be said.
 
+// The name that the tests of the model's own package call it by.
+extern crate model as anygpu_model;
+
 #[path = "../../model/tests/common/mod.rs"]
 mod common;
 
 use std::rc::Rc;
 
+use anygpu::native::block_on;
 use backend_api::{Backend, Error};
-use engine::native::block_on;
 use reference_cpu::Cpu;
 
 /// Opens a backend for a test; none if it was named as one to skip.
@@ -80,6 +83,59 @@ macro_rules! backends {
             #[test]
             fn llama_k_formats() {
                 fixture("llama-q4_k-mix");
+            }
+
+            #[test]
+            fn qwen2_with_biases() {
+                fixture("qwen2-bias");
+            }
+
+            #[test]
+            fn qwen3_with_norms_of_heads() {
+                fixture("qwen3-d32");
+            }
+
+            #[test]
+            fn gemma2_with_windows_and_soft_caps() {
+                fixture("gemma2-swa");
+            }
+
+            #[test]
+            fn gemma3_with_windows_and_two_rotations() {
+                fixture("gemma3-swa");
+                fixture("gemma3-noswa-softcap");
+            }
+
+            #[test]
+            fn caches_in_codecs() {
+                if let Some(backend) = $open {
+                    common::codecs("qwen3-d32", backend);
+                }
+            }
+
+            #[test]
+            fn in_stages() {
+                if let Some(backend) = $open {
+                    common::stages("gpt2-tiny", &backend, 1e-9);
+                    common::stages("llama-gqa-tied", &backend, 1e-9);
+                    common::stages("qwen2-bias", &backend, 1e-9);
+                    common::stages("qwen3-d32", &backend, 1e-9);
+                    common::stages("gemma3-swa", &backend, 1e-9);
+                }
+            }
+
+            #[test]
+            fn texts_that_share_programs() {
+                if let Some(backend) = $open {
+                    common::sequences("qwen3-d32", &backend);
+                }
+            }
+
+            #[test]
+            fn states_that_steps_rewrite() {
+                if let Some(backend) = $open {
+                    common::convolution(&*backend);
+                }
             }
 
             #[test]

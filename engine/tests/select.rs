@@ -2,9 +2,11 @@
 
 use std::rc::Rc;
 
-use engine::native::{NativeHost, block_on};
-use engine::{Choice, Engine, EngineError, EngineOptions, Outcome, Progress, SelectOptions, select};
+use anygpu::native::{NativeHost, block_on};
+use anygpu::{Choice, Engine, EngineError, EngineOptions, Outcome, Progress, SelectOptions, select};
+use backend_api::Backend;
 use model::BytesSource;
+use reference_cpu::Cpu;
 
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 
@@ -73,4 +75,29 @@ fn files_that_are_no_models_are_one_line_errors() {
     let long = EngineOptions { n_ctx: Some(1 << 20), ..on_cpu() };
     let error = load(GAB, &long).err().unwrap().to_string();
     assert!(error.contains("1048576") && error.contains("2048"), "{error}");
+}
+
+#[test]
+fn a_backend_of_the_callers_is_used_as_it_is() {
+    let (options, host) = (EngineOptions::default(), Rc::new(NativeHost::default()));
+    // The plain definitions, which no rung of the ladder opens.
+    let backend = Cpu::new(reference_cpu::Options { fast: false, ..Default::default() });
+    let adapter = backend.info().adapter.clone();
+    let mut seen = Vec::new();
+    let mut progress = |p| seen.push(p);
+    let load =
+        async { Engine::with_backend(Box::new(backend), &BytesSource(GAB), &options, host, &mut progress).await };
+    let engine = block_on(load).unwrap();
+    assert!(!seen.contains(&Progress::Selecting), "{seen:?}");
+    assert_eq!(engine.backend().info().adapter, adapter);
+    let rungs = &engine.report().rungs;
+    assert_eq!((rungs.len(), rungs[0].adapter.as_deref()), (1, Some(adapter.as_str())));
+    assert_eq!(engine.report().chosen().unwrap().name, "cpu");
+
+    let mut session = engine.session().unwrap();
+    let mut options = engine.generate_options();
+    options.max_tokens = 8;
+    let prompt = engine.encode("Once upon a time").unwrap();
+    let generation = block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap();
+    assert_eq!(generation.text, ", there was a little dragon named Iris");
 }

@@ -2,9 +2,10 @@
 
 use std::pin::Pin;
 
-use backend_api::{Backend, Error, Plan, StorageDesc, fuse};
-use engine::native::block_on;
-use model::{ByteSource, Gguf, Head, Recipe, SourceError};
+use anygpu::native::block_on;
+use backend_api::Backend;
+use backend_api::run::Rig;
+use model::{ByteSource, Gguf, Head, ModelError, Recipe, SourceError};
 
 /// A GGUF file without its weights.
 struct Header {
@@ -104,15 +105,38 @@ fn llama(blocks: u32, width: u64, heads: u32, feed_forward: u64, vocabulary: u64
 }
 
 /// The dispatches of a greedy step of one token.
-fn dispatches(source: &Header, backend: &dyn Backend) -> Result<usize, Error> {
+fn dispatches(source: &Header, backend: &dyn Backend) -> Result<usize, ModelError> {
     let gguf = block_on(Gguf::read(source)).unwrap();
     let graph = Recipe::new(&gguf, Some(64)).unwrap().graph(1, Head::Greedy)?;
-    let plan = Plan::new(fuse::prepare(&graph, backend)?, &|tensor| backend.slot_size(tensor));
-    let create = |(_, tensor)| backend.create(&StorageDesc::of(tensor));
-    let storages = plan.graph().externals().map(create).collect::<Result<Vec<_>, _>>()?;
-    let kernels = backend.compile(&plan, &storages)?.kernels().len();
-    storages.into_iter().for_each(|id| backend.destroy(id));
-    Ok(kernels)
+    Ok(Rig::new(backend, &graph)?.kernels().len())
+}
+
+/// What norms of query and key heads cost: a dispatch more than llama's five, a draw more than its seven.
+#[test]
+fn a_block_with_norms_of_heads_takes_six_dispatches_or_eight_draws() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/qwen3-d32.gguf");
+    let gguf = Gguf::from_bytes(&std::fs::read(file).unwrap()).unwrap();
+    let recipe = Recipe::new(&gguf, Some(64)).unwrap();
+    let kernels = |backend: &dyn Backend| {
+        let graph = recipe.graph(1, Head::Greedy).unwrap();
+        Rig::new(backend, &graph).unwrap().kernels().len()
+    };
+    let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
+    let skipped = |backend: &str| {
+        let named = skip.split(',').any(|name| name.trim() == backend);
+        if named {
+            println!("SKIPPED: ANYGPU_SKIP names {backend}");
+        }
+        named
+    };
+    if !skipped("webgpu") {
+        let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
+        assert_eq!(kernels(&backend), 6 * recipe.n_blocks() + 3);
+    }
+    if !skipped("webgl") {
+        let backend = backend_webgl::WebGl::open(Default::default()).unwrap();
+        assert_eq!(kernels(&backend), 8 * recipe.n_blocks() + 4);
+    }
 }
 
 /// Phi-3-mini: 32 blocks of 32 heads of 96 channels, for which others publish 228 and 342 dispatches a token.

@@ -4,9 +4,9 @@
 
 use std::rc::Rc;
 
+use anygpu::native::{NativeHost, block_on};
+use anygpu::{Choice, EngineOptions, SelectOptions, Values, Winner, Winners, bench::ModelOptions, select, tune};
 use backend_api::{Backend, DType, Error, Shape, StorageDesc};
-use engine::native::{NativeHost, block_on};
-use engine::{Choice, EngineOptions, SelectOptions, Values, Winner, Winners, bench::ModelOptions, select, tune};
 use model::BytesSource;
 
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");

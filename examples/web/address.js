@@ -1,4 +1,4 @@
-// The page's state in its address: `#tab=chat&backend=webgl` follows every change, so that a link leads back to it.
+// The page's state in its URL: `#tab=chat&backend=webgl` follows every change, so that a link leads back to it.
 // The same names work as query parameters, where they are the starting values; the hash wins.
 
 const query = new URLSearchParams(location.search);

@@ -1,6 +1,6 @@
 // Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine.
 
-import { $, el } from "./dom.js";
+import { $, el, fill } from "./dom.js";
 import { duration, plural, rate } from "./format.js";
 import { session } from "./session.js";
 import { sampling } from "./settings.js";
@@ -46,7 +46,7 @@ export function startChat(report, showModels) {
 async function startOver() {
   await session.stop();
   messages.length = 0;
-  list.replaceChildren();
+  fill(list);
   draw();
   field.focus();
 }
@@ -60,7 +60,7 @@ async function send() {
   const note = el("p", { className: "fine number" });
   const answer = el(
     "li",
-    { className: "assistant", ariaBusy: "true" },
+    { className: "assistant", "aria-busy": "true" },
     el("p", {}, text, el("span", { className: "caret" })),
     note,
   );
@@ -91,10 +91,10 @@ async function send() {
     messages.pop();
     asked.remove();
     answer.remove();
-    field.value ||= content;
+    if (field.value === "") field.value = content;
     grow();
   }
-  answer.ariaBusy = "false";
+  answer.setAttribute("aria-busy", "false");
   running = false;
   speak.finish();
   draw();
@@ -105,7 +105,7 @@ function describe({ finish, tokens, rate: pace, first }) {
   if (pace) parts.push(`${rate(pace)} a second`);
   if (first) parts.push(`first after ${duration(first)}`);
   if (finish === "cancelled") parts.push("stopped");
-  if (finish === "length") parts.push("cut off at the length set");
+  if (finish === "length") parts.push("cut off at the maximum length");
   return parts.join(" · ");
 }
 

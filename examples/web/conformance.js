@@ -1,6 +1,6 @@
 // The conformance tab: choose backends, watch the suite hold each to the reference, see operator by backend.
 
-import { $, el } from "./dom.js";
+import { $, el, fill } from "./dom.js";
 import { backendLabel, family, nmse, plural } from "./format.js";
 import { session } from "./session.js";
 import { asJson, BACKENDS, newTally, run } from "./suite.js";
@@ -13,7 +13,7 @@ const table = el("table", { className: "matrix", hidden: true });
 const failures = el("div", { className: "failures" });
 const sample = el(
   "select",
-  { ariaLabel: "How many cases" },
+  { "aria-label": "How many cases" },
   ...Object.entries(SAMPLES).map(([value, text]) => el("option", { value }, text)),
 );
 const go = el(
@@ -40,7 +40,7 @@ export function startConformance() {
     ),
     el("ul", { className: "backends" }, ...[...rows.values()].map((row) => row.item)),
     el("div", { className: "row" }, go, sample, save),
-    el("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Operators by backends" }, table),
+    el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Operators by backends" }, table),
     failures,
   );
 }
@@ -57,7 +57,7 @@ export function suggestBackends() {
 
 function backendRow({ name, label, usual }) {
   const box = el("input", { type: "checkbox", checked: Boolean(usual), name });
-  const bar = el("progress", { max: 1, value: 0, ariaLabel: `Progress on ${label}` });
+  const bar = el("progress", { max: 1, value: 0, "aria-label": `Progress on ${label}` });
   const text = el("span", { className: "fine number" });
   bar.hidden = true;
   return { box, bar, text, item: el("li", {}, el("label", {}, box, label), el("div", {}, bar, text)) };
@@ -78,7 +78,7 @@ async function start() {
     bar.hidden = true;
     text.textContent = "";
   }
-  failures.replaceChildren();
+  fill(failures);
   drawTable();
   drawControls();
   await session.stop();
@@ -104,7 +104,7 @@ function drawControls() {
 
 function drawTable() {
   const heads = tallies.map((tally) => el("th", { scope: "col" }, backendLabel(tally.backend)));
-  table.replaceChildren(el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "operator"), ...heads)), el("tbody"));
+  fill(table, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "operator"), ...heads)), el("tbody"));
   table.hidden = false;
 }
 
@@ -123,7 +123,7 @@ function describe(tally) {
   const failed = tally.failed > 0 ? `, ${tally.failed} failed` : "";
   switch (tally.state) {
     case "running":
-      return tally.total > 0 ? `${tally.index} of ${tally.total}${failed}` : "opening the device…";
+      return tally.total > 0 ? `${tally.index} of ${tally.total}${failed}` : "loading the suite, opening the device…";
     case "done":
       return `${tally.passed} passed${failed || ", none failed"}${tally.adapter ? ` on ${tally.adapter}` : ""}`;
     case "stopped":
@@ -131,7 +131,7 @@ function describe(tally) {
     case "absent":
       return tally.message;
     default:
-      return `broke off after ${plural(tally.index, "case")}: ${tally.message}`;
+      return `failed after ${plural(tally.index, "case")}: ${tally.message}`;
   }
 }
 
@@ -156,7 +156,8 @@ function drawCell(tally, { op, cases, worst_nmse: worst, failed }) {
   const cell = cellOf(tally, op);
   cell.className = failed > 0 ? "fail" : worst === 0 ? "exact" : "pass";
   const figure = failed > 0 ? `${failed} failed` : nmse(worst);
-  cell.replaceChildren(
+  fill(
+    cell,
     el(
       "div",
       {},
@@ -183,7 +184,7 @@ function drawFailures() {
         ),
       ),
     );
-  failures.replaceChildren(...lists);
+  fill(failures, ...lists);
 }
 
 function download() {

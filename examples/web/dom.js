@@ -1,4 +1,4 @@
-// The two things that this page wants of a framework.
+// The three things that this page needs from a framework.
 
 /** The element with an id. */
 export const $ = (id) => document.getElementById(id);
@@ -16,4 +16,10 @@ export function el(tag, properties = {}, ...children) {
   }
   node.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return node;
+}
+
+/** Gives an element these children instead of those that it has; nodes or text. */
+export function fill(node, ...children) {
+  node.textContent = "";
+  node.append(...children);
 }

@@ -1,4 +1,4 @@
-// Figures of the load and of the generation under way or just done.
+// Figures of loading and of the current or latest generation.
 
 import { $, el } from "./dom.js";
 import { bytes, duration, rate } from "./format.js";

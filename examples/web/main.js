@@ -1,4 +1,4 @@
-// The page: opens a model on the backend that the address names, tells a story, and joins the parts.
+// The page: opens a model on the backend that the URL names, tells a story, and joins the parts.
 
 import { $ } from "./dom.js";
 import { onNavigate, read, write } from "./address.js";
@@ -49,7 +49,7 @@ async function open(tab) {
   opened = true;
   const model = firstModel();
   await session.load(model, wantedBackend());
-  // A link may ask for a backend that is not here: the notice says so, and the visit goes on with what is.
+  // A link may ask for a backend that is not here: the notice says so, and the visit continues with what there is.
   if (refused) await session.load(model, "auto");
   if (!session.engine) return;
   if (canChat()) show("chat");

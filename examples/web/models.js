@@ -1,7 +1,7 @@
-// Where models come from: an address, a file, or what this browser has kept.
+// Where models come from: a URL, a file, or what this browser has kept.
 
 import { AnyGpu } from "./anygpu/src/index.js";
-import { $, el } from "./dom.js";
+import { $, el, fill } from "./dom.js";
 import { bytes, fileName, plural } from "./format.js";
 import { session } from "./session.js";
 
@@ -35,7 +35,7 @@ export function startModels(loadModel) {
     required: true,
     placeholder: "https://…/model.gguf",
     autocomplete: "off",
-    ariaLabel: "Address of a GGUF file",
+    "aria-label": "Address of a GGUF file",
   });
   const form = el(
     "form",
@@ -103,7 +103,7 @@ export function startDrop() {
 function suggestion({ name, about, source }) {
   const button = el(
     "button",
-    { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) },
+    { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) },
     "Load",
   );
   return el("li", {}, el("div", {}, el("h3", {}, name), el("p", { className: "fine" }, about)), button);
@@ -112,7 +112,7 @@ function suggestion({ name, about, source }) {
 function drawCurrent() {
   const info = session.engine?.info;
   if (!info) {
-    current.replaceChildren(el("p", { className: "fine" }, "Nothing yet."));
+    fill(current, el("p", { className: "fine" }, "Nothing yet."));
     return;
   }
   const facts = [
@@ -123,7 +123,8 @@ function drawCurrent() {
     info.has_chat ? "holds a conversation" : "continues text",
     info.cache.state === "off" && typeof session.model.source === "string" && `not kept: ${info.cache.reason}`,
   ];
-  current.replaceChildren(
+  fill(
+    current,
     el("h3", {}, session.model.name),
     el("p", { className: "fine" }, facts.filter(Boolean).join(" · ")),
   );
@@ -140,20 +141,21 @@ export async function drawKept() {
       { type: "button", className: "link", onclick: () => remove(() => AnyGpu.cache.clear()) },
       "Delete all",
     );
-    kept.replaceChildren(
+    fill(
+      kept,
       rows.length
         ? el("ul", { className: "list" }, ...rows)
         : el(
             "p",
             { className: "fine" },
-            "Nothing. A model that was downloaded is kept, and needs no network the next time.",
+            "Nothing yet. Downloaded models are kept, and need no network the next time.",
           ),
       rows.length > 1
         ? el("p", { className: "fine" }, `${plural(rows.length, "model")}, ${bytes(total)}. `, clear)
         : "",
     );
   } catch (error) {
-    kept.replaceChildren(el("p", { className: "fine" }, `This browser keeps no models: ${error.message}`));
+    fill(kept, el("p", { className: "fine" }, `This browser keeps no models: ${error.message}`));
   }
 }
 
@@ -169,10 +171,10 @@ function keptRow(entry) {
       el("h3", {}, name),
       el("p", { className: "fine number" }, `${bytes(entry.size)} · ${origin(source)}`),
     ),
-    el("button", { type: "button", ariaLabel: `Load ${name}`, onclick: () => load({ source, name }) }, "Load"),
+    el("button", { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) }, "Load"),
     el(
       "button",
-      { type: "button", ariaLabel: `Delete ${name}`, onclick: () => remove(() => AnyGpu.cache.delete(entry.key)) },
+      { type: "button", "aria-label": `Delete ${name}`, onclick: () => remove(() => AnyGpu.cache.delete(entry.key)) },
       "Delete",
     ),
   );

@@ -1,6 +1,6 @@
 // Errors: one sentence, what to do about it, and a button that does it where one can.
 
-import { $, el } from "./dom.js";
+import { $, el, fill } from "./dom.js";
 import { sentence } from "./format.js";
 
 const box = $("notice");
@@ -11,18 +11,18 @@ export function showError(error, actions = []) {
   const buttons = actions.map(([label, act]) =>
     el("button", { type: "button", onclick: () => (clearError(), act()) }, label),
   );
-  box.replaceChildren(el("p", {}, explain(error)), ...buttons, dismiss);
+  fill(box, el("p", {}, explain(error)), ...buttons, dismiss);
   box.hidden = false;
 }
 
 /** Takes the error away. */
 export function clearError() {
   box.hidden = true;
-  box.replaceChildren();
+  fill(box);
 }
 
 /** The package's own errors say cause and remedy; others get a remedy here. */
 function explain(error) {
   const text = sentence(String(error?.message || error));
-  return error?.code ? text : `${text} Reload the page if it does not go on.`;
+  return error?.code ? text : `${text} If it hangs, reload the page.`;
 }

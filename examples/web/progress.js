@@ -1,4 +1,4 @@
-// The load under way: what is being done, how much of it is done, and a way out.
+// Loading: what is being done, how much of it is done, and a way out.
 
 import { $, el } from "./dom.js";
 import { bytes } from "./format.js";
@@ -17,7 +17,7 @@ const PATIENCE_MS = 350;
 
 export function startProgress() {
   const text = el("p", { className: "number" });
-  const bar = el("progress", { max: 1, ariaLabel: "Loaded" });
+  const bar = el("progress", { max: 1, "aria-label": "Loaded" });
   const cancel = el("button", { type: "button" }, "Cancel");
   cancel.addEventListener("click", () => {
     // A backend that is being tried finishes its step first.

@@ -1,6 +1,6 @@
-// Which backend was chosen, and what became of every rung of the ladder.
+// Which backend was chosen, and the outcome of every rung of the ladder.
 
-import { $, el } from "./dom.js";
+import { $, el, fill } from "./dom.js";
 import { backendLabel, duration, family, sentence } from "./format.js";
 
 const CHOICES = ["auto", "webgpu", "webgl", "cpu"];
@@ -31,7 +31,8 @@ export function showReport(report, wanted) {
   $("verdict").textContent = chosen ? `Running on ${label(chosen.name)}` : nothing;
   $("why").textContent = chosen ? why(report, chosen, wanted) : "";
   const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower");
-  $("ladder").replaceChildren(
+  fill(
+    $("ladder"),
     ...proven.map(drawProven),
     ...byReason(report.rungs, "rejected").map(([reason, rungs]) => drawRejected(reason, rungs)),
     ...byReason(report.rungs, "skipped").map(([reason, rungs]) =>
@@ -48,13 +49,12 @@ const names = (rungs) => rungs.map((rung) => backendLabel(rung.name)).join(", ")
 
 function why(report, chosen, wanted) {
   const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower").length;
-  const drawn = isSoftware(chosen) ? " The device is emulated in software." : "";
+  const drawn = chosen.software ? " The device is emulated in software." : "";
   if (wanted !== "auto") return `You asked for it, and it passed its self-test.${drawn}`;
   if (proven > 1) return `The fastest of ${proven}, and it passed its self-test.${drawn}`;
   return `The only one that passed its self-test.${drawn}`;
 }
 
-const isSoftware = (rung) => rung.software && family(rung.name) !== "cpu";
 
 /** The rungs that met with one outcome, together where the reason is the same. */
 function byReason(rungs, kind) {
@@ -75,7 +75,7 @@ function drawProven(rung) {
     drawMark(chosen ? "●" : "○"),
     el("strong", {}, backendLabel(rung.name), el("span", { className: "hidden" }, chosen ? ", chosen" : ", works")),
     el("span", { className: "number" }, rung.matvec_ms === null ? "" : `${duration(rung.matvec_ms)} a matvec`),
-    el("p", { className: "fine" }, [rung.adapter, isSoftware(rung) && "in software"].filter(Boolean).join(", ")),
+    el("p", { className: "fine" }, [rung.adapter, rung.software && "in software"].filter(Boolean).join(", ")),
   );
 }
 
@@ -90,5 +90,5 @@ function drawRejected(reason, rungs) {
   );
 }
 
-const drawMark = (mark) => el("span", { className: "mark-of", ariaHidden: "true" }, mark);
+const drawMark = (mark) => el("span", { className: "mark-of", "aria-hidden": "true" }, mark);
 const drawNote = (text) => el("li", {}, el("p", { className: "fine" }, text));

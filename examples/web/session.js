@@ -18,22 +18,22 @@ class Session extends EventTarget {
   model = null;
   /** What the visitor asked for: auto, webgpu, webgl or cpu. */
   backend = "auto";
-  #loading = null;
-  #running = null;
+  _loading = null;
+  _running = null;
   /** What the engine in use held when it was last asked. Units: bytes. */
-  #memory = 0;
+  _memory = 0;
 
   /** Whether a model is being loaded. */
   get loading() {
-    return this.#loading !== null;
+    return this._loading !== null;
   }
 
   /** Whether text is being generated. */
   get busy() {
-    return this.#running !== null;
+    return this._running !== null;
   }
 
-  #emit(type, detail) {
+  _emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
@@ -42,35 +42,35 @@ class Session extends EventTarget {
    * says whether the new one is.
    */
   async load(model, backend = this.backend) {
-    this.#loading?.abort();
+    this._loading?.abort();
     const loading = new AbortController();
-    this.#loading = loading;
+    this._loading = loading;
     const before = { model: this.model, backend: this.backend };
     this.backend = backend;
-    this.#emit("loading", { model, backend });
+    this._emit("loading", { model, backend });
     await this.stop();
     try {
-      if (this.#memory > ROOM_FOR_TWO) await this.#release();
-      const onProgress = (progress) => this.#loading === loading && this.#emit("progress", progress);
+      if (this._memory > ROOM_FOR_TWO) await this._release();
+      const onProgress = (progress) => this._loading === loading && this._emit("progress", progress);
       const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal });
-      if (this.#loading !== loading) {
+      if (this._loading !== loading) {
         await engine.dispose();
         return false;
       }
-      await this.#release();
+      await this._release();
       this.engine = engine;
       this.model = model;
-      this.#loading = null;
-      this.#emit("ready");
-      this.#emit("figures", { open: engine.info.open_ms, compile: engine.info.compile_ms });
-      this.#readMemory(engine);
+      this._loading = null;
+      this._emit("ready");
+      this._emit("figures", { open: engine.info.open_ms, compile: engine.info.compile_ms });
+      this._readMemory(engine);
       return true;
     } catch (error) {
-      if (this.#loading !== loading) return false;
-      this.#loading = null;
+      if (this._loading !== loading) return false;
+      this._loading = null;
       if (before.model) this.backend = before.backend;
-      if (isAbort(error)) this.#emit("cancelled");
-      else this.#emit("failed", { error, model, backend });
+      if (isAbort(error)) this._emit("cancelled");
+      else this._emit("failed", { error, model, backend });
       if (!this.engine && before.model && (before.model !== model || before.backend !== backend)) {
         await this.load(before.model, before.backend);
       }
@@ -79,41 +79,41 @@ class Session extends EventTarget {
   }
 
   /** Asks for a figure that nobody waits for: a busy engine answers later, and one that was lost or replaced never. */
-  #readMemory(engine) {
+  _readMemory(engine) {
     const keep = ({ memory }) => {
       if (this.engine !== engine) return;
-      this.#memory = memory;
-      this.#emit("figures", { memory });
+      this._memory = memory;
+      this._emit("figures", { memory });
     };
     engine.stats().then(keep, () => {});
   }
 
-  async #release() {
+  async _release() {
     const engine = this.engine;
     this.engine = null;
-    this.#memory = 0;
+    this._memory = 0;
     await engine?.dispose();
   }
 
   /** Gives up the load under way. */
   cancelLoad() {
-    this.#loading?.abort(new DOMException("Loading was cancelled.", "AbortError"));
+    this._loading?.abort(new DOMException("Loading was cancelled.", "AbortError"));
   }
 
   /** Ends the generation under way; resolves when it has ended. */
   async stop() {
-    this.#running?.controller.abort(new DOMException("Generation was stopped.", "AbortError"));
-    await this.#running?.done;
+    this._running?.controller.abort(new DOMException("Generation was stopped.", "AbortError"));
+    await this._running?.done;
   }
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece. Resolves to `{ finish, tokens, rate, first }`; a stop is a finish, `"cancelled"`, and no error.
+   * piece. Resolves to `{ finish, tokens, rate, first }`; stopping is a finish, `"cancelled"`, not an error.
    */
   async generate(kind, request, onText) {
     await this.stop();
     const controller = new AbortController();
-    const result = this.#stream(kind, { ...request, stream: true, signal: controller.signal }, onText);
+    const result = this._stream(kind, { ...request, stream: true, signal: controller.signal }, onText);
     const running = {
       controller,
       done: result.then(
@@ -121,17 +121,17 @@ class Session extends EventTarget {
         () => {},
       ),
     };
-    this.#running = running;
-    this.#emit("busy");
+    this._running = running;
+    this._emit("busy");
     try {
       return await result;
     } finally {
-      if (this.#running === running) this.#running = null;
-      this.#emit("busy");
+      if (this._running === running) this._running = null;
+      this._emit("busy");
     }
   }
 
-  async #stream(kind, request, onText) {
+  async _stream(kind, request, onText) {
     const { engine } = this;
     const completions = kind === "chat" ? engine.chat.completions : engine.completions;
     const started = performance.now();
@@ -148,9 +148,9 @@ class Session extends EventTarget {
             result.first = now - started;
           }
           result.tokens += 1;
-          // The first token tells nothing of the pace; a few more do.
+          // The first token says nothing about the pace; a few more do.
           if (result.tokens > 3) result.rate = ((result.tokens - 1) / (now - firstAt)) * 1000;
-          this.#emit("figures", { rate: result.rate, first: result.first });
+          this._emit("figures", { rate: result.rate, first: result.first });
         }
         if (text) onText(text);
         if (choice?.finish_reason) result.finish = choice.finish_reason;
@@ -159,13 +159,13 @@ class Session extends EventTarget {
           const { decode_ms_per_token: each, prefill_ms: prefill, ttft_ms: first } = chunk.timings;
           if (each > 0) result.rate = 1000 / each;
           result.first = first;
-          this.#emit("figures", { rate: result.rate, first, prefill });
+          this._emit("figures", { rate: result.rate, first, prefill });
         }
       }
     } catch (error) {
       if (!isAbort(error)) throw error;
     }
-    this.#readMemory(engine);
+    this._readMemory(engine);
     return result;
   }
 }

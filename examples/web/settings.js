@@ -29,7 +29,7 @@ export function startSettings() {
 /** The settings as fields of a request; without a seed of the visitor's, a new one each time. */
 export function sampling() {
   const values = Object.fromEntries(Object.keys(FIELDS).map((name) => [name, valueOf(name)]));
-  values.seed ??= crypto.getRandomValues(new Uint32Array(1))[0];
+  values.seed = values.seed ?? crypto.getRandomValues(new Uint32Array(1))[0];
   return values;
 }
 

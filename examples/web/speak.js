@@ -1,14 +1,14 @@
-// Streamed text for screen readers: whole sentences, politely, and each of them once. The visible text is no live
-// region, because it changes many times a second.
+// Streamed text for screen readers: whole sentences, politely, and each of them once. The visible text is not a
+// live region, because it changes many times a second.
 
-import { $ } from "./dom.js";
+import { $, fill } from "./dom.js";
 
 const region = $("spoken");
 let pending = "";
 
 /** Starts a new text. */
 export function begin() {
-  region.replaceChildren();
+  fill(region);
   pending = "";
 }
 

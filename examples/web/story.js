@@ -75,7 +75,7 @@ function tell(how = {}) {
 
 async function tellNow({ greedy = false, onward = false }) {
   if (!session.engine) return;
-  // What goes on, goes on as it was begun: with the same way of sampling, and greedily if it was so.
+  // A story continues as it began: with the same sampling, or greedily.
   if (!onward) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
   if (!onward) told.textContent = "";
   const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
@@ -110,7 +110,7 @@ function describe({ finish, tokens }) {
     request.temperature === 0
       ? "the likeliest word each time, so the same on every machine"
       : `temperature ${request.temperature}, seed ${request.seed}`;
-  const end = { stop: "The end.", length: "Cut off at the length set.", cancelled: "Stopped." }[finish] ?? "";
+  const end = { stop: "The end.", length: "Cut off at the maximum length.", cancelled: "Stopped." }[finish] ?? "";
   return `${end} ${plural(tokens, "token")} by ${session.model.name}, ${how}.`;
 }
 

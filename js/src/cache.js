@@ -23,7 +23,7 @@ export const cache = {
     try {
       key = keyOf(new URL(keyOrUrl, globalThis.document?.baseURI ?? globalThis.location?.href));
     } catch (cause) {
-      throw new OptionsError(`keyOrUrl is no address: ${String(keyOrUrl).slice(0, 200)}`, { field: "keyOrUrl", cause });
+      throw new OptionsError(`keyOrUrl is not a URL: ${String(keyOrUrl).slice(0, 200)}`, { field: "keyOrUrl", cause });
     }
     return (await (await open())?.delete(key)) ?? false;
   },

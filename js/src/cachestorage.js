@@ -2,7 +2,7 @@
 
 /** The cache that is ours. */
 const CACHE = "anygpu";
-/** Keys of a cache are addresses; nothing is ever asked of this one. */
+/** Keys of a cache are URLs; this one is never requested. */
 const BASE = "https://anygpu.invalid/";
 
 /** @import { Files, FileWriter } from "./opfs.js" */
@@ -12,7 +12,8 @@ const BASE = "https://anygpu.invalid/";
  * @returns {Promise<Files | null>} Null if this browser has none, or none here.
  */
 export async function openCacheStorage(caches) {
-  if (typeof caches?.open !== "function") return null;
+  // Files are written as streams, which some browsers have later than caches.
+  if (typeof caches?.open !== "function" || typeof TransformStream !== "function") return null;
   try {
     return new CacheFiles(await caches.open(CACHE));
   } catch {
@@ -22,21 +23,21 @@ export async function openCacheStorage(caches) {
 
 /** @implements {Files} */
 class CacheFiles {
-  #cache;
+  _cache;
 
   /** @param {Cache} cache */
   constructor(cache) {
-    this.#cache = cache;
+    this._cache = cache;
   }
 
   async names() {
-    const requests = await this.#cache.keys();
+    const requests = await this._cache.keys();
     return requests.map((request) => request.url.slice(BASE.length));
   }
 
   /** @param {string} name */
   async blob(name) {
-    const response = await this.#cache.match(BASE + name);
+    const response = await this._cache.match(BASE + name);
     return response ? response.blob() : null;
   }
 
@@ -46,20 +47,20 @@ class CacheFiles {
    */
   async writer(name) {
     const { readable, writable } = new TransformStream();
-    // The browser keeps nothing of it before its end.
-    return new CacheWriter(writable.getWriter(), this.#cache.put(BASE + name, new Response(readable)));
+    // The browser stores nothing before the stream ends.
+    return new CacheWriter(writable.getWriter(), this._cache.put(BASE + name, new Response(readable)));
   }
 
   /** @param {string} name */
   async remove(name) {
-    await this.#cache.delete(BASE + name);
+    await this._cache.delete(BASE + name);
   }
 }
 
 /** @implements {FileWriter} */
 class CacheWriter {
-  #writer;
-  #put;
+  _writer;
+  _put;
   read = null;
 
   /**
@@ -67,8 +68,8 @@ class CacheWriter {
    * @param {Promise<void>} put
    */
   constructor(writer, put) {
-    this.#writer = writer;
-    this.#put = put;
+    this._writer = writer;
+    this._put = put;
     // Whoever writes or closes next is told.
     put.catch(() => {});
   }
@@ -76,16 +77,16 @@ class CacheWriter {
   /** @param {Uint8Array} bytes */
   async write(bytes) {
     // A failed `put` need not fail the stream that it reads. The bytes are shared with others, hence the copy.
-    await Promise.race([this.#writer.write(bytes.slice()), this.#put]);
+    await Promise.race([this._writer.write(bytes.slice()), this._put]);
   }
 
   async close() {
-    await Promise.race([this.#writer.close(), this.#put]);
-    await this.#put;
+    await Promise.race([this._writer.close(), this._put]);
+    await this._put;
   }
 
   async abort() {
-    this.#writer.abort(new DOMException("not kept", "AbortError")).catch(() => {});
-    await this.#put.catch(() => {});
+    this._writer.abort(new DOMException("not kept", "AbortError")).catch(() => {});
+    await this._put.catch(() => {});
   }
 }

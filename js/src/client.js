@@ -1,5 +1,6 @@
 /** The other end of the port that `core.js` serves: calls with events, errors with their classes, aborts. */
 
+import { reasonOf } from "./abort.js";
 import { fromWire } from "./errors.js";
 
 /**
@@ -17,52 +18,52 @@ import { fromWire } from "./errors.js";
 
 /** Calls a core. */
 export class Client {
-  #endpoint;
+  _endpoint;
   /** @type {Map<number, Call>} */
-  #calls = new Map();
-  #lastId = 0;
+  _calls = new Map();
+  _lastId = 0;
   /**
    * Why no more calls are made.
    *
    * @type {Error | null}
    */
-  #failure = null;
+  _failure = null;
 
   /** @param {Endpoint} endpoint */
   constructor(endpoint) {
-    this.#endpoint = endpoint;
-    endpoint.onmessage = ({ data }) => this.#receive(data);
+    this._endpoint = endpoint;
+    endpoint.onmessage = ({ data }) => this._receive(data);
   }
 
   /**
    * @param {string} method
    * @param {object} params
    * @param {{ signal?: AbortSignal, onEvent?: (event: any) => void }} [options] An abort rejects at once with the
-   * signal's reason; the core hears of it too, and ends what it does.
+   * signal's reason; the core is told too, and stops what it is doing.
    * @returns {Promise<any>}
    */
   call(method, params, { signal, onEvent } = {}) {
     return new Promise((resolve, reject) => {
-      if (this.#failure !== null) return reject(this.#failure);
-      if (signal?.aborted) return reject(signal.reason);
-      const id = ++this.#lastId;
+      if (this._failure !== null) return reject(this._failure);
+      if (signal?.aborted) return reject(reasonOf(signal));
+      const id = ++this._lastId;
       const onAbort = () => {
-        this.#endpoint.postMessage({ id, cancel: true });
+        this._endpoint.postMessage({ id, cancel: true });
         end();
-        reject(signal?.reason);
+        reject(reasonOf(/** @type {AbortSignal} */ (signal)));
       };
       const end = () => {
-        this.#calls.delete(id);
+        this._calls.delete(id);
         signal?.removeEventListener("abort", onAbort);
       };
-      this.#calls.set(id, {
+      this._calls.set(id, {
         resolve: (value) => (end(), resolve(value)),
         reject: (error) => (end(), reject(error)),
         onEvent,
       });
       signal?.addEventListener("abort", onAbort);
       try {
-        this.#endpoint.postMessage({ id, method, params });
+        this._endpoint.postMessage({ id, method, params });
       } catch (error) {
         end();
         reject(error);
@@ -71,33 +72,33 @@ export class Client {
   }
 
   /**
-   * Rejects what is under way and all that follows.
+   * Rejects calls in progress and all later ones.
    *
    * @param {Error} error
    */
   fail(error) {
-    this.#failure ??= error;
-    for (const call of [...this.#calls.values()]) call.reject(error);
+    if (this._failure === null) this._failure = error;
+    for (const call of [...this._calls.values()]) call.reject(error);
   }
 
   /**
-   * Has the core free all that it holds. What else is under way rejects, and so does all that follows.
+   * Has the core free everything it holds. Other calls in progress reject, and so do later ones.
    *
    * @param {Error} error
    * @returns {Promise<void>}
    */
   async close(error) {
-    const calls = [...this.#calls.values()];
-    // A core that failed has no answer.
-    const done = this.#failure === null ? this.call("dispose", {}) : Promise.resolve();
-    this.#failure ??= error;
+    const calls = [...this._calls.values()];
+    // A core that has failed does not answer.
+    const done = this._failure === null ? this.call("dispose", {}) : Promise.resolve();
+    if (this._failure === null) this._failure = error;
     for (const call of calls) call.reject(error);
     await done;
   }
 
   /** @param {any} message */
-  #receive({ id, event, result, error }) {
-    const call = this.#calls.get(id);
+  _receive({ id, event, result, error }) {
+    const call = this._calls.get(id);
     if (call === undefined) return;
     if (error !== undefined) call.reject(fromWire(error));
     else if (event !== undefined) report(call.onEvent, event);

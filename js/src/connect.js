@@ -1,60 +1,103 @@
-/** Starts a core, in a worker if that works and on this thread if not. */
+/** Starts a core or the suite, in a worker if that works and on this thread if not. */
 
+import { throwIfAborted } from "./abort.js";
+import { buildFor } from "./build.js";
 import { Client } from "./client.js";
 import { CrashError } from "./errors.js";
 import { chooseThread, features } from "./features.js";
+import { serve } from "./serve.js";
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
+/** @import { BuildName } from "./build.js" */
+/** @import { Port } from "./serve.js" */
 
-/** A worker that says nothing for so long is given up. In milliseconds. */
+/** A worker that is silent for this long is given up. In milliseconds. */
 const START_LIMIT = 30_000;
-/** What is under way gets so long to end in good order before the worker is ended. In milliseconds. */
+/** How long calls in progress may take to end in good order before the worker is terminated. In milliseconds. */
 const END_LIMIT = 2_000;
+
+/** @typedef {() => Worker} StartWorker */
+
+/** @typedef {(port: Port) => Promise<void>} StartHere Starts it on this thread. */
+
+/**
+ * @typedef {object} Served What can be started, for each build. Each loads its own wasm module, and nothing of the others.
+ * @property {Record<BuildName, StartWorker>} worker
+ * @property {Record<BuildName, StartHere>} here
+ */
+
+// Bundlers recognise exactly these forms of workers and imports.
+
+/** @type {Served} */
+export const ENGINE = {
+  worker: {
+    today: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "anygpu" }),
+    older: () => new Worker(new URL("./worker-older.js", import.meta.url), { type: "module", name: "anygpu" }),
+  },
+  here: {
+    today: async (port) => serve(port, (await import("./engine.js")).engine()),
+    older: async (port) => serve(port, (await import("./engine-older.js")).engine()),
+  },
+};
+
+/** @type {Served} */
+export const SUITE = {
+  worker: {
+    today: () => new Worker(new URL("./suite-worker.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
+    older: () => new Worker(new URL("./suite-worker-older.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
+  },
+  here: {
+    today: async (port) => serve(port, (await import("./suite-today.js")).suite()),
+    older: async (port) => serve(port, (await import("./suite-older.js")).suite()),
+  },
+};
 
 /**
  * @typedef {object} Connection
  * @property {Client} client
  * @property {Thread} thread
  * @property {string} reason Why this thread.
- * @property {(error: Error) => Promise<void>} close Frees all that the core holds; calls under way and later ones reject
+ * @property {(error: Error) => Promise<void>} close Frees all that the core holds; calls in progress and later ones reject
  * with the error.
  */
 
 /**
+ * @param {Served} served
  * @param {BackendChoice} backend
  * @param {boolean} wantsWorker
  * @param {AbortSignal} [signal]
  * @returns {Promise<Connection>}
  */
-export async function connect(backend, wantsWorker, signal) {
-  signal?.throwIfAborted();
-  if (!wantsWorker) return onThisThread("worker is false");
+export async function connect(served, backend, wantsWorker, signal) {
+  throwIfAborted(signal);
+  const build = buildFor(globalThis.WebAssembly);
+  if (!wantsWorker) return onThisThread(served.here[build], "worker is false");
   let worker;
   try {
-    worker = startWorker();
+    worker = startWorker(served.worker[build]);
     const found = await within(START_LIMIT, worker.client.call("features", { backend }, { signal }));
     const { thread, reason } = await chooseThread(backend, found, () => features(backend));
     if (thread === "worker") return { ...worker, thread, reason };
     worker.end();
-    return onThisThread(reason);
+    return onThisThread(served.here[build], reason);
   } catch (error) {
     worker?.end();
-    signal?.throwIfAborted();
-    return onThisThread(`the worker does not start: ${error instanceof Error ? error.message : error}`);
+    throwIfAborted(signal);
+    return onThisThread(served.here[build], `the worker did not start: ${error instanceof Error ? error.message : error}`);
   }
 }
 
-function startWorker() {
-  // Bundlers know this very form.
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "anygpu" });
+/** @param {StartWorker} start */
+function startWorker(start) {
+  const worker = start();
   const client = new Client(worker);
   const stopped = (/** @type {string} */ why) =>
     client.fail(new CrashError(`the engine's worker stopped (${why}); load the model again`));
   worker.onerror = (event) => {
     event.preventDefault();
-    stopped(event.message ?? "its script does not load");
+    stopped(event.message ?? "its script did not load");
   };
-  worker.onmessageerror = () => stopped("a message of it cannot be read");
+  worker.onmessageerror = () => stopped("one of its messages cannot be read");
   const end = () => worker.terminate();
   const close = async (/** @type {Error} */ error) => {
     await within(END_LIMIT, client.close(error)).catch(() => {});
@@ -64,13 +107,13 @@ function startWorker() {
 }
 
 /**
+ * @param {StartHere} start
  * @param {string} reason
  * @returns {Promise<Connection>}
  */
-async function onThisThread(reason) {
-  const [{ serve }, bindings] = await Promise.all([import("./core.js"), import("../wasm/bindings.js")]);
+async function onThisThread(start, reason) {
   const { port1, port2 } = new MessageChannel();
-  serve(port1, bindings, { storage: navigator.storage, caches: globalThis.caches, locks: navigator.locks });
+  await start(port1);
   const client = new Client(port2);
   const close = async (/** @type {Error} */ error) => {
     await client.close(error).catch(() => {});

@@ -9,11 +9,25 @@ export class AnyGpuError extends Error {
    * @param {{ code?: ErrorCode, cause?: unknown }} [details]
    */
   constructor(message, details = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message);
+    withCause(this, details.cause);
     this.name = "AnyGpuError";
     /** @type {ErrorCode} */
     this.code = details.code ?? "crash";
   }
+}
+
+/**
+ * An error with its cause, which constructors do not take in the oldest browsers.
+ *
+ * @template {Error} E
+ * @param {E} error
+ * @param {unknown} cause
+ * @returns {E}
+ */
+export function withCause(error, cause) {
+  const value = { value: cause, writable: true, configurable: true };
+  return cause === undefined ? error : Object.defineProperty(error, "cause", value);
 }
 
 /**
@@ -48,13 +62,16 @@ export const QuotaError = subclass("QuotaError", "quota", CacheError);
 /** The device or its driver was lost. */
 export const DeviceLostError = subclass("DeviceLostError", "lost");
 
-/** Memory is not enough. */
+/** There is not enough memory. */
 export const OutOfMemoryError = subclass("OutOfMemoryError", "memory");
 
 /** The prompt does not fit the context. */
 export const ContextError = subclass("ContextError", "context");
 
-/** The engine was disposed of. */
+/** The browser is too old. */
+export const BrowserError = subclass("BrowserError", "browser");
+
+/** The engine was disposed. */
 export const DisposedError = subclass("DisposedError", "disposed");
 
 /** The worker or the engine in it stopped. */
@@ -87,7 +104,7 @@ export class BackendError extends AnyGpuError {
   }
 }
 
-/** An argument makes no sense. */
+/** An argument is invalid. */
 export class OptionsError extends AnyGpuError {
   /**
    * @param {string} message
@@ -100,7 +117,7 @@ export class OptionsError extends AnyGpuError {
   }
 }
 
-/** The file is not the one that its SHA-256 says. */
+/** The file does not have the expected SHA-256. */
 export class ChecksumError extends AnyGpuError {
   /**
    * @param {string} message
@@ -129,6 +146,7 @@ const CLASSES = {
   ChecksumError,
   DisposedError,
   CrashError,
+  BrowserError,
 };
 
 /**
@@ -139,6 +157,7 @@ const CLASSES = {
 const CODES = {
   file: FileError,
   template: FileError,
+  not_a_number: FileError,
   options: OptionsError,
   context: ContextError,
   absent: BackendError,
@@ -177,7 +196,7 @@ export function fromEngine(thrown) {
   }
   // What JavaScript throws when neither the wasm memory nor an array can grow.
   if (thrown instanceof RangeError) {
-    return new OutOfMemoryError(`the page is out of memory (${message}); close other pages or take a smaller model`, {
+    return new OutOfMemoryError(`the page is out of memory (${message}); close other pages or use a smaller model`, {
       cause: thrown,
     });
   }
@@ -208,7 +227,7 @@ export function isAbort(error) {
  */
 export function toWire(error) {
   if (!(error instanceof Error)) return { name: "AnyGpuError", message: String(error), fields: {} };
-  const { name, message, stack, cause } = error;
+  const { name, message, stack, cause } = /** @type {Error & { cause?: unknown }} */ (error);
   const fields = error instanceof AnyGpuError ? { ...error, name: undefined, cause: undefined } : {};
   return { name, message, stack, fields, cause: cause instanceof Error ? toWire(cause) : undefined };
 }
@@ -222,7 +241,7 @@ export function fromWire(wire) {
   if (wire.name === "AbortError" || wire.name === "TimeoutError") return new DOMException(wire.message, wire.name);
   const Class = CLASSES[wire.name];
   if (Class !== undefined) return withStack(new Class(wire.message, { ...wire.fields, cause }), wire.stack);
-  const plain = new Error(wire.message, { cause });
+  const plain = withCause(new Error(wire.message), cause);
   plain.name = wire.name;
   return withStack(plain, wire.stack);
 }

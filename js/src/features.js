@@ -1,4 +1,4 @@
-/** Which GPU interfaces the thread has that asks, and which thread is to be used for that. */
+/** Which GPU interfaces the current thread has, and which thread to use. */
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
 
@@ -54,7 +54,7 @@ function hasWebgl2() {
   try {
     const canvas = typeof document === "object" ? document.createElement("canvas") : new OffscreenCanvas(1, 1);
     const gl = /** @type {WebGL2RenderingContext | null} */ (canvas.getContext("webgl2"));
-    // Browsers keep few contexts, and would take away the oldest.
+    // Browsers keep few contexts alive, and would lose the oldest.
     gl?.getExtension("WEBGL_lose_context")?.loseContext();
     return gl !== null;
   } catch {

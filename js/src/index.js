@@ -1,10 +1,11 @@
 /** The package's API; `index.d.ts` documents it. */
 
 import { cache } from "./cache.js";
-import { connect } from "./connect.js";
+import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
 import { chatCompletions, completions } from "./openai.js";
-import { conformanceOptions, loadOptions, messages, selectOptions, tokens, tuneOptions } from "./options.js";
+import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
+import { messages, tokens } from "./request.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
@@ -13,6 +14,7 @@ import { conformanceOptions, loadOptions, messages, selectOptions, tokens, tuneO
 export {
   AnyGpuError,
   BackendError,
+  BrowserError,
   CacheError,
   ChecksumError,
   ContextError,
@@ -28,21 +30,21 @@ export {
 
 /** A model, ready to run. */
 export class AnyGpu {
-  #connection;
+  _connection;
   /** @type {Promise<void> | null} */
-  #disposed = null;
+  _disposed = null;
 
   /**
    * @param {Connection} connection
    * @param {{ info: ModelInfo, report: Report }} facts
    */
   constructor(connection, facts) {
-    this.#connection = connection;
+    this._connection = connection;
     this.info = facts.info;
     this.report = facts.report;
     /** @type {Run} */
     const run = ({ prompt, generate }, signal, onEvent) =>
-      this.#connection.client.call("generate", { prompt, generate }, { signal, onEvent });
+      this._connection.client.call("generate", { prompt, generate }, { signal, onEvent });
     const name = facts.info.name ?? facts.info.architecture;
     this.chat = { completions: chatCompletions(run, name) };
     this.completions = completions(run, name);
@@ -58,7 +60,7 @@ export class AnyGpu {
     const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
     const what = blobOrUrl(source);
     const engine = engineOptions({ backend, webgl, webgpu }, nCtx, kvCache);
-    const connection = await connect(backend, worker, signal);
+    const connection = await connect(ENGINE, backend, worker, signal);
     try {
       const params = { what, options: rest, engine };
       const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
@@ -81,7 +83,7 @@ export class AnyGpu {
     const { onTrial, ...load } = tuneOptions(options);
     const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = load;
     const params = { what: blobOrUrl(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) };
-    const connection = await connect(backend, worker, signal);
+    const connection = await connect(ENGINE, backend, worker, signal);
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
       return await connection.client.call("tune", params, { signal, onEvent });
@@ -99,7 +101,7 @@ export class AnyGpu {
   static async probe(options) {
     const { backend = "auto", worker = true, signal, webgl, webgpu } = selectOptions(options);
     const engine = engineOptions({ backend, webgl, webgpu });
-    const connection = await connect(backend, worker, signal);
+    const connection = await connect(ENGINE, backend, worker, signal);
     try {
       return withThread(await connection.client.call("probe", { engine }, { signal }), connection);
     } catch (error) {
@@ -117,7 +119,7 @@ export class AnyGpu {
     const { worker = true, signal, onCase, ...suite } = conformanceOptions(options);
     // The suite's variants are named after the backend that they are variants of.
     const family = /^webg(pu|l)/.exec(suite.backend)?.[0] ?? "cpu";
-    const connection = await connect(/** @type {"webgpu" | "webgl" | "cpu"} */ (family), worker, signal);
+    const connection = await connect(SUITE, /** @type {"webgpu" | "webgl" | "cpu"} */ (family), worker, signal);
     try {
       const report = await connection.client.call("conformance", { options: suite }, { signal, onEvent: onCase });
       return { ...report, thread: connection.thread };
@@ -134,7 +136,7 @@ export class AnyGpu {
    */
   async encode(text) {
     const prompt = typeof text === "string" ? { text } : { messages: messages("text", text) };
-    return this.#connection.client.call("encode", { prompt });
+    return this._connection.client.call("encode", { prompt });
   }
 
   /**
@@ -142,32 +144,36 @@ export class AnyGpu {
    * @returns {Promise<string>}
    */
   async decode(ids) {
-    return this.#connection.client.call("decode", { tokens: tokens("tokens", ids) });
+    return this._connection.client.call("decode", { tokens: tokens("tokens", ids) });
   }
 
   /** @returns {Promise<Stats & { wasm_memory: number }>} */
   stats() {
-    return this.#connection.client.call("stats", {});
+    return this._connection.client.call("stats", {});
   }
 
   /** @returns {Promise<void>} */
   dispose() {
-    this.#disposed ??= this.#connection.close(disposed());
-    return this.#disposed;
+    if (this._disposed === null) this._disposed = this._connection.close(disposed());
+    return this._disposed;
   }
 
-  /** @returns {Promise<void>} */
+  /**
+   * For `await using`. Where there is no such symbol its name is "undefined", and nobody calls it.
+   *
+   * @returns {Promise<void>}
+   */
   [Symbol.asyncDispose]() {
     return this.dispose();
   }
 }
 
 function disposed() {
-  return new DisposedError("the engine was disposed of; load the model again");
+  return new DisposedError("the engine was disposed; load the model again");
 }
 
 /**
- * What crosses to a worker: relative addresses mean something else there, and blobs are not copied.
+ * What is sent to a worker: relative URLs mean something else there, and blobs are not copied.
  *
  * @param {unknown} source
  * @returns {Blob | string}
@@ -181,10 +187,10 @@ function blobOrUrl(source) {
     try {
       return new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href).href;
     } catch (cause) {
-      throw new OptionsError(`source is no address: ${String(source).slice(0, 200)}`, { field: "source", cause });
+      throw new OptionsError(`source is not a URL: ${String(source).slice(0, 200)}`, { field: "source", cause });
     }
   }
-  throw new OptionsError("source must be an address, a File, a Blob, an ArrayBuffer or a Uint8Array", { field: "source" });
+  throw new OptionsError("source must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array", { field: "source" });
 }
 
 /**

@@ -1,5 +1,6 @@
 /** From what the caller names to a source: a blob, the cache, or the network. */
 
+import { throwIfAborted } from "./abort.js";
 import { CacheError, NetworkError } from "./errors.js";
 import { Remote, spool } from "./remote.js";
 import { BlobSource, UrlSource, checksumError } from "./source.js";
@@ -59,11 +60,11 @@ export async function open(what, options, around) {
 async function openBlob(blob, { sha256 }, { signal, newDigest }) {
   const source = new BlobSource(blob);
   if (sha256 !== undefined) await checkBlob(source, sha256, await newDigest(), signal);
-  return { source, cache: { state: "off", reason: "only what comes from a server is kept" }, release: () => {} };
+  return { source, cache: { state: "off", reason: "only files from a server are kept" }, release: () => {} };
 }
 
 /**
- * What lies in the page: `blob:` and `data:`.
+ * URLs of the page itself: `blob:` and `data:`.
  *
  * @param {URL} url
  * @param {AbortSignal} signal
@@ -72,8 +73,8 @@ async function fetchBlob(url, signal) {
   try {
     return await (await fetch(url, { signal })).blob();
   } catch (cause) {
-    signal.throwIfAborted();
-    const message = `cannot read ${url.protocol} addresses like this one; use http, https, or the file itself`;
+    throwIfAborted(signal);
+    const message = `cannot read ${url.protocol} URLs; use http, https, or the file itself`;
     throw new NetworkError(message, { url: url.href.slice(0, 200), cause });
   }
 }
@@ -93,13 +94,13 @@ async function checkBlob(source, sha256, digest, signal) {
 /** One opening of a file on a server. */
 class Opening {
   /** @type {CacheState} */
-  #cache = { state: "off" };
+  _cache = { state: "off" };
   /** @type {Store | null} */
-  #store = null;
-  #remote;
-  #key;
-  #options;
-  #around;
+  _store = null;
+  _remote;
+  _key;
+  _options;
+  _around;
 
   /**
    * @param {URL} url
@@ -107,77 +108,78 @@ class Opening {
    * @param {Surroundings} around
    */
   constructor(url, options, around) {
-    this.#options = options;
-    this.#around = around;
-    this.#key = keyOf(url);
+    this._options = options;
+    this._around = around;
+    this._key = keyOf(url);
     const headers = Object.fromEntries(options.headers ?? []);
-    // fetch refuses addresses with credentials in them; this is what they mean.
+    // fetch refuses URLs with credentials in them; this is what they mean.
     if (url.username !== "" || url.password !== "") {
-      headers.authorization ??= `Basic ${btoa(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`)}`;
+      const login = btoa(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`);
+      headers.authorization = headers.authorization ?? `Basic ${login}`;
     }
     const { credentials, network } = options;
-    this.#remote = new Remote(this.#key, { headers, credentials, ...network, signal: around.signal });
+    this._remote = new Remote(this._key, { headers, credentials, ...network, signal: around.signal });
   }
 
   /** @returns {Promise<Opened>} */
   async open() {
-    if (this.#options.cache === false) this.#cache.reason = "cache is false";
-    else await this.#openStore();
-    const kept = await this.#usable();
-    if (kept !== null && !this.#options.revalidate) return this.#fromCache(kept);
+    if (this._options.cache === false) this._cache.reason = "cache is false";
+    else await this._openStore();
+    const kept = await this._usable();
+    if (kept !== null && !this._options.revalidate) return this._fromCache(kept);
     /** @type {import("./remote.js").RemoteStream} */
     let stream;
     try {
-      stream = await this.#remote.connect();
+      stream = await this._remote.connect();
     } catch (error) {
       if (kept === null || !(error instanceof NetworkError)) {
         kept?.release();
         throw error;
       }
-      this.#cache.reason = `not revalidated: ${error.message}`;
-      return this.#fromCache(kept);
+      this._cache.reason = `not revalidated: ${error.message}`;
+      return this._fromCache(kept);
     }
-    if (kept !== null && this.#isSame(kept)) {
+    if (kept !== null && this._isSame(kept)) {
       stream.close();
-      return this.#fromCache(kept);
+      return this._fromCache(kept);
     }
     kept?.release();
-    return this.#download(stream);
+    return this._download(stream);
   }
 
-  async #openStore() {
-    this.#store = await Store.open(this.#around.environment);
-    if (this.#store !== null) return;
-    this.#cannotKeep(new CacheError("this browser or page has no storage that models can be kept in; load with cache: true"));
+  async _openStore() {
+    this._store = await Store.open(this._around.environment);
+    if (this._store !== null) return;
+    this._cannotKeep(new CacheError("this browser or page has no storage that models can be kept in; load with cache: true"));
   }
 
   /**
-   * Goes on without the cache, unless the caller wants none of that.
+   * Continues without the cache, unless the caller requires it.
    *
    * @param {unknown} error
    */
-  #cannotKeep(error) {
-    if (this.#options.cache === "require") throw error;
-    this.#cache.state = "off";
-    this.#cache.reason = error instanceof Error ? error.message : String(error);
+  _cannotKeep(error) {
+    if (this._options.cache === "require") throw error;
+    this._cache.state = "off";
+    this._cache.reason = error instanceof Error ? error.message : String(error);
   }
 
   /**
-   * What the cache has, if it is what its digest says.
+   * What the cache has, if it matches its digest.
    *
    * @returns {Promise<Kept | null>}
    */
-  async #usable() {
-    const store = this.#store;
+  async _usable() {
+    const store = this._store;
     if (store === null) return null;
-    const { sha256 } = this.#options;
+    const { sha256 } = this._options;
     try {
-      const kept = await store.get(this.#key);
+      const kept = await store.get(this._key);
       if (kept === null || sha256 === undefined) return kept;
       try {
         if (kept.entry.sha256 === null) {
-          const digest = await this.#around.newDigest();
-          kept.entry.sha256 = await new BlobSource(kept.blob).digest(digest, this.#around.signal);
+          const digest = await this._around.newDigest();
+          kept.entry.sha256 = await new BlobSource(kept.blob).digest(digest, this._around.signal);
           await store.update(kept.entry);
         }
       } catch (error) {
@@ -187,18 +189,18 @@ class Opening {
       if (kept.entry.sha256 === sha256) return kept;
       // Damaged, or the caller wants another version: the server may have the right one.
       kept.release();
-      await store.delete(this.#key);
+      await store.delete(this._key);
       return null;
     } catch (error) {
       if (!(error instanceof CacheError)) throw error;
-      this.#cannotKeep(error);
+      this._cannotKeep(error);
       return null;
     }
   }
 
   /** @param {Kept} kept */
-  #isSame({ entry }) {
-    const { size, etag, lastModified } = this.#remote;
+  _isSame({ entry }) {
+    const { size, etag, lastModified } = this._remote;
     const agrees = (/** @type {unknown} */ a, /** @type {unknown} */ b) => a === null || b === null || a === b;
     const known = (etag !== null && entry.etag !== null) || (lastModified !== null && entry.lastModified !== null);
     return known && agrees(entry.size, size) && agrees(entry.etag, etag) && agrees(entry.lastModified, lastModified);
@@ -208,33 +210,33 @@ class Opening {
    * @param {Kept} kept
    * @returns {Opened}
    */
-  #fromCache({ blob, release }) {
-    this.#cache.state = "hit";
-    return { source: new BlobSource(blob), cache: this.#cache, release };
+  _fromCache({ blob, release }) {
+    this._cache.state = "hit";
+    return { source: new BlobSource(blob), cache: this._cache, release };
   }
 
   /**
    * @param {import("./remote.js").RemoteStream} stream From the beginning.
    * @returns {Promise<Opened>}
    */
-  async #download(stream) {
-    const { progress, newDigest } = this.#around;
-    const { sha256 } = this.#options;
+  async _download(stream) {
+    const { progress, newDigest } = this._around;
+    const { sha256 } = this._options;
     const release = () => {};
     try {
-      const { size } = this.#remote;
-      if (size === null) return { source: await this.#downloadWhole(stream), cache: this.#cache, release };
+      const { size } = this._remote;
+      if (size === null) return { source: await this._downloadWhole(stream), cache: this._cache, release };
       const digest = sha256 === undefined ? null : await newDigest();
-      const recorder = await this.#newRecorder(size);
+      const recorder = await this._newRecorder(size);
       progress.download(0, size);
-      const source = new UrlSource(this.#remote, stream, size, {
+      const source = new UrlSource(this._remote, stream, size, {
         recorder,
-        onRecorderFailure: (error) => this.#cannotKeep(error),
+        onRecorderFailure: (error) => this._cannotKeep(error),
         digest,
         sha256: sha256 ?? null,
         onBytes: (loaded) => progress.download(loaded, size),
       });
-      return { source, cache: this.#cache, release };
+      return { source, cache: this._cache, release };
     } catch (error) {
       stream.close();
       throw error;
@@ -247,37 +249,37 @@ class Opening {
    * @param {import("./remote.js").RemoteStream} stream
    * @returns {Promise<BlobSource>}
    */
-  async #downloadWhole(stream) {
-    const { progress, newDigest, signal } = this.#around;
-    const { sha256 } = this.#options;
+  async _downloadWhole(stream) {
+    const { progress, newDigest, signal } = this._around;
+    const { sha256 } = this._options;
     let loaded = 0;
     const blob = await spool(stream, (bytes) => progress.download((loaded += bytes), 0));
     progress.download(blob.size, blob.size);
     const source = new BlobSource(blob);
     if (sha256 !== undefined) await checkBlob(source, sha256, await newDigest(), signal);
-    const recorder = await this.#newRecorder(blob.size);
+    const recorder = await this._newRecorder(blob.size);
     if (recorder === null) return source;
-    const { etag, lastModified } = this.#remote;
+    const { etag, lastModified } = this._remote;
     try {
       await source.pieces(signal, (bytes) => recorder.write(bytes));
       await recorder.commit({ sha256: sha256 ?? null, etag, lastModified });
     } catch (error) {
       await recorder.abort();
       if (!(error instanceof CacheError)) throw error;
-      this.#cannotKeep(error);
+      this._cannotKeep(error);
     }
     return source;
   }
 
   /** @param {number} size */
-  async #newRecorder(size) {
-    if (this.#store === null) return null;
+  async _newRecorder(size) {
+    if (this._store === null) return null;
     try {
-      const recorder = await this.#store.create(this.#key, size, this.#options.maxCacheBytes ?? Infinity);
-      this.#cache.state = "stored";
+      const recorder = await this._store.create(this._key, size, this._options.maxCacheBytes ?? Infinity);
+      this._cache.state = "stored";
       return recorder;
     } catch (error) {
-      this.#cannotKeep(error);
+      this._cannotKeep(error);
       return null;
     }
   }

@@ -1,9 +1,10 @@
 /** Requests and answers in the shapes of OpenAI's API. */
 
-import { chatRequest, completionRequest } from "./options.js";
+import { reasonOf, throwIfAborted } from "./abort.js";
+import { chatRequest, completionRequest } from "./request.js";
 
 /** @import { ChatCompletions, Completions } from "../index.d.ts" */
-/** @import { Request } from "./options.js" */
+/** @import { Request } from "./request.js" */
 
 /**
  * @typedef {object} Generated What the engine says of a generation.
@@ -27,7 +28,7 @@ import { chatRequest, completionRequest } from "./options.js";
  * @property {string} prefix Of the ids.
  * @property {string} whole The name of an answer.
  * @property {string} part The name of a chunk.
- * @property {(value: unknown) => Request} parse
+ * @property {(value: unknown, options: unknown) => Request} parse
  * @property {(text: string) => object} answer The choice's text in an answer,
  * @property {(piece: Piece | null, first: boolean) => object} chunk and in a chunk; null in the last.
  */
@@ -38,7 +39,7 @@ const CHAT = {
   whole: "chat.completion",
   part: "chat.completion.chunk",
   parse: chatRequest,
-  answer: (text) => ({ message: { role: "assistant", content: text } }),
+  answer: (text) => ({ message: { role: "assistant", content: text, refusal: null } }),
   chunk: (piece, first) => ({
     delta: { ...(first ? { role: "assistant" } : {}), ...(piece ? { content: piece.text } : {}) },
   }),
@@ -75,9 +76,9 @@ export const completions = (run, model) => /** @type {any} */ (completionsOf(PLA
  */
 function completionsOf(shape, run, model) {
   return {
-    create(/** @type {unknown} */ value) {
-      if (/** @type {any} */ (value)?.stream === true) return stream(shape, run, shape.parse(value), model);
-      return whole(shape, run, value, model);
+    create(/** @type {unknown} */ value, /** @type {unknown} */ options) {
+      if (/** @type {any} */ (value)?.stream === true) return stream(shape, run, shape.parse(value, options), model);
+      return whole(shape, run, value, options, model);
     },
   };
 }
@@ -86,13 +87,15 @@ function completionsOf(shape, run, model) {
  * @param {Shape} shape
  * @param {Run} run
  * @param {unknown} value
+ * @param {unknown} options
  * @param {string} model
  */
-async function whole(shape, run, value, model) {
-  const request = shape.parse(value);
+async function whole(shape, run, value, options, model) {
+  const request = shape.parse(value, options);
   const clock = new Clock();
-  const result = await run(request, request.signal, () => clock.piece());
-  const choice = { index: 0, ...shape.answer(result.text), finish_reason: result.finish };
+  const { signal, end } = follow(request.signals);
+  const result = await run(request, signal, () => clock.piece()).finally(end);
+  const choice = { index: 0, ...shape.answer(result.text), logprobs: null, finish_reason: result.finish };
   return { ...head(shape, request, model), object: shape.whole, choices: [choice], ...outcome(result, clock) };
 }
 
@@ -106,9 +109,9 @@ async function* stream(shape, run, request, model) {
   const clock = new Clock();
   const common = { ...head(shape, request, model), object: shape.part };
   const choices = (/** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason, first = false) => [
-    { index: 0, ...shape.chunk(piece, first), finish_reason },
+    { index: 0, ...shape.chunk(piece, first), logprobs: null, finish_reason },
   ];
-  const { signal, end } = follow(request.signal);
+  const { signal, end } = follow(request.signals);
   /** @type {Piece[]} */
   const pieces = [];
   /** @type {{ result?: Generated, error?: unknown } | null} */
@@ -129,8 +132,8 @@ async function* stream(shape, run, request, model) {
   try {
     let first = true;
     for (;;) {
-      // What came before the abort is of no interest any more.
-      signal.throwIfAborted();
+      // Pieces from before the abort no longer matter.
+      throwIfAborted(signal);
       const piece = pieces.shift();
       const { result, error } = /** @type {{ result?: Generated, error?: unknown }} */ (ended ?? {});
       if (piece !== undefined) {
@@ -152,17 +155,19 @@ async function* stream(shape, run, request, model) {
 }
 
 /**
- * A signal that is aborted with another one, or by `end`.
+ * A signal that is aborted with any of some others, or by `end`.
  *
- * @param {AbortSignal | undefined} signal
+ * @param {AbortSignal[]} signals
  */
-function follow(signal) {
+function follow(signals) {
   const controller = new AbortController();
-  const onAbort = () => controller.abort(signal?.reason);
-  if (signal?.aborted) onAbort();
-  signal?.addEventListener("abort", onAbort);
+  const onAbort = (/** @type {Event} */ event) => controller.abort(reasonOf(/** @type {AbortSignal} */ (event.target)));
+  for (const signal of signals) {
+    if (signal.aborted) controller.abort(reasonOf(signal));
+    signal.addEventListener("abort", onAbort);
+  }
   const end = () => {
-    signal?.removeEventListener("abort", onAbort);
+    for (const signal of signals) signal.removeEventListener("abort", onAbort);
     controller.abort();
   };
   return { signal: controller.signal, end };
@@ -202,16 +207,16 @@ function outcome(result, clock) {
 
 /** From the call to the first piece. */
 class Clock {
-  #start = performance.now();
+  _start = performance.now();
   /** @type {number | null} */
-  #first = null;
+  _first = null;
 
   piece() {
-    this.#first ??= performance.now();
+    if (this._first === null) this._first = performance.now();
   }
 
   /** In milliseconds; if nothing came, all of the time. */
   firstMs() {
-    return (this.#first ?? performance.now()) - this.#start;
+    return (this._first ?? performance.now()) - this._start;
   }
 }

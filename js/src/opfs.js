@@ -23,9 +23,9 @@ const FOLDER = "anygpu";
  * @typedef {object} SyncHandle What only workers have, so the types of pages do not know it.
  * @property {(bytes: Uint8Array, options: { at: number }) => number} write
  * @property {(bytes: Uint8Array, options: { at: number }) => number} read
- * @property {(size: number) => void} truncate
- * @property {() => void} flush
- * @property {() => void} close
+ * @property {(size: number) => void | Promise<void>} truncate A promise before Chromium 108, like the next two.
+ * @property {() => void | Promise<void>} flush
+ * @property {() => void | Promise<void>} close
  */
 
 /** @typedef {FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncHandle> }} FileHandle */
@@ -51,22 +51,22 @@ export async function openOpfs(storage, name = FOLDER) {
 
 /** @implements {Files} */
 class Opfs {
-  #folder;
+  _folder;
 
   /** @param {FileSystemDirectoryHandle} folder */
   constructor(folder) {
-    this.#folder = folder;
+    this._folder = folder;
   }
 
   async names() {
     const names = [];
-    for await (const name of this.#folder.keys()) names.push(name);
+    for await (const name of this._folder.keys()) names.push(name);
     return names;
   }
 
   /** @param {string} name */
   async blob(name) {
-    const handle = await this.#folder.getFileHandle(name).catch(ignoreMissing);
+    const handle = await this._folder.getFileHandle(name).catch(ignoreMissing);
     return handle ? await handle.getFile() : null;
   }
 
@@ -75,35 +75,36 @@ class Opfs {
    * @returns {Promise<FileWriter>}
    */
   async writer(name) {
-    const handle = /** @type {FileHandle} */ (await this.#folder.getFileHandle(name, { create: true }));
+    const handle = /** @type {FileHandle} */ (await this._folder.getFileHandle(name, { create: true }));
     // Workers only; what it wrote can be read at once.
-    if (handle.createSyncAccessHandle) return new SyncWriter(await handle.createSyncAccessHandle());
-    return new StreamWriter(await handle.createWritable());
+    if (!handle.createSyncAccessHandle) return new StreamWriter(await handle.createWritable());
+    const access = await handle.createSyncAccessHandle();
+    await access.truncate(0);
+    return new SyncWriter(access);
   }
 
   /** @param {string} name */
   async remove(name) {
-    await this.#folder.removeEntry(name).catch(ignoreMissing);
+    await this._folder.removeEntry(name).catch(ignoreMissing);
   }
 }
 
 /** @implements {FileWriter} */
 class SyncWriter {
-  #handle;
-  #size = 0;
+  _handle;
+  _size = 0;
 
   /** @param {SyncHandle} handle */
   constructor(handle) {
-    this.#handle = handle;
-    handle.truncate(0);
+    this._handle = handle;
   }
 
   /** @param {Uint8Array} bytes */
   async write(bytes) {
     // A full disk may show as a short count instead of an error.
-    const written = this.#handle.write(bytes, { at: this.#size });
+    const written = this._handle.write(bytes, { at: this._size });
     if (written !== bytes.length) throw new DOMException("the storage is full", "QuotaExceededError");
-    this.#size += written;
+    this._size += written;
   }
 
   /**
@@ -112,43 +113,43 @@ class SyncWriter {
    */
   async read(offset, length) {
     const bytes = new Uint8Array(length);
-    const count = this.#handle.read(bytes, { at: offset });
+    const count = this._handle.read(bytes, { at: offset });
     if (count !== length) throw new DOMException("what was written cannot be read again", "InvalidStateError");
     return bytes;
   }
 
   async close() {
-    this.#handle.flush();
-    this.#handle.close();
+    await this._handle.flush();
+    await this._handle.close();
   }
 
   async abort() {
-    this.#handle.close();
+    await this._handle.close();
   }
 }
 
 /** @implements {FileWriter} */
 class StreamWriter {
-  #stream;
+  _stream;
   read = null;
 
   /** @param {FileSystemWritableFileStream} stream */
   constructor(stream) {
-    this.#stream = stream;
+    this._stream = stream;
   }
 
   /** @param {Uint8Array} bytes */
   async write(bytes) {
-    await this.#stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
+    await this._stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
   }
 
   async close() {
-    await this.#stream.close();
+    await this._stream.close();
   }
 
   async abort() {
     // A stream that failed is closed already.
-    await this.#stream.abort().catch(() => {});
+    await this._stream.abort().catch(() => {});
   }
 }
 

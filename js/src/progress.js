@@ -1,30 +1,30 @@
-/** How far loading is, told not too often. */
+/** How far loading is, reported not too often. */
 
 /** @import { LoadProgress } from "../index.d.ts" */
 
 /** Between two reports of one phase, in milliseconds. */
 const INTERVAL = 50;
 
-/** Collects what is done, and tells of it. */
+/** Collects what is done, and reports it. */
 export class Progress {
-  #tell;
+  _tell;
   /** @type {LoadProgress["phase"] | null} */
-  #phase = null;
-  #toldAt = 0;
-  #fraction = 0;
+  _phase = null;
+  _toldAt = 0;
+  _fraction = 0;
   /** Parts of the whole that came from the network, and that went to the device. */
-  #downloaded = 1;
-  #uploaded = 0;
+  _downloaded = 1;
+  _uploaded = 0;
   /** Whether bytes come from the network. */
-  #network = false;
+  _network = false;
 
   /** @param {(progress: LoadProgress) => void} tell */
   constructor(tell) {
-    this.#tell = tell;
+    this._tell = tell;
   }
 
   connect() {
-    this.#report("connect", 0, 0);
+    this._report("connect", 0, 0);
   }
 
   /**
@@ -32,14 +32,14 @@ export class Progress {
    * @param {number} total 0 if it is not known.
    */
   download(loaded, total) {
-    this.#network = true;
-    this.#downloaded = total > 0 ? loaded / total : 0;
-    this.#report("download", loaded, total);
+    this._network = true;
+    this._downloaded = total > 0 ? loaded / total : 0;
+    this._report("download", loaded, total);
   }
 
   /** @param {number} total */
   select(total) {
-    this.#report("select", 0, total);
+    this._report("select", 0, total);
   }
 
   /**
@@ -47,15 +47,15 @@ export class Progress {
    * @param {number} total
    */
   upload(done, total) {
-    this.#uploaded = total > 0 ? done / total : 1;
-    // While bytes come from the network, that is what takes the time.
-    if (!this.#network || this.#downloaded === 1) this.#report("upload", done, total);
+    this._uploaded = total > 0 ? done / total : 1;
+    // While bytes arrive from the network, the network takes the time.
+    if (!this._network || this._downloaded === 1) this._report("upload", done, total);
   }
 
   /** @param {number} total */
   ready(total) {
-    this.#fraction = 1;
-    this.#report("ready", total, total);
+    this._fraction = 1;
+    this._report("ready", total, total);
   }
 
   /**
@@ -63,13 +63,13 @@ export class Progress {
    * @param {number} loaded
    * @param {number} total
    */
-  #report(phase, loaded, total) {
+  _report(phase, loaded, total) {
     const now = performance.now();
-    if (phase === this.#phase && loaded !== total && now - this.#toldAt < INTERVAL) return;
-    this.#phase = phase;
-    this.#toldAt = now;
-    const fraction = this.#network ? (this.#downloaded + this.#uploaded) / 2 : this.#uploaded;
-    this.#fraction = Math.max(this.#fraction, fraction);
-    this.#tell({ phase, loaded, total, fraction: this.#fraction });
+    if (phase === this._phase && loaded !== total && now - this._toldAt < INTERVAL) return;
+    this._phase = phase;
+    this._toldAt = now;
+    const fraction = this._network ? (this._downloaded + this._uploaded) / 2 : this._uploaded;
+    this._fraction = Math.max(this._fraction, fraction);
+    this._tell({ phase, loaded, total, fraction: this._fraction });
   }
 }

@@ -1,13 +1,14 @@
 /**
- * A file on a server, read as streams that begin anywhere and go on after a dropped connection.
+ * A file on a server, read as streams that begin anywhere and resume after a dropped connection.
  *
- * Nothing is asked of the server but plain GET: ranges are used where it has them. Requests have no header that would
- * make browsers ask other origins for leave first, save `Range`; so whether the file is still the same is seen by
+ * The server only needs plain GET: ranges are used where it has them. Requests have no header that would make browsers
+ * send a preflight to other origins, except `Range`; so whether the file is still the same is seen by
  * comparing what answers say of it (`ETag`, `Last-Modified`, size), not by `If-Range`.
  */
 
+import { reasonOf, throwIfAborted } from "./abort.js";
 import { ByteReader } from "./bytes.js";
-import { NetworkError } from "./errors.js";
+import { NetworkError, withCause } from "./errors.js";
 
 /** Answers after which another attempt may succeed. */
 const TEMPORARY = [408, 425, 429, 500, 502, 503, 504];
@@ -15,19 +16,20 @@ const TEMPORARY = [408, 425, 429, 500, 502, 503, 504];
 const FIRST_PAUSE = 250;
 /** The longest pause, whatever the server says in `Retry-After`. In milliseconds. */
 const LONGEST_PAUSE = 30_000;
-/** A forward jump of so many bytes is read over; a longer one is worth a new request. */
+/** A forward jump of up to this many bytes is read and dropped; a longer one is worth a new request. */
 const READ_OVER = 1 << 20;
-/** Bytes that a blob in the making collects before they are given to the browser. */
+/** Bytes that are collected for a growing blob before they are handed to the browser. */
 const SPOOL_PIECE = 4 << 20;
 
-/** A connection that failed in a way that another attempt may mend. */
+/** A connection that failed in a way that another attempt may fix. */
 class Dropped extends Error {
   /**
    * @param {string} message
    * @param {{ cause?: unknown, status?: number, pause?: number }} [details]
    */
   constructor(message, details = {}) {
-    super(message, { cause: details.cause });
+    super(message);
+    withCause(this, details.cause);
     this.status = details.status ?? null;
     this.pause = details.pause ?? 0;
   }
@@ -56,7 +58,7 @@ export class Remote {
   lastModified = null;
   /** Whether the server answered a request for a range with one; true until it did otherwise. */
   ranges = true;
-  #known = false;
+  _known = false;
 
   /**
    * @param {string} url
@@ -71,7 +73,7 @@ export class Remote {
     this.init = {
       headers: options.headers ?? {},
       credentials: options.credentials ?? "same-origin",
-      // The browser's own cache would keep the file a second time, and lets requests for one file wait for each other.
+      // The browser's own cache would keep a second copy, and makes requests for one file wait for each other.
       cache: "no-store",
     };
   }
@@ -94,13 +96,13 @@ export class Remote {
    * @returns {Promise<{ connection: Connection, skip: number }>} `skip` bytes come before those at `position`.
    */
   async request(position) {
-    this.signal.throwIfAborted();
+    throwIfAborted(this.signal);
     const connection = new Connection(this);
     const headers = new Headers(this.init.headers);
     if (position > 0) headers.set("Range", `bytes=${position}-`);
     try {
       const response = await connection.patient(fetch(this.url, { ...this.init, headers, signal: connection.signal }));
-      const start = this.#check(response, position);
+      const start = this._check(response, position);
       connection.body = response.body ? new ByteReader(response.body) : null;
       return { connection, skip: position - start };
     } catch (error) {
@@ -110,22 +112,22 @@ export class Remote {
   }
 
   /**
-   * Looks at the head of an answer.
+   * Checks the status and headers of an answer.
    *
    * @param {Response} response
    * @param {number} position
    * @returns {number} Where its body begins in the file.
    */
-  #check(response, position) {
+  _check(response, position) {
     const { status, headers } = response;
     if (TEMPORARY.includes(status)) {
       const seconds = Number(headers.get("Retry-After") ?? 0);
       const pause = Number.isFinite(seconds) ? Math.min(seconds * 1000, LONGEST_PAUSE) : 0;
       throw new Dropped(`the server answered ${status}`, { status, pause });
     }
-    if (status === 416) throw this.#changed();
+    if (status === 416) throw this._changed();
     if (status !== 200 && status !== 206) {
-      throw this.error(`the server answered ${status} for ${this.url}; check the address and the right to read it`, {
+      throw this.error(`the server answered ${status} for ${this.url}; check the URL and whether it may be read`, {
         status,
       });
     }
@@ -136,7 +138,7 @@ export class Remote {
     }
     if (status === 200 && position > 0) this.ranges = false;
     const size = status === 206 ? (partial?.size ?? null) : contentLength(headers);
-    this.#compare(size, headers.get("ETag"), headers.get("Last-Modified"));
+    this._compare(size, headers.get("ETag"), headers.get("Last-Modified"));
     return start;
   }
 
@@ -147,19 +149,19 @@ export class Remote {
    * @param {string | null} etag
    * @param {string | null} lastModified
    */
-  #compare(size, etag, lastModified) {
-    if (!this.#known) {
+  _compare(size, etag, lastModified) {
+    if (!this._known) {
       Object.assign(this, { size, etag, lastModified });
-      this.#known = true;
+      this._known = true;
       return;
     }
     const differs = (/** @type {unknown} */ a, /** @type {unknown} */ b) => a !== null && b !== null && a !== b;
     if (differs(this.size, size) || differs(this.etag, etag) || differs(this.lastModified, lastModified)) {
-      throw this.#changed();
+      throw this._changed();
     }
   }
 
-  #changed() {
+  _changed() {
     return this.error(`${this.url} changed on the server while it was downloaded; load it again`);
   }
 
@@ -176,39 +178,39 @@ export class Remote {
 class Connection {
   /** @type {ByteReader | null} */
   body = null;
-  #controller = new AbortController();
-  #remote;
-  #onAbort = () => this.#controller.abort(this.#remote.signal.reason);
+  _controller = new AbortController();
+  _remote;
+  _onAbort = () => this._controller.abort(reasonOf(this._remote.signal));
 
   /** @param {Remote} remote */
   constructor(remote) {
-    this.#remote = remote;
-    remote.signal.addEventListener("abort", this.#onAbort);
+    this._remote = remote;
+    remote.signal.addEventListener("abort", this._onAbort);
   }
 
   get signal() {
-    return this.#controller.signal;
+    return this._controller.signal;
   }
 
   /**
-   * Waits, but not for ever.
+   * Waits, but not forever.
    *
    * @template T
    * @param {Promise<T>} promise
    * @returns {Promise<T>}
    */
   async patient(promise) {
-    const limit = this.#remote.stallTimeout;
+    const limit = this._remote.stallTimeout;
     let stalled = false;
     const timer = setTimeout(() => {
       stalled = true;
-      this.#controller.abort();
+      this._controller.abort();
     }, limit);
     try {
       return await promise;
     } catch (cause) {
-      this.#remote.signal.throwIfAborted();
-      if (stalled) throw new Dropped(`nothing came for ${limit} ms`, { cause });
+      throwIfAborted(this._remote.signal);
+      if (stalled) throw new Dropped(`nothing arrived for ${limit} ms`, { cause });
       throw new Dropped(`the connection failed (${cause instanceof Error ? cause.message : cause})`, { cause });
     } finally {
       clearTimeout(timer);
@@ -216,35 +218,35 @@ class Connection {
   }
 
   close() {
-    this.#remote.signal.removeEventListener("abort", this.#onAbort);
-    this.#controller.abort();
+    this._remote.signal.removeEventListener("abort", this._onAbort);
+    this._controller.abort();
   }
 }
 
 /** A file from some position on, in order. What comes waits in the browser until it is asked for. */
 export class RemoteStream {
-  #remote;
+  _remote;
   /** @type {Connection | null} */
-  #connection = null;
+  _connection = null;
   /** Bytes that the connection brings before those that are wanted. */
-  #skip = 0;
+  _skip = 0;
   /** Came, but was not asked for yet. */
-  #rest = /** @type {Uint8Array} */ (new Uint8Array(0));
-  /** Attempts in a row that brought nothing. */
-  #failures = 0;
+  _rest = /** @type {Uint8Array} */ (new Uint8Array(0));
+  /** Consecutive attempts that brought nothing. */
+  _failures = 0;
 
   /**
    * @param {Remote} remote
    * @param {number} position The byte of the file that comes next.
    */
   constructor(remote, position) {
-    this.#remote = remote;
+    this._remote = remote;
     this.position = position;
   }
 
   /** Makes the connection. */
   async connect() {
-    if (this.#connection === null) await this.#retrying(() => this.#open());
+    if (this._connection === null) await this._retrying(() => this._open());
   }
 
   /**
@@ -254,10 +256,10 @@ export class RemoteStream {
    * @returns {Promise<Uint8Array | null>} Null at the end of the file.
    */
   async next(most = Infinity) {
-    if (this.#rest.length === 0) this.#rest = (await this.#retrying(() => this.#receive())) ?? this.#rest;
-    if (this.#rest.length === 0) return null;
-    const bytes = this.#rest.subarray(0, Math.min(most, this.#rest.length));
-    this.#rest = this.#rest.subarray(bytes.length);
+    if (this._rest.length === 0) this._rest = (await this._retrying(() => this._receive())) ?? this._rest;
+    if (this._rest.length === 0) return null;
+    const bytes = this._rest.subarray(0, Math.min(most, this._rest.length));
+    this._rest = this._rest.subarray(bytes.length);
     this.position += bytes.length;
     return bytes;
   }
@@ -265,37 +267,37 @@ export class RemoteStream {
   /** Whether it can be brought to a position for less than a new request costs. */
   reaches(/** @type {number} */ position) {
     const distance = position - this.position;
-    return distance >= 0 && (distance <= READ_OVER || !this.#remote.ranges);
+    return distance >= 0 && (distance <= READ_OVER || !this._remote.ranges);
   }
 
   /** Ends the connection. */
   close() {
-    this.#connection?.close();
-    this.#connection = null;
+    this._connection?.close();
+    this._connection = null;
   }
 
-  async #open() {
-    const { connection, skip } = await this.#remote.request(this.position + this.#rest.length);
-    this.#connection = connection;
-    this.#skip = skip;
+  async _open() {
+    const { connection, skip } = await this._remote.request(this.position + this._rest.length);
+    this._connection = connection;
+    this._skip = skip;
     return connection;
   }
 
   /** @returns {Promise<Uint8Array | null>} */
-  async #receive() {
-    const { size, signal } = this.#remote;
+  async _receive() {
+    const { size, signal } = this._remote;
     for (;;) {
-      signal.throwIfAborted();
+      throwIfAborted(signal);
       if (size !== null && this.position === size) return null;
-      const connection = this.#connection ?? (await this.#open());
+      const connection = this._connection ?? (await this._open());
       const value = connection.body ? await connection.patient(connection.body.read()) : undefined;
       if (value === undefined && size === null) return null;
       if (value === undefined) throw new Dropped(`the connection ended at byte ${this.position} of ${size}`);
-      const bytes = value.subarray(Math.min(this.#skip, value.length));
-      this.#skip -= value.length - bytes.length;
+      const bytes = value.subarray(Math.min(this._skip, value.length));
+      this._skip -= value.length - bytes.length;
       if (size !== null && this.position + bytes.length > size) {
-        const { url } = this.#remote;
-        throw this.#remote.error(`${url} has more than the ${size} bytes that the server says; switch its compression off`);
+        const { url } = this._remote;
+        throw this._remote.error(`${url} has more than the ${size} bytes that the server says; switch off its compression`);
       }
       if (bytes.length > 0) return bytes;
     }
@@ -306,27 +308,27 @@ export class RemoteStream {
    * @param {() => Promise<T>} attempt
    * @returns {Promise<T>}
    */
-  async #retrying(attempt) {
-    const { signal, retries, url } = this.#remote;
+  async _retrying(attempt) {
+    const { signal, retries, url } = this._remote;
     for (;;) {
       try {
         const result = await attempt();
-        this.#failures = 0;
+        this._failures = 0;
         return result;
       } catch (error) {
         this.close();
         if (!(error instanceof Dropped)) throw error;
-        this.#failures += 1;
-        // Without its size, nothing says where a file that began to come goes on.
-        if (this.#failures > retries || (this.#remote.size === null && this.position > 0)) {
+        this._failures += 1;
+        // Without its size there is no telling where to resume a file that began to arrive.
+        if (this._failures > retries || (this._remote.size === null && this.position > 0)) {
           const { status, cause, message } = error;
-          const tried = this.#failures === 1 ? "" : ` in ${this.#failures} attempts`;
-          throw this.#remote.error(`cannot download ${url}${tried}: ${message}; check the connection and try again`, {
+          const tried = this._failures === 1 ? "" : ` in ${this._failures} attempts`;
+          throw this._remote.error(`cannot download ${url}${tried}: ${message}; check the connection and try again`, {
             status,
             cause,
           });
         }
-        await pause(Math.max(error.pause, FIRST_PAUSE * 2 ** (this.#failures - 1)), signal);
+        await pause(Math.max(error.pause, FIRST_PAUSE * 2 ** (this._failures - 1)), signal);
       }
     }
   }
@@ -367,7 +369,7 @@ function pause(ms, signal) {
   return new Promise((resolve, reject) => {
     const aborted = () => {
       clearTimeout(timer);
-      reject(signal.reason);
+      reject(reasonOf(signal));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener("abort", aborted);

@@ -1,17 +1,18 @@
 /**
- * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`. What `readAt` gives stays until
- * it is called again: the engine copies it.
+ * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`. What `readAt` returns is
+ * valid until the next call: the engine copies it.
  *
- * A blob (a file that the user chose, the cache, bytes) is read as it lies. A URL is read in order, once, while the same
- * bytes go to the cache and to the digest; what the engine wants again comes from the cache, or is asked for again.
- * No more than one piece of at most 4 MiB and what one network read brings is in JavaScript's memory.
+ * A blob (a file that the user chose, the cache, bytes) is read directly. A URL is read in order, once, while the
+ * same bytes go to the cache and to the digest; what the engine wants again comes from the cache or from another request.
+ * JavaScript's memory holds no more than one piece of at most 4 MiB and the result of one network read.
  */
 
+import { throwIfAborted } from "./abort.js";
 import { Piece } from "./bytes.js";
 import { ChecksumError, FileError } from "./errors.js";
 import { Remote, RemoteStream, spool } from "./remote.js";
 
-/** How much is read at once where nobody else says. In bytes. */
+/** How much is read at once by default. In bytes. */
 const PIECE = 4 << 20;
 
 /**
@@ -31,11 +32,11 @@ const PIECE = 4 << 20;
 
 /** A blob. */
 export class BlobSource {
-  #blob;
+  _blob;
 
   /** @param {Blob} blob */
   constructor(blob) {
-    this.#blob = blob;
+    this._blob = blob;
     this.size = blob.size;
   }
 
@@ -46,7 +47,7 @@ export class BlobSource {
    */
   async readAt(offset, length) {
     try {
-      return new Uint8Array(await this.#blob.slice(offset, offset + length).arrayBuffer());
+      return new Uint8Array(await this._blob.slice(offset, offset + length).arrayBuffer());
     } catch (cause) {
       throw new FileError("the file cannot be read; it was changed or removed after it was chosen, so choose it again", {
         cause,
@@ -72,7 +73,7 @@ export class BlobSource {
    */
   async pieces(signal, pass) {
     for (let at = 0; at < this.size; at += PIECE) {
-      signal.throwIfAborted();
+      throwIfAborted(signal);
       await pass(await this.readAt(at, Math.min(PIECE, this.size - at)));
     }
   }
@@ -85,7 +86,7 @@ export class BlobSource {
 /**
  * @typedef {object} UrlSourceOptions
  * @property {Recorder | null} recorder
- * @property {(error: unknown) => void} onRecorderFailure May throw, if loading is to fail then.
+ * @property {(error: unknown) => void} onRecorderFailure May throw, which makes loading fail.
  * @property {Digest | null} digest
  * @property {string | null} sha256 What the digest must be.
  * @property {(loaded: number) => void} onBytes
@@ -93,29 +94,29 @@ export class BlobSource {
 
 /** A file on a server. */
 export class UrlSource {
-  #remote;
-  #options;
-  #recorder;
+  _remote;
+  _options;
+  _recorder;
   /**
    * The file in order from its beginning, recorded as it passes; null if nothing wants that.
    *
    * @type {RemoteStream | null}
    */
-  #main = null;
+  _main = null;
   /**
    * Any other part of it.
    *
    * @type {RemoteStream | null}
    */
-  #side = null;
+  _side = null;
   /**
    * The whole, if the server has no ranges and the engine reads back and forth.
    *
    * @type {BlobSource | null}
    */
-  #whole = null;
-  #piece = new Piece();
-  #loaded = 0;
+  _whole = null;
+  _piece = new Piece();
+  _loaded = 0;
 
   /**
    * @param {Remote} remote
@@ -124,12 +125,12 @@ export class UrlSource {
    * @param {UrlSourceOptions} options
    */
   constructor(remote, stream, size, options) {
-    this.#remote = remote;
-    this.#options = options;
-    this.#recorder = options.recorder;
+    this._remote = remote;
+    this._options = options;
+    this._recorder = options.recorder;
     this.size = size;
-    if (options.recorder || options.digest) this.#main = stream;
-    else this.#side = stream;
+    if (options.recorder || options.digest) this._main = stream;
+    else this._side = stream;
   }
 
   /**
@@ -138,83 +139,83 @@ export class UrlSource {
    * @returns {Promise<Uint8Array>}
    */
   async readAt(offset, length) {
-    if (this.#whole) return this.#whole.readAt(offset, length);
-    const main = this.#main;
-    if (main === null) return this.#aside(offset, length);
-    await this.#advance(main, offset);
-    if (main.position === offset) return this.#take(main, length, (bytes) => this.#record(bytes));
-    if (this.#recorder?.read) {
-      await this.#advance(main, offset + length);
+    if (this._whole) return this._whole.readAt(offset, length);
+    const main = this._main;
+    if (main === null) return this._aside(offset, length);
+    await this._advance(main, offset);
+    if (main.position === offset) return this._take(main, length, (bytes) => this._record(bytes));
+    if (this._recorder?.read) {
+      await this._advance(main, offset + length);
       // Recording may just have failed.
-      if (this.#recorder?.read) return this.#recorder.read(offset, length);
+      if (this._recorder?.read) return this._recorder.read(offset, length);
     }
-    return this.#aside(offset, length);
+    return this._aside(offset, length);
   }
 
   /** Reads what is left, checks the digest, and keeps the file. */
   async finish() {
-    const { digest, sha256 } = this.#options;
-    this.#side?.close();
-    if (this.#main === null) return;
-    await this.#advance(this.#main, this.size);
-    this.#main.close();
+    const { digest, sha256 } = this._options;
+    this._side?.close();
+    if (this._main === null) return;
+    await this._advance(this._main, this.size);
+    this._main.close();
     const actual = digest?.hex() ?? null;
     if (sha256 !== null && actual !== sha256) {
       await this.abort();
       throw checksumError(sha256, actual ?? "");
     }
-    const recorder = this.#recorder;
+    const recorder = this._recorder;
     if (recorder === null) return;
-    const { etag, lastModified } = this.#remote;
+    const { etag, lastModified } = this._remote;
     try {
       await recorder.commit({ sha256: actual, etag, lastModified });
     } catch (error) {
-      await this.#recordingFailed(error);
+      await this._recordingFailed(error);
     }
   }
 
   /** Leaves nothing behind. */
   async abort() {
-    this.#main?.close();
-    this.#side?.close();
-    const recorder = this.#recorder;
-    this.#recorder = null;
+    this._main?.close();
+    this._side?.close();
+    const recorder = this._recorder;
+    this._recorder = null;
     await recorder?.abort();
   }
 
   /**
-   * Bytes that the main stream does not bring.
+   * Bytes that the main stream does not provide.
    *
    * @param {number} offset
    * @param {number} length
    */
-  async #aside(offset, length) {
-    if (!this.#side?.reaches(offset)) {
-      this.#side?.close();
-      const side = new RemoteStream(this.#remote, offset);
-      this.#side = side;
+  async _aside(offset, length) {
+    if (!this._side?.reaches(offset)) {
+      this._side?.close();
+      const side = new RemoteStream(this._remote, offset);
+      this._side = side;
       await side.connect();
-      if (!this.#remote.ranges) {
+      if (!this._remote.ranges) {
         side.close();
-        this.#side = null;
-        this.#whole = new BlobSource(await spool(await this.#remote.connect(), (bytes) => this.#count(bytes)));
-        return this.#whole.readAt(offset, length);
+        this._side = null;
+        this._whole = new BlobSource(await spool(await this._remote.connect(), (bytes) => this._count(bytes)));
+        return this._whole.readAt(offset, length);
       }
     }
-    const count = async (/** @type {Uint8Array} */ bytes) => this.#count(bytes.length);
-    await this.#take(this.#side, offset - this.#side.position, count, false);
-    return this.#take(this.#side, length, count);
+    const count = async (/** @type {Uint8Array} */ bytes) => this._count(bytes.length);
+    await this._take(this._side, offset - this._side.position, count, false);
+    return this._take(this._side, length, count);
   }
 
   /**
-   * Brings the main stream at least to a position.
+   * Advances the main stream at least to a position.
    *
    * @param {RemoteStream} main
    * @param {number} position
    */
-  async #advance(main, position) {
+  async _advance(main, position) {
     if (position > main.position) {
-      await this.#take(main, position - main.position, (bytes) => this.#record(bytes), false);
+      await this._take(main, position - main.position, (bytes) => this._record(bytes), false);
     }
   }
 
@@ -225,11 +226,11 @@ export class UrlSource {
    * @param {boolean} [keep] Whether they are wanted as a whole.
    * @returns {Promise<Uint8Array>}
    */
-  async #take(stream, length, pass, keep = true) {
-    const all = this.#piece.take(keep ? length : 0);
+  async _take(stream, length, pass, keep = true) {
+    const all = this._piece.take(keep ? length : 0);
     for (let at = 0; at < length; ) {
       const bytes = await stream.next(length - at);
-      if (bytes === null) throw new FileError(`the file ends at byte ${stream.position}; it is damaged, so get it anew`);
+      if (bytes === null) throw new FileError(`the file ends at byte ${stream.position}; it is damaged; download it again`);
       if (keep) all.set(bytes, at);
       at += bytes.length;
       await pass(bytes);
@@ -238,28 +239,28 @@ export class UrlSource {
   }
 
   /** @param {Uint8Array} bytes */
-  async #record(bytes) {
-    this.#count(bytes.length);
-    this.#options.digest?.update(bytes);
+  async _record(bytes) {
+    this._count(bytes.length);
+    this._options.digest?.update(bytes);
     try {
-      await this.#recorder?.write(bytes);
+      await this._recorder?.write(bytes);
     } catch (error) {
-      await this.#recordingFailed(error);
+      await this._recordingFailed(error);
     }
   }
 
   /** @param {unknown} error */
-  async #recordingFailed(error) {
-    const recorder = this.#recorder;
-    this.#recorder = null;
+  async _recordingFailed(error) {
+    const recorder = this._recorder;
+    this._recorder = null;
     await recorder?.abort();
-    this.#options.onRecorderFailure(error);
+    this._options.onRecorderFailure(error);
   }
 
   /** @param {number} bytes */
-  #count(bytes) {
-    this.#loaded = Math.min(this.#loaded + bytes, this.size);
-    this.#options.onBytes(this.#loaded);
+  _count(bytes) {
+    this._loaded = Math.min(this._loaded + bytes, this.size);
+    this._options.onBytes(this._loaded);
   }
 }
 
@@ -269,7 +270,7 @@ export class UrlSource {
  */
 export function checksumError(expected, actual) {
   return new ChecksumError(
-    `the file's SHA-256 is ${actual}, not ${expected}; it is damaged or another version, so correct the address or the digest`,
+    `the file's SHA-256 is ${actual}, not ${expected}; it is damaged or another version, so correct the URL or the digest`,
     { expected, actual },
   );
 }

@@ -2,7 +2,7 @@
  * The models that the browser keeps.
  *
  * An entry is two files: the bytes under a name that is never used twice, and a small JSON file that names them. Only the
- * latter makes an entry, and it is written last; so whatever happens before leaves bytes that nobody names, which are
+ * latter makes an entry, and it is written last; so a failure before that leaves bytes that no entry names, which are
  * removed at once or, after a crash, by whoever opens the store next. Several tabs share a store: who reads or writes
  * bytes holds a lock on their name, and who changes what entries there are holds the lock of the store.
  */
@@ -18,7 +18,7 @@ import { openOpfs } from "./opfs.js";
 const STORE_LOCK = "anygpu";
 const ENTRY = ".json";
 const BYTES = ".bytes";
-/** An entry's JSON file is no longer. In bytes. */
+/** The most that an entry's JSON file may have. In bytes. */
 const LONGEST_ENTRY = 64 << 10;
 
 /**
@@ -44,9 +44,9 @@ const LONGEST_ENTRY = 64 << 10;
 
 /** The store of this site. */
 export class Store {
-  #files;
-  #locks;
-  #storage;
+  _files;
+  _locks;
+  _storage;
 
   /**
    * @param {Files} files
@@ -54,9 +54,9 @@ export class Store {
    * @param {StorageManager | undefined} storage
    */
   constructor(files, locks, storage) {
-    this.#files = files;
-    this.#locks = locks;
-    this.#storage = storage;
+    this._files = files;
+    this._locks = locks;
+    this._storage = storage;
   }
 
   /**
@@ -72,7 +72,7 @@ export class Store {
     if (files === null) return null;
     const store = new Store(files, locks, storage);
     try {
-      await store.#exclusively(() => store.#sweep());
+      await store._exclusively(() => store._sweep());
     } catch {
       // Storage that cannot be listed is of no use, but no reason to fail.
       return null;
@@ -82,7 +82,7 @@ export class Store {
 
   /** @returns {Promise<Entry[]>} Last used first. */
   list() {
-    return guarded(() => this.#exclusively(() => this.#entries()));
+    return guarded(() => this._exclusively(() => this._entries()));
   }
 
   /**
@@ -91,19 +91,19 @@ export class Store {
    */
   get(key) {
     return guarded(() =>
-      this.#exclusively(async () => {
-        const entry = await this.#entry(await nameOf(key));
+      this._exclusively(async () => {
+        const entry = await this._entry(await nameOf(key));
         if (entry === null) return null;
-        const release = await this.#hold(entry.file, "shared");
-        const blob = release && (await this.#files.blob(entry.file));
+        const release = await this._hold(entry.file, "shared");
+        const blob = release && (await this._files.blob(entry.file));
         if (release && blob?.size === entry.size) {
           entry.used = Date.now();
-          // Only the order of eviction suffers if there is no room for it.
-          await this.#writeEntry(entry).catch(() => {});
+          // If there is no room for it, only the order of eviction suffers.
+          await this._writeEntry(entry).catch(() => {});
           return { entry, blob, release };
         }
         release?.();
-        await this.#remove(entry);
+        await this._remove(entry);
         return null;
       }),
     );
@@ -115,7 +115,7 @@ export class Store {
    * @param {Entry} entry
    */
   update(entry) {
-    return guarded(() => this.#exclusively(() => this.#writeEntry(entry)));
+    return guarded(() => this._exclusively(() => this._writeEntry(entry)));
   }
 
   /**
@@ -124,9 +124,9 @@ export class Store {
    */
   delete(key) {
     return guarded(() =>
-      this.#exclusively(async () => {
-        const entry = await this.#entry(await nameOf(key));
-        if (entry !== null) await this.#remove(entry);
+      this._exclusively(async () => {
+        const entry = await this._entry(await nameOf(key));
+        if (entry !== null) await this._remove(entry);
         return entry !== null;
       }),
     );
@@ -135,19 +135,19 @@ export class Store {
   /** Removes all. */
   clear() {
     return guarded(() =>
-      this.#exclusively(async () => {
-        for (const entry of await this.#entries()) await this.#remove(entry);
+      this._exclusively(async () => {
+        for (const entry of await this._entries()) await this._remove(entry);
       }),
     );
   }
 
   /** @returns {Promise<StorageEstimate>} */
   async estimate() {
-    return (await this.#storage?.estimate?.().catch(() => undefined)) ?? {};
+    return (await this._storage?.estimate?.().catch(() => undefined)) ?? {};
   }
 
   /**
-   * Begins an entry of so many bytes, after making room for it.
+   * Begins an entry of a given size, after making room for it.
    *
    * @param {string} key
    * @param {number} size
@@ -156,33 +156,33 @@ export class Store {
    */
   create(key, size, maxBytes) {
     return guarded(async () => {
-      await this.#exclusively(() => this.#makeRoom(key, size, maxBytes));
-      const file = `${crypto.randomUUID()}${BYTES}`;
-      const release = await this.#hold(file, "exclusive");
+      await this._exclusively(() => this._makeRoom(key, size, maxBytes));
+      const file = `${newName()}${BYTES}`;
+      const release = await this._hold(file, "exclusive");
       const discard = async () => {
-        await this.#files.remove(file).catch(() => {});
+        await this._files.remove(file).catch(() => {});
         release?.();
       };
       /** @type {FileWriter} */
       let writer;
       try {
-        writer = await this.#files.writer(file);
+        writer = await this._files.writer(file);
       } catch (error) {
         await discard();
         throw error;
       }
       const { read } = writer;
       return {
-        write: (bytes) => guarded(() => this.#writeSomehow(writer, key, bytes)),
+        write: (bytes) => guarded(() => this._writeSomehow(writer, key, bytes)),
         read: read && ((offset, length) => guarded(() => read.call(writer, offset, length))),
         commit: (facts) =>
           guarded(async () => {
             await writer.close();
             const now = Date.now();
-            await this.#exclusively(async () => {
-              const before = await this.#entry(await nameOf(key));
-              await this.#writeEntry({ key, file, size, created: now, used: now, ...facts });
-              if (before !== null) await this.#removeBytes(before.file);
+            await this._exclusively(async () => {
+              const before = await this._entry(await nameOf(key));
+              await this._writeEntry({ key, file, size, created: now, used: now, ...facts });
+              if (before !== null) await this._removeBytes(before.file);
             });
             release?.();
           }),
@@ -195,20 +195,20 @@ export class Store {
   }
 
   /**
-   * Writes, and makes room if there is none.
+   * Writes, and makes room if necessary.
    *
    * @param {FileWriter} writer
    * @param {string} key
    * @param {Uint8Array} bytes
    */
-  async #writeSomehow(writer, key, bytes) {
+  async _writeSomehow(writer, key, bytes) {
     for (;;) {
       try {
         return await writer.write(bytes);
       } catch (error) {
         // A stream that failed cannot go on.
         if (!isQuota(error) || writer.read === null) throw error;
-        if (!(await this.#exclusively(() => this.#evictOne(key)))) throw error;
+        if (!(await this._exclusively(() => this._evictOne(key)))) throw error;
       }
     }
   }
@@ -218,35 +218,35 @@ export class Store {
    * @param {number} size
    * @param {number} maxBytes
    */
-  async #makeRoom(key, size, maxBytes) {
+  async _makeRoom(key, size, maxBytes) {
     if (size > maxBytes) {
       throw new QuotaError(`the model has ${size} bytes, but maxCacheBytes is ${maxBytes}; raise it`);
     }
-    const others = async () => (await this.#entries()).filter((entry) => entry.key !== key);
+    const others = async () => (await this._entries()).filter((entry) => entry.key !== key);
     const sum = async () => (await others()).reduce((bytes, entry) => bytes + entry.size, size);
     while ((await sum()) > maxBytes) {
-      if (!(await this.#evictOne(key))) throw noRoom(size);
+      if (!(await this._evictOne(key))) throw noRoom(size);
     }
     for (;;) {
       const { quota, usage } = await this.estimate();
       if (quota === undefined || usage === undefined || quota - usage >= size) return;
-      if (!(await this.#evictOne(key))) throw noRoom(size);
+      if (!(await this._evictOne(key))) throw noRoom(size);
     }
   }
 
   /**
-   * Removes the entry that was not used for longest.
+   * Removes the least recently used entry.
    *
    * @param {string} but The key of one that stays.
    * @returns {Promise<boolean>} Whether there was one that nobody reads.
    */
-  async #evictOne(but) {
-    const entries = (await this.#entries()).filter((entry) => entry.key !== but);
+  async _evictOne(but) {
+    const entries = (await this._entries()).filter((entry) => entry.key !== but);
     for (const entry of entries.reverse()) {
-      const release = await this.#hold(entry.file, "exclusive");
+      const release = await this._hold(entry.file, "exclusive");
       if (release === null) continue;
-      await this.#files.remove(`${await nameOf(entry.key)}${ENTRY}`);
-      await this.#files.remove(entry.file);
+      await this._files.remove(`${await nameOf(entry.key)}${ENTRY}`);
+      await this._files.remove(entry.file);
       release();
       return true;
     }
@@ -254,23 +254,23 @@ export class Store {
   }
 
   /** Removes bytes that no entry names and nobody holds, and entries that name no bytes. */
-  async #sweep() {
-    const names = await this.#files.names();
+  async _sweep() {
+    const names = await this._files.names();
     const named = new Set();
     for (const name of names.filter((name) => name.endsWith(ENTRY))) {
-      const entry = await this.#entry(name.slice(0, -ENTRY.length));
+      const entry = await this._entry(name.slice(0, -ENTRY.length));
       if (entry !== null && names.includes(entry.file)) named.add(entry.file);
-      else await this.#files.remove(name);
+      else await this._files.remove(name);
     }
     for (const name of names) {
-      if (name.endsWith(BYTES) && !named.has(name)) await this.#removeBytes(name);
+      if (name.endsWith(BYTES) && !named.has(name)) await this._removeBytes(name);
     }
   }
 
   /** @param {Entry} entry */
-  async #remove(entry) {
-    await this.#files.remove(`${await nameOf(entry.key)}${ENTRY}`);
-    await this.#removeBytes(entry.file);
+  async _remove(entry) {
+    await this._files.remove(`${await nameOf(entry.key)}${ENTRY}`);
+    await this._removeBytes(entry.file);
   }
 
   /**
@@ -278,19 +278,19 @@ export class Store {
    *
    * @param {string} file
    */
-  async #removeBytes(file) {
-    const release = await this.#hold(file, "exclusive");
+  async _removeBytes(file) {
+    const release = await this._hold(file, "exclusive");
     if (release === null) return;
-    await this.#files.remove(file);
+    await this._files.remove(file);
     release();
   }
 
   /** @returns {Promise<Entry[]>} Last used first. */
-  async #entries() {
+  async _entries() {
     const entries = [];
-    for (const name of await this.#files.names()) {
+    for (const name of await this._files.names()) {
       if (!name.endsWith(ENTRY)) continue;
-      const entry = await this.#entry(name.slice(0, -ENTRY.length));
+      const entry = await this._entry(name.slice(0, -ENTRY.length));
       if (entry !== null) entries.push(entry);
     }
     return entries.sort((a, b) => b.used - a.used);
@@ -300,8 +300,8 @@ export class Store {
    * @param {string} name
    * @returns {Promise<Entry | null>} Null if there is none, or none that can be understood.
    */
-  async #entry(name) {
-    const blob = await this.#files.blob(`${name}${ENTRY}`);
+  async _entry(name) {
+    const blob = await this._files.blob(`${name}${ENTRY}`);
     if (blob === null || blob.size > LONGEST_ENTRY) return null;
     try {
       const entry = JSON.parse(await blob.text());
@@ -319,9 +319,9 @@ export class Store {
   }
 
   /** @param {Entry} entry */
-  async #writeEntry(entry) {
+  async _writeEntry(entry) {
     const name = `${await nameOf(entry.key)}${ENTRY}`;
-    const writer = await this.#files.writer(name);
+    const writer = await this._files.writer(name);
     try {
       await writer.write(new TextEncoder().encode(JSON.stringify(entry)));
       await writer.close();
@@ -336,9 +336,9 @@ export class Store {
    * @param {() => Promise<T>} action
    * @returns {Promise<T>}
    */
-  async #exclusively(action) {
-    // The type of `request` says nothing of promises that the callback gives.
-    return /** @type {Promise<T>} */ (this.#locks.request(STORE_LOCK, action));
+  async _exclusively(action) {
+    // The type of `request` does not mention promises that the callback returns.
+    return /** @type {Promise<T>} */ (this._locks.request(STORE_LOCK, action));
   }
 
   /**
@@ -348,19 +348,19 @@ export class Store {
    * @param {LockMode} mode
    * @returns {Promise<(() => void) | null>} Releases it.
    */
-  #hold(file, mode) {
+  _hold(file, mode) {
     return new Promise((resolve, reject) => {
       const held = (/** @type {Lock | null} */ lock) => {
         if (lock === null) return resolve(null);
         return new Promise((release) => resolve(() => release(undefined)));
       };
-      this.#locks.request(`${STORE_LOCK}/${file}`, { mode, ifAvailable: true }, held).catch(reject);
+      this._locks.request(`${STORE_LOCK}/${file}`, { mode, ifAvailable: true }, held).catch(reject);
     });
   }
 }
 
 /**
- * The key of an address: credentials and fragment are no part of it.
+ * The key of a URL, without credentials and fragment.
  *
  * @param {string | URL} url Absolute.
  */
@@ -379,7 +379,17 @@ export function keyOf(url) {
  */
 async function nameOf(key) {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex(new Uint8Array(digest, 0, 16));
+}
+
+/** A name that no other file has. */
+function newName() {
+  return hex(crypto.getRandomValues(new Uint8Array(16)));
+}
+
+/** @param {Uint8Array} bytes */
+function hex(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** @param {number} size */

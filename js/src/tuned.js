@@ -4,7 +4,7 @@ import { openOpfs } from "./opfs.js";
 
 /** @import { Environment } from "./store.js" */
 
-/** Apart from the models: their folder is swept. */
+/** Not in the folder of the models, which is swept. */
 const FOLDER = "anygpu-tuning";
 const NAME = "tuning.json";
 /** A file that is longer was not written by this package. In bytes. */

@@ -1,7 +1,6 @@
-/** The worker's entry. */
+/** The entry of the engine's worker. */
 
-import * as bindings from "../wasm/bindings.js";
-import { serve } from "./core.js";
+import { engine } from "./engine.js";
+import { serve } from "./serve.js";
 
-const scope = /** @type {import("./core.js").Port & typeof globalThis} */ (/** @type {unknown} */ (self));
-serve(scope, bindings, { storage: navigator.storage, caches: scope.caches, locks: navigator.locks });
+serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), engine());

@@ -1,10 +1,10 @@
 /**
- * The tests of the package: its own code under node, its types, and what a user gets, which is the packed tarball in a
- * Vite and TypeScript project that is built and run in Chromium.
+ * The tests of the package: its own code under node, its types, whether all that browsers get is in the oldest of them,
+ * and what a user gets, which is the packed tarball in a Vite and TypeScript project that is built and run in Chromium.
  *
- *     node test/run.js [unit] [types] [vite]        all of them by default
+ *     node test/run.js [unit] [types] [baseline] [vite]        all of them by default
  *
- * `types` and `vite` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of `vite/package-lock.json`; `vite`
+ * All but `unit` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of their `package-lock.json`; `vite`
  * needs Chromium: $CHROMIUM, or chromium of the PATH, without which it is skipped. All that they make lies in the
  * workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
@@ -19,6 +19,12 @@ const JS = fileURLToPath(new URL("..", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const WORK = join(ROOT, "target", "js");
 const PROJECT = join(WORK, "vite");
+/** The packages that the types are held to; `types/tsconfig.json` knows it too. */
+const TYPINGS = join(WORK, "types");
+/** What holds the code to the oldest browsers. */
+const BASELINE = join(WORK, "baseline");
+/** All JavaScript that it is about: what ships, and the tests that run in those browsers. */
+const SCRIPTS = ["js/src", "js/wasm/older", "js/test/browser", "examples/web"];
 /** The run in the browser takes no longer. In milliseconds. */
 const LIMIT = 240_000;
 
@@ -27,14 +33,15 @@ const CHROMIUM = process.env.CHROMIUM ?? "chromium";
 /** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
 
 /** @type {Record<string, () => Promise<Tally>>} */
-const STAGES = { unit, types, vite };
+const STAGES = { unit, types, baseline, vite };
 
 /** A stage that did not even run. @type {Tally} */
 const FAILED = { passed: 0, failed: 1, skipped: 0 };
 
-/** @param {string} command @param {string[]} args @param {string} cwd */
-function run(command, args, cwd) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: "utf8", maxBuffer: 1 << 26 });
+/** @param {string} command @param {string[]} args @param {string} cwd @param {string} [input] */
+function run(command, args, cwd, input) {
+  const options = { cwd, input, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
+  const { status, stdout, stderr, error } = spawnSync(command, args, options);
   return { ok: status === 0, output: `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}` };
 }
 
@@ -57,7 +64,6 @@ async function unit() {
 /** The project with its packages, and with the packed package as a user installs it. */
 function project() {
   if (!existsSync(join(JS, "wasm", "bindings.js"))) throw new Error("js/wasm is not there; run cargo xtask web");
-  rmSync(WORK, { recursive: true, force: true });
   cpSync(join(JS, "test", "vite"), PROJECT, { recursive: true });
   const parts = ["package.json", "README.md", "index.d.ts", "src", "wasm"];
   for (const part of parts) cpSync(join(JS, part), join(WORK, "package", part), { recursive: true });
@@ -69,11 +75,39 @@ function project() {
 }
 
 async function types() {
-  if (!existsSync(PROJECT)) project();
-  const tsc = join(PROJECT, "node_modules", ".bin", "tsc");
+  mkdirSync(TYPINGS, { recursive: true });
+  for (const part of ["package.json", "package-lock.json"]) cpSync(join(JS, "test", "types", part), join(TYPINGS, part));
+  must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], TYPINGS);
+  const tsc = join(TYPINGS, "node_modules", ".bin", "tsc");
   const { ok, output } = run(tsc, ["-p", join(JS, "test", "types")], JS);
   if (!ok) console.error(output);
   return ok ? { ...FAILED, passed: 1, failed: 0 } : FAILED;
+}
+
+async function baseline() {
+  cpSync(join(JS, "test", "baseline"), BASELINE, { recursive: true });
+  must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], BASELINE);
+  const eslint = join(BASELINE, "node_modules", ".bin", "eslint");
+  const config = ["--config", join(BASELINE, "eslint.config.js")];
+  const lint = (/** @type {string[]} */ args, input = "") => run(eslint, [...config, ...args], ROOT, input);
+  const { ok, output } = lint(SCRIPTS);
+  if (!ok) console.error(output);
+  // A linter that refuses nothing would pass, too.
+  const young = readFileSync(join(BASELINE, "young.js"), "utf8");
+  const { output: json } = lint(["--format", "json", "--stdin", "--stdin-filename", "js/src/young.js"], young);
+  const passed = Number(ok) + Number(refusesAll(young, json));
+  return { passed, failed: 2 - passed, skipped: 0 };
+}
+
+/** Whether a linter refuses every line but those of comments. @param {string} script @param {string} json */
+function refusesAll(script, json) {
+  /** @type {[{ messages: { line: number }[] }]} */
+  const [{ messages }] = JSON.parse(json);
+  const refused = new Set(messages.map(({ line }) => line));
+  const lines = script.trimEnd().split("\n").map((text, index) => ({ text, line: index + 1 }));
+  const missed = lines.filter(({ text, line }) => !text.startsWith("//") && !refused.has(line));
+  for (const { text } of missed) console.error(`the linter does not refuse: ${text}`);
+  return missed.length === 0;
 }
 
 async function vite() {
@@ -81,7 +115,7 @@ async function vite() {
     console.error(`there is no ${CHROMIUM}: install it, or set CHROMIUM`);
     return { ...FAILED, failed: 0, skipped: 1 };
   }
-  if (!existsSync(PROJECT)) project();
+  project();
   must("npm", ["run", "build"], PROJECT);
   const results = await inChromium(join(PROJECT, "dist"));
   for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);
@@ -169,8 +203,8 @@ if (unknown.length > 0) {
   console.error(`there is no ${unknown.join(", ")}; there are ${Object.keys(STAGES).join(", ")}`);
   process.exit(2);
 }
+rmSync(WORK, { recursive: true, force: true });
 mkdirSync(WORK, { recursive: true });
-rmSync(PROJECT, { recursive: true, force: true });
 const total = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, stage] of Object.entries(STAGES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;

@@ -1,5 +1,6 @@
 //! What can keep a model from loading or generating.
 
+use crate::diagnose::Fault;
 use crate::gguf::{GgufError, SourceError};
 
 /// A model that cannot be loaded, or a request that it cannot serve. Each message is one line and names the cause and
@@ -78,6 +79,18 @@ pub enum ModelError {
         id: u32,
         /// Size of the vocabulary.
         vocab: usize,
+    },
+    /// Logits that are NaN or infinite: weights are, or numbers grew until they were.
+    #[error(
+        "there is no next token, since numbers are NaN or infinite {}; download or convert the file again, or keep the KV \
+         cache in f32",
+        .fault.as_ref().map_or_else(|| format!("after the token at {position}"), ToString::to_string)
+    )]
+    NotANumber {
+        /// Position of the token whose logits are not finite.
+        position: usize,
+        /// Where it begins, if running the step again shows it.
+        fault: Option<Fault>,
     },
     /// An option out of range.
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Generation: several decode steps under way before one read of the tokens that they made.
+//! Generation: several decode steps are in flight before one read of the tokens that they produced.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use backend_api::{Backend, ReadId, Stats, StepParams};
 
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::host::{Host, finish_read};
 use crate::session::Session;
 use crate::stop::StopFilter;
 use crate::tokenizer::{StreamDecoder, Tokenizer};
+use backend_api::run::{Host, finish_read};
 
 /// The largest fetch interval: steps past the end of a text are wasted.
 const MAX_FETCH_INTERVAL: usize = 64;
@@ -49,7 +49,7 @@ impl Sampling {
         match *self {
             Sampling::Greedy => Ok((Head::Greedy, greedy)),
             Sampling::Random { temperature, .. } if !(temperature.is_finite() && temperature >= 0.0) => {
-                refused("the temperature must be a number of at least 0; try 0.8")
+                refused("the temperature must be at least 0; try 0.8")
             }
             Sampling::Random { top_p, .. } if !(top_p > 0.0 && top_p <= 1.0) => {
                 refused("top-p must be above 0 and at most 1; 1 keeps all candidates")
@@ -73,11 +73,11 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// Tokens that end the text and are no part of it; by default those that the tokenizer says end a generation.
+    /// Tokens that end the text and are not part of it; by default those that the tokenizer says end a generation.
     pub stop_tokens: Option<Vec<u32>>,
-    /// Strings that end the text and are no part of it.
+    /// Strings that end the text and are not part of it.
     pub stop: Vec<String>,
-    /// Decode steps under way between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
+    /// Decode steps in flight between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
     /// as many as take a few milliseconds on this device.
     pub fetch_interval: Option<usize>,
     /// Set to true, it ends the generation at the next token.
@@ -100,7 +100,7 @@ impl Default for GenerateOptions {
 /// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// A stop token or stop string came.
+    /// A stop token or stop string was produced.
     Stop,
     /// As many tokens as asked for, or the context is full.
     Length,
@@ -144,12 +144,12 @@ pub struct Generation {
     pub steady: Stats,
 }
 
-/// What the caller is told of each new token as it comes.
+/// What the caller is told about each new token as it arrives.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
-    /// The token; none when text that was held back is told at the end.
+    /// The token; none when text that was held back is reported at the end.
     pub token: Option<u32>,
-    /// Text that is certain by now: empty, or that of earlier tokens besides.
+    /// Text that is certain by now: it may be empty, or include that of earlier tokens.
     pub text: &'a str,
 }
 
@@ -190,7 +190,7 @@ impl Sink<'_> {
         (self.tokens.len() >= self.options.max_tokens).then_some(Finish::Length)
     }
 
-    /// Tells what was held back, and gives tokens and text.
+    /// Reports what was held back, and returns tokens and text.
     fn finish(mut self) -> (Vec<u32>, String) {
         let shown = self.text.len();
         self.decoded.clear();
@@ -211,7 +211,7 @@ impl Session {
     /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
     ///
     /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; options out of range; what
-    /// the backend returns.
+    /// the backend returns; logits that are not finite.
     pub async fn generate(
         &mut self,
         prompt: &[u32],
@@ -249,14 +249,16 @@ impl Session {
         let wanted = if budget == 0 { Head::None } else { head };
         self.prefill(prompt, wanted, &sampling, host).await?;
 
+        let n_vocab = self.model().recipe().sizes().n_vocab;
+        let buffer = [0; MAX_FETCH_INTERVAL];
         let mut run =
-            Run { begin, budget, made: 0, head, sampling, backend: &*backend, host, buffer: [0; MAX_FETCH_INTERVAL] };
+            Run { begin, budget, made: 0, broken: None, n_vocab, head, sampling, backend: &*backend, host, buffer };
         let (mut finish, mut prefill_ms, mut steady) = (None, 0.0, None);
         if budget > 0 {
             self.prepare(1, head)?;
             // The first token is awaited by itself: it is what a person waits for.
             run.made = 1;
-            let first = Fetch { read: backend.read(self.history(), begin, 1)?, count: 1 };
+            let first = Fetch { read: backend.read(self.history(), begin, 1)?, first: begin, count: 1 };
             finish = run.accept(first, &mut sink).await?;
             prefill_ms = host.now_ms() - start;
         }
@@ -278,8 +280,13 @@ impl Session {
         }
         let decode_ms = host.now_ms() - decode_start;
         if let Some(fetch) = under_way {
-            // Steps past the end: their tokens are nobody's, but the read must be taken off the backend.
+            // Steps past the end: nobody wants their tokens, but the read must be finished.
             finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await?;
+        }
+        if let Some(position) = run.broken {
+            let (tokens, _) = sink.finish();
+            self.know(&tokens);
+            return Err(self.not_a_number(position, host).await);
         }
         let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
 
@@ -299,9 +306,11 @@ impl Session {
     }
 }
 
-/// A read of tokens under way.
+/// A read of tokens in progress.
 struct Fetch {
     read: ReadId,
+    /// Position of the first.
+    first: usize,
     count: usize,
 }
 
@@ -309,7 +318,7 @@ struct Fetch {
 struct Interval {
     steps: usize,
     fixed: bool,
-    /// When the last tokens came.
+    /// When the last tokens arrived.
     last_ms: f64,
 }
 
@@ -318,7 +327,7 @@ impl Interval {
         Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
     }
 
-    /// Learns that `count` tokens came since the last ones. It grows slowly, so that no stutter makes it long.
+    /// Learns that `count` tokens arrived since the last ones. It grows slowly, so that no stutter makes it long.
     fn measure(&mut self, count: usize, now_ms: f64) {
         let token_ms = (now_ms - self.last_ms) / count as f64;
         self.last_ms = now_ms;
@@ -337,6 +346,9 @@ struct Run<'a> {
     budget: usize,
     /// New tokens that submitted steps make.
     made: usize,
+    /// Position of the token after which there was none, because the logits were not finite.
+    broken: Option<usize>,
+    n_vocab: usize,
     head: Head,
     sampling: StepParams,
     backend: &'a dyn Backend,
@@ -356,7 +368,7 @@ impl Run<'_> {
             session.decode(position, self.head, &self.sampling)?;
         }
         self.made += count;
-        Ok(Some(Fetch { read: self.backend.read(session.history(), first, count)?, count }))
+        Ok(Some(Fetch { read: self.backend.read(session.history(), first, count)?, first, count }))
     }
 
     fn bytes(&mut self, count: usize) -> &mut [u8] {
@@ -367,7 +379,19 @@ impl Run<'_> {
     async fn accept(&mut self, fetch: Fetch, sink: &mut Sink<'_>) -> Result<Option<Finish>, ModelError> {
         let (backend, host) = (self.backend, self.host);
         finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
-        let finish = self.buffer[..fetch.count].iter().find_map(|&token| sink.push(token));
+        let mut finish = None;
+        for (at, &token) in self.buffer[..fetch.count].iter().enumerate() {
+            // Logits that are not finite have no best one: its id is -1.
+            if token as usize >= self.n_vocab {
+                self.broken = Some(fetch.first + at - 1);
+                finish = Some(Finish::Stop);
+            } else {
+                finish = sink.push(token);
+            }
+            if finish.is_some() {
+                break;
+            }
+        }
         // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
         host.turn().await;
         Ok(finish)

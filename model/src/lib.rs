@@ -5,22 +5,28 @@
 
 pub mod arch;
 pub mod chat;
+mod diagnose;
 mod error;
+#[doc(hidden)]
 pub mod fuzz;
 mod generate;
 pub mod gguf;
-mod host;
+mod kv_cache;
 mod load;
+mod rewind;
 mod session;
 mod stop;
 pub mod tokenizer;
 
-pub use arch::{Head, KvCache, Recipe, Sizes};
+pub use backend_api::run::Host;
+
+pub use arch::{Head, Recipe, Sizes, Stage, StateSpec};
 pub use chat::{ChatError, ChatTemplate, Message};
+pub use diagnose::Fault;
 pub use error::ModelError;
 pub use generate::{Finish, GenerateOptions, Generation, Piece, Sampling};
 pub use gguf::{ByteSource, BytesSource, Gguf, GgufError, Metadata, SourceError, TensorInfo};
-pub use host::{Host, Turn, finish_read, read_rows};
+pub use kv_cache::KvCache;
 pub use load::Model;
 pub use session::Session;
 pub use tokenizer::{StreamDecoder, Tokenizer, TokenizerError};

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use backend_api::format::ROW_ALIGN;
-use backend_api::{Backend, DType, Format, Graph, Plan, Shape, StorageDesc, StorageId, Tensor, fuse};
+use backend_api::run::Host;
+use backend_api::{Backend, DType, Format, Shape, StorageDesc, StorageId, Tensor};
 use half::{bf16, f16};
 
 use crate::arch::{Contents, Head, Recipe, Weight};
 use crate::error::ModelError;
 use crate::gguf::{ByteSource, TensorInfo};
-use crate::host::Host;
 
 /// Bytes of a tensor that are in host memory at a time, but for rows so long that [`ROW_ALIGN`] of them are more.
 const PIECE: usize = 4 << 20;
@@ -41,14 +41,6 @@ impl Drop for Storages {
     fn drop(&mut self) {
         self.ids.values().for_each(|id| self.backend.destroy(*id));
     }
-}
-
-/// Fuses and plans a graph for a backend.
-///
-/// *Errors*: all operators that the backend cannot run.
-pub(crate) fn plan(graph: &Graph, backend: &dyn Backend) -> Result<Plan, backend_api::Error> {
-    let graph = fuse::prepare(graph, backend)?;
-    Ok(Plan::new(graph, &|tensor| backend.slot_size(tensor)))
 }
 
 /// A model whose weights lie on a device.
@@ -102,7 +94,7 @@ impl Model {
     pub fn check(recipe: &Recipe, backend: &dyn Backend) -> Result<(), ModelError> {
         let prefill = ROW_ALIGN.min(recipe.sizes().n_ctx);
         for (rows, head) in [(1, Head::Greedy), (1, Head::Sample), (prefill, Head::Logits)] {
-            fuse::prepare(&recipe.graph(rows, head)?, backend)?;
+            backend.cover(&recipe.graph(rows, head)?)?;
         }
         Ok(())
     }
@@ -124,7 +116,8 @@ impl Model {
         self.load_ms
     }
 
-    pub(crate) fn weight(&self, name: &str) -> Option<StorageId> {
+    /// The storage of a weight of the recipe's.
+    pub fn weight(&self, name: &str) -> Option<StorageId> {
         self.weights.get(name)
     }
 }
@@ -188,7 +181,7 @@ impl Loader<'_> {
                     let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
                     table.factors = dense(tensor.format, bytes);
                     if let Some(bad) = table.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
-                        let reason = format!("the frequency factor {bad} is no positive number");
+                        let reason = format!("the frequency factor {bad} is not a positive number");
                         return Err(ModelError::Tensor { name: tensor.name.to_string(), reason });
                     }
                 }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use backend_api::{Kind, Program, StepParams, StorageId};
+use backend_api::{Kind, Plan, Program, Shape, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::{HISTORY, Head};
+use crate::arch::{HISTORY, Head, LOGITS, StateSpec};
 use crate::error::ModelError;
-use crate::host::{Host, read_rows};
-use crate::load::{Model, Storages, plan};
+use crate::load::{Model, Storages};
+use crate::rewind::Rewritten;
+use backend_api::run::{Host, read_rows};
 
 /// Rows that programs are compiled for.
 const BUCKETS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -27,6 +28,7 @@ pub struct Session {
     programs: HashMap<(usize, Head), Compiled>,
     outputs: Vec<Storages>,
     states: Storages,
+    rewritten: Rewritten,
     model: Rc<Model>,
     history: StorageId,
     tokens: Vec<u32>,
@@ -36,16 +38,22 @@ pub struct Session {
 impl Session {
     /// An empty text.
     ///
-    /// *Errors*: memory for the KV cache, or the device was lost.
+    /// *Errors*: memory for the KV cache, or the device was lost; a stage of a model, which gives no text by itself.
     pub fn new(model: Rc<Model>) -> Result<Session, ModelError> {
+        if !model.recipe().is_whole() {
+            let why = "a stage of a model gives no text by itself; load the whole model for a session";
+            return Err(ModelError::Options(why.into()));
+        }
         let mut states = Storages::new(model.backend().clone());
-        let graph = model.recipe().graph(1, Head::Greedy)?;
-        for (_, tensor) in graph.externals().filter(|(_, t)| t.kind == Kind::State) {
-            states.create(tensor)?;
+        let mut rewritten = Rewritten::default();
+        for StateSpec { name, shape, dtype, update } in model.recipe().states()? {
+            let state = Tensor { name, shape: Shape::new(&shape)?, dtype, kind: Kind::State(update) };
+            rewritten.add(states.create(&state)?, &state, update)?;
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
-        Ok(Session { programs: HashMap::new(), outputs: Vec::new(), states, model, history, tokens, short_prompt: 0 })
+        let (programs, outputs) = (HashMap::new(), Vec::new());
+        Ok(Session { programs, outputs, states, rewritten, model, history, tokens, short_prompt: 0 })
     }
 
     /// The model.
@@ -53,7 +61,7 @@ impl Session {
         &self.model
     }
 
-    /// The tokens whose keys and values are cached.
+    /// The tokens that need not be computed any more.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
@@ -63,16 +71,17 @@ impl Session {
         self.model.recipe().sizes().n_ctx
     }
 
-    /// Forgets all tokens from `position` on. Cached values need no clearing: nothing looks beyond the position.
+    /// Forgets all tokens from `position` on. That costs nothing by itself; but where a model has states that steps
+    /// rewrite, whatever is added next has the tokens that are left computed again first, if any were forgotten.
     pub fn rewind(&mut self, position: usize) {
         self.tokens.truncate(position);
     }
 
-    /// Rewinds to what the cached tokens have in common with a prompt, and gives the part of the prompt that is left
-    /// to prefill: never nothing, so that there are logits to go on from.
+    /// Rewinds to what the text has in common with a prompt, or as far before that as steps can go on from, and gives the
+    /// part of the prompt that is left to prefill: never nothing, so that there are logits to go on from.
     pub fn resume<'p>(&mut self, prompt: &'p [u32]) -> &'p [u32] {
         let common = self.tokens.iter().zip(prompt).take_while(|(a, b)| a == b).count();
-        let common = common.min(prompt.len().saturating_sub(1));
+        let common = self.rewritten.checkpoint(common.min(prompt.len().saturating_sub(1)));
         self.rewind(common);
         &prompt[common..]
     }
@@ -86,6 +95,11 @@ impl Session {
         self.history
     }
 
+    /// The storage of a state.
+    pub(crate) fn state(&self, name: &str) -> Option<StorageId> {
+        self.states.get(name)
+    }
+
     /// Compiles the program for steps of up to `rows` tokens, unless that was done before.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
@@ -94,21 +108,25 @@ impl Session {
             return Ok(());
         }
         let backend = self.model.backend();
-        let plan = plan(&self.model.recipe().graph(rows, head)?, &**backend)?;
+        let plan = backend.plan(self.model.recipe().graph(rows, head)?)?;
         let mut outputs = Storages::new(backend.clone());
-        let (mut bound, mut output) = (Vec::new(), None);
-        for (_, tensor) in plan.graph().externals() {
-            let id = match tensor.kind {
-                Kind::Weight => self.model.weight(&tensor.name).ok_or_else(|| no_storage(&tensor.name))?,
-                Kind::State => self.states.get(&tensor.name).ok_or_else(|| no_storage(&tensor.name))?,
-                Kind::Output | Kind::Input | Kind::Temporary => *output.insert(outputs.create(tensor)?),
-            };
-            bound.push(id);
-        }
+        let bound = self.bind(&plan, &mut outputs)?;
         let program = backend.compile(&plan, &bound)?;
+        let output = outputs.get(LOGITS);
         self.outputs.push(outputs);
         self.programs.insert((rows, head), Compiled { program, output });
         Ok(())
+    }
+
+    /// The storages of a plan's externals: weights, states, and new outputs.
+    pub(crate) fn bind(&self, plan: &Plan, outputs: &mut Storages) -> Result<Vec<StorageId>, backend_api::Error> {
+        let missing = |tensor: &Tensor| no_storage(&tensor.name);
+        let storage = |(_, tensor): (TensorId, &Tensor)| match tensor.kind {
+            Kind::Weight => self.model.weight(&tensor.name).ok_or_else(|| missing(tensor)),
+            Kind::State(_) => self.state(&tensor.name).ok_or_else(|| missing(tensor)),
+            Kind::Output | Kind::Input | Kind::Temporary => outputs.create(tensor),
+        };
+        plan.graph().externals().map(storage).collect()
     }
 
     /// Compiles all programs that a prompt of so many tokens, added to the text, and the decode steps after it will take.
@@ -126,6 +144,7 @@ impl Session {
 
     /// Submits one step of a prepared program.
     pub(crate) fn submit(&mut self, rows: usize, head: Head, params: &StepParams) -> Result<(), ModelError> {
+        self.rewritten.moved_to((params.position + params.rows) as usize);
         match self.programs.get_mut(&(rows, head)) {
             Some(compiled) => Ok(compiled.program.step(params)?),
             None => Err(no_storage("a program that was not prepared").into()),
@@ -167,6 +186,7 @@ impl Session {
     pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
         self.prepare(1, Head::Greedy)?;
         let params = StepParams::at(self.position() as u32, 1);
+        self.rewritten.moved_to(self.position() + 1);
         let Some(compiled) = self.programs.get_mut(&(1, Head::Greedy)) else { return Ok(None) };
         let Some(mut profile) = compiled.program.profile(&params)? else { return Ok(None) };
         loop {
@@ -204,8 +224,18 @@ impl Session {
         sampling: &StepParams,
         host: &dyn Host,
     ) -> Result<usize, ModelError> {
-        self.admit(tokens)?;
-        self.write_history(tokens)?;
+        self.begin(tokens, host).await?;
+        self.advance(tokens, head, sampling, host).await
+    }
+
+    /// The steps of tokens that the history holds already. Gives the rows of the last one's program.
+    async fn advance(
+        &mut self,
+        tokens: &[u32],
+        head: Head,
+        sampling: &StepParams,
+        host: &dyn Host,
+    ) -> Result<usize, ModelError> {
         let (mut left, mut last, most) = (tokens, 0, self.most_rows(tokens.len()));
         while !left.is_empty() {
             let (bucket, rows) = self.bucket(left.len(), most);
@@ -223,43 +253,60 @@ impl Session {
 
     /// Adds tokens to the text and gives logits: of all of them `[tokens, n_vocab]`, or of the last `[1, n_vocab]`.
     ///
-    /// *Errors*: no tokens, unknown ones, or more than fit; see also [`Self::prepare`].
+    /// *Errors*: no tokens, unknown ones, or more than fit; logits that are not finite; see also [`Self::prepare`].
     pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
         let greedy = StepParams::at(0, 1);
-        let n_vocab = self.model.recipe().sizes().n_vocab;
         if !all {
             let rows = self.prefill(tokens, Head::Logits, &greedy, host).await?;
-            return self.read_logits((rows, Head::Logits), 1, n_vocab, host).await;
+            let last = self.position() - 1;
+            return self.read_logits((rows, Head::Logits), last, 1, host).await;
         }
-        self.admit(tokens)?;
-        self.write_history(tokens)?;
+        self.begin(tokens, host).await?;
         let mut logits = Vec::new();
         let mut left = tokens;
         while !left.is_empty() {
             let (bucket, rows) = self.bucket(left.len(), MAX_LOGITS_ROWS);
             let (now, later) = left.split_at(rows);
             self.prepare(bucket, Head::AllLogits)?;
-            let params = StepParams::at(self.position() as u32, rows as u32);
-            self.submit(bucket, Head::AllLogits, &params)?;
-            logits.extend(self.read_logits((bucket, Head::AllLogits), rows, n_vocab, host).await?);
+            let first = self.position();
+            self.submit(bucket, Head::AllLogits, &StepParams::at(first as u32, rows as u32))?;
             self.tokens.extend(now);
+            logits.extend(self.read_logits((bucket, Head::AllLogits), first, rows, host).await?);
             left = later;
         }
         Ok(logits)
     }
 
+    /// Reads the logits that a program made of the tokens from position `first` on.
     async fn read_logits(
-        &self,
+        &mut self,
         program: (usize, Head),
+        first: usize,
         rows: usize,
-        n_vocab: usize,
         host: &dyn Host,
     ) -> Result<Vec<f32>, ModelError> {
+        let n_vocab = self.model.recipe().sizes().n_vocab;
         let output = self.programs.get(&program).and_then(|c| c.output).ok_or_else(|| no_storage("logits"))?;
         let mut logits = vec![0f32; rows * n_vocab];
         let bytes = bytemuck::cast_slice_mut(&mut logits);
         read_rows(&**self.model.backend(), output, 0, rows, bytes, host).await?;
-        Ok(logits)
+        match logits.chunks_exact(n_vocab).position(|row| row.iter().any(|logit| !logit.is_finite())) {
+            Some(row) => Err(self.not_a_number(first + row, host).await),
+            None => Ok(logits),
+        }
+    }
+
+    /// Makes ready for more tokens: states that steps rewrite are brought to the end of the text, and the tokens put
+    /// where steps will look for them.
+    async fn begin(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
+        self.admit(tokens)?;
+        if !self.rewritten.are_at(self.position()) {
+            self.rewritten.clear(&**self.model.backend())?;
+            let text = self.tokens.clone();
+            self.tokens.clear();
+            self.advance(&text, Head::None, &StepParams::at(0, 1), host).await?;
+        }
+        self.write_history(tokens)
     }
 
     /// Puts tokens where steps will look for them.
@@ -297,7 +344,7 @@ fn next_bucket(left: usize, most: usize, room: usize) -> (usize, usize) {
     }
 }
 
-fn no_storage(name: &str) -> backend_api::Error {
+pub(crate) fn no_storage(name: &str) -> backend_api::Error {
     backend_api::Error::Invalid(format!("{name} has no storage; report this as a bug"))
 }
 

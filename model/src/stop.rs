@@ -1,4 +1,4 @@
-//! Stop strings, which may lie across tokens.
+//! Stop strings, which may span several tokens.
 
 /// Holds text back that may turn out to be the beginning of a stop string.
 pub(crate) struct StopFilter<'a> {
@@ -13,8 +13,8 @@ impl<'a> StopFilter<'a> {
         StopFilter { stops, held: String::new(), stopped: false }
     }
 
-    /// Takes more text; appends to `out` what is certain to be shown. True once a stop string has come, which is not
-    /// shown, nor anything after it.
+    /// Takes more text and appends to `out` what is certain to be shown. True once a stop string has appeared; neither
+    /// that nor anything after it is shown.
     pub fn push(&mut self, text: &str, out: &mut String) -> bool {
         if self.stopped {
             return true;

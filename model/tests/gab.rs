@@ -1,7 +1,7 @@
 //! The embedded model's tokenizer against its reference file.
 
-use model::gguf::Gguf;
-use model::tokenizer::Tokenizer;
+use anygpu_model::gguf::Gguf;
+use anygpu_model::tokenizer::Tokenizer;
 
 #[test]
 fn tokens_and_text_equal_the_reference() {

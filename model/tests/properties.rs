@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use model::fuzz;
-use model::gguf::{Metadata, Value};
-use model::tokenizer::Tokenizer;
+use anygpu_model::fuzz;
+use anygpu_model::gguf::{Metadata, Value};
+use anygpu_model::tokenizer::Tokenizer;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

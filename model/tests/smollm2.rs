@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use model::chat::{ChatTemplate, Message};
-use model::gguf::Gguf;
-use model::tokenizer::Tokenizer;
+use anygpu_model::chat::{ChatTemplate, Message};
+use anygpu_model::gguf::Gguf;
+use anygpu_model::tokenizer::Tokenizer;
 
 fn model_file() -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/cache/SmolLM2-135M-Instruct.Q4_1.gguf");

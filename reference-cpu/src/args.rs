@@ -2,8 +2,8 @@
 
 use backend_api::{DType, Format, Shape, StepParams, Tensor};
 
-/// The most operands and results that an operator has.
-pub(crate) const MAX_INPUTS: usize = 6;
+/// The most operands and results that a form may have here; one with more is refused.
+pub(crate) const MAX_INPUTS: usize = 8;
 pub(crate) const MAX_OUTPUTS: usize = 3;
 
 /// Memory of a tensor.
@@ -103,12 +103,10 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Rounds what was written to a state, if that holds halves.
+/// Rounds what was written to a state, if that has a codec.
 pub(crate) fn round(state: &Tensor, words: &mut [u32]) {
-    if state.dtype == DType::F16 {
-        for word in words {
-            *word = half::f16::from_f32(f32::from_bits(*word)).to_f32().to_bits();
-        }
+    if let DType::Coded(codec) = state.dtype {
+        codec.round(bytemuck::cast_slice_mut(words));
     }
 }
 

@@ -1,12 +1,11 @@
 //! The backend: storages and slots are vectors, programs are lists of kernels.
 
 use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand};
-use crate::plain::Kernel;
 use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
-    Backend, BackendInfo, DType, Error, KernelInfo, Node, Place, Plan, Products, Program, ReadId, Stats, StepParams,
-    StorageDesc, StorageId, Tensor, Unsupported, host_rows,
+    Backend, BackendInfo, Cover, DType, Error, Form, Graph, KernelInfo, Matcher, Place, Plan, Products, Program,
+    ReadId, Stats, StepLimits, StepParams, StorageDesc, StorageId, Tensor, Unsupported, check_sequences, host_rows,
 };
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -15,7 +14,7 @@ use std::rc::Rc;
 /// How the CPU computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// SIMD kernels and fused operators; otherwise the plain definitions, on one thread.
+    /// SIMD kernels; otherwise the plain definitions, on one thread.
     pub fast: bool,
     /// Threads that the SIMD kernels use natively; by default as many as the machine runs at once. Results are the same
     /// bit for bit with any number. In a browser there is one.
@@ -37,7 +36,7 @@ pub struct Cpu {
     memory: Rc<RefCell<Memory>>,
 }
 
-/// Halves are words too: f32 values that halves can hold. Memory is no reason for halves here.
+/// States with a codec are words too: f32 values that the codec can hold. Memory is no reason for codecs here.
 #[derive(Debug)]
 enum Data {
     Words(Vec<u32>),
@@ -74,19 +73,54 @@ impl Cpu {
     /// say why.
     pub fn new(options: Options) -> Cpu {
         let threads = if options.fast { Threads::new(options.threads) } else { Threads::one() };
+        let kernels = match cfg!(all(target_arch = "wasm32", not(target_feature = "simd128"))) {
+            true => "kernels without SIMD",
+            false => "SIMD kernels",
+        };
         let adapter = match (options.fast, threads.count()) {
             (false, _) => "CPU, plain definitions".into(),
-            (true, 1) => "CPU, SIMD kernels, 1 thread".into(),
-            (true, count) => format!("CPU, SIMD kernels, {count} threads"),
+            (true, 1) => format!("CPU, {kernels}, 1 thread"),
+            (true, count) => format!("CPU, {kernels}, {count} threads"),
         };
         let instructions = format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or("").into();
         let facts = vec![("instructions", instructions), ("threads", threads.describe())];
-        let info = BackendInfo { name: "cpu", adapter, software: true, products: Products::F32, facts };
+        let info = BackendInfo {
+            name: "cpu",
+            adapter,
+            software: false,
+            synchronous: true,
+            short_prompt: 0,
+            products: Products::F32,
+            facts,
+        };
         Cpu { options, info, threads: Rc::new(threads), memory: Rc::default() }
     }
 
-    fn lower(&self, op: &backend_api::Op) -> Result<Kernel, Unsupported> {
-        if self.options.fast { fast::lower(op) } else { plain::lower(op) }
+    /// The kernel of a form.
+    fn lower(&self, form: &Form) -> Result<Kernel, &'static str> {
+        match (form, if self.options.fast { fast::kernel(form) } else { None }) {
+            (_, Some(kernel)) => Ok(Kernel::Fast(kernel)),
+            (Form::Op(op), None) => Ok(Kernel::Plain(plain::definition(op))),
+            (_, None) => Err("its nodes are run one by one"),
+        }
+    }
+}
+
+/// What runs a cover.
+#[derive(Clone, Copy)]
+enum Kernel {
+    Plain(plain::Definition),
+    Fast(fast::Kernel),
+}
+
+impl Kernel {
+    fn run(self, form: &Form, args: &mut Args<'_>) {
+        match (self, form) {
+            (Kernel::Fast(kernel), _) => kernel(form, args),
+            (Kernel::Plain(definition), Form::Op(op)) => definition(op, args),
+            // Definitions are of operators alone.
+            (Kernel::Plain(_), _) => {}
+        }
     }
 }
 
@@ -103,8 +137,16 @@ impl Backend for Cpu {
         &self.info
     }
 
-    fn supports(&self, op: &backend_api::Op, _: &[&Tensor], _: &[&Tensor]) -> Result<(), Unsupported> {
-        self.lower(op).map(|_| ())
+    fn matchers(&self) -> &[Matcher] {
+        if self.options.fast { fast::MATCHERS } else { &[] }
+    }
+
+    fn supports(&self, _: &Graph, cover: &Cover) -> Result<(), Unsupported> {
+        let refused = |reason: &str| Unsupported { op: cover.form.name().into(), reason: reason.into() };
+        if cover.inputs.len() > MAX_INPUTS || cover.outputs.len() > MAX_OUTPUTS {
+            return Err(refused("it has more operands or results than a kernel takes"));
+        }
+        self.lower(&cover.form).map(|_| ()).map_err(refused)
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {
@@ -118,7 +160,9 @@ impl Backend for Cpu {
                 let bytes = format.row_bytes(cols)?.checked_mul(rows).ok_or_else(unknown)?;
                 Data::Packed(zeros(bytes, &desc.name)?)
             }
-            DType::F32 | DType::I32 | DType::F16 => Data::Words(zeros((rows + desc.guard_rows) * cols, &desc.name)?),
+            DType::F32 | DType::I32 | DType::Coded(_) => {
+                Data::Words(zeros((rows + desc.guard_rows) * cols, &desc.name)?)
+            }
         };
         let mut memory = self.memory.borrow_mut();
         memory.stats.objects += 1;
@@ -133,11 +177,13 @@ impl Backend for Cpu {
         let storage = memory.storages.get_mut(id.0 as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
         let (_, cols) = host_rows(&storage.desc.shape);
         let widened: Vec<f32>;
-        let bytes = if storage.desc.dtype == DType::F16 {
-            widened = bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect();
-            bytemuck::cast_slice(&widened)
-        } else {
-            bytes
+        let whole = |row: usize| bytes.len().is_multiple_of(row);
+        let bytes = match storage.desc.dtype {
+            DType::Coded(codec) if whole(codec.row_bytes(cols)) => {
+                widened = codec.decode(bytes);
+                bytemuck::cast_slice(&widened)
+            }
+            _ => bytes,
         };
         let (target, row): (&mut [u8], usize) = match (&mut storage.data, storage.desc.dtype) {
             (Data::Packed(data), dtype) => (data, dtype.row_bytes(cols)?),
@@ -171,11 +217,9 @@ impl Backend for Cpu {
         let words = words.get(range).ok_or_else(|| {
             Error::Invalid(format!("rows {first_row}+{rows} of {} are out of range", storage.desc.name))
         })?;
-        if storage.desc.dtype == DType::F16 {
-            let halves = words.iter().map(|word| half::f16::from_f32(f32::from_bits(*word)));
-            copy.extend(halves.flat_map(half::f16::to_le_bytes));
-        } else {
-            copy.extend_from_slice(bytemuck::cast_slice(words));
+        match storage.desc.dtype {
+            DType::Coded(codec) => copy.extend(codec.encode(bytemuck::cast_slice(words))),
+            _ => copy.extend_from_slice(bytemuck::cast_slice(words)),
         }
         let free = memory.reads.iter().position(Option::is_none);
         let index = free.unwrap_or(memory.reads.len());
@@ -203,42 +247,33 @@ impl Backend for Cpu {
         }
     }
 
-    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         let graph = plan.graph();
-        let mut refused = Vec::new();
-        let mut kernels = Vec::new();
-        for node in graph.nodes() {
-            match self.lower(&node.op) {
-                Ok(kernel) => kernels.push((kernel, node.clone())),
-                Err(reason) => refused.push(reason),
-            }
-        }
-        if !refused.is_empty() {
-            return Err(Error::Unsupported(refused));
-        }
-        let bound: Vec<(&Tensor, &StorageId)> = graph.externals().map(|(_, t)| t).zip(storages).collect();
-        if bound.len() != storages.len() || bound.len() != graph.externals().count() {
-            return Err(Error::Invalid("the number of storages does not match the graph".into()));
-        }
+        let lowered = |cover: &Cover| {
+            let refused = |reason: &str| Unsupported { op: cover.form.name().into(), reason: reason.into() };
+            self.supports(graph, cover)?;
+            self.lower(&cover.form).map_err(refused)
+        };
+        let kernels = plan.lower(lowered)?;
         let mut memory = self.memory.borrow_mut();
-        for (tensor, id) in bound {
-            let desc = &memory.storage(*id)?.desc;
-            if desc.shape != tensor.shape || desc.dtype != tensor.dtype {
-                return Err(Error::Invalid(format!("the storage of {} has another shape or dtype", tensor.name)));
-            }
-        }
+        check_sequences(graph, sequences, |id, tensor| {
+            let desc = &memory.storage(id)?.desc;
+            Ok(desc.shape == tensor.shape && desc.dtype == tensor.dtype)
+        })?;
         let slots =
             plan.slots().iter().map(|words| zeros::<u32>(*words as usize, "a slot")).collect::<Result<Vec<_>, _>>()?;
-        let needs = |n: &Node| fast::needs(&n.op, &graph.operands(n), self.threads.count());
-        let needs = graph.nodes().iter().map(needs);
+        let operands = |cover: &Cover| cover.inputs.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
+        let needs = |cover: &Cover| fast::needs(&cover.form, &operands(cover), self.threads.count());
+        let needs = plan.covers().iter().map(needs);
         let (scratch, parts) = needs.fold((0, 1), |(s, p), needs| (s.max(needs.scratch), p.max(needs.parts)));
         let scratch = zeros::<f32>(scratch, "scratch memory")?;
         let held = (slots.iter().map(Vec::len).sum::<usize>() + scratch.len()) as u64 * 4;
         memory.stats.memory += held;
         memory.stats.objects += 1;
         Ok(Box::new(CpuProgram {
+            limits: StepLimits::of(graph, sequences.len()),
             plan: plan.clone(),
-            storages: storages.to_vec(),
+            sequences: sequences.iter().map(|storages| storages.to_vec()).collect(),
             kernels,
             slots,
             scratch,
@@ -268,8 +303,10 @@ impl Data {
 
 struct CpuProgram {
     plan: Plan,
-    storages: Vec<StorageId>,
-    kernels: Vec<(Kernel, Node)>,
+    limits: StepLimits,
+    /// The storages of the externals, for each sequence.
+    sequences: Vec<Vec<StorageId>>,
+    kernels: Vec<Kernel>,
     slots: Vec<Vec<u32>>,
     scratch: Vec<f32>,
     held: u64,
@@ -285,20 +322,22 @@ impl Drop for CpuProgram {
 }
 
 /// The words of a place, moved out while a kernel writes them, so that operands can be borrowed beside them.
-fn take(place: Place, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) -> Vec<u32> {
+fn take(place: Option<Place>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) -> Vec<u32> {
     match place {
-        Place::Slot(slot) => std::mem::take(&mut slots[slot]),
-        Place::External(at) => match &mut memory.storages[storages[at].0 as usize] {
+        Some(Place::Slot(slot)) => std::mem::take(&mut slots[slot]),
+        Some(Place::External(at)) => match &mut memory.storages[storages[at].0 as usize] {
             Some(Storage { data: Data::Words(words), .. }) => std::mem::take(words),
             _ => Vec::new(),
         },
+        None => Vec::new(),
     }
 }
 
-fn put(place: Place, words: Vec<u32>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) {
+fn put(place: Option<Place>, words: Vec<u32>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) {
     match place {
-        Place::Slot(slot) => slots[slot] = words,
-        Place::External(at) => {
+        None => {}
+        Some(Place::Slot(slot)) => slots[slot] = words,
+        Some(Place::External(at)) => {
             if let Some(Storage { data: Data::Words(data), .. }) = &mut memory.storages[storages[at].0 as usize] {
                 *data = words;
             }
@@ -309,16 +348,15 @@ fn put(place: Place, words: Vec<u32>, storages: &[StorageId], memory: &mut Memor
 impl Program for CpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         let memory = &mut *self.memory.borrow_mut();
-        if let Some(gone) = self.storages.iter().find(|id| memory.storage(**id).is_err()) {
+        self.limits.check(params)?;
+        let storages = &self.sequences[params.sequence as usize];
+        if let Some(gone) = storages.iter().find(|id| memory.storage(**id).is_err()) {
             return Err(Error::Invalid(format!("storage {} was destroyed; compile the program again", gone.0)));
         }
-        if params.rows == 0 {
-            return Err(Error::Invalid("a step needs at least one row".into()));
-        }
-        let CpuProgram { plan, storages, kernels, slots, scratch, threads, .. } = self;
+        let CpuProgram { plan, kernels, slots, scratch, threads, .. } = self;
         let (graph, count) = (plan.graph(), threads.count());
         threads.enter(|| {
-            for (kernel, node) in &*kernels {
+            for (kernel, node) in kernels.iter().zip(plan.covers()) {
                 let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
                 for (words, id) in outputs.iter_mut().zip(&node.outputs) {
                     *words = take(plan.place(*id), storages, memory, slots);
@@ -327,8 +365,9 @@ impl Program for CpuProgram {
                 for (input, id) in inputs.iter_mut().zip(&node.inputs) {
                     let tensor = graph.tensor(*id);
                     let bytes = match plan.place(*id) {
-                        Place::Slot(slot) => Bytes::Words(&slots[slot]),
-                        Place::External(at) => match &memory.storages[storages[at].0 as usize] {
+                        None => Bytes::Words(&[]),
+                        Some(Place::Slot(slot)) => Bytes::Words(&slots[slot]),
+                        Some(Place::External(at)) => match &memory.storages[storages[at].0 as usize] {
                             Some(Storage { data: Data::Packed(bytes), .. }) => Bytes::Packed(bytes),
                             Some(Storage { data: Data::Words(words), .. }) => Bytes::Words(words),
                             None => Bytes::Words(&[]),
@@ -347,7 +386,8 @@ impl Program for CpuProgram {
                 }
                 let [a, b, c] = &mut outputs;
                 let outputs_of = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
-                kernel(&node.op, &mut Args { step: *params, inputs, outputs: outputs_of, scratch, threads: count });
+                kernel
+                    .run(&node.form, &mut Args { step: *params, inputs, outputs: outputs_of, scratch, threads: count });
                 for (words, id) in outputs.into_iter().zip(&node.outputs) {
                     put(plan.place(*id), words, storages, memory, slots);
                 }
@@ -361,19 +401,19 @@ impl Program for CpuProgram {
 
     fn kernels(&self) -> Vec<KernelInfo> {
         let graph = self.plan.graph();
-        let info = |(_, node): &(Kernel, Node)| {
+        let info = |node: &Cover| {
             let bytes = |t: &Tensor| match t.dtype {
                 DType::Packed(format) => format.row_bytes(t.shape.cols()).unwrap_or(0) as u64 * t.shape.rows() as u64,
-                DType::F32 | DType::I32 | DType::F16 => t.shape.len() as u64 * 4,
+                DType::F32 | DType::I32 | DType::Coded(_) => t.shape.len() as u64 * 4,
             };
             let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
             let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
             KernelInfo {
-                name: node.op.name().into(),
+                name: node.form.name().into(),
                 grid: [cols, rows, 1],
                 bytes: node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum(),
             }
         };
-        self.kernels.iter().map(info).collect()
+        self.plan.covers().iter().map(info).collect()
     }
 }

@@ -1,11 +1,11 @@
-//! The fast path: SIMD for what takes the time of a token, fused operators among it; plain functions for the rest.
+//! The fast path: SIMD for what takes the time of a token, forms of several nodes among it; plain functions for the rest.
 //!
 //! Nearly all of that time goes into dot products, so they alone name instructions: [`lanes`] has the few that are
 //! needed for each instruction set, [`ints`] the products with quantised weights, which are never turned into floats.
 
 use crate::args::Args;
-use crate::plain::{self, Kernel};
-use backend_api::{Op, StepParams, Tensor, Unsupported};
+use backend_api::form::{ArgMaxAppend, Embed, Linear, QkvAppend};
+use backend_api::{Form, Matcher, Op, StepParams, Tensor};
 
 mod attention;
 mod fused;
@@ -17,38 +17,28 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
-/// The kernel of an operator.
-///
-/// *Errors*: what neither path has: fused operators that gain nothing here.
-pub(crate) fn lower(op: &Op) -> Result<Kernel, Unsupported> {
-    Ok(match op {
-        Op::MatMul(_) => linear::matmul,
-        Op::Linear(_) => linear::linear,
-        Op::Attention(_) => attention::attention,
-        Op::QkvAppend(_) => fused::qkv_append,
-        Op::Embed(_) => fused::embed,
-        Op::ArgMaxAppend(_) => fused::argmax_append,
-        Op::GetRows(_)
-        | Op::Norm(_)
-        | Op::Softmax(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Glu(_)
-        | Op::Rope(_)
-        | Op::Permute(_)
-        | Op::Slice(_)
-        | Op::Concat(_)
-        | Op::Append(_)
-        | Op::ArgMax(_)
-        | Op::TopK(_)
-        | Op::Sample(_)
-        | Op::LinearQkv(_)
-        | Op::AttentionLinear(_)
-        | Op::SelfAttention(_) => plain::lower(op)?,
-    })
+/// The forms of several nodes that have a kernel here.
+pub(crate) const MATCHERS: &[Matcher] = &[QkvAppend::matcher, Linear::matcher, Embed::matcher, ArgMaxAppend::matcher];
+
+/// A kernel of the fast path.
+pub(crate) type Kernel = fn(&Form, &mut Args<'_>);
+
+/// The kernels by the form that they are for; other operators have their definitions alone.
+pub(crate) const KERNELS: &[(&str, Kernel)] = &[
+    ("matmul", linear::matmul),
+    ("attention", attention::attention),
+    ("linear", linear::linear),
+    ("qkv_append", fused::qkv_append),
+    ("embed", fused::embed),
+    ("argmax_append", fused::argmax_append),
+];
+
+/// The kernel of a form, if it has one of its own.
+pub(crate) fn kernel(form: &Form) -> Option<Kernel> {
+    KERNELS.iter().find(|(name, _)| *name == form.name()).map(|(_, kernel)| *kernel)
 }
 
-/// What the kernels of an operator need, on either path.
+/// What the kernels of a form need, on either path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// f32 values of scratch memory.
@@ -57,13 +47,13 @@ pub(crate) struct Needs {
     pub parts: usize,
 }
 
-/// What an operator needs where `threads` may share the work.
-pub(crate) fn needs(op: &Op, inputs: &[&Tensor], threads: usize) -> Needs {
+/// What a form needs where `threads` may share the work.
+pub(crate) fn needs(form: &Form, inputs: &[&Tensor], threads: usize) -> Needs {
     let alone = |scratch| Needs { scratch, parts: 1 };
-    match (op, inputs) {
-        (Op::MatMul(_), [x, w, ..]) => linear::needs(x, w, threads),
-        (Op::Linear(op), _) => op.operands(inputs).map_or(alone(0), |o| linear::needs(o.x, o.w, threads)),
-        (Op::Attention(op), [q, k, v, ..]) => attention::needs(op, [q, k, v], threads),
+    match (form, inputs) {
+        (Form::Op(Op::MatMul(_)), [x, w, ..]) => linear::needs(x, w, threads),
+        (Form::Linear(op), _) => op.operands(inputs).map_or(alone(0), |o| linear::needs(o.x, o.w, threads)),
+        (Form::Op(Op::Attention(op)), [q, k, v, ..]) => attention::needs(op, [q, k, v], threads),
         _ => alone(inputs.first().map_or(0, |first| first.shape.cols())),
     }
 }

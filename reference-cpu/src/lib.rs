@@ -13,6 +13,8 @@ mod cpu;
 pub mod decode;
 mod fast;
 mod plain;
+#[doc(hidden)]
+pub mod testing;
 mod threads;
 
 pub use cpu::{Cpu, Options};

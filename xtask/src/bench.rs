@@ -1,4 +1,4 @@
-//! Measuring in a browser: the engine alone, and, if that is asked for, other engines beside it.
+//! Measures in a browser: the engine, and on request other engines beside it.
 
 use crate::browser::{Drive, Run, Visit};
 use crate::root;
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 pub enum What {
     /// Time to the first token, prefill, decode, and the floors of the device.
     Model,
-    /// Single operators: so many queued, one read.
+    /// Single operators: several queued, one read.
     Ops,
     /// The model with one design decision at a time switched off.
     Ablate,
@@ -63,7 +63,7 @@ pub struct Options {
     peer_threads: Option<usize>,
 }
 
-/// Measures, shows the tables and writes the result if that is asked for. Whether nothing failed.
+/// Measures, shows the tables, and writes the result if asked to. True if nothing failed.
 pub fn run(options: &Options) -> Result<bool> {
     if options.peers {
         fetch()?;
@@ -124,12 +124,12 @@ impl What {
     }
 }
 
-/// Where the other engines lie.
+/// Where the other engines are.
 pub fn peers() -> PathBuf {
     root().join("target/peers/node_modules")
 }
 
-/// Brings the other engines, of the versions that are locked, unless they are there.
+/// Fetches the other engines, in the locked versions, unless they are there.
 fn fetch() -> Result<()> {
     let (from, to) = (root().join("js/test/peers"), root().join("target/peers"));
     let lock = "package-lock.json";
@@ -149,7 +149,7 @@ fn fetch() -> Result<()> {
         .status()
         .context("cannot start npm; install Node.js with it, or leave out --peers")?;
     if !status.success() {
-        // What is there is not whole.
+        // What is there is incomplete.
         fs::remove_file(to.join(lock))?;
         bail!("npm could not fetch the other engines (the message is above); check the network, or leave out --peers");
     }

@@ -1,9 +1,14 @@
-//! Automated runs in real browsers: the page does the work and posts the result; no driver program stands between.
+//! Automated runs in real browsers: the page does the work and posts the result; there is no driver program in between.
 
+mod choice;
 mod display;
 mod kind;
+mod old;
+mod versions;
 
+pub use choice::Choice;
 pub use kind::Kind;
+pub use old::lacks as lacks_for_old;
 
 use crate::memory::{Peaks, Sampler};
 use crate::process::{self, Group};
@@ -19,13 +24,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
-/// What of a browser's log is shown when it fails.
+/// How many lines of a browser's log are shown when it fails.
 const TAIL: usize = 40;
 
 /// What a page says of its checks.
 const COUNTS: [&str; 3] = ["passed", "failed", "skipped"];
 
-/// What the server does on purpose, and a browser reports as an error of the page.
+/// What the server does on purpose and a browser reports as an error of the page.
 const DELIBERATE: &[&str] = &["/flaky/", "/stall/", "/status/"];
 
 /// What the page is asked to do.
@@ -33,7 +38,7 @@ const DELIBERATE: &[&str] = &["/flaky/", "/stall/", "/status/"];
 pub enum Run {
     /// The conformance suite.
     Conformance,
-    /// Greedy generation, compared with the reference where there is one.
+    /// Generation: greedy, compared with the reference where there is one, and sampled, compared with the CPU.
     Generate,
     /// Prefill and decode, timed.
     Bench,
@@ -64,7 +69,7 @@ impl Run {
         }
     }
 
-    /// Whether it measures: then it may take long, and be silent for long.
+    /// Whether it measures: then it may take long and be silent for long.
     const fn is_measuring(self) -> bool {
         matches!(self, Run::Measure | Run::Memory | Run::Page)
     }
@@ -73,9 +78,9 @@ impl Run {
 /// Which browser, and how it is watched.
 #[derive(Debug, Clone, Args)]
 pub struct Drive {
-    /// Browser to start
-    #[arg(long, value_enum)]
-    pub browser: Kind,
+    /// Browser to start: chromium, firefox or webkit as installed, or an old one such as chromium@92, which is fetched with npm
+    #[arg(long)]
+    pub browser: Choice,
     /// Run on the page's own thread instead of a worker
     #[arg(long)]
     pub main_thread: bool,
@@ -101,7 +106,7 @@ pub struct Drive {
 pub struct Options {
     #[command(flatten)]
     pub drive: Drive,
-    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; conformance has webgpu-core, webgpu-split, webgpu-software, webgpu-int8, webgl-r32f, webgl-fold and webgl-split too
+    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; generate has webgl-packed and webgl-r32f too; conformance has webgpu-core, webgpu-split, webgpu-software, webgpu-int8, webgl-r32f, webgl-fold and webgl-split too
     #[arg(long)]
     pub backend: String,
     /// What to do
@@ -141,9 +146,9 @@ pub struct Options {
 enum Failure {
     /// The browser ended.
     Crash(String),
-    /// Nothing was heard for so many seconds.
+    /// Nothing was heard for this many seconds.
     Hang(u64),
-    /// It went on, but for too long: so many seconds.
+    /// It made progress, but took longer than this many seconds.
     Timeout(u64),
 }
 
@@ -158,7 +163,7 @@ impl fmt::Display for Failure {
 }
 
 impl Options {
-    /// What the page is told besides.
+    /// What else the page is told.
     fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = vec![
             ("model", self.model.clone()),
@@ -178,25 +183,25 @@ impl Options {
     }
 }
 
-/// Runs, shows what comes, and writes the result if that is asked for. Whether all of it passed.
+/// Runs, shows progress, and writes the result if asked to. True if everything passed.
 pub fn run(options: &Options) -> Result<bool> {
     let visit = Visit { run: options.run, backend: &options.backend, pairs: options.pairs(), isolated: false };
     options.drive.visit_all(&[visit])
 }
 
-/// What one start of a browser is for.
+/// What a browser is started for.
 pub struct Visit<'a> {
     /// What the page is asked to do.
     pub run: Run,
     /// Backend to ask for.
     pub backend: &'a str,
-    /// What the page is told besides.
+    /// What else the page is told.
     pub pairs: Vec<(&'static str, String)>,
     /// Whether pages are isolated from other origins, and so may have threads.
     pub isolated: bool,
 }
 
-/// What came of a visit, or of several.
+/// The outcome of a visit, or of several.
 #[derive(Default)]
 struct Outcome {
     result: Map<String, Value>,
@@ -204,7 +209,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Adds that of another visit: lists are continued, counts added up; of all else the first counts.
+    /// Adds that of another visit: lists are concatenated, counts added; of everything else the first is kept.
     fn join(&mut self, other: Outcome) {
         self.errors.extend(other.errors);
         for (name, value) in other.result {
@@ -229,17 +234,15 @@ impl Outcome {
 }
 
 impl Drive {
-    /// Starts a browser for each visit, one after the other, shows what comes, and writes what all of them gave if that
-    /// is asked for. Whether all of it passed.
+    /// Starts a browser for each visit, one after the other, shows progress, and writes the combined result if asked to.
+    /// True if everything passed.
     pub fn visit_all(&self, visits: &[Visit<'_>]) -> Result<bool> {
-        let program = match self.browser.find() {
-            Ok(program) => program,
-            Err(remedy) => {
-                println!("SKIPPED {}: {remedy}", self.browser.name());
-                println!("{}", Tally::skip());
-                return Ok(true);
-            }
-        };
+        if let Some(remedy) = self.browser.lacks() {
+            println!("SKIPPED {}: {remedy}", self.browser);
+            println!("{}", Tally::skip());
+            return Ok(true);
+        }
+        let program = self.browser.program()?;
         let begin = Instant::now();
         let mut whole = Outcome::default();
         for visit in visits {
@@ -248,7 +251,7 @@ impl Drive {
         self.finish(whole, begin.elapsed())
     }
 
-    /// Has a browser do a run, and shows what comes.
+    /// Has a browser do a run, and shows progress.
     fn visit(&self, program: &Path, visit: &Visit<'_>) -> Result<Outcome> {
         let Visit { run, backend, pairs, isolated } = visit;
         let (send, events) = mpsc::channel();
@@ -257,13 +260,14 @@ impl Drive {
         let profile =
             tempfile::Builder::new().prefix("anygpu-").tempdir().context("cannot make a folder for the profile")?;
 
-        let display = match self.browser.needs_display() {
+        let display = match self.browser.kind.needs_display() {
             true if std::env::var_os("DISPLAY").is_none() || !self.show => Some(Display::start()?),
             _ => None,
         };
-        let (kind, show) = (self.browser, self.show);
+        let Choice { kind, version } = self.browser;
+        let show = self.show;
         let (send_error, errors) = mpsc::channel();
-        let mut command = kind.command(program, profile.path(), backend, &url, &self.chromium_flag)?;
+        let mut command = kind.command(program, version, profile.path(), backend, &url, &self.chromium_flag)?;
         if let Some(display) = &display {
             command.env("DISPLAY", &display.name);
         }
@@ -298,7 +302,7 @@ impl Drive {
         let mut outcome = Outcome::default();
         match result {
             Ok(Value::Object(result)) => outcome.result = result,
-            Ok(_) => outcome.errors.push("the page's report is no object".into()),
+            Ok(_) => outcome.errors.push("the page's report is not an object".into()),
             Err(failure) => outcome.errors.push(failure.to_string()),
         }
         // An uncaught error may be known twice: from the page, and from the browser's log.
@@ -318,16 +322,18 @@ impl Drive {
     fn query(&self, run: Run, backend: &str, pairs: &[(&str, String)]) -> String {
         let fixed = [
             ("run", run.name()),
-            ("browser", self.browser.name()),
+            ("browser", self.browser.kind.name()),
             ("backend", backend),
             ("worker", if self.main_thread { "false" } else { "true" }),
         ];
-        let pairs = pairs.iter().map(|(name, value)| (*name, value.as_str()));
+        let version = self.browser.version.map(|version| version.number.to_string());
+        let version = version.iter().map(|number| ("version", number.as_str()));
+        let pairs = pairs.iter().map(|(name, value)| (*name, value.as_str())).chain(version);
         let pairs = fixed.into_iter().chain(pairs).map(|(name, value)| format!("{name}={}", encoded(value)));
         pairs.collect::<Vec<_>>().join("&")
     }
 
-    /// Shows what came of it, and writes it to the file.
+    /// Shows the outcome, and writes it to the file.
     fn finish(&self, Outcome { mut result, errors }: Outcome, elapsed: Duration) -> Result<bool> {
         let count = |name: &str| result.get(name).and_then(Value::as_u64).unwrap_or(0);
         let [passed, failed, skipped] = COUNTS.map(count);
@@ -342,7 +348,7 @@ impl Drive {
         }
         let seconds = elapsed.as_secs_f64();
         if let Some(file) = &self.json {
-            result.insert("browser".into(), json!(self.browser.name()));
+            result.insert("browser".into(), json!(self.browser.to_string()));
             result.insert("machine".into(), json!(process::machine()));
             result.insert("command".into(), json!(process::command_line()));
             result.insert("errors".into(), json!(errors));
@@ -380,8 +386,8 @@ fn is_deliberate(error: &str) -> bool {
     DELIBERATE.iter().any(|path| error.contains(path))
 }
 
-/// Waits for the result, so many seconds at most, and so many from one sign of progress to the next. What the page says
-/// meanwhile is shown.
+/// Waits for the result, within the limits on the whole run and between two signs of progress. Shows what the page says
+/// meanwhile.
 fn wait(
     patience: u64,
     limit: u64,
@@ -395,7 +401,7 @@ fn wait(
     loop {
         match events.recv_timeout(Duration::from_millis(200)) {
             Ok(Event::Report(text)) => {
-                return Ok(Ok(serde_json::from_str(&text).context("the page's report is no JSON")?));
+                return Ok(Ok(serde_json::from_str(&text).context("the page's report is not JSON")?));
             }
             Ok(Event::Log(line)) => {
                 heard = Instant::now();
@@ -427,7 +433,7 @@ fn wait(
     }
 }
 
-/// Percent-encoding: all but letters, digits and a few marks.
+/// Percent-encodes everything but letters, digits and a few marks.
 fn encoded(text: &str) -> String {
     let byte = |b: u8| match b {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(b).to_string(),

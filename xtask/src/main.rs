@@ -1,8 +1,10 @@
-//! Everything a maintainer runs.
+//! Everything that a maintainer runs.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod browser;
+#[cfg(test)]
+mod documented;
 mod drivers;
 mod fuzz;
 mod matrix;
@@ -56,7 +58,7 @@ enum Task {
         #[arg(long, value_enum, default_value_t = Choice::Auto)]
         toolchain: Choice,
     },
-    /// Say how large dist/ is; fail if what a page downloads before the model is beyond the limit
+    /// Say how large dist/ is; fail if what a page downloads before the model exceeds the limit
     Size {
         /// Write the sizes to a file as JSON too
         #[arg(long, value_name = "FILE")]
@@ -137,4 +139,39 @@ fn size(json: Option<&Path>) -> Result<bool> {
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::error::ErrorKind;
+    use documented::commands;
+
+    #[test]
+    fn every_task_that_the_documents_name_exists() {
+        let named = commands(&["cargo xtask"]);
+        assert!(named.len() > 20, "only {} were found", named.len());
+        for command in named {
+            let args = ["cargo xtask"].into_iter().chain(command.args.iter().map(String::as_str));
+            match Cli::try_parse_from(args).map(|_| ()).map_err(|e| (e.kind(), e)) {
+                Ok(()) | Err((ErrorKind::DisplayHelp, _)) => {}
+                Err((ErrorKind::MissingRequiredArgument, _)) if command.is_part => {}
+                Err((_, error)) => panic!("{command}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_package_that_the_documents_build_exists() {
+        let named =
+            commands(&["cargo run", "cargo build", "UPDATE_SNAPSHOTS=1 cargo test", "UPDATE_SHADERS=1 cargo test"]);
+        assert!(named.len() > 10, "only {} were found", named.len());
+        let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
+        for command in named {
+            let packages = command.args.windows(2).filter(|pair| pair[0] == "-p");
+            for package in packages.map(|pair| pair[1].as_str()) {
+                assert!(lock.contains(&format!("name = \"{package}\"\n")), "{command}: there is no package {package}");
+            }
+        }
+    }
 }

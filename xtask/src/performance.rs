@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
-/// What is between these lines of the page is written here; all else is written by hand.
+/// What is between these lines of the page is generated here; everything else is written by hand.
 const BEGIN: &str = "<!-- written by `cargo xtask performance` -->\n";
 const END: &str = "<!-- end -->\n";
 
@@ -37,7 +37,7 @@ struct Run {
     /// Whether pages were isolated from other origins.
     #[serde(default)]
     isolated: bool,
-    /// The part of the processors that others used, for each start of the browser.
+    /// The share of the processors that other programs used, for each start of the browser.
     #[serde(default)]
     other_load: Vec<f64>,
 }
@@ -193,7 +193,8 @@ pub fn run() -> Result<()> {
     let runs = read(&docs.join("performance"))?;
     let page = docs.join("performance.md");
     let old = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
-    let new = spliced(&old, &tables::all(&runs)).with_context(|| format!("{} lacks its two marks", page.display()))?;
+    let new = spliced(&old, &tables::all(&runs))
+        .with_context(|| format!("{} lacks the two lines that mark the generated part", page.display()))?;
     fs::write(&page, new).with_context(|| format!("cannot write {}", page.display()))?;
     let svg = docs.join("performance.svg");
     fs::write(&svg, picture::draw(&runs)).with_context(|| format!("cannot write {}", svg.display()))?;
@@ -213,7 +214,7 @@ fn read(folder: &Path) -> Result<Vec<Run>> {
     let parse = |path: &std::path::PathBuf| {
         let text = fs::read_to_string(path)?;
         let mut run: Run = serde_json::from_str(&text)
-            .with_context(|| format!("{} is no result of `cargo xtask bench`", path.display()))?;
+            .with_context(|| format!("{} is not a result of `cargo xtask bench`", path.display()))?;
         run.title = path.file_stem().unwrap_or_default().to_string_lossy().replace('-', " ");
         Ok(run)
     };
@@ -230,6 +231,7 @@ fn spliced(page: &str, tables: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::abs_diff_eq;
 
     #[test]
     fn what_is_written_by_hand_stays() {
@@ -246,7 +248,7 @@ mod tests {
         assert_eq!(all, ["1234", "12.3", "1.23", "0.123", "0"]);
     }
 
-    /// The results that are in the repository are what the page's generator, and so everybody, expects of a run.
+    /// The results in the repository have the fields that the page's generator, and so everybody, expects of a run.
     #[test]
     fn the_results_of_the_repository_are_read_and_shown() {
         let runs = read(&root().join("docs/performance")).unwrap();
@@ -256,7 +258,7 @@ mod tests {
             for m in &run.models {
                 let sum =
                     m.first_token.open_ms + m.first_token.load_ms + m.first_token.compile_ms + m.first_token.prefill_ms;
-                assert!((sum - m.first_token.total_ms).abs() < 1e-6, "{}", run.title);
+                assert!(abs_diff_eq!(sum, m.first_token.total_ms, epsilon = 1e-6), "{}", run.title);
                 assert!(svg.contains(&format!("{}, {}", run.title, m.model)), "{}", run.title);
             }
         }

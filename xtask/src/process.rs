@@ -26,7 +26,7 @@ pub fn machine() -> String {
     format!("{model}, {cpus} CPUs")
 }
 
-/// How this task was called, but for the file that its result goes to.
+/// How this task was called, without the file that its result goes to.
 pub fn command_line() -> String {
     let mut words = vec!["cargo xtask".to_owned()];
     let mut args = std::env::args().skip(1);
@@ -55,7 +55,7 @@ pub fn run_within(command: &mut Command, limit: Duration) -> io::Result<Option<E
     Ok(None)
 }
 
-/// A program with all that it starts, and what it prints. Dropped, all of it is ended.
+/// A program with everything that it starts, and what it prints. Dropping it ends all of them.
 pub struct Group {
     child: Child,
     log: Arc<Mutex<Vec<String>>>,
@@ -121,7 +121,7 @@ impl Drop for Group {
             thread::sleep(Duration::from_millis(20));
         }
         self.signal(Signal::SIGKILL);
-        // It is gone, or nothing can be done about it.
+        // It is gone already, or nothing can be done about it.
         let _ = self.child.wait();
     }
 

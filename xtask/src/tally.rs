@@ -26,7 +26,7 @@ impl Tally {
         Tally { passed: u64::from(passed), failed: u64::from(!passed), ..Tally::default() }
     }
 
-    /// The tally of something left out.
+    /// The tally of something that was left out.
     pub fn skip() -> Tally {
         Tally { skipped: 1, ..Tally::default() }
     }

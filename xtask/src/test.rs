@@ -1,6 +1,6 @@
 //! All tests, and what they add up to.
 
-use crate::browser::Kind;
+use crate::browser::{self, Kind};
 use crate::tally::Tally;
 use crate::{drivers, models, process, root};
 use anyhow::{Context, Result};
@@ -29,6 +29,8 @@ enum Need {
     Driver(&'static str),
     /// What a page needs: the page itself, and the browser.
     Browser(Kind),
+    /// The page, and what old browsers are fetched with and run on.
+    OldBrowser,
     /// The page, and Node.js with npm.
     Node,
 }
@@ -38,7 +40,7 @@ enum Program {
     Cargo,
     /// This program, which drives a browser.
     Page,
-    /// This program, for something whose exit status is all there is to count.
+    /// This program, for a task whose exit status is the only result.
     Task,
     Node,
 }
@@ -63,6 +65,18 @@ macro_rules! page {
             needs: Need::Browser(Kind::$browser),
             program: Program::Page,
             args: &["browser", "--browser", Kind::$browser.name(), "--backend", $backend, "--run", $run, "--watchdog", "240" $(, $arg)*],
+        }
+    };
+}
+
+/// A run in an old Chromium.
+macro_rules! old {
+    ($version:literal, $backend:literal, $run:literal $(, $arg:literal)*) => {
+        Run {
+            title: concat!("chromium ", $version, ", ", $backend, ": ", $run),
+            needs: Need::OldBrowser,
+            program: Program::Page,
+            args: &["browser", "--browser", concat!("chromium@", $version), "--backend", $backend, "--run", $run, "--watchdog", "240" $(, $arg)*],
         }
     };
 }
@@ -110,9 +124,9 @@ const RUNS: &[Run] = &[
     ),
     suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
     suite!("mutation check", Need::Nothing, "--mutate"),
-    // WebGPU in software needs a quarter of a second a token and more: there, one prompt. Its kernels are shaped for software
-    // there, so the suite runs those of a GPU, too. The checks of what a GPU has no part in run on the CPU in Chromium, whose
-    // WebGL2 in software takes long to compile.
+    // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. Its kernels are shaped for
+    // software there, so the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
+    // in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance"),
     page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
@@ -146,19 +160,33 @@ const RUNS: &[Run] = &[
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
     page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
     page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
+    // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
+    // take no more than a few minutes together.
+    old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("80", "webgl", "conformance", "--every", "8"),
+    old!("80", "cpu", "conformance", "--every", "8"),
+    old!("80", "webgl", "checks", "--only", "workers,build,device"),
+    old!("80", "cpu", "checks", "--only", "cache,abort"),
+    old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "webgl", "conformance", "--every", "8"),
+    old!("103", "cpu", "conformance", "--every", "8"),
+    old!("103", "webgl", "checks", "--only", "workers,build,device"),
+    old!("103", "cpu", "checks", "--only", "cache,abort"),
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
 /// The oldest version of Node.js that can run the tests of the JavaScript package.
 const NODE: u64 = 20;
 
-/// The page: what it needs is set up, it is built, and it is small enough.
+/// The page: sets up what it needs, builds it, and checks that it is small enough.
 const PAGE: &[Run] = &[
     Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] },
     Run { title: "size", needs: Need::Nothing, program: Program::Task, args: &["size"] },
 ];
 
-/// Runs everything, or what has a text in its title. Whether all of it passed.
+/// Runs everything, or the runs with a text in their titles. True if everything passed.
 pub fn run(only: &str) -> Result<bool> {
     let machine = Machine::look();
     machine.print();
@@ -199,7 +227,7 @@ fn node() -> Option<u64> {
     String::from_utf8_lossy(&output.stdout).trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// What came of the runs.
+/// The outcome of the runs.
 #[derive(Default)]
 struct Summary {
     lines: Vec<(&'static str, Tally, Option<Duration>)>,
@@ -221,7 +249,7 @@ impl Summary {
             println!("{title:34} {:44} {seconds:>7}", tally.to_string());
         }
         for remedy in &self.remedies {
-            println!("SKIPPED for want of: {remedy}");
+            println!("SKIPPED, because this is missing: {remedy}");
         }
         println!("\n{}", self.total);
     }
@@ -273,6 +301,7 @@ impl Machine {
                 let (_, found) = self.browsers.iter().find(|(browser, _)| *browser == kind)?;
                 found.as_ref().err().cloned()
             }
+            Need::OldBrowser => browser::lacks_for_old(),
             Need::Node => self.node.as_ref().err().cloned(),
         }
     }
@@ -280,7 +309,7 @@ impl Machine {
     /// Starts a run, or skips it.
     fn start(&self, run: &Run, summary: &mut Summary) -> Result<()> {
         if let Some(remedy) = self.lacks(run.needs) {
-            println!("\n== {}: SKIPPED for want of {remedy}", run.title);
+            println!("\n== {}: SKIPPED, because this is missing: {remedy}", run.title);
             summary.remedies.insert(remedy);
             summary.note(run.title, Tally::skip(), None);
             return Ok(());
@@ -296,7 +325,7 @@ impl Machine {
 impl Need {
     /// Whether the page must have been built.
     fn page(self) -> bool {
-        matches!(self, Need::Browser(_) | Need::Node)
+        matches!(self, Need::Browser(_) | Need::OldBrowser | Need::Node)
     }
 }
 
@@ -311,7 +340,7 @@ impl Program {
 }
 
 impl Run {
-    /// Runs it, showing its output. A run that ends badly without having counted a failure is one.
+    /// Runs it, showing its output. A run that exits with an error without having counted a failure counts as one.
     fn start(&self, skip: &str) -> Result<Tally> {
         println!("\n== {}", self.title);
         // The tests of the package know it by another name.

@@ -8,7 +8,7 @@ use std::fs;
 const PARENT: usize = 1;
 const TIMES: [usize; 4] = [11, 12, 13, 14];
 
-/// Whether there is anything to see here.
+/// Whether this system has it.
 pub fn is_visible() -> bool {
     fs::metadata("/proc/self/smaps_rollup").is_ok()
 }
@@ -28,7 +28,7 @@ pub fn members(root: u32) -> Vec<u32> {
     for name in entries.flatten().map(|entry| entry.file_name()) {
         let Some(name) = name.to_str() else { continue };
         let Ok(id) = name.parse() else { continue };
-        // Those that end meanwhile are gone.
+        // Processes that have ended meanwhile are left out.
         let Some(parent) = numbers(name).and_then(|n| n.get(PARENT).copied()) else { continue };
         children.entry(parent as u32).or_default().push(id);
     }
@@ -83,7 +83,7 @@ impl Ticks {
 pub struct OtherLoad(Ticks);
 
 impl OtherLoad {
-    /// Begins to look.
+    /// Starts watching.
     pub fn start() -> Option<OtherLoad> {
         Ticks::now().map(OtherLoad)
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_process_is_found_below_the_one_that_started_it() {
-        // Says that it runs, then reads until it is ended; what follows its script is of no meaning to it.
+        // Says that it runs, then reads until it is ended; arguments after its script mean nothing to it.
         let mut command = Command::new("sh");
         command.args(["-c", "echo; read line", "--type=renderer"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();

@@ -2,6 +2,7 @@
 
 mod build;
 pub mod dist;
+mod oldest;
 pub mod serve;
 pub mod size;
 pub mod toolchain;
@@ -10,7 +11,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Builds all of it into `dist` and shows the sizes.
+/// Builds everything into `dist` and shows the sizes.
 pub fn build(choice: toolchain::Choice) -> Result<size::Sizes> {
     build::run(toolchain::find(choice)?)?;
     dist::assemble()?;
@@ -28,7 +29,7 @@ pub fn serve(port: Option<u16>) -> Result<()> {
     Ok(())
 }
 
-/// Puts a finished folder in the place of an old one.
+/// Replaces an old folder by a finished one.
 fn replace(new: &Path, old: &Path) -> Result<()> {
     if old.exists() {
         fs::remove_dir_all(old).with_context(|| format!("cannot remove {}", old.display()))?;

@@ -8,8 +8,7 @@
 //! reads them.
 //! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022.
 
-use super::{Describe, F32, Output, ensure, floats, floats_or_halves, shape};
-use crate::case::{Case, Fill};
+use super::describe::{Describe, F32, Output, ensure, floats, floats_of_any_codec, shape};
 use crate::step::StepParams;
 use crate::tensor::{DType, Tensor};
 
@@ -73,7 +72,7 @@ impl Describe for Attention {
         let expected = if self.masking.explicit { 4 } else { 3 };
         ensure(inputs.len() == expected, || format!("takes {expected} operands, not {}", inputs.len()))?;
         floats(&inputs[..1])?;
-        floats_or_halves(&inputs[1..3])?;
+        floats_of_any_codec(&inputs[1..3])?;
         floats(&inputs[3..])?;
         self.masking.check()?;
         let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
@@ -90,54 +89,5 @@ impl Describe for Attention {
             ensure(fits, || format!("the mask must be [{}, {}]", q.dim(0), k.dim(0)))?;
         }
         Ok(vec![Output::New(shape(&[q.dim(0), v.cols() / g * h])?, DType::F32)])
-    }
-
-    fn cases() -> Vec<Case> {
-        let causal = Masking { causal: true, ..Masking::default() };
-        let cached = Masking { causal: true, cached: true, ..Masking::default() };
-        let window = Masking { window: 4, ..cached };
-        let explicit = Masking { explicit: true, ..Masking::default() };
-        // (name, masking, softcap, m, n, heads, KV heads, d, dv, step)
-        type Row = (&'static str, Masking, f32, usize, usize, usize, usize, usize, usize, StepParams);
-        let rows: &[Row] = &[
-            ("plain", Masking::default(), 0.0, 3, 5, 2, 2, 16, 16, StepParams::at(0, 3)),
-            ("causal", causal, 0.0, 6, 6, 2, 2, 64, 64, StepParams::at(0, 6)),
-            ("causal, more keys", causal, 0.0, 4, 9, 2, 1, 32, 32, StepParams::at(0, 4)),
-            ("decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
-            ("decode, first token", cached, 0.0, 1, 48, 8, 8, 64, 64, StepParams::at(0, 1)),
-            ("decode, full cache", cached, 0.0, 1, 300, 4, 2, 16, 16, StepParams::at(299, 1)),
-            ("decode, long", cached, 0.0, 1, 1100, 3, 1, 64, 64, StepParams::at(1030, 1)),
-            ("prefill", cached, 0.0, 8, 48, 9, 3, 64, 64, StepParams::at(0, 8)),
-            ("prefill, continued", cached, 0.0, 5, 48, 4, 2, 8, 8, StepParams::at(17, 5)),
-            ("window", window, 0.0, 6, 24, 4, 2, 16, 16, StepParams::at(9, 6)),
-            ("window, decode", window, 0.0, 1, 24, 4, 2, 16, 16, StepParams::at(2, 1)),
-            ("softcap", cached, 5.0, 4, 24, 4, 4, 32, 32, StepParams::at(3, 4)),
-            ("explicit mask", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
-            ("dv differs", causal, 0.0, 5, 7, 4, 2, 24, 12, StepParams::at(0, 5)),
-            ("head of 96", cached, 0.0, 3, 16, 2, 2, 96, 96, StepParams::at(4, 3)),
-            ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
-            ("odd sizes", causal, 0.0, 3, 5, 3, 3, 7, 5, StepParams::at(0, 3)),
-        ];
-        let halves: &[Row] = &[
-            ("halves, decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
-            ("halves, decode, long", cached, 0.0, 1, 1100, 2, 1, 64, 64, StepParams::at(1030, 1)),
-            ("halves, prefill", cached, 0.0, 5, 48, 4, 2, 16, 16, StepParams::at(17, 5)),
-            ("halves, window", window, 0.0, 6, 24, 4, 2, 4, 4, StepParams::at(9, 6)),
-            ("halves, odd heads", cached, 0.0, 2, 24, 8, 8, 3, 5, StepParams::at(9, 2)),
-        ];
-        let rows = rows.iter().map(|row| (row, false)).chain(halves.iter().map(|row| (row, true)));
-        rows.map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), halves)| {
-            let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
-            Case::new(op, name, step, |o| {
-                let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
-                let keys_and_values = [[n, g * d], [n, g * dv]].map(|shape| o.keys(halves, &shape));
-                inputs.extend(keys_and_values);
-                if masking.explicit {
-                    inputs.push(o.filled(&[m, n], Fill::Mask));
-                }
-                inputs
-            })
-        })
-        .collect()
     }
 }

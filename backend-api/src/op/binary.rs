@@ -3,9 +3,7 @@
 //! *Operands*: a, b `[..]` whose dimensions, aligned at the innermost, are equal or 1.
 //! *Results*: the broadcast shape.
 
-use super::{Describe, F32, Output, arity, ensure, floats, shape};
-use crate::case::{Case, Fill};
-use crate::step::StepParams;
+use super::describe::{Describe, F32, Output, arity, ensure, floats, shape};
 use crate::tensor::{DType, Tensor};
 
 /// Which operation.
@@ -58,29 +56,5 @@ impl Describe for Binary {
         }
         let rank = a.shape.rank().max(b.shape.rank());
         Ok(vec![Output::New(shape(&dims[4 - rank..])?, DType::F32)])
-    }
-
-    fn cases() -> Vec<Case> {
-        let shapes: &[(&[usize], &[usize])] = &[
-            (&[7, 33], &[7, 33]),
-            (&[7, 33], &[33]),
-            (&[7, 33], &[1]),
-            (&[5, 64], &[5, 1]),
-            (&[64], &[5, 64]),
-            (&[2, 3, 4, 10], &[3, 1, 10]),
-            (&[2, 1, 4, 1], &[1, 3, 1, 10]),
-        ];
-        let mut cases = Vec::new();
-        for kind in BinaryKind::ALL {
-            for (a, b) in shapes {
-                cases.push(Case::new(
-                    Binary { kind },
-                    format!("{} {a:?} {b:?}", kind.name()),
-                    StepParams::at(0, 1),
-                    |o| vec![o.input(a), o.filled(b, Fill::Uniform(0.5, 1.5))],
-                ));
-            }
-        }
-        cases
     }
 }

@@ -3,9 +3,8 @@
 //! *Operands*: gate, up `[..]` of one shape. *Results*: likewise.
 //! *Source*: Shazeer, "GLU Variants Improve Transformer", 2020.
 
-use super::{Describe, F32, Output, UnaryKind, arity, ensure, floats};
-use crate::case::{Case, Fill};
-use crate::step::StepParams;
+use super::describe::{Describe, F32, Output, arity, ensure, floats};
+use super::unary::UnaryKind;
 use crate::tensor::{DType, Tensor};
 
 /// Which activation gates.
@@ -62,18 +61,5 @@ impl Describe for Glu {
         floats(&[gate, up])?;
         ensure(gate.shape == up.shape, || "gate and up have different shapes".into())?;
         Ok(vec![Output::New(gate.shape, DType::F32)])
-    }
-
-    fn cases() -> Vec<Case> {
-        let mut cases = Vec::new();
-        for kind in GluKind::ALL {
-            let shapes: [&[usize]; 3] = [&[7, 33], &[1, 1536], &[2, 3, 40]];
-            for dims in shapes {
-                cases.push(Case::new(Glu { kind }, format!("{} {dims:?}", kind.name()), StepParams::at(0, 1), |o| {
-                    vec![o.filled(dims, Fill::Uniform(-150.0, 150.0)), o.input(dims)]
-                }));
-            }
-        }
-        cases
     }
 }

@@ -1,12 +1,12 @@
-//! `layer_norm`, `rms_norm`: rows brought to unit size.
+//! `layer_norm`, `rms_norm`: rows, or the heads of rows, brought to unit size.
 //!
-//! *Operands*: x `[.., n]`, gamma `[n]`, for layer norm beta `[n]`.
-//! *Results*: layer: `(x - mean) / sqrt(var + eps) * gamma + beta`; rms: `x / sqrt(mean(x^2) + eps) * gamma`.
-//! *Source*: Ba et al., "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+//! *Operands*: x `[.., heads * n]`, gamma `[n]`, for layer norm beta `[n]`.
+//! *Results*: for each head by itself, layer: `(x - mean) / sqrt(var + eps) * gamma + beta`; rms:
+//! `x / sqrt(mean(x^2) + eps) * gamma`.
+//! *Source*: Ba et al., "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019;
+//! of heads: Henry et al., "Query-Key Normalization for Transformers", 2020.
 
-use super::{Describe, F32, Output, ensure, floats};
-use crate::case::{Case, Fill};
-use crate::step::StepParams;
+use super::describe::{Describe, F32, Output, ensure, floats};
 use crate::tensor::{DType, Tensor};
 
 /// Which norm.
@@ -38,11 +38,16 @@ pub struct Norm {
     pub kind: NormKind,
     /// Added under the root.
     pub eps: f32,
+    /// The equal parts of a row that are normed by themselves, with the same gamma and beta; 1 = whole rows.
+    pub heads: usize,
 }
 
 impl Norm {
     /// Checks gamma (and beta) against the width of x.
-    pub(super) fn check(&self, n: usize, params: &[&Tensor]) -> Result<(), String> {
+    pub(super) fn check(&self, cols: usize, params: &[&Tensor]) -> Result<(), String> {
+        let heads = self.heads;
+        ensure(heads > 0 && cols.is_multiple_of(heads), || format!("{heads} heads do not divide rows of {cols}"))?;
+        let n = cols / heads;
         ensure(params.len() == self.kind.params(), || format!("takes {} norm operands", self.kind.params()))?;
         floats(params)?;
         ensure(self.eps >= 0.0 && self.eps.is_finite(), || "eps must be finite and not negative".into())?;
@@ -61,28 +66,5 @@ impl Describe for Norm {
         floats(&[x])?;
         self.check(x.shape.cols(), params)?;
         Ok(vec![Output::New(x.shape, DType::F32)])
-    }
-
-    fn cases() -> Vec<Case> {
-        let mut cases = Vec::new();
-        for kind in NormKind::ALL {
-            let shapes: [&[usize]; 6] = [&[1, 64], &[1, 576], &[7, 33], &[3, 5, 100], &[2, 2048], &[4, 1]];
-            for dims in shapes {
-                for eps in [1e-5, 1e-6, 1e-1] {
-                    cases.push(Case::new(
-                        Norm { kind, eps },
-                        format!("{kind:?} {dims:?} eps {eps}"),
-                        StepParams::at(0, 1),
-                        |o| {
-                            let x = o.filled(dims, Fill::Uniform(-10.0, 11.0));
-                            let n = dims[dims.len() - 1];
-                            let params = (0..kind.params()).map(|_| o.weight(&[n]));
-                            std::iter::once(x).chain(params.collect::<Vec<_>>()).collect()
-                        },
-                    ));
-                }
-            }
-        }
-        cases
     }
 }

@@ -8,9 +8,7 @@
 //! thousands of radians; so linear and YaRN scaling and frequency factors cost kernels nothing.
 //! *Source*: Su et al., "RoFormer", 2021; Peng et al., "YaRN", 2023.
 
-use super::{Describe, F32, Output, arity, ensure, floats};
-use crate::case::{Case, Fill};
-use crate::step::StepParams;
+use super::describe::{Describe, F32, Output, arity, ensure, floats};
 use crate::tensor::{DType, Tensor};
 
 /// Which channels form pairs.
@@ -132,23 +130,5 @@ impl Describe for Rope {
         ensure(whole, || format!("{} heads do not divide the width", self.n_head))?;
         self.check(x.shape.cols() / self.n_head, x.shape.dim(0), table)?;
         Ok(vec![Output::New(x.shape, DType::F32)])
-    }
-
-    fn cases() -> Vec<Case> {
-        let mut cases = Vec::new();
-        for mode in [RopeMode::Normal, RopeMode::Neox] {
-            for (t, n_head, d, n_dims) in [(1, 9, 64, 64), (5, 2, 64, 48), (3, 3, 20, 10), (2, 1, 6, 6)] {
-                cases.push(Case::new(
-                    Rope { n_head, n_dims, mode },
-                    format!("{mode:?} {t}x{n_head}x{d} of {n_dims}"),
-                    StepParams::at(6, t as u32),
-                    |o| {
-                        let table = RopeTable::plain(n_dims, 10_000.0).rows((0..16).map(|p| p * 37));
-                        vec![o.input(&[t, n_head * d]), o.filled(&[16, n_dims], Fill::Values(table))]
-                    },
-                ));
-            }
-        }
-        cases
     }
 }

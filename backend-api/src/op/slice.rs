@@ -2,9 +2,7 @@
 //!
 //! *Operands*: x `[.., n]`. *Results*: `[.., len]`, columns `start..start + len`.
 
-use super::{Describe, EXACT, Output, arity, ensure, floats, with_cols};
-use crate::case::Case;
-use crate::step::StepParams;
+use super::describe::{Describe, EXACT, Output, arity, ensure, floats, with_cols};
 use crate::tensor::{DType, Tensor};
 
 /// See the [module page](self).
@@ -26,16 +24,5 @@ impl Describe for Slice {
         let fits = self.start.checked_add(self.len).is_some_and(|end| end <= x.shape.cols());
         ensure(fits, || format!("columns {}+{} are out of range", self.start, self.len))?;
         Ok(vec![Output::New(with_cols(&x.shape, self.len)?, DType::F32)])
-    }
-
-    fn cases() -> Vec<Case> {
-        let rows: &[(&[usize], usize, usize)] =
-            &[(&[7, 33], 0, 33), (&[7, 33], 5, 9), (&[4, 960], 576, 192), (&[2, 3, 40], 3, 6), (&[17], 16, 1)];
-        let case = |&(dims, start, len): &(&[usize], usize, usize)| {
-            Case::new(Slice { start, len }, format!("{dims:?} {start}+{len}"), StepParams::at(0, 1), |o| {
-                vec![o.input(dims)]
-            })
-        };
-        rows.iter().map(case).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Linked programs.
 
-use super::{DENSE_SAMPLERS, Gl, PARAMS_BINDING, STEP_BINDING, WEIGHT_SAMPLERS, driver};
+use super::{CODEBOOK_BINDING, CODEBOOKS, DENSE_SAMPLERS, Gl, PARAMS_BINDING, STEP_BINDING, WEIGHT_SAMPLERS, driver};
 use backend_api::Error;
 use glow::HasContext;
 use std::rc::Rc;
@@ -55,7 +55,8 @@ impl Program {
                     raw.uniform_1_i32(Some(&location), unit);
                 }
             }
-            for (block, binding) in [("Params", PARAMS_BINDING), ("Step", STEP_BINDING)] {
+            let codebooks = CODEBOOKS.into_iter().zip(CODEBOOK_BINDING..);
+            for (block, binding) in [("Params", PARAMS_BINDING), ("Step", STEP_BINDING)].into_iter().chain(codebooks) {
                 if let Some(index) = raw.get_uniform_block_index(self.raw, block) {
                     raw.uniform_block_binding(self.raw, index, binding);
                 }

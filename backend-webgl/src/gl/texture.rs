@@ -40,7 +40,7 @@ impl Gl {
             self.raw.active_texture(glow::TEXTURE0);
             self.raw.bind_texture(target, Some(raw));
             match texels {
-                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => {
                     self.raw.tex_storage_2d(target, 1, internal, w, h);
                 }
                 Texels::Rgba32ui => self.raw.tex_storage_3d(target, 1, internal, w, h, d),
@@ -69,7 +69,7 @@ impl Gl {
                     Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
                         self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
                     }
-                    Texels::Rgba32ui => self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &[0; 4]),
+                    Texels::Rgba32ui | Texels::Coded => self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &[0; 4]),
                 }
             }
         }
@@ -86,7 +86,7 @@ impl Gl {
             self.raw.bind_framebuffer(glow::FRAMEBUFFER, utility);
             let (to, at) = (glow::FRAMEBUFFER, glow::COLOR_ATTACHMENT0);
             match texture.texels {
-                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => {
                     self.raw.framebuffer_texture_2d(to, at, glow::TEXTURE_2D, Some(texture.raw), 0);
                 }
                 Texels::Rgba32ui => {
@@ -158,19 +158,23 @@ impl Gl {
         }
     }
 
-    /// Begins to copy a rectangle of a float texture into a pixel buffer; gives the floats a texel that arrive.
+    /// Begins to copy a rectangle of a texture into a pixel buffer; gives the words a texel that arrive.
     pub(crate) fn read_pixels(&self, texture: &Texture, rect: Rect, to: &Buffer) -> Result<usize, Error> {
         let lanes = self.read_lanes(texture)?;
         let need = rect.width as usize * rect.height as usize * lanes * 4;
         if to.bytes < need || rect.x + rect.width > texture.width || rect.y + rect.height > texture.height {
             return Err(Error::Invalid("a read exceeds its texture or buffer".into()));
         }
-        let format = if lanes == 1 { glow::RED } else { glow::RGBA };
+        let (format, kind) = match (texture.texels, lanes) {
+            (Texels::Coded, _) => (glow::RGBA_INTEGER, glow::UNSIGNED_INT),
+            (_, 1) => (glow::RED, glow::FLOAT),
+            _ => (glow::RGBA, glow::FLOAT),
+        };
         let (x, y, w, h) = (rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
         // SAFETY: the buffer is large enough for the rectangle, as checked above.
         unsafe {
             self.raw.bind_buffer(glow::PIXEL_PACK_BUFFER, Some(to.raw));
-            self.raw.read_pixels(x, y, w, h, format, glow::FLOAT, glow::PixelPackData::BufferOffset(0));
+            self.raw.read_pixels(x, y, w, h, format, kind, glow::PixelPackData::BufferOffset(0));
             self.raw.bind_buffer(glow::PIXEL_PACK_BUFFER, None);
         }
         self.count(|s| s.read_back += need as u64);
@@ -180,7 +184,7 @@ impl Gl {
     /// Attaches a texture for reading and gives how many floats of each texel this driver returns.
     pub(crate) fn read_lanes(&self, texture: &Texture) -> Result<usize, Error> {
         self.attach_utility(texture, 0)?;
-        if matches!(texture.texels, Texels::Rgba32f | Texels::Rgba16f) {
+        if matches!(texture.texels, Texels::Rgba32f | Texels::Rgba16f | Texels::Coded) {
             return Ok(4);
         }
         // SAFETY: queries about the framebuffer just bound.
@@ -229,7 +233,7 @@ impl Texture {
             raw.active_texture(glow::TEXTURE0);
             raw.bind_texture(target, Some(self.raw));
             match self.texels {
-                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => {
                     raw.tex_sub_image_2d(target, 0, x, y, w, h, format, kind, data);
                 }
                 Texels::Rgba32ui => raw.tex_sub_image_3d(target, 0, x, y, layer as i32, w, h, 1, format, kind, data),

@@ -3,11 +3,17 @@
 use super::Lowering;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Source, Target};
-use backend_api::op::{Activation, At, Attention, QkvAppend, RopeMode, SelfAttention};
+use backend_api::form::{Activation, QkvAppend, SelfAttention};
+use backend_api::op::{At, Attention, RopeMode};
 use backend_api::{DType, Shape};
 
 /// Channels of a line of 32 texels: heads of a part of it lie in one.
 const HEAD_IN_LINE: usize = 128;
+
+/// The scratch texture of the factors of heads, beside that of the scores.
+const FACTORS: usize = 1;
+/// That of rows of keys that are still to be encoded; the values' is the next.
+const ROWS: usize = 2;
 
 /// The queries of attention.
 struct Queries {
@@ -18,12 +24,15 @@ struct Queries {
     at_position: bool,
     /// How they are still to be rotated: channels, pairing, and the operand that is the table.
     rope: Option<(usize, RopeMode, usize)>,
+    /// How they are still to be normed: the scratch texture of factors, the heads that it has for each row, and the
+    /// operand that is gamma.
+    norm: Option<(usize, usize, usize)>,
 }
 
 impl Lowering<'_> {
     pub(super) fn attention(&self, op: &Attention) -> Result<Kernel, String> {
         let cols = self.input(0)?.shape.cols();
-        let queries = Queries { from: Source::Input(0), cols, at_position: false, rope: None };
+        let queries = Queries { from: Source::Input(0), cols, at_position: false, rope: None, norm: None };
         self.attend(op, queries, [1, 2])
     }
 
@@ -32,6 +41,13 @@ impl Lowering<'_> {
         let (k, v) = (self.input(k_at)?, self.input(v_at)?);
         let (d, dv) = (k.shape.cols() / op.n_head_kv, v.shape.cols() / op.n_head_kv);
         let (m, n) = (self.output(0)?.shape.dim(0), k.shape.dim(0));
+        let blocks = matches!(k.dtype, DType::Coded(codec) if codec.device_words(k.shape.cols()).is_some());
+        if blocks && !(d.is_multiple_of(8) && dv.is_multiple_of(4)) {
+            return Err(format!(
+                "{} is read four at a time; use f32 or f16 for heads of {d} and {dv} channels",
+                k.dtype
+            ));
+        }
         let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
         let shape = Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
         let scores = Dense::new(&shape, DType::F32, self.layout);
@@ -43,21 +59,27 @@ impl Lowering<'_> {
         first = first.int("q_cols", queries.cols).define_if(queries.at_position, "Q_AT_POSITION");
         first = first.define_if(d.is_multiple_of(8) && HEAD_IN_LINE.is_multiple_of(d), "HEAD_IN_LINE");
         first = first.define_if(d.is_multiple_of(8), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
+        first = first.codec(k, &["src_k"]);
         if op.masking.explicit {
             first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
         }
         if let Some((n_dims, mode, table)) = queries.rope {
             first = self.rope_table(first, n_dims, mode, table)?.define_if(n_dims < d, "ROPE_PART");
         }
+        if let Some((factors, heads, gamma)) = queries.norm {
+            first = first.define("NORM", "").int("normed_heads", heads).scratch("src_factors", factors);
+            first = first.input("src_gamma", gamma, self.input(gamma)?);
+        }
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
         second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", v_at, v);
+        second = second.codec(v, &["src_v"]);
         Ok(Kernel { draws: vec![first, second], scratch: vec![scores.texels()] })
     }
 
     /// One step of decoding: the caches' new rows, then attention with queries that are rotated where they are read.
     pub(super) fn self_attention(&self, op: &SelfAttention) -> Result<Kernel, String> {
         let end = self.inputs.len();
-        let QkvAppend { n_head, n_head_kv, head_dim, rope } = op.qkv;
+        let QkvAppend { n_head, n_head_kv, head_dim, rope, norm } = op.qkv;
         if self.input(0)?.shape.rows() > 1 {
             return Err("queries of several rows are rotated once, not for every key".into());
         }
@@ -65,9 +87,14 @@ impl Lowering<'_> {
         if !head_dim.is_multiple_of(8) || rope.is_some_and(|rope| !pairs(rope)) {
             return Err("heads must be pairs of texels, and what rotates of them whole texels".into());
         }
+        let mut extra = Vec::new();
         let (append, queries) = if let Some(linear) = &op.project {
-            if rope.is_some() || n_head != n_head_kv {
-                return Err("only queries as wide as keys can be drawn with them, and none that rotate".into());
+            if rope.is_some() || norm.is_some() || n_head != n_head_kv {
+                return Err("only queries as wide as keys can be drawn with them, and none that turn".into());
+            }
+            if matches!(self.output(1)?.dtype, DType::Coded(codec) if codec.device_words(n_head_kv * head_dim).is_some())
+            {
+                return Err("blocks are encoded from whole heads, which must be projected first".into());
             }
             if linear.residual || linear.activation != Activation::None {
                 return Err("the projection must be a matrix product".into());
@@ -76,28 +103,38 @@ impl Lowering<'_> {
             let draw = Draw::append("linear", Target::Output(1), &cache, At::Position, 1, 1).define("QKV", "");
             let indices: Vec<usize> = (0..end - 2).collect();
             let draw = self.linear_rows(draw.and(Target::Output(2)).and(Target::Beside(1)), linear, &indices)?;
-            (draw, Queries { from: Source::Beside(1), cols: n_head * head_dim, at_position: true, rope: None })
+            let (from, cols) = (Source::Beside(1), n_head * head_dim);
+            (vec![draw], Queries { from, cols, at_position: true, rope: None, norm: None })
         } else {
             let cols = self.input(0)?.shape.cols();
-            let rope = rope.map(|(n_dims, mode)| (n_dims, mode, 1));
-            (self.kv_append(&op.qkv)?, Queries { from: Source::Input(0), cols, at_position: false, rope })
+            let rope = rope.zip(op.qkv.table()).map(|((n_dims, mode), table)| (n_dims, mode, table));
+            let mut draws: Vec<Draw> = self.head_factors(&op.qkv, FACTORS)?.into_iter().collect();
+            let (appends, rows) = self.kv_append(&op.qkv, [FACTORS, ROWS])?;
+            draws.extend(appends);
+            extra = rows;
+            let norm = op.qkv.gammas().map(|[gamma, _]| (FACTORS, n_head + n_head_kv, gamma));
+            (draws, Queries { from: Source::Input(0), cols, at_position: false, rope, norm })
         };
         let mut kernel = self.attend(&op.attention, queries, [end - 2, end - 1])?;
-        kernel.draws.insert(0, append);
+        kernel.draws.splice(..0, append);
+        if norm.is_some() || !extra.is_empty() {
+            kernel.scratch.push(if norm.is_some() { n_head + n_head_kv } else { 1 });
+            kernel.scratch.extend(extra);
+        }
         Ok(kernel)
     }
 
-    /// The parameters of `rope_at.glsl`, for heads in rows of `x_cols`.
+    /// The parameters of `rope_at.glsl`, for heads in rows of `x_cols`; `rope` has the operand that is the table.
     pub(super) fn rope(
         &self,
         draw: Draw,
         x_cols: usize,
         head_dim: usize,
-        rope: Option<(usize, RopeMode)>,
+        rope: Option<(usize, RopeMode, usize)>,
     ) -> Result<Draw, String> {
         let draw = draw.input("src_x", 0, self.input(0)?).int("x_cols", x_cols).int("head_dim", head_dim);
         match rope {
-            Some((n_dims, mode)) => self.rope_table(draw, n_dims, mode, 1),
+            Some((n_dims, mode, table)) => self.rope_table(draw, n_dims, mode, table),
             None => Ok(draw),
         }
     }
@@ -109,16 +146,59 @@ impl Lowering<'_> {
     }
 
     pub(super) fn qkv_append(&self, op: &QkvAppend) -> Result<Kernel, String> {
-        let q = self.rope(self.draw("rope")?, self.input(0)?.shape.cols(), op.head_dim, op.rope)?;
-        Ok(Kernel { draws: vec![q, self.kv_append(op)?], scratch: Vec::new() })
+        let factors = self.head_factors(op, 0)?;
+        let q = self.turned(self.draw("rope")?, op, 0, 0)?;
+        let (appends, rows) = self.kv_append(op, [0, 1])?;
+        let scratch = match (&factors, rows.is_empty()) {
+            (None, true) => Vec::new(),
+            (None, false) => [vec![1], rows].concat(),
+            (Some(_), _) => [vec![self.input(0)?.shape.dim(0) * (op.n_head + op.n_head_kv)], rows].concat(),
+        };
+        Ok(Kernel { draws: factors.into_iter().chain([q]).chain(appends).collect(), scratch })
     }
 
-    /// Keys and values of the projection that is operand 0, into the caches that are results 1 and 2.
-    fn kv_append(&self, op: &QkvAppend) -> Result<Draw, String> {
-        let qkv = self.input(0)?;
-        let cache = self.dense(self.output(1)?);
-        let draw = Draw::append("kv_append", Target::Output(1), &cache, At::Position, 1, qkv.shape.dim(0));
-        let draw = self.rope(draw.and(Target::Output(2)), qkv.shape.cols(), op.head_dim, op.rope)?;
-        Ok(draw.int("k_start", op.n_head * op.head_dim))
+    /// What the heads of Q and K are multiplied with, if they are normed, into a scratch texture.
+    fn head_factors(&self, op: &QkvAppend, to: usize) -> Result<Option<Draw>, String> {
+        let Some(eps) = op.norm else { return Ok(None) };
+        let (x, heads) = (self.input(0)?, op.n_head + op.n_head_kv);
+        let draw = Draw::raw("head_factors", to, x.shape.dim(0) * heads).input("src_x", 0, x).float("eps", eps);
+        Ok(Some(draw.int("x_cols", x.shape.cols()).int("head_dim", op.head_dim).int("normed_heads", heads)))
+    }
+
+    /// A draw that norms and rotates heads of the projection that is operand 0: those of Q (0) or of K (1).
+    fn turned(&self, draw: Draw, op: &QkvAppend, which: usize, factors: usize) -> Result<Draw, String> {
+        let rope = op.rope.zip(op.table()).map(|((n_dims, mode), table)| (n_dims, mode, table));
+        let draw = self.rope(draw, self.input(0)?.shape.cols(), op.head_dim, rope)?;
+        let Some(gammas) = op.gammas() else { return Ok(draw) };
+        let draw = draw.define("NORM", "").int("normed_heads", op.n_head + op.n_head_kv);
+        Ok(draw.scratch("src_factors", factors).input("src_gamma", gammas[which], self.input(gammas[which])?))
+    }
+
+    /// Keys and values of the projection that is operand 0, into the caches that are results 1 and 2, and the texels of the
+    /// scratch textures that this takes from `rows` on.
+    fn kv_append(&self, op: &QkvAppend, [factors, rows]: [usize; 2]) -> Result<(Vec<Draw>, Vec<usize>), String> {
+        let (t, cols) = (self.input(0)?.shape.dim(0), op.n_head_kv * op.head_dim);
+        let (state, k_start) = (self.output(1)?, op.n_head * op.head_dim);
+        let cache = self.dense(state);
+        let DType::Coded(codec) = state.dtype else { return self.kv_draw(op, &cache, factors) };
+        if codec.device_words(cols).is_none() {
+            return self.kv_draw(op, &cache, factors);
+        }
+        let shape = Shape::new(&[t, cols]).map_err(|e| e.to_string())?;
+        let plain = Dense::new(&shape, DType::F32, self.layout);
+        let first = Draw::new("kv_append", Target::Scratch(rows), &plain).and(Target::Scratch(rows + 1));
+        let mut draws = vec![self.turned(first, op, 1, factors)?.int("k_start", k_start)];
+        for which in [0, 1] {
+            let draw = Draw::append("append", Target::Output(1 + which), &cache, At::Position, 1, t);
+            draws.push(draw.int("x_cols", cols).codec(state, &["rows"]).scratch("src_x", rows + which));
+        }
+        Ok((draws, vec![plain.texels(); 2]))
+    }
+
+    /// The draw into both caches at once.
+    fn kv_draw(&self, op: &QkvAppend, cache: &Dense, factors: usize) -> Result<(Vec<Draw>, Vec<usize>), String> {
+        let draw = Draw::append("kv_append", Target::Output(1), cache, At::Position, 1, self.input(0)?.shape.dim(0));
+        let draw = self.turned(draw.and(Target::Output(2)), op, 1, factors)?;
+        Ok((vec![draw.int("k_start", op.n_head * op.head_dim)], Vec::new()))
     }
 }

@@ -1,8 +1,15 @@
 // The largest value and its index, the first of equals, over the WG invocations of a workgroup.
+//!include lib/finite.wgsl
 const NONE: u32 = 0xffffffffu;
+// In place of an index: some value is not finite. It comes before all others.
+const BROKEN: u32 = 0xfffffffeu;
+
 // Whether candidate a comes before candidate b.
 fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
-    return ai != NONE && (bi == NONE || a > b || (a == b && ai < bi));
+    if (ai == NONE || bi == BROKEN) {
+        return false;
+    }
+    return bi == NONE || ai == BROKEN || a > b || (a == b && ai < bi);
 }
 
 // What follows leaves the winner in element 0 of best_value and best_index.

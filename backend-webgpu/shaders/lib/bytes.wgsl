@@ -16,15 +16,16 @@ fn nibble_bytes(word: u32) -> vec2<u32> {
     return (pairs | (pairs << vec2<u32>(4u))) & vec2<u32>(0x0f0f0f0fu);
 }
 
-// The bits 0 .. 7 of a word as the bytes of two words, each bit in the place of a fifth.
-fn fifth_bits(bits: u32) -> vec2<u32> {
+// The bits 0 .. 7 of a word as the bytes of two words, shifted to their place.
+fn bit_bytes(bits: u32, place: u32) -> vec2<u32> {
     let four = vec2<u32>(bits & 15u, (bits >> 4u) & 15u);
     // The products do not carry: every bit meets its place once.
-    return ((four * vec2<u32>(0x00204081u)) & vec2<u32>(0x01010101u)) << vec2<u32>(4u);
+    return ((four * vec2<u32>(0x00204081u)) & vec2<u32>(0x01010101u)) << vec2<u32>(place);
 }
 
-// The bit pairs 0 .. 7 of a word as the bytes of two words, each above a nibble.
-fn upper_pairs(pairs: u32) -> vec2<u32> {
+// The bit pairs 0 .. 7 of a word as the bytes of two words, shifted to their place.
+fn pair_bytes(pairs: u32, place: u32) -> vec2<u32> {
     let four = vec2<u32>(pairs & 255u, (pairs >> 8u) & 255u);
-    return ((four | (four << vec2<u32>(6u)) | (four << vec2<u32>(12u)) | (four << vec2<u32>(18u))) & vec2<u32>(0x03030303u)) << vec2<u32>(4u);
+    let each = (four | (four << vec2<u32>(6u)) | (four << vec2<u32>(12u)) | (four << vec2<u32>(18u))) & vec2<u32>(0x03030303u);
+    return each << vec2<u32>(place);
 }

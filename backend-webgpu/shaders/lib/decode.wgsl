@@ -18,6 +18,23 @@ fn half_of(texel: vec4<u32>, i: u32) -> f32 {
     return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
 }
 
+// The four lowest bits of a word, each of which stands for 2.
+fn twos(word: u32) -> vec4<f32> {
+    return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
+}
+
+// The four lowest pairs of bits of a word.
+fn pairs(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
+}
+
+// The four lowest pairs of bits of a word with the four lowest bits of another above them.
+fn threes(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(2u)));
+}
+
 // The four lowest nibbles of a word.
 fn nibbles(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
@@ -40,17 +57,4 @@ fn sixes(word: u32, pairs: u32) -> vec4<f32> {
 // The four signed bytes of a word.
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
-}
-
-// The scale and the minimum of sub-block i of the eight of a Q4_K block with a head.
-fn q4_k_scale(head: vec4<u32>, i: u32) -> vec2<f32> {
-    let shift = (i & 3u) * 8u;
-    let k0 = (head.y >> shift) & 255u;
-    let k1 = (head.z >> shift) & 255u;
-    let k2 = (head.w >> shift) & 255u;
-    // The last four sub-blocks have their high bits in the bytes of the first four.
-    let late = (i & 4u) != 0u;
-    let scale = select(k0 & 63u, (k2 & 15u) | ((k0 >> 6u) << 4u), late);
-    let minimum = select(k1 & 63u, (k2 >> 4u) | ((k1 >> 6u) << 4u), late);
-    return half_pair(head.x) * vec2<f32>(vec2<u32>(scale, minimum));
 }

@@ -1,7 +1,10 @@
+// The cap of scores, and which of them count.
+//!include lib/tanh.wgsl
+
 // Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
-        return p.softcap * tanh(clamp(score / p.softcap, -15.0, 15.0));
+        return p.softcap * safe_tanh(score / p.softcap);
     }
     return score;
 }

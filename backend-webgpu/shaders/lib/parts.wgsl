@@ -34,7 +34,8 @@ fn parts_join(lane: u32) {
                 sum += weight * value[j];
             }
         }
-        parts_row[i] = select(vec4<f32>(0.0), sum / total, total > 0.0);
+        // Only without keys it is 0: NaN stays what it is.
+        parts_row[i] = select(sum / total, vec4<f32>(0.0), total == 0.0);
     }
     workgroupBarrier();
 }

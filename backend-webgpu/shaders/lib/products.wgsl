@@ -43,18 +43,16 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         let col = p.first + local;
         let at = (z * p.m + row) * p.out_cols + col;
         var value = sums[c];
-//!if GLU
-        var upper = sums[c + 2u];
-//!if BIAS
-        value += bias[col];
-        upper += bias[col + p.out_cols];
-//!end
-        value = ACT(value) * upper;
-//!else
 //!if BIAS
         value += bias[col];
 //!end
         value = ACT(value);
+//!if GLU
+        var upper = sums[c + 2u];
+//!if BIAS
+        upper += bias[col + p.out_cols];
+//!end
+        value *= upper;
 //!end
 //!if RESIDUAL
         value += residual[at];

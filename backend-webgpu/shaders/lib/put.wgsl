@@ -1,14 +1,34 @@
 // Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
-// that are not real or beyond their end are dropped. With HALVES two neighbours go together, for they share a word.
-//!if HALVES
-const EACH: u32 = 2u;
+// that are not real or beyond their end are dropped. EACH neighbours go together: with HALVES two, for they share a word,
+// with BLOCKS a block.
+//!if BLOCKS
+//!writer k_cache
+//!writer v_cache
 
+fn put(row: u32, col: u32, value: VALUE) {
+    if (col < p.q_cols) {
+        for (var j = 0u; j < EACH; j++) {
+            q[row * p.q_cols + col + j] = value[j];
+        }
+        return;
+    }
+    let position = step.position + row;
+    if (row >= step.rows || position >= p.n_ctx) {
+        return;
+    }
+    let block = (col - p.q_cols) / EACH;
+    if (col < p.q_cols + p.kv_cols) {
+        k_cache_write(position, block, value);
+    } else {
+        v_cache_write(position, block - p.kv_cols / EACH, value);
+    }
+}
+//!else
+//!if HALVES
 fn cached(value: vec2<f32>) -> u32 {
     return pack2x16float(value);
 }
 //!else
-const EACH: u32 = 1u;
-
 fn cached(value: f32) -> f32 {
     return value;
 }
@@ -30,3 +50,4 @@ fn put(row: u32, col: u32, value: VALUE) {
         v_cache[(at - p.kv_cols) / EACH] = cached(value);
     }
 }
+//!end

@@ -1,8 +1,15 @@
-// Element i of x after the rotation of its head; position is that of its row, col its column.
+// Element i of x after the rotation of its head; position is that of its row, col its column. With NORM elements are
+// normed before.
+//!if !NORM
+fn normed(i: u32, col: u32) -> f32 {
+    return x[i];
+}
+
+//!end
 fn rotated(i: u32, col: u32, position: u32) -> f32 {
     let channel = col % p.head_dim;
     if (channel >= p.n_dims) {
-        return x[i];
+        return normed(i, col);
     }
 //!if NEOX
     let half = p.n_dims / 2u;
@@ -18,7 +25,7 @@ fn rotated(i: u32, col: u32, position: u32) -> f32 {
     let c = table[at];
     let s = table[at + 1u];
     if (second) {
-        return x[i - distance] * s + x[i] * c;
+        return normed(i - distance, col - distance) * s + normed(i, col) * c;
     }
-    return x[i] * c - x[i + distance] * s;
+    return normed(i, col) * c - normed(i + distance, col + distance) * s;
 }

@@ -1,6 +1,6 @@
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
-// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a workgroup and its weights, so it is applied to the products:
-// weights are under way before the first barrier.
+// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
+// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
 //!include lib/group.wgsl
 //!include lib/reduce.wgsl
 //!include lib/lanes.wgsl

@@ -7,5 +7,5 @@ struct Step {
     temperature: f32,
     seed_lo: u32,
     seed_hi: u32,
-    reserved: u32,
+    sequence: u32,
 }

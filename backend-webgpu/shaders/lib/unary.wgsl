@@ -1,4 +1,5 @@
 // Elementwise functions that are safe over the whole range of f32.
+//!include lib/tanh.wgsl
 fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
@@ -32,9 +33,8 @@ fn unary_sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exp(min(-x, 87.0)));
 }
 
-// Some drivers compute tanh from exponentials that overflow.
 fn unary_tanh(x: f32) -> f32 {
-    return tanh(clamp(x, -15.0, 15.0));
+    return safe_tanh(x);
 }
 
 fn unary_exp(x: f32) -> f32 {

@@ -5,10 +5,11 @@ use super::linear::{Batch, Source, lanes, lower, normed, shared};
 use super::tokens::put;
 use super::wise::masked;
 use super::{Node, grid, literal};
-use crate::kernel::{Kernel, Operand, quads_type, row_type};
+use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
 use crate::storage::chunks;
 use crate::tuning::Tuning;
-use backend_api::op::{Attention, AttentionLinear, LinearQkv, RopeMode};
+use backend_api::form::{AttentionLinear, LinearQkv};
+use backend_api::op::{Attention, RopeMode};
 use backend_api::{DType, Shape};
 
 /// Bytes of workgroup memory that every device has.
@@ -25,12 +26,18 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     if x.shape.rows() != 1 {
         return Err("several rows are multiplied first and taken apart after".into());
     }
+    if written_together(node.outputs[1]) > 2 {
+        return Err("blocks are encoded from whole heads, not from pairs of products".into());
+    }
+    if qkv.norm.is_some() {
+        return Err("a norm of whole heads needs all their products first".into());
+    }
     if !qkv.head_dim.is_multiple_of(2) {
         return Err("heads of an odd width have channels without a pair".into());
     }
     let together = |n_dims: usize| n_dims.is_multiple_of(4) && qkv.head_dim.is_multiple_of(4);
     let apart = qkv.rope.is_some_and(|(n_dims, mode)| mode == RopeMode::Neox && !together(n_dims));
-    if apart && node.outputs[1].dtype == DType::F16 {
+    if apart && matches!(node.outputs[1].dtype, DType::Coded(_)) {
         return Err("halves that share a word must be in pairs beside each other".into());
     }
     let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
@@ -103,11 +110,17 @@ impl Parts<'_> {
     fn score(&self, node: &Node<'_>) -> Kernel {
         let tuning = &self.tuning;
         let channels = self.values.next_power_of_two().min(tuning.split_wg);
+        let coded = matches!(node.inputs[1].dtype, DType::Coded(_));
         let kernel = node
             .reducing("attention_split", grid(self.attention.n_head * tuning.splits), tuning.split_wg)
             // Each invocation can hold all its values: one channel of a few keys.
             .flag("EARLY", channels == self.values && channels <= tuning.split_early)
-            .halves(node.inputs[1])
+            .codec(node.inputs[1], &["k"])
+            .codec(node.inputs[2], &["v"])
+            .word("KEY_QUADS", literal(node.inputs[1].shape.cols() / 4))
+            .word("VALUE_QUADS", literal(node.inputs[2].shape.cols() / 4))
+            .flag("VEC4", coded)
+            .flag("VALUES4", coded)
             .word("KEY", "vec4<f32>")
             .word("VALUE", "vec4<f32>")
             .word("D4", literal(self.d4))
@@ -130,7 +143,7 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
         return Err("keys are cut into parts for one query, without a mask".into());
     }
     if !d.is_multiple_of(4) || !dv.is_multiple_of(4) {
-        return Err(format!("heads of {d} and {dv} channels are no vectors of four"));
+        return Err(format!("heads of {d} and {dv} channels are not multiples of 4"));
     }
     let parts = Parts { attention, tuning: node.tuning, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
     let width = attention.n_head * dv;

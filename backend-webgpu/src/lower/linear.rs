@@ -4,11 +4,11 @@
 
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, Operand, row_type};
-use crate::shader::has_integers;
 use crate::storage::{Chunk, chunks};
 use crate::tuning::Tuning;
+use backend_api::form::{Activation, Linear};
 use backend_api::format::GROUP;
-use backend_api::op::{Activation, Linear, Norm, NormKind};
+use backend_api::op::{Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
 
 /// Vectors of four that a staged row has at most. The workgroup's memory holds 1,024 of them, and sums besides.
@@ -180,7 +180,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
 /// The kernel of several rows by weights of a dtype: `size` is rows, columns of the result, batches.
 fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Result<Kernel, String> {
     let products = match weights {
-        DType::Packed(format) if has_integers(format) => node.limits.products,
+        DType::Packed(format) if format.spec().is_quantised() => node.limits.products,
         _ => Products::F32,
     };
     // An invocation makes 4 columns of the product, and of a GLU half as many results.

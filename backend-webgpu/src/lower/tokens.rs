@@ -2,9 +2,10 @@
 
 use super::wise::masked;
 use super::{Node, grid, literal};
-use crate::kernel::{Kernel, Operand, quads_type, row_type};
-use backend_api::op::{Append, At, Attention, QkvAppend, Rope, RopeMode, TopK};
-use backend_api::{DType, Tensor};
+use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
+use backend_api::DType;
+use backend_api::form::QkvAppend;
+use backend_api::op::{Append, At, Attention, Rope, RopeMode, TopK};
 
 /// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
 const MAX_HEAD: usize = 1024;
@@ -12,54 +13,68 @@ const MAX_HEAD: usize = 1024;
 type Kernels = Result<Vec<Kernel>, String>;
 
 /// The parameters of a rotation.
-fn rotation(kernel: Kernel, n_dims: usize, mode: RopeMode, head_dim: usize, table: &Tensor) -> Kernel {
+fn rotation(kernel: Kernel, (n_dims, mode): (usize, RopeMode), place: usize, node: &Node<'_>) -> Kernel {
+    let table = node.inputs[place];
     kernel
+        .flag("ROPE", true)
         .flag("NEOX", mode == RopeMode::Neox)
         .u("n_dims", n_dims)
-        .u("head_dim", head_dim)
         .u("table_rows", table.shape.dim(0))
-        .input("table", 1, table)
+        .input("table", place, table)
 }
 
 pub fn rope(op: &Rope, node: &Node<'_>) -> Kernels {
-    let (x, table, out) = (node.inputs[0], node.inputs[1], node.outputs[0]);
+    let (x, out) = (node.inputs[0], node.outputs[0]);
     let cols = x.shape.cols();
     let kernel = node
         .elementwise("rope", x.shape.len())
-        .flag("ROPE", true)
         .u("len", x.shape.len())
         .u("cols", cols)
+        .u("head_dim", cols / op.n_head)
         .input("x", 0, x);
-    Ok(vec![rotation(kernel, op.n_dims, op.mode, cols / op.n_head, table).output("out", 0, out)])
+    Ok(vec![rotation(kernel, (op.n_dims, op.mode), 1, node).output("out", 0, out)])
 }
 
 pub fn qkv_append(op: &QkvAppend, node: &Node<'_>) -> Kernels {
     let (qkv, k) = (node.inputs[0], node.outputs[1]);
-    let invocations = if k.dtype == DType::F16 { qkv.shape.len() / 2 } else { qkv.shape.len() };
-    let kernel = node
-        .elementwise("qkv_append", invocations)
-        .flag("ROPE", op.rope.is_some())
-        .u("len", qkv.shape.len())
-        .u("cols", qkv.shape.cols())
-        .input("x", 0, qkv);
-    let kernel = match op.rope {
-        Some((n_dims, mode)) => rotation(kernel, n_dims, mode, op.head_dim, node.inputs[1]),
-        None => kernel,
+    let each = written_together(k);
+    if !op.head_dim.is_multiple_of(each) && op.norm.is_some() || !node.outputs[0].shape.cols().is_multiple_of(each) {
+        return Err(format!("{each} neighbours are written together"));
+    }
+    let mut kernel = match (op.norm, op.gammas()) {
+        (Some(eps), Some([q_gamma, k_gamma])) => {
+            let (rows, heads) = (qkv.shape.dim(0), op.n_head + 2 * op.n_head_kv);
+            node.reducing("qkv_heads", grid(rows * heads), node.tuning.row_wg)
+                .flag("NORM", true)
+                .f("eps", eps)
+                .u("rows", rows)
+                .u("heads", heads)
+                .input("q_gamma", q_gamma, node.inputs[q_gamma])
+                .input("k_gamma", k_gamma, node.inputs[k_gamma])
+        }
+        _ => node.elementwise("qkv_append", qkv.shape.len() / each).u("len", qkv.shape.len()),
     };
+    kernel = kernel.u("cols", qkv.shape.cols()).u("head_dim", op.head_dim).input("x", 0, qkv);
+    if let (Some(rope), Some(place)) = (op.rope, op.table()) {
+        kernel = rotation(kernel, rope, place, node);
+    }
     Ok(vec![put(kernel, node)?])
 }
 
 /// The results of the projection to Q, K and V, as `lib/put.wgsl` has them.
 pub fn put(kernel: Kernel, node: &Node<'_>) -> Result<Kernel, String> {
     let &[q, k, v] = node.outputs else { return Err("the number of results does not fit".into()) };
-    let halves = k.dtype == DType::F16;
-    if halves && !q.shape.cols().is_multiple_of(2) {
-        return Err("halves are written in pairs".into());
-    }
-    let (value, row) = if halves { ("vec2<f32>", "array<vec2<f32>>") } else { ("f32", "array<f32>") };
+    let each = written_together(k);
+    let value = match each {
+        1 => "f32".to_owned(),
+        2 => "vec2<f32>".to_owned(),
+        _ => format!("array<f32, {each}>"),
+    };
+    let row = if each == 2 { "array<vec2<f32>>" } else { "array<f32>" };
     Ok(kernel
-        .halves(k)
+        .codec(k, &["k_cache", "v_cache"])
         .word("VALUE", value)
+        .word("EACH", literal(each))
         .u("q_cols", q.shape.cols())
         .u("kv_cols", k.shape.cols())
         .u("n_ctx", k.shape.dim(0))
@@ -71,19 +86,40 @@ pub fn put(kernel: Kernel, node: &Node<'_>) -> Result<Kernel, String> {
 pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     let (x, state) = (node.inputs[1], node.outputs[0]);
     let rows = x.shape.dim(0);
-    // Values are moved, not computed with, so floats and ids go as bits; floats that become halves, in pairs.
+    // Values are moved, not computed with, so floats and ids go as bits, unless a codec takes floats.
     let (input, output) = (Operand::Input(1), Operand::Output(0));
-    let (each, ty) = if state.dtype == DType::F16 { (2, "array<vec2<f32>>") } else { (1, "array<u32>") };
+    let each = written_together(state);
+    let ty = match each {
+        1 => "array<u32>",
+        2 => "array<vec2<f32>>",
+        _ => "array<f32>",
+    };
     let kernel = node
         .elementwise("append", x.shape.len() / each)
         .flag("NEXT", op.at == At::Next)
-        .halves(state)
+        .codec(state, &["state"])
+        .word("EACH", literal(each))
         .u("rows", rows)
         .u("cols", x.shape.len() / rows / each)
         .u("n_ctx", state.shape.dim(0))
         .bind("x", ty, input, x)
         .bind("state", "array<u32>", output, state);
     Ok(vec![kernel])
+}
+
+pub fn short_conv(node: &Node<'_>) -> Kernels {
+    let (x, kernel) = (node.inputs[1], node.inputs[2]);
+    let (rows, cols) = (x.shape.dim(0), x.shape.cols());
+    let dispatch = node
+        .elementwise("short_conv", cols)
+        .word("TAPS", literal(kernel.shape.cols()))
+        .u("rows", rows)
+        .u("cols", cols)
+        .input("x", 1, x)
+        .input("kernel", 2, kernel)
+        .output("out", 0, node.outputs[0])
+        .output("state", 1, node.outputs[1]);
+    Ok(vec![dispatch])
 }
 
 fn search(node: &Node<'_>, at: usize) -> Kernel {
@@ -136,10 +172,15 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));
     }
     let lanes = |width: usize| if width.is_multiple_of(4) { 4 } else { 1 };
-    if k.dtype == DType::F16 && (lanes(d), lanes(dv)) != (4, 4) {
-        return Err("halves are read four at a time".into());
+    let coded = matches!(k.dtype, DType::Coded(_));
+    if written_together(k) > 2 && (lanes(d), lanes(dv)) != (4, 4) {
+        return Err(format!("{} is read four at a time; use f32 or f16 for heads of {d} and {dv} channels", k.dtype));
     }
-    let keys = |tensor, width| if lanes(width) == 4 { quads_type(tensor) } else { row_type(width) };
+    let keys = |tensor, width| match lanes(width) {
+        4 => quads_type(tensor),
+        _ if coded => "array<u32>",
+        _ => row_type(width),
+    };
     let number = |width| if lanes(width) == 4 { "vec4<f32>" } else { "f32" };
     // Invocations are (part of the keys, channel of v); wide heads take several channels each.
     let values = dv / lanes(dv);
@@ -147,8 +188,12 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let kernel = node
         .reducing("attention", grid(m * op.n_head), node.tuning.attention_wg)
         .flag("VEC4", lanes(d) == 4)
+        .flag("VALUES4", coded && lanes(dv) == 4)
         .word("D", literal(d))
-        .halves(k)
+        .codec(k, &["k"])
+        .codec(v, &["v"])
+        .word("KEY_QUADS", literal(k.shape.cols() / 4))
+        .word("VALUE_QUADS", literal(v.shape.cols() / 4))
         .word("KEY", number(d))
         .word("VALUE", number(dv))
         .word("VALUES", literal(values))

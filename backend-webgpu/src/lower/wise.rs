@@ -2,7 +2,9 @@
 
 use super::{Node, grid};
 use crate::kernel::Kernel;
-use backend_api::op::{Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Permute, Slice, Softmax, Unary};
+use backend_api::op::{
+    Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Pad, Permute, Scale, Slice, Softmax, Unary,
+};
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -32,6 +34,12 @@ pub fn masked(kernel: Kernel, masking: &Masking, scale: f32, softcap: f32, m: us
 pub fn unary(op: &Unary, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let kernel = elementwise(node, "unary", out.shape.len()).word("ACT", format!("unary_{}", op.kind.name()));
+    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
+}
+
+pub fn scale(op: &Scale, node: &Node<'_>) -> Kernels {
+    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let kernel = elementwise(node, "scale", out.shape.len()).f("factor", op.factor).f("bias", op.bias);
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 
@@ -69,8 +77,7 @@ pub fn permute(op: &Permute, node: &Node<'_>) -> Kernels {
     let (view, perm) = op.normalized();
     let kernel = elementwise(node, "permute", out.shape.len())
         .u4("dim", perm.map(|axis| view[axis]))
-        .u4("step", perm.map(|axis| strides(view)[axis]))
-        .halves(node.inputs[0]);
+        .u4("step", perm.map(|axis| strides(view)[axis]));
     Ok(vec![kernel.input("x", 0, node.inputs[0]).output("out", 0, out)])
 }
 
@@ -90,13 +97,24 @@ pub fn concat(op: &Concat, node: &Node<'_>) -> Kernels {
     Ok(vec![kernel.input("a", 0, a).input("b", 1, b).output("out", 0, out)])
 }
 
+pub fn pad(op: &Pad, node: &Node<'_>) -> Kernels {
+    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let kernel = elementwise(node, "pad", out.shape.len())
+        .u4("dim", out.shape.dims4())
+        .u4("x", x.shape.dims4())
+        .u4("before", op.before);
+    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
+}
+
 pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
+    // Heads lie one after the other, so they are rows of their own.
+    let (rows, cols) = (x.shape.rows() * op.heads, x.shape.cols() / op.heads);
     let mut kernel = node
-        .reducing("norm", grid(x.shape.rows()), node.tuning.row_wg)
+        .reducing("norm", grid(rows), node.tuning.row_wg)
         .flag("LAYER", op.kind == NormKind::Layer)
-        .u("rows", x.shape.rows())
-        .u("cols", x.shape.cols())
+        .u("rows", rows)
+        .u("cols", cols)
         .f("eps", op.eps)
         .input("x", 0, x);
     for (name, (i, tensor)) in ["gamma", "beta"].into_iter().zip(node.inputs.iter().enumerate().skip(1)) {

@@ -5,15 +5,16 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use backend_api::{
-    Backend, BackendInfo, Error, Format, Op, Plan, Program, ReadId, Stats, StorageDesc, StorageId, Tensor, Unsupported,
-    fuse,
+    Backend, BackendInfo, Cover, Error, Form, Format, Graph, Matcher, Plan, Program, ReadId, Stats, StorageDesc,
+    StorageId, Tensor, Unsupported,
 };
 use model::{ByteSource, Gguf, Head, Host, KvCache, Model, Recipe};
 use serde::Serialize;
 
 use super::model::{ModelOptions, Timed, rate, time};
 use crate::error::EngineError;
-use crate::select::{SelectOptions, Variant, select, variants};
+use crate::ladder::Candidate;
+use crate::select::{SelectOptions, select};
 use crate::{EngineOptions, Progress};
 
 /// A model with one decision switched off.
@@ -69,20 +70,20 @@ pub struct AblationReport {
 /// A backend without something.
 struct Without {
     inner: Rc<dyn Backend>,
-    /// Fused operators that it refuses, so that it is given their primitives.
-    ops: BTreeSet<&'static str>,
+    /// Forms that it refuses, so that it runs their nodes in others.
+    forms: BTreeSet<&'static str>,
     /// If it keeps 16-bit floats in place of the planes of weights: the storages of those. All are 0, since no operator's
     /// time depends on values.
     blank: Option<RefCell<HashSet<StorageId>>>,
 }
 
 impl Without {
-    fn ops(inner: &Rc<dyn Backend>, ops: BTreeSet<&'static str>) -> Rc<dyn Backend> {
-        Rc::new(Without { inner: inner.clone(), ops, blank: None })
+    fn forms(inner: &Rc<dyn Backend>, forms: BTreeSet<&'static str>) -> Rc<dyn Backend> {
+        Rc::new(Without { inner: inner.clone(), forms, blank: None })
     }
 
     fn planes(inner: &Rc<dyn Backend>) -> Rc<dyn Backend> {
-        Rc::new(Without { inner: inner.clone(), ops: BTreeSet::new(), blank: Some(RefCell::default()) })
+        Rc::new(Without { inner: inner.clone(), forms: BTreeSet::new(), blank: Some(RefCell::default()) })
     }
 }
 
@@ -91,11 +92,20 @@ impl Backend for Without {
         self.inner.info()
     }
 
-    fn supports(&self, op: &Op, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<(), Unsupported> {
-        if self.ops.contains(op.name()) {
-            return Err(Unsupported { op: op.name().into(), reason: "it is switched off".into() });
+    fn matchers(&self) -> &[Matcher] {
+        self.inner.matchers()
+    }
+
+    fn supports(&self, graph: &Graph, cover: &Cover) -> Result<(), Unsupported> {
+        let name = cover.form.name();
+        if self.forms.contains(name) {
+            return Err(Unsupported { op: name.into(), reason: "it is switched off".into() });
         }
-        self.inner.supports(op, inputs, outputs)
+        self.inner.supports(graph, cover)
+    }
+
+    fn equal_results(&self) -> bool {
+        self.inner.equal_results()
     }
 
     fn slot_size(&self, tensor: &Tensor) -> u64 {
@@ -131,12 +141,12 @@ impl Backend for Without {
         self.inner.destroy(id);
     }
 
-    fn compile(&self, plan: &Plan, storages: &[StorageId]) -> Result<Box<dyn Program>, Error> {
+    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         if self.blank.is_none() {
-            return self.inner.compile(plan, storages);
+            return self.inner.compile_sequences(plan, sequences);
         }
         let graph = plan.graph().clone().with_weights_in(Format::F16);
-        self.inner.compile(&Plan::new(graph, &|tensor| self.inner.slot_size(tensor)), storages)
+        self.inner.compile_sequences(&self.inner.plan(graph)?, sequences)
     }
 
     fn idle(&self) -> Result<bool, Error> {
@@ -183,8 +193,8 @@ impl Bench<'_> {
 }
 
 /// Times a model with everything switched on and no tunable set, then with one decision switched off at a time: the pipeline
-/// of decode steps, fusion as a whole and of each operator, the planes of weights, the first value of each tunable, and what other variants of
-/// the backend do otherwise. A switch that changes nothing on this backend has no row.
+/// of decode steps, fusion as a whole and of each operator, the planes of weights, the first value of each tunable, and what
+/// other variants of the backend do otherwise. A switch that changes nothing on this backend has no row.
 ///
 /// *Errors*: as [`run`](super::run()).
 pub async fn ablate(
@@ -212,20 +222,21 @@ pub async fn ablate(
         bench.row("pipeline (a read after each step)", backend.clone(), &options).await?;
     }
 
-    let graph = fuse::prepare(&recipe.graph(1, Head::Greedy)?, &*backend)?;
-    let fused: BTreeSet<_> = graph.nodes().iter().filter(|n| fuse::is_fused(&n.op)).map(|n| n.op.name()).collect();
+    let covers = backend.cover(&recipe.graph(1, Head::Greedy)?)?;
+    let several = covers.iter().filter(|cover| !matches!(cover.form, Form::Op(_)));
+    let fused: BTreeSet<_> = several.map(|cover| cover.form.name()).collect();
     let mut sets: Vec<(String, BTreeSet<_>)> = vec![("fusion".into(), fused.clone())];
-    sets.extend(fused.iter().map(|op| (format!("fused {op}"), BTreeSet::from([*op]))));
-    for (name, ops) in sets.into_iter().filter(|(_, ops)| !ops.is_empty()) {
-        bench.row(&name, Without::ops(&backend, ops), options).await?;
+    sets.extend(fused.iter().map(|form| (format!("fused {form}"), BTreeSet::from([*form]))));
+    for (name, forms) in sets.into_iter().filter(|(_, forms)| !forms.is_empty()) {
+        bench.row(&name, Without::forms(&backend, forms), options).await?;
     }
     bench.row("planes (weights in 16-bit floats instead)", Without::planes(&backend), options).await?;
     let (tunables, tuning) = (backend.tunables(), backend.tuning());
     drop(backend);
 
-    let chosen = report.chosen.unwrap_or_default();
+    let rung = Candidate::named(report.chosen.unwrap_or_default()).ok_or(EngineError::NoBackend(report))?;
     for tunable in tunables {
-        let (Some(plain), Some(rung)) = (tunable.values.first(), Variant::named(chosen)) else { continue };
+        let Some(plain) = tunable.values.first() else { continue };
         let now = tuning.iter().find(|tuned| tuned.name == tunable.name).map_or(*plain, |tuned| tuned.value);
         let mut other = rung.open(&untuned).await?;
         if now != *plain && other.tune(tunable.name, *plain).is_ok() {
@@ -233,10 +244,10 @@ pub async fn ablate(
             bench.row(&without, Rc::from(other), options).await?;
         }
     }
-    for variant in variants(chosen) {
+    for variant in rung.variants() {
         let Ok(other) = variant.open(&untuned).await else { continue };
         if other.info().facts != info.facts {
-            bench.row(&format!("{chosen} ({} instead)", variant.name()), Rc::from(other), options).await?;
+            bench.row(&format!("{} ({} instead)", rung.name, variant.name), Rc::from(other), options).await?;
         }
     }
     Ok(AblationReport {

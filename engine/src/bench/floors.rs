@@ -1,13 +1,13 @@
 //! What no decode step can be faster than on this device, as far as its own kernels show.
 
 use backend_api::case::Fill;
-use backend_api::op::{Linear, Unary, UnaryKind};
+use backend_api::op::{MatMul, Unary, UnaryKind};
 use backend_api::{Backend, DType, Error, Format, Graph};
 use model::Host;
 use serde::Serialize;
 
 use super::Spread;
-use crate::rig::Rig;
+use crate::timing;
 
 /// Columns of the weight whose reading is timed.
 const COLS: usize = 4096;
@@ -126,10 +126,10 @@ async fn matvec(backend: &dyn Backend, format: Format, rows: usize, host: &dyn H
     let mut graph = Graph::new();
     let x = graph.input("x", &[1, COLS], DType::F32)?;
     let w = graph.weight("w", &[rows, COLS], DType::Packed(format))?;
-    let y = graph.push(Linear::PLAIN, &[x, w])?;
+    let y = graph.push(MatMul, &[x, w])?;
     graph.output(y, "y")?;
-    let mut rig = Rig::new(backend, &graph, &[Fill::Uniform(-1.0, 1.0), Fill::Blocks, Fill::Blocks])?;
-    rig.step_ms(STEPS, ENOUGH_MS, host).await
+    let mut rig = timing::rig(backend, &graph, &[Fill::Uniform(-1.0, 1.0), Fill::Blocks, Fill::Blocks])?;
+    timing::step_ms(&mut rig, STEPS, ENOUGH_MS, host).await
 }
 
 /// The time of a step of so many tiny operators.
@@ -140,8 +140,8 @@ async fn chain(backend: &dyn Backend, len: usize, host: &dyn Host) -> Result<f64
         x = graph.push(Unary { kind: UnaryKind::Neg }, &[x])?;
     }
     graph.output(x, "y")?;
-    let mut rig = Rig::new(backend, &graph, &[Fill::Blocks, Fill::Blocks])?;
-    rig.step_ms(STEPS, ENOUGH_MS, host).await
+    let mut rig = timing::rig(backend, &graph, &[Fill::Blocks, Fill::Blocks])?;
+    timing::step_ms(&mut rig, STEPS, ENOUGH_MS, host).await
 }
 
 async fn readback(backend: &dyn Backend, host: &dyn Host) -> Result<Spread, Error> {
@@ -149,12 +149,12 @@ async fn readback(backend: &dyn Backend, host: &dyn Host) -> Result<Spread, Erro
     let x = graph.input("x", &[1, TINY], DType::F32)?;
     let y = graph.push(Unary { kind: UnaryKind::Neg }, &[x])?;
     graph.output(y, "y")?;
-    let mut rig = Rig::new(backend, &graph, &[Fill::Blocks, Fill::Blocks])?;
+    let mut rig = timing::rig(backend, &graph, &[Fill::Blocks, Fill::Blocks])?;
     // The first read makes what later ones use again.
-    rig.time(1, host).await?;
+    timing::time(&mut rig, 1, host).await?;
     let mut times = Vec::with_capacity(READS);
     for _ in 0..READS {
-        times.push(rig.time(0, host).await?);
+        times.push(timing::time(&mut rig, 0, host).await?);
     }
     Ok(Spread::of(times))
 }

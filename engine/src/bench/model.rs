@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use backend_api::{Backend, DType, Graph, Kind, Op, Stats, fuse};
+use backend_api::{Backend, DType, Graph, Kind, Op, Stats};
 use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Session};
 use serde::Serialize;
 
@@ -133,14 +133,14 @@ impl Work {
     /// Of the graph of a decode step. All packed weights are read as a whole, but for those that rows are looked up in.
     fn of(graph: &Graph) -> Result<Work, backend_api::Error> {
         let (mut weight_bytes, mut cache_bytes_per_position) = (0, 0);
-        for node in graph.nodes().iter().filter(|node| !matches!(node.op, Op::GetRows(_) | Op::Embed(_))) {
+        for node in graph.nodes().iter().filter(|node| !matches!(node.op, Op::GetRows(_))) {
             for tensor in graph.operands(node) {
                 if let DType::Packed(format) = tensor.dtype {
                     weight_bytes += (format.row_bytes(tensor.shape.cols())? * tensor.shape.rows()) as u64;
                 }
             }
         }
-        for (_, tensor) in graph.externals().filter(|(_, t)| t.kind == Kind::State && t.shape.rank() == 2) {
+        for (_, tensor) in graph.externals().filter(|(_, t)| matches!(t.kind, Kind::State(_)) && t.shape.rank() == 2) {
             cache_bytes_per_position += tensor.dtype.row_bytes(tensor.shape.cols())? as u64;
         }
         Ok(Work { weight_bytes, cache_bytes_per_position })
@@ -306,7 +306,7 @@ pub async fn run(
 
     let open_ms = (all_ms - load_ms).max(0.0);
     let (prefill, decode) = (timed.prefill_ms, timed.decode_ms_per_token);
-    let graph = fuse::prepare(&model.recipe().graph(1, Head::Greedy)?, backend)?;
+    let graph = model.recipe().graph(1, Head::Greedy)?;
     let middle = options.prefill + options.decode / 2;
     Ok(ModelReport {
         backend: backend.info().name,
@@ -344,6 +344,7 @@ pub(super) fn rate(count: f64, ms: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
     use backend_api::Format;
     use backend_api::op::{GetRows, Index, MatMul};
 
@@ -363,6 +364,7 @@ mod tests {
         let floors = Floors { read_gb_per_s: 1.0, read: Vec::new(), dispatch_us: 5.0, step_us: 9.0, readback_ms };
         let floor = DecodeFloor::of(&floors, work, 10, 8, 0.1);
         assert_eq!((floor.weight_bytes, floor.cache_bytes), (1152, 2048));
-        assert!((floor.floor_ms - 0.0532).abs() < 1e-12 && (floor.fraction - 0.532).abs() < 1e-9, "{floor:?}");
+        assert_abs_diff_eq!(floor.floor_ms, 0.0532, epsilon = 1e-12);
+        assert_abs_diff_eq!(floor.fraction, 0.532, epsilon = 1e-9);
     }
 }

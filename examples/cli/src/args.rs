@@ -1,10 +1,9 @@
 //! The command line. Its contracts are stable: others script against them.
 
-use backend_api::Products;
+use anygpu::bench::QUEUED;
+use anygpu::{Choice, KvCache, Products};
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use engine::Choice;
-use engine::bench::QUEUED;
-use model::KvCache;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -99,12 +98,15 @@ pub struct DeviceArgs {
     /// Where `tune` keeps what it found [default: anygpu/tuning.json among the user's cached files]
     #[arg(long, global = true, value_name = "FILE", env = "ANYGPU_TUNING")]
     pub tuning: Option<PathBuf>,
+    /// Let drivers write to the standard error
+    #[arg(long, global = true, env = "ANYGPU_DRIVER_LOG", value_parser = FalseyValueParser::new())]
+    pub driver_log: bool,
 }
 
 /// More threads than any machine has cores for would be a slip.
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= 1024);
-    number.ok_or_else(|| "a number from 1 to 1024 is wanted".into())
+    number.ok_or_else(|| "give a number from 1 to 1024".into())
 }
 
 /// How WebGL keeps values.
@@ -132,8 +134,8 @@ pub struct LoadArgs {
     /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
-    /// What the KV cache holds: f32, or f16 in half the memory of a GPU
-    #[arg(long, value_name = "f32|f16", default_value = "f32")]
+    /// What the KV cache holds: f32, f16 in half the memory of a GPU, or q8_0 in about a quarter
+    #[arg(long, value_name = "f32|f16|q8_0", default_value = "f32")]
     pub kv_cache: KvCache,
 }
 
@@ -270,7 +272,7 @@ pub struct TuneArgs {
 /// A batch of operators: each is a node of one graph.
 fn queued(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| (1..=1000).contains(n));
-    number.ok_or_else(|| "a number from 1 to 1000 is wanted".into())
+    number.ok_or_else(|| "give a number from 1 to 1000".into())
 }
 
 /// What to trace.

@@ -3,9 +3,9 @@
 use crate::args::{BenchArgs, DeviceArgs};
 use crate::load::Bar;
 use crate::output;
+use anygpu::bench::{self, ModelOptions};
+use anygpu::native::{NativeHost, block_on};
 use anyhow::{Context, Result, bail};
-use engine::bench::{self, ModelOptions};
-use engine::native::{NativeHost, block_on};
 use serde::Serialize;
 use std::fmt::Display;
 use std::rc::Rc;

@@ -3,8 +3,8 @@
 use crate::args::{DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
 use crate::load::Loaded;
 use crate::{alloc, embedded, interrupt, output};
+use anygpu::{GenerateOptions, Generation, KvCache, Message, Sampling};
 use anyhow::Result;
-use model::{GenerateOptions, Generation, KvCache, Message, Sampling};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io;

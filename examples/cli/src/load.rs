@@ -2,15 +2,15 @@
 
 use crate::args::{DeviceArgs, Layout, LoadArgs, ModelArgs};
 use crate::embedded;
-use crate::file::FileSource;
 use crate::tune;
+use anygpu::bench;
+use anygpu::native::{FileSource, NativeHost, block_on};
+use anygpu::{
+    BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, GenerateOptions, Generation, KernelInfo, Message,
+    Piece, Progress, Report, SelectOptions, Session,
+};
 use anyhow::{Context, Result};
-use backend_api::{BackendInfo, KernelInfo};
-use engine::bench;
-use engine::native::{NativeHost, block_on};
-use engine::{Engine, EngineOptions, Progress, Report, SelectOptions};
 use indicatif::{ProgressBar, ProgressStyle};
-use model::{ByteSource, BytesSource, GenerateOptions, Generation, Message, Piece, Session};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -23,8 +23,8 @@ impl DeviceArgs {
             webgpu_max_binding: self.max_binding,
             webgpu_products: self.products,
             webgl_layout: self.webgl_layout.map(|layout| match layout {
-                Layout::Packed => engine::Layout::Packed,
-                Layout::R32f => engine::Layout::R32f,
+                Layout::Packed => anygpu::Layout::Packed,
+                Layout::R32f => anygpu::Layout::R32f,
             }),
             webgl_max_texture_size: self.max_texture_size,
             cpu_threads: self.threads,
@@ -46,7 +46,11 @@ impl ModelArgs {
         if self.model == Path::new(embedded::NAME) {
             return Ok(Box::new(BytesSource(embedded::GAB)));
         }
-        Ok(Box::new(FileSource::open(&self.model)?))
+        let source = FileSource::open(&self.model).with_context(|| {
+            let shown = self.model.display();
+            format!("cannot open the model {shown:?}; give the path of a GGUF file, or gab for the built-in model")
+        })?;
+        Ok(Box::new(source))
     }
 }
 

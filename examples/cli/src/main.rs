@@ -5,7 +5,6 @@ mod alloc;
 mod args;
 mod bench;
 mod embedded;
-mod file;
 mod generate;
 mod interrupt;
 mod load;
@@ -13,10 +12,12 @@ mod logits;
 mod npy;
 mod output;
 mod probe;
+mod quiet;
 mod tokens;
 mod trace;
 mod tune;
 
+use anygpu::Choice;
 use args::{Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
+    if cli.device.backend != Choice::Cpu && !cli.device.driver_log {
+        quiet::drivers();
+    }
     match interrupt::listen().and_then(|()| run(&cli)) {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(interrupt::EXIT_CODE),

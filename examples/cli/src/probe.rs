@@ -2,9 +2,9 @@
 
 use crate::args::DeviceArgs;
 use crate::output;
+use anygpu::native::{NativeHost, block_on};
+use anygpu::{EngineError, select};
 use anyhow::Result;
-use engine::native::{NativeHost, block_on};
-use engine::{EngineError, select};
 
 /// Runs `probe`. A machine on which nothing works has a report too, and then an error.
 pub fn run(device: &DeviceArgs, json: bool) -> Result<()> {

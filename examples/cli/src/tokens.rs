@@ -2,9 +2,9 @@
 
 use crate::args::ModelArgs;
 use crate::output;
+use anygpu::native::block_on;
+use anygpu::{Gguf, Tokenizer};
 use anyhow::{Context, Result};
-use engine::native::block_on;
-use model::{Gguf, Tokenizer};
 use serde_json::json;
 
 /// Runs `tokenize`.

@@ -3,8 +3,8 @@
 use crate::args::{DeviceArgs, TraceArgs};
 use crate::load::Loaded;
 use crate::output;
+use anygpu::GenerateOptions;
 use anyhow::Result;
-use model::GenerateOptions;
 use serde_json::json;
 
 /// Tokens that are decoded to time a step.

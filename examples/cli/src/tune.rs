@@ -3,10 +3,10 @@
 use crate::args::{DeviceArgs, TuneArgs};
 use crate::load::Bar;
 use crate::output;
+use anygpu::Winners;
+use anygpu::bench::ModelOptions;
+use anygpu::native::{NativeHost, block_on};
 use anyhow::{Context, Result, bail};
-use engine::Winners;
-use engine::bench::ModelOptions;
-use engine::native::{NativeHost, block_on};
 use etcetera::{BaseStrategy, choose_base_strategy};
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -56,7 +56,7 @@ pub fn run(args: &TuneArgs, device: &DeviceArgs) -> Result<()> {
     let source = args.load.model.open()?;
     let (engine, host) = (args.load.options(device), NativeHost::default());
     let (mut loading, mut doing) = (|at| bar.loading(at), |what: &str| bar.doing(what));
-    let report = engine::tune(&name, &*source, &engine, &options, &host, &mut loading, &mut doing);
+    let report = anygpu::tune(&name, &*source, &engine, &options, &host, &mut loading, &mut doing);
     let report = block_on(report).with_context(|| name.clone());
     bar.clear();
     let report = report?;

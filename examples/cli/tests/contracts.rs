@@ -1,5 +1,8 @@
 //! What others script against: arguments, JSON, exit codes, one-line errors.
 
+#[path = "../../../xtask/src/documented.rs"]
+mod documented;
+
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -93,6 +96,20 @@ fn without_a_command_there_is_a_report_and_a_whole_story() {
 }
 
 #[test]
+fn drivers_are_silent_unless_asked_for() {
+    for args in [["probe"].as_slice(), &[]] {
+        let mut command = command(args);
+        let output = command.env("ANYGPU_BACKEND", "auto").env_remove("XDG_RUNTIME_DIR").output().unwrap();
+        let (text, errors) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success(), "{errors}");
+        assert!(text.lines().any(|line| line.starts_with("* ")), "{text}");
+        // The story ends with a line of ours.
+        let lines: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !line.starts_with("gab on ")).collect();
+        assert!(lines.is_empty(), "{args:?}: {errors}");
+    }
+}
+
+#[test]
 fn probe_bench_and_trace_answer_in_json() {
     let probe = json(&["probe", "--json"]);
     assert_eq!(probe["chosen"], "cpu");
@@ -102,7 +119,7 @@ fn probe_bench_and_trace_answer_in_json() {
     assert!(bench["decode_ms_per_token"]["median"].as_f64().is_some_and(|ms| ms > 0.0));
     let first = &bench["first_token"];
     let parts = ["open_ms", "load_ms", "compile_ms", "prefill_ms"].map(|part| first[part].as_f64().unwrap());
-    assert!((parts.iter().sum::<f64>() - first["total_ms"].as_f64().unwrap()).abs() < 1e-6);
+    approx::assert_abs_diff_eq!(parts.iter().sum::<f64>(), first["total_ms"].as_f64().unwrap(), epsilon = 1e-6);
     let trace = json(&["trace", "--json"]);
     assert!(trace["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
 }
@@ -152,6 +169,15 @@ fn bench_times_operators_and_switches_decisions_off() {
     assert_eq!(dispatches("planes (weights in 16-bit floats instead)"), dispatches("nothing"));
 }
 
+/// A file with NaN in a vector of floats.
+fn with_nan(file: &[u8], tensor: &str) -> Vec<u8> {
+    let mut bytes = file.to_vec();
+    let gguf = anygpu::Gguf::from_bytes(file).unwrap();
+    let offset = gguf.tensors.iter().find(|t| &*t.name == tensor).unwrap().offset as usize;
+    bytes[offset..offset + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    bytes
+}
+
 #[test]
 fn errors_are_one_line_with_the_right_exit_code() {
     let folder = std::env::temp_dir().join(format!("anygpu-bad-{}", std::process::id()));
@@ -167,6 +193,7 @@ fn errors_are_one_line_with_the_right_exit_code() {
     let (empty, text) = (file("empty.gguf", b""), file("text.gguf", b"not a model"));
     let (cut, half) = (file("cut.gguf", &gab[..100_000]), file("half.gguf", &gab[..gab.len() / 2]));
     let huge = file("huge.gguf", &huge);
+    let nan = file("nan.gguf", &with_nan(gab, "blk.1.attn_norm.weight"));
     let absent = folder.join("absent.gguf").to_str().unwrap().to_owned();
     let long = "word ".repeat(3000);
     let cases: &[(i32, &[&str])] = &[
@@ -177,6 +204,8 @@ fn errors_are_one_line_with_the_right_exit_code() {
         (1, &["generate", "--model", &cut]),
         (1, &["generate", "--model", &half]),
         (1, &["tokenize", "--text", "a", "--model", &huge]),
+        (1, &["generate", "--model", &nan, "--json"]),
+        (1, &["logits", "--model", &nan, "--tokens", "1,2"]),
         (1, &["generate", "--prompt", &long]),
         (1, &["generate", "--n-ctx", "0"]),
         (1, &["generate", "--temperature", "-1"]),
@@ -193,6 +222,9 @@ fn errors_are_one_line_with_the_right_exit_code() {
         assert_eq!(output.status.code(), Some(*code), "{args:?}: {message}");
         assert!(message.starts_with("error: ") && message.trim_end().lines().count() == 1, "{args:?}: {message}");
         assert!(output.stdout.is_empty(), "{args:?}");
+        let is_nan = args.contains(&nan.as_str());
+        assert_eq!(message.contains("NaN or infinite at node"), is_nan, "{args:?}: {message}");
+        assert_eq!(message.contains("norm with blk.1.attn_norm.weight"), is_nan, "{args:?}: {message}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(anygpu(&["generate", "--no-such-flag"]).status.code(), Some(2));
@@ -225,4 +257,28 @@ fn a_reader_who_leaves_is_no_error() {
     drop(pipe);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// With `--help` at the end a command line is only parsed.
+#[test]
+fn every_command_that_the_documents_name_can_be_parsed() {
+    let mut named = documented::commands(&["cargo run --release --", "anygpu"]);
+    named.extend(documented::commands(&["cargo run --release"]).into_iter().filter(|command| command.args.is_empty()));
+    assert!(named.len() > 10, "only {} were found", named.len());
+    let help = |args: &[&str]| anygpu(&[args, &["--help"]].concat());
+    for command in named {
+        let args: Vec<&str> = command.args.iter().map(String::as_str).collect();
+        let output = help(&args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {error}");
+        // What stands beside the help is a list of commands.
+        if args == ["--help"] {
+            for listed in command.about.split(", ") {
+                assert!(help(&[listed]).status.success(), "{command}: there is no command {listed}");
+            }
+        }
+    }
+    assert_eq!(help(&["no-such-command"]).status.code(), Some(2));
+    assert_eq!(help(&["generate", "--no-such-flag"]).status.code(), Some(2));
+    assert_eq!(help(&["generate", "--backend", "abacus"]).status.code(), Some(2));
 }

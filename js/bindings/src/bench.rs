@@ -1,12 +1,12 @@
 //! Measuring in this browser.
 
-use crate::conformance::json;
 use crate::engine::LoadOptions;
 use crate::error;
 use crate::source::{JsSource, Source};
-use ::engine::EngineError;
-use ::engine::bench::{self, ModelOptions, QUEUED};
-use ::engine::web::WebHost;
+use anygpu::EngineError;
+use anygpu::bench::{self, ModelOptions, QUEUED};
+use anygpu::web::WebHost;
+use bindings_common::json;
 use js_sys::Function;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;

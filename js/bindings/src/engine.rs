@@ -1,13 +1,14 @@
 //! A model for JavaScript.
 
-use crate::conformance::json;
 use crate::error;
 use crate::source::{JsSource, Source};
-use ::engine::web::WebHost;
-use ::engine::{Engine, EngineOptions, Layout, Progress, SelectOptions, Winners, select};
-use backend_api::{Products, Stats};
+use anygpu::web::WebHost;
+use anygpu::{
+    Engine, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message, Products, Progress,
+    Sampling, SelectOptions, Session, Stats, TopK, Winners, select,
+};
+use bindings_common::{WasmCancel, json};
 use js_sys::{Function, Promise};
-use model::{GenerateOptions, Generation, Head, Host, KvCache, Message, Sampling, Session};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -96,7 +97,8 @@ impl Request {
             None | Some(0.0) => Sampling::Greedy,
             Some(temperature) => Sampling::Random {
                 temperature,
-                top_k: self.top_k.unwrap_or(0),
+                // More than the device can keep means as many as it can.
+                top_k: self.top_k.filter(|k| *k as usize <= TopK::MAX).unwrap_or(0),
                 top_p: self.top_p.unwrap_or(1.0),
                 seed: self.seed.unwrap_or(0),
             },
@@ -162,37 +164,6 @@ struct Info<'a> {
     compile_ms: f64,
 }
 
-/// Ends a generation or a run of the suite early.
-#[wasm_bindgen]
-#[derive(Clone, Default)]
-pub struct WasmCancel(Rc<Cell<bool>>);
-
-#[wasm_bindgen]
-impl WasmCancel {
-    /// One that was not used yet.
-    #[wasm_bindgen(constructor)]
-    pub fn new() -> WasmCancel {
-        WasmCancel::default()
-    }
-
-    /// Ends it at the next token or case.
-    pub fn cancel(&self) {
-        self.0.set(true);
-    }
-
-    /// Another handle of the same.
-    pub fn share(&self) -> WasmCancel {
-        self.clone()
-    }
-}
-
-impl WasmCancel {
-    /// Whether it was used.
-    pub fn is_set(&self) -> bool {
-        self.0.get()
-    }
-}
-
 /// A model on its backend, with one text.
 #[wasm_bindgen]
 pub struct WasmEngine(Rc<Loaded>);
@@ -213,7 +184,7 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let options = LoadOptions::parse(&options)?;
     let host = Rc::new(WebHost::new()?);
     let source = Source(source);
-    let file_bytes = model::ByteSource::len(&source);
+    let file_bytes = anygpu::ByteSource::len(&source);
     let mut progress = |progress: Progress| {
         let (phase, done, total) = match progress {
             Progress::Header => ("header", 0, file_bytes),
@@ -309,14 +280,14 @@ impl WasmEngine {
     /// Generates what follows `tokens`; `on_piece(token, text)` is told of each token as it comes. The promise gives
     /// JSON. One generation at a time.
     pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
-        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.0.clone());
+        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.flag());
         future_to_promise(async move {
             let request: Request = request.map_err(error::options)?;
             let Some(mut session) = loaded.session.take() else {
                 return Err(error::options("a generation is under way; wait for its end, or load the model twice"));
             };
             let options = request.options(loaded.engine.generate_options(), cancel);
-            let mut told = |piece: model::Piece<'_>| {
+            let mut told = |piece: anygpu::Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
                 let _ = on_piece.call2(&JsValue::UNDEFINED, &token, &piece.text.into());

@@ -1,41 +1,24 @@
-//! Errors as JavaScript sees them: an `Error` with a `code`.
+//! Errors of the engine as JavaScript sees them.
 
-use ::engine::EngineError;
-use js_sys::Reflect;
-use model::{GgufError, ModelError};
+use anygpu::{EngineError, GgufError, ModelError};
+pub use bindings_common::error::options;
+use bindings_common::error::{backend, coded, set};
 use wasm_bindgen::JsValue;
-
-/// An `Error` with a `code`.
-pub fn coded(code: &str, message: &str) -> JsValue {
-    let error = js_sys::Error::new(message);
-    set(&error, "code", &code.into());
-    error.into()
-}
-
-/// Sets a property. That fails for frozen objects only, which these are not.
-fn set(object: &js_sys::Error, key: &str, value: &JsValue) {
-    let _ = Reflect::set(object, &key.into(), value);
-}
-
-/// An option that makes no sense.
-pub fn options(message: impl std::fmt::Display) -> JsValue {
-    coded("options", &message.to_string())
-}
 
 /// Any error of the engine.
 pub fn engine(error: &EngineError) -> JsValue {
     let coded = |code| coded(code, &error.to_string());
-    match error {
-        EngineError::Model(error) => model(error),
-        EngineError::Tokenizer(_) => coded("file"),
+    let error = match error {
+        EngineError::Model(error) => return model(error),
+        EngineError::Tokenizer(_) | EngineError::File { .. } => coded("file"),
         EngineError::Chat(_) => coded("template"),
         EngineError::NoBackend(report) => {
-            let js = js_sys::Error::new(&error.to_string());
-            set(&js, "code", &"no_backend".into());
-            set(&js, "report", &serde_json::to_string(report).unwrap_or_default().into());
-            js.into()
+            let error = coded("no_backend");
+            set(&error, "report", &serde_json::to_string(report).unwrap_or_default().into());
+            error
         }
-    }
+    };
+    error.into()
 }
 
 fn model(error: &ModelError) -> JsValue {
@@ -46,26 +29,12 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::Hyper { .. }
         | ModelError::MissingTensor { .. }
         | ModelError::Tensor { .. } => "file",
+        ModelError::NotANumber { .. } => "not_a_number",
         ModelError::ContextFull { .. } => "context",
         ModelError::Context { .. } | ModelError::EmptyPrompt | ModelError::Token { .. } | ModelError::Options(_) => {
             "options"
         }
         ModelError::Backend(error) => return backend(error),
     };
-    coded(code, &error.to_string())
-}
-
-/// Any error of a backend.
-pub fn backend(error: &backend_api::Error) -> JsValue {
-    use backend_api::Error;
-    let code = match error {
-        Error::Invalid(_) => "options",
-        Error::Unsupported(_) => "unsupported",
-        Error::Limit { .. } => "limit",
-        Error::OutOfMemory { .. } => "memory",
-        Error::Absent { .. } => "absent",
-        Error::Lost(_) => "lost",
-        Error::Driver(_) => "driver",
-    };
-    coded(code, &error.to_string())
+    coded(code, &error.to_string()).into()
 }

@@ -1,22 +1,23 @@
-//! The engine and the conformance suite for JavaScript. What crosses the border is small: JSON texts, byte arrays and
-//! callbacks; the package around it makes an API of that.
+//! The engine for JavaScript. What crosses the border is small: JSON texts, byte arrays and callbacks; the package around it
+//! makes an API of that.
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]
 
 mod bench;
-mod conformance;
 mod engine;
 mod error;
 mod sha256;
 mod source;
 mod tune;
 
+pub use bindings_common::WasmCancel;
+
 use wasm_bindgen::prelude::{JsCast, wasm_bindgen};
 
-/// Tells of panics, which are bugs, where developers look; without it a trap says nothing.
+/// Begins to tell of panics.
 #[wasm_bindgen(start)]
 pub fn start() {
-    std::panic::set_hook(Box::new(|info| web_sys::console::error_1(&info.to_string().into())));
+    bindings_common::show_panics();
 }
 
 /// Size of the module's memory.

@@ -1,12 +1,12 @@
 //! Tuning in this browser.
 
-use crate::conformance::json;
 use crate::engine::LoadOptions;
 use crate::error;
 use crate::source::{JsSource, Source};
-use ::engine::bench::ModelOptions;
-use ::engine::web::WebHost;
-use ::engine::{TuneReport, Winners};
+use anygpu::bench::ModelOptions;
+use anygpu::web::WebHost;
+use anygpu::{TuneReport, Winners};
+use bindings_common::json;
 use js_sys::Function;
 use serde::Serialize;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
@@ -31,7 +31,7 @@ pub async fn tune(source: JsSource, options: String, on_trial: Function) -> Resu
     let (mut tuned, engine, host) = (options.tuned(), options.parsed()?, WebHost::new()?);
     // A listener that throws is no reason to stop.
     let mut trial = |what: &str| drop(on_trial.call1(&JsValue::UNDEFINED, &what.into()));
-    let report = ::engine::tune("model", &Source(source), &engine, &OPTIONS, &host, &mut |_| (), &mut trial).await;
+    let report = anygpu::tune("model", &Source(source), &engine, &OPTIONS, &host, &mut |_| (), &mut trial).await;
     let report = report.map_err(|e| error::engine(&e))?;
     tuned.add(report.winner.clone());
     json(&Told { text: report.to_string(), report, tuned })

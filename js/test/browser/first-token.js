@@ -2,10 +2,10 @@
 // navigation.
 
 import "./errors.js";
+// The page's own module, by its own address: the same instance that it uses.
+import { session } from "/page/session.js";
 
 const { back, visits } = JSON.parse(sessionStorage.getItem("run"));
-// The page's own modules, by their own addresses: the same instances that it uses.
-const { session } = await import("/page/session.js");
 let readyAt = null;
 
 /** Notes the visit and goes back, when nothing of it runs any more. */

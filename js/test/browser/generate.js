@@ -1,6 +1,7 @@
-// Greedy generation, token for token equal to the reference; and what a token costs.
+// Generation: greedy, token for token equal to the reference; sampled, equal to the CPU; and what a token costs.
 
 import { AnyGpu, Results, beat, model, options, reference, say } from "./run.js";
+import { checkSampling } from "./sampling.js";
 
 /** What a decode step may cost on a GPU, or the CPU. */
 const PER_STEP = { objects: 0, submits: 1, uploaded: 256, read_back: 64 };
@@ -27,9 +28,10 @@ export function difference(found, expected) {
 
 export default async function generate() {
   const results = new Results();
-  const { backend, worker } = options;
+  const { worker } = options;
+  const [, backend, layout] = /^(.*?)(?:-(packed|r32f))?$/.exec(options.backend);
   const engine = await AnyGpu.load(`/files/${model.file}`, {
-    backend, worker, nCtx: model.nCtx, cache: false, onProgress: beat,
+    backend, webgl: { layout }, worker, nCtx: model.nCtx, cache: false, onProgress: beat,
   });
   const { info } = engine;
   await say(`${info.name} on ${info.backend} (${info.adapter}), in the ${info.thread}; ${info.load_ms.toFixed(0)} ms to load`);
@@ -63,6 +65,8 @@ export default async function generate() {
     if (options.tokens < STEADY) await results.skip(`cost of ${name}`, `it takes ${STEADY} tokens to measure`);
     else await results.add(`cost of ${name}`, excess(stats));
   }
+  // A larger model would be loaded a second time.
+  if (options.prompt === null && options.model === "gab") await checkSampling(results, engine);
   const stats = await engine.stats();
   await engine.dispose();
   return { ...results, info, report: engine.report, wasm_memory: memory, stats, answers };

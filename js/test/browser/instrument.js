@@ -67,8 +67,8 @@ export function living() {
 
 /** Loses the newest context or device, as a driver would. */
 export function lose(backend) {
-  if (backend === "webgpu") devices.at(-1).destroy();
-  else contexts.at(-1).getExtension("WEBGL_lose_context").loseContext();
+  if (backend === "webgpu") devices[devices.length - 1].destroy();
+  else contexts[contexts.length - 1].getExtension("WEBGL_lose_context").loseContext();
 }
 
 /** Makes a GPU interface absent; gives what brings it back. */
@@ -85,4 +85,24 @@ export function hide(backend) {
     };
   }
   return () => canvases.forEach((Canvas, index) => (Canvas.prototype.getContext = methods[index]));
+}
+
+/** Workers as some browsers have them. */
+const WORKERS = {
+  // Firefox before 105, and Safari before 17, as far as WebGL goes.
+  "no canvas": (Worker, url, options) => {
+    const script = `import "${url}"; delete globalThis.OffscreenCanvas;`;
+    return new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), options);
+  },
+  // Firefox before 114.
+  "no modules": (Worker, url, { name }) => new Worker(url, { name }),
+};
+
+/** Makes workers lack something; gives what brings it back. */
+export function hinder(lack) {
+  const { Worker } = globalThis;
+  globalThis.Worker = function (url, options) {
+    return WORKERS[lack](Worker, url, options);
+  };
+  return () => (globalThis.Worker = Worker);
 }

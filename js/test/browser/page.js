@@ -18,7 +18,7 @@ export default async function page() {
   const { visits } = JSON.parse(sessionStorage.getItem("run") ?? '{"visits":[]}');
   const failed = visits.find((visit) => visit.error !== undefined);
   if (failed) throw new Error(`the page does not show a token: ${failed.error}`);
-  if (visits.length) await say(line(visits.length - 1, visits.at(-1)));
+  if (visits.length) await say(line(visits.length - 1, visits[visits.length - 1]));
   if (visits.length <= options.repeat) return visit(visits);
   const [cold, ...warm] = visits;
   const middle = Object.fromEntries(PARTS.map((name) => [name, median(warm.map((visit) => visit[name]))]));

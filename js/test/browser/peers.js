@@ -64,7 +64,7 @@ export async function ops({ backend, queued, ops }) {
     const batch = async () => {
       const begin = performance.now();
       const results = Array.from({ length: queued }, run);
-      await results.at(-1).data();
+      await results[results.length - 1].data();
       const ms = (performance.now() - begin) / queued;
       results.forEach((tensor) => tensor.dispose());
       beat();

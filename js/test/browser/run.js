@@ -1,17 +1,22 @@
 // What this page was asked to do, and how it says what it did.
 
-/** Below a path, so that what is tested here also works there. */
-export const PACKAGE = "/below/a/path/anygpu/src/index.js";
+// Below a path, so that what is tested here also works there.
+import * as everything from "/below/a/path/anygpu/src/index.js";
+
+/** Where the package is. */
+export const PACKAGE = "/below/a/path/anygpu";
 
 const query = new URLSearchParams(location.search);
 
 /** The package. */
-export const { AnyGpu, ...errors } = await import(PACKAGE);
+export const { AnyGpu, ...errors } = everything;
 
 /** The options of `cargo xtask browser` and `cargo xtask bench`. */
 export const options = {
   run: query.get("run"),
   browser: query.get("browser"),
+  /** Of an old browser. */
+  version: query.has("version") ? Number(query.get("version")) : null,
   backend: query.get("backend"),
   model: query.get("model") ?? "gab",
   prompt: query.get("prompt"),
@@ -77,7 +82,7 @@ export function beat() {
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The middle one of some numbers. */
-export const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
 /** What checks add up to. */
 export class Results {

@@ -49,7 +49,7 @@ export class WasmCancel {
   free() {}
 }
 
-const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
+export const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
 
 class WasmEngine {
   report() {
@@ -126,16 +126,6 @@ export async function tune(/** @type {any} */ source, /** @type {string} */ opti
   await source.readAt(0, 1);
   onTrial("defaults");
   return JSON.stringify({ text: "tuned", ratios: null, tuned: [...tuned, { rung: "cpu" }] });
-}
-
-/** @param {string} options @param {any} onCase @param {WasmCancel} cancel */
-export async function conformance(options, onCase, cancel) {
-  let cases = 0;
-  while (cases < 5 && !cancel.state.set) {
-    await turn();
-    onCase(JSON.stringify({ index: cases++, total: 5, op: "softmax", ok: true }));
-  }
-  return JSON.stringify({ name: JSON.parse(options).backend, passed: cases, failed: 0 });
 }
 
 export const wasm_memory_bytes = () => 65536;

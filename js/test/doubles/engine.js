@@ -1,18 +1,34 @@
 /** An engine as the page has it, on the double of the wasm module. */
 
 import { Client } from "../../src/client.js";
-import { serve } from "../../src/core.js";
+import { Core } from "../../src/core.js";
 import { DisposedError } from "../../src/errors.js";
 import { AnyGpu } from "../../src/index.js";
+import { serve } from "../../src/serve.js";
+import { Suite } from "../../src/suite.js";
 import * as bindings from "./bindings.js";
+import * as suiteBindings from "./suite.js";
+
+/** Where doubles of wasm modules are not. */
+const NOWHERE = new URL("file:///module.wasm");
 
 /**
  * @param {import("../../src/store.js").Environment} [environment]
  * @param {object} [module] A copy of its own, since a trap is for ever.
  */
 export function connection(environment = {}, module = { ...bindings }) {
+  return connected(new Core(/** @type {any} */ (module), NOWHERE, environment));
+}
+
+/** The suite, likewise. */
+export function suite() {
+  return connected(new Suite(/** @type {any} */ ({ ...suiteBindings }), NOWHERE));
+}
+
+/** @param {import("../../src/serve.js").Core} core */
+function connected(core) {
   const { port1, port2 } = new MessageChannel();
-  serve(/** @type {any} */ (port1), /** @type {any} */ (module), environment);
+  serve(/** @type {any} */ (port1), core);
   const client = new Client(port2);
   const close = async (/** @type {Error} */ error = new DisposedError("closed")) => {
     await client.close(error);

@@ -9,7 +9,7 @@ import { loadOptions } from "../../src/options.js";
 import * as bindings from "../doubles/bindings.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
-import { connection, engine, reset } from "../doubles/engine.js";
+import { connection, engine, reset, suite } from "../doubles/engine.js";
 import { serveFile, someBytes } from "../doubles/server.js";
 
 const file = someBytes(2_000_000);
@@ -185,6 +185,7 @@ test("errors of the engine get their classes", async () => {
   const cases = /** @type {[string, any][]} */ ([
     ["file", errors.FileError],
     ["template", errors.FileError],
+    ["not_a_number", errors.FileError],
     ["options", errors.OptionsError],
     ["context", errors.ContextError],
     ["absent", errors.BackendError],
@@ -283,7 +284,8 @@ test("a worker that stops rejects everything", async () => {
 });
 
 test("the suite tells of each case and can be ended", async () => {
-  const { client } = link();
+  const { client, close } = suite();
+  cleanups.push(close);
   /** @type {any[]} */
   const cases = [];
   const report = await client.call("conformance", { options: { backend: "cpu" } }, { onEvent: (c) => cases.push(c) });
@@ -292,7 +294,9 @@ test("the suite tells of each case and can be ended", async () => {
   const controller = new AbortController();
   const options = { signal: controller.signal, onEvent: () => controller.abort() };
   await assert.rejects(client.call("conformance", { options: { backend: "cpu" } }, options), { name: "AbortError" });
-  await client.call("probe", { engine: {} });
+  assert.equal((await client.call("conformance", { options: { backend: "cpu" } })).passed, 5);
+  await assert.rejects(client.call("probe", { engine: {} }), errors.CrashError);
+  await assert.rejects(link().client.call("conformance", { options: {} }), errors.CrashError, "the engine has no suite");
 });
 
 test("what tuning found is kept, and loading is told", async () => {

@@ -1,18 +1,32 @@
 //! Hyperparameters from metadata, checked.
 
+use backend_api::op::{Norm, NormKind};
+
+use super::Sizes;
+use super::weights::Tensors;
 use crate::error::ModelError;
 use crate::gguf::{FromValue, Metadata, Value};
+
+/// The context that is made unless another one is asked for; KV caches of whole training contexts fill small GPUs.
+const DEFAULT_N_CTX: usize = 2048;
+/// Positions and ids must stay exact where backends hold them as floats.
+pub(super) const MAX_N_CTX: usize = 1 << 24;
+/// Far above any model known.
+pub(super) const MAX_WIDTH: usize = 1 << 20;
+const MAX_BLOCKS: usize = 1 << 12;
 
 /// Metadata keys of one architecture: `llama.block_count` and the like.
 pub(super) struct Keys<'a> {
     pub metadata: &'a Metadata,
-    pub architecture: &'static str,
+    pub tensors: &'a Tensors,
+    /// The context that was asked for.
+    pub n_ctx: Option<usize>,
 }
 
 impl<'a> Keys<'a> {
     /// The whole key.
     pub fn key(&self, key: &str) -> String {
-        format!("{}.{key}", self.architecture)
+        format!("{}.{key}", self.tensors.architecture)
     }
 
     /// An error about a key.
@@ -56,6 +70,77 @@ impl<'a> Keys<'a> {
         if value.is_finite() && value > 0.0 {
             return Ok(value);
         }
-        Err(self.wrong(key, format!("{value} is no positive number")))
+        Err(self.wrong(key, format!("{value} is not a positive number")))
+    }
+
+    /// The sizes of a transformer.
+    pub fn sizes(&self) -> Result<Sizes, ModelError> {
+        let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;
+        let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
+        let n_head = self.size("attention.head_count", MAX_WIDTH, None)?;
+        let n_head_kv = self.size("attention.head_count_kv", n_head, Some(n_head))?;
+        if !n_head.is_multiple_of(n_head_kv) {
+            let reason = format!("{n_head_kv} does not divide {n_head} query heads");
+            return Err(self.wrong("attention.head_count_kv", reason));
+        }
+        let whole = n_embd.is_multiple_of(n_head).then_some(n_embd / n_head);
+        if whole.is_none() && self.metadata.value(&self.key("attention.key_length")).is_none() {
+            let reason = format!("{n_head} heads do not divide the width {n_embd}");
+            return Err(self.wrong("attention.head_count", reason));
+        }
+        let head_dim = self.size("attention.key_length", MAX_WIDTH / n_head, whole)?;
+        if self.size("attention.value_length", MAX_WIDTH, Some(head_dim))? != head_dim {
+            return Err(self.wrong("attention.value_length", "values as wide as keys are needed"));
+        }
+        let n_ctx = self.n_ctx.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
+        if !(1..=n_ctx_train).contains(&n_ctx) {
+            return Err(ModelError::Context { asked: n_ctx, limit: n_ctx_train });
+        }
+        Ok(Sizes {
+            n_ctx,
+            n_ctx_train,
+            n_embd,
+            n_head,
+            n_head_kv,
+            head_dim,
+            n_blocks: self.size("block_count", MAX_BLOCKS, None)?,
+            n_vocab: self.tensors.rows_of("token_embd.weight", n_embd)?,
+        })
+    }
+
+    /// An RMS norm.
+    pub fn rms_norm(&self) -> Result<Norm, ModelError> {
+        let eps = self.positive("attention.layer_norm_rms_epsilon", None)?;
+        Ok(Norm { kind: NormKind::Rms, eps, heads: 1 })
+    }
+
+    /// A layer norm.
+    pub fn layer_norm(&self) -> Result<Norm, ModelError> {
+        let eps = self.positive("attention.layer_norm_epsilon", None)?;
+        Ok(Norm { kind: NormKind::Layer, eps, heads: 1 })
+    }
+
+    /// A soft cap; 0 = none.
+    pub fn softcap(&self, key: &str, default: Option<f32>) -> Result<Option<f32>, ModelError> {
+        match self.get::<f32>(key)? {
+            None => Ok(default),
+            Some(0.0) => Ok(None),
+            Some(_) => self.positive(key, None).map(Some),
+        }
+    }
+
+    /// For each block whether it looks at a window only: as listed, or all but the last of each `period` of blocks, which
+    /// metadata may name.
+    pub fn windowed(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
+        let key = "attention.sliding_window_pattern";
+        if let Some(Value::Bools(_)) = self.metadata.value(&self.key(key)) {
+            let listed: Vec<bool> = self.metadata.require(&self.key(key))?;
+            if listed.len() == n_blocks {
+                return Ok(listed);
+            }
+            return Err(self.wrong(key, format!("it lists {} blocks, but there are {n_blocks}", listed.len())));
+        }
+        let period = self.size(key, MAX_BLOCKS, Some(period))?;
+        Ok((0..n_blocks).map(|i| (i + 1) % period != 0).collect())
     }
 }

@@ -1,100 +1,67 @@
 //! Architectures: from a file's metadata to a [`Recipe`], and from that to graphs.
 //!
-//! All decoder-only transformers here share one skeleton (embedding, blocks of attention and feed-forward, head). An
-//! architecture says in data which pieces its blocks are made of; only [`graph`](Recipe::graph) records operators.
+//! Each architecture is a file: hyperparameters, and one function that goes through the model as its paper does. What it
+//! does is recorded as a graph; which weights and states that takes follows from it.
 
-use backend_api::DType;
-use backend_api::op::{GluKind, Norm, RopeMode, UnaryKind};
-use std::str::FromStr;
+use std::fmt::Debug;
+use std::ops::Range;
+
+use backend_api::Graph;
 
 use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
+use crate::kv_cache::KvCache;
 
+mod gemma2;
+mod gemma3;
 mod gpt2;
-mod graph;
 mod keys;
+mod layers;
 mod llama;
+mod qwen2;
+mod qwen3;
+mod recorder;
+mod rope;
+mod state;
+#[cfg(test)]
+mod tests;
 mod weights;
 
-pub use graph::{HISTORY, Head, LOGITS};
+pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
 
 use keys::Keys;
-use weights::Weights;
+use recorder::{Recorder, Step};
+use weights::Tensors;
 
-/// The context that is made unless another one is asked for; KV caches of whole training contexts fill small GPUs.
-const DEFAULT_N_CTX: usize = 2048;
-/// Positions and ids must stay exact where backends hold them as floats.
-const MAX_N_CTX: usize = 1 << 24;
-/// Far above any model known.
-const MAX_WIDTH: usize = 1 << 20;
-const MAX_BLOCKS: usize = 1 << 12;
+/// The output of [`Head::Logits`] and [`Head::AllLogits`].
+pub const LOGITS: &str = "logits";
+/// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made.
+pub const HIDDEN_IN: &str = "hidden_in";
+/// The output `[rows, n_embd]` of a stage without a head: what the next stage goes on from.
+pub const HIDDEN_OUT: &str = "hidden_out";
 
-/// An architecture: its name in files and what reads its metadata.
-type Architecture = (&'static str, fn(&Keys<'_>, &mut Weights<'_>, Option<usize>) -> Result<Parts, ModelError>);
+/// An architecture of which a file's hyperparameters were read.
+trait Architecture: Debug {
+    /// The sizes.
+    fn sizes(&self) -> &Sizes;
 
-const ARCHITECTURES: &[Architecture] = &[("gpt2", gpt2::parts), ("llama", llama::parts)];
-
-/// An entry of [`Recipe::weights`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct WeightId(usize);
-
-/// A matmul with an optional bias.
-#[derive(Debug, Clone, Copy)]
-struct Linear {
-    weight: WeightId,
-    bias: Option<WeightId>,
+    /// Goes through the model: its input, its blocks, its output.
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError>;
 }
 
-/// Projections of one input: one matrix for all of them, or one for each.
-#[derive(Debug)]
-struct Joint {
-    linears: Vec<Linear>,
-    widths: Vec<usize>,
-}
+/// Reads hyperparameters.
+type Read = fn(&Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>;
 
-#[derive(Debug, Clone, Copy)]
-struct NormWeights {
-    norm: Norm,
-    gamma: WeightId,
-    beta: Option<WeightId>,
-}
-
-#[derive(Debug)]
-enum FeedForward {
-    /// Gate and up, then down.
-    Gated(GluKind, Joint, Linear),
-    /// Up, then down.
-    Plain(UnaryKind, Linear, Linear),
-}
-
-#[derive(Debug)]
-struct Block {
-    attn_norm: NormWeights,
-    qkv: Joint,
-    attn_output: Linear,
-    ffn_norm: NormWeights,
-    feed_forward: FeedForward,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Positions {
-    /// A learned row for each position, added to the token's.
-    Learned(WeightId),
-    /// Rotated queries and keys.
-    Rope { table: WeightId, n_dims: usize, mode: RopeMode },
-}
-
-/// What an architecture says of a model.
-#[derive(Debug)]
-struct Parts {
-    sizes: Sizes,
-    token_embd: WeightId,
-    positions: Positions,
-    blocks: Vec<Block>,
-    output_norm: NormWeights,
-    output: Linear,
-}
+/// The architectures by the names that files give them.
+const ARCHITECTURES: &[(&str, Read)] = &[
+    ("gpt2", gpt2::read),
+    ("llama", llama::read),
+    ("qwen2", qwen2::read),
+    ("qwen3", qwen3::read),
+    ("gemma2", gemma2::read),
+    ("gemma3", gemma3::read),
+];
 
 /// The sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,48 +78,71 @@ pub struct Sizes {
     pub n_head_kv: usize,
     /// Channels of a head.
     pub head_dim: usize,
+    /// Blocks.
+    pub n_blocks: usize,
     /// Size of the vocabulary.
     pub n_vocab: usize,
 }
 
-/// What the KV cache holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KvCache {
-    /// Floats, as they were computed.
-    #[default]
-    F32,
-    /// Floats rounded to halves, in half the memory of a GPU. Keys and values beyond 65,504 become infinite.
-    F16,
+/// What follows the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Head {
+    /// Nothing: keys and values are all that a prefill leaves but for its last part.
+    None,
+    /// The best token, written into the history after the step's rows.
+    Greedy,
+    /// A token drawn from the best [`TopK::MAX`](backend_api::op::TopK::MAX), written likewise.
+    Sample,
+    /// The logits of the last row, as the output [`LOGITS`] `[1, n_vocab]`.
+    Logits,
+    /// The logits of all rows `[rows, n_vocab]`.
+    AllLogits,
 }
 
-impl KvCache {
-    fn dtype(self) -> DType {
-        match self {
-            KvCache::F32 => DType::F32,
-            KvCache::F16 => DType::F16,
-        }
+/// A part of a model that a machine may run by itself. Stages hand over activations: the output [`HIDDEN_OUT`] of one is
+/// the input [`HIDDEN_IN`] of the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// Whether it embeds the tokens; its blocks then begin with the first.
+    pub embed: bool,
+    /// Its blocks.
+    pub blocks: Range<usize>,
+    /// Whether it makes the logits; its blocks then end with the last.
+    pub head: bool,
+}
+
+impl Stage {
+    /// All of a model.
+    fn whole(sizes: &Sizes) -> Stage {
+        Stage { embed: true, blocks: 0..sizes.n_blocks, head: true }
+    }
+
+    /// Refuses what no model can be cut into.
+    fn check(&self, sizes: &Sizes) -> Result<(), ModelError> {
+        let Range { start, end } = self.blocks;
+        let why = if start > end || end > sizes.n_blocks {
+            format!("are not among the model's {}", sizes.n_blocks)
+        } else if self.embed && start > 0 {
+            "cannot follow the embedding; begin with block 0".into()
+        } else if self.head && end < sizes.n_blocks {
+            format!("cannot go before the head; end with block {}", sizes.n_blocks)
+        } else if start == end && !self.embed && !self.head {
+            "leave nothing to do; give the stage a block, the embedding or the head".into()
+        } else {
+            return Ok(());
+        };
+        Err(ModelError::Options(format!("a stage's blocks {start}..{end} {why}")))
     }
 }
 
-impl FromStr for KvCache {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<KvCache, String> {
-        match text {
-            "f32" => Ok(KvCache::F32),
-            "f16" => Ok(KvCache::F16),
-            other => Err(format!("a KV cache of {other:?} is not known; choose f32 or f16")),
-        }
-    }
-}
-
-/// A model as data: sizes, the weights to load, and how blocks are put together.
+/// A model, or a stage of one, as data: sizes, the weights to load, and graphs of its steps.
 #[derive(Debug)]
 pub struct Recipe {
-    architecture: &'static str,
-    parts: Parts,
-    weights: Vec<Weight>,
+    architecture: Box<dyn Architecture>,
+    tensors: Tensors,
+    stage: Stage,
     kv_cache: KvCache,
+    weights: Vec<Weight>,
 }
 
 impl Recipe {
@@ -163,14 +153,20 @@ impl Recipe {
     /// longer than the model allows.
     pub fn new(gguf: &Gguf, n_ctx: Option<usize>) -> Result<Recipe, ModelError> {
         let found: &str = gguf.metadata.require("general.architecture")?;
-        let Some(&(architecture, parts)) = ARCHITECTURES.iter().find(|(name, _)| *name == found) else {
+        let Some(&(name, read)) = ARCHITECTURES.iter().find(|(name, _)| *name == found) else {
             let supported = ARCHITECTURES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             return Err(ModelError::Architecture { found: shown(found), supported });
         };
-        let keys = Keys { metadata: &gguf.metadata, architecture };
-        let mut weights = Weights { gguf, architecture, list: Vec::new() };
-        let parts = parts(&keys, &mut weights, n_ctx)?;
-        Ok(Recipe { architecture, parts, weights: weights.list, kv_cache: KvCache::default() })
+        let tensors = Tensors::new(gguf, name);
+        let architecture = read(&Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx })?;
+        let stage = Stage::whole(architecture.sizes());
+        let recipe = Recipe { architecture, tensors, stage, kv_cache: KvCache::default(), weights: Vec::new() };
+        recipe.with_listed_weights()
+    }
+
+    fn with_listed_weights(self) -> Result<Recipe, ModelError> {
+        let weights = self.record(1, Head::Logits)?.into_weights();
+        Ok(Recipe { weights, ..self })
     }
 
     /// The same with another KV cache.
@@ -178,56 +174,66 @@ impl Recipe {
         Recipe { kv_cache, ..self }
     }
 
+    /// A part of the same model: its weights, states and graphs are those of the stage alone.
+    ///
+    /// *Errors*: blocks that the model does not have, or that cannot be next to its embedding or head.
+    pub fn with_stage(self, stage: Stage) -> Result<Recipe, ModelError> {
+        stage.check(self.sizes())?;
+        Recipe { stage, ..self }.with_listed_weights()
+    }
+
     /// The architecture's name.
     pub fn architecture(&self) -> &'static str {
-        self.architecture
+        self.tensors.architecture
     }
 
-    /// The sizes.
+    /// The sizes of the whole model.
     pub fn sizes(&self) -> &Sizes {
-        &self.parts.sizes
+        self.architecture.sizes()
     }
 
-    /// The number of blocks.
+    /// The number of blocks of the whole model.
     pub fn n_blocks(&self) -> usize {
-        self.parts.blocks.len()
+        self.sizes().n_blocks
+    }
+
+    /// The part of the model that this is.
+    pub fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Whether it is all of the model.
+    pub fn is_whole(&self) -> bool {
+        self.stage == Stage::whole(self.sizes())
     }
 
     /// What is to be loaded, in the order of use.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
     }
-}
 
-/// The context to make.
-fn choose_n_ctx(asked: Option<usize>, n_ctx_train: usize) -> Result<usize, ModelError> {
-    let n_ctx = asked.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
-    if (1..=n_ctx_train).contains(&n_ctx) {
-        return Ok(n_ctx);
+    /// The states that a session needs, in the order of use.
+    ///
+    /// *Errors*: sizes that do not fit together.
+    pub fn states(&self) -> Result<Vec<StateSpec>, ModelError> {
+        Ok(self.record(1, Head::Greedy)?.into_states())
     }
-    Err(ModelError::Context { asked: n_ctx, limit: n_ctx_train })
-}
 
-/// The head: `output`, or the token embedding where a file ties them.
-fn output(weights: &mut Weights<'_>, token_embd: WeightId, sizes: &Sizes) -> Result<Linear, ModelError> {
-    if weights.gguf.tensor("output.weight").is_some() {
-        return weights.linear("output", sizes.n_vocab, sizes.n_embd);
+    /// The graph of a step of up to `rows` tokens. Its externals have the same names, shapes and dtypes whatever the
+    /// rows and the head, so that programs share their storages; but for [`HIDDEN_IN`] and outputs, which have `rows`.
+    ///
+    /// With [`Head::None`] the last stage hands nothing over. A stage before it does not mind the head.
+    ///
+    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head.
+    pub fn graph(&self, rows: usize, head: Head) -> Result<Graph, ModelError> {
+        self.record(rows, head)?.into_graph()
     }
-    let bias = match weights.gguf.tensor("output.bias") {
-        Some(_) => Some(weights.vector("output.bias", sizes.n_vocab)?),
-        None => None,
-    };
-    Ok(Linear { weight: token_embd, bias })
-}
 
-/// The query, key and value projections, which some files have as one.
-fn qkv(weights: &mut Weights<'_>, block: &str, sizes: &Sizes) -> Result<Joint, ModelError> {
-    let (q, kv) = (sizes.n_head * sizes.head_dim, sizes.n_head_kv * sizes.head_dim);
-    let fused = format!("{block}.attn_qkv");
-    if weights.gguf.tensor(&format!("{fused}.weight")).is_some() {
-        let linear = weights.linear(&fused, q + 2 * kv, sizes.n_embd)?;
-        return Ok(Joint { linears: vec![linear], widths: vec![q, kv, kv] });
+    fn record(&self, rows: usize, head: Head) -> Result<Recorder<'_>, ModelError> {
+        let Recipe { tensors, stage, kv_cache, .. } = self;
+        let step = Step { tensors, sizes: self.sizes(), stage, kv_cache: *kv_cache, rows, head };
+        let mut recorder = Recorder::new(step);
+        self.architecture.record(&mut recorder)?;
+        Ok(recorder)
     }
-    let part = |name: &str, rows| (format!("{block}.{name}"), rows);
-    weights.joint(&fused, &[part("attn_q", q), part("attn_k", kv), part("attn_v", kv)], sizes.n_embd)
 }

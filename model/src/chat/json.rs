@@ -7,7 +7,7 @@ use minijinja::{Error, ErrorKind, Value};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// The widest indentation that is taken; more is a mistake or an attack.
+/// The widest indentation that is accepted; more is a mistake or an attack.
 const MAX_INDENT: usize = 16;
 
 pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {

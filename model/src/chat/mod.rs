@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::gguf::{GgufError, Metadata, StringArray};
 use crate::tokenizer::Tokenizer;
 
-/// Real templates have a few kilobytes.
+/// Real templates take a few kilobytes.
 const MAX_TEMPLATE: usize = 256 << 10;
 /// Template instructions of one rendering; a message takes about a hundred.
 const FUEL: u64 = 1_000_000;
@@ -29,7 +29,7 @@ const MAX_OUTPUT: usize = 64 << 20;
 /// The only template of the environment.
 const NAME: &str = "chat_template";
 
-/// For files without a template: the commonest form.
+/// For files without a template: the most common form.
 const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + \
                       '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
@@ -52,7 +52,7 @@ impl Message {
 /// A conversation that cannot be rendered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChatError {
-    /// The template is no Jinja, or uses what this build lacks.
+    /// The template is not valid Jinja, or uses something that this build lacks.
     #[error("the chat template of the file cannot be read ({0}); send the prompt without chat formatting")]
     Template(String),
     /// The template is larger than any real one.

@@ -14,7 +14,7 @@ pub enum GgufError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The first four bytes are not `GGUF`.
-    #[error("this is no GGUF file: it begins with {found:02x?} instead of \"GGUF\"; choose a .gguf model file")]
+    #[error("this is not a GGUF file: it begins with {found:02x?} instead of \"GGUF\"; choose a .gguf model file")]
     Magic {
         /// The first bytes of the file, at most four.
         found: Vec<u8>,
@@ -53,7 +53,7 @@ pub enum GgufError {
         /// Which string.
         what: String,
     },
-    /// A metadata value type that does not exist, or not in that place.
+    /// A metadata value type that does not exist, or is not allowed there.
     #[error("metadata key \"{key}\" has {found}; convert the model again with a current converter")]
     ValueType {
         /// The metadata key.

@@ -49,7 +49,7 @@ pub struct Gguf {
 impl Gguf {
     /// Reads and checks a header.
     ///
-    /// *Errors*: the file is no usable GGUF file, or reading failed.
+    /// *Errors*: the file is not a usable GGUF file, or reading failed.
     pub async fn read(source: &dyn ByteSource) -> Result<Gguf, GgufError> {
         let mut window = Window::new(source);
         let version = prologue(&mut window, source.len()).await?;
@@ -75,7 +75,7 @@ impl Gguf {
         match read.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => {
-                let reason = "a read from memory did not end at once; report this as a bug".into();
+                let reason = "a read from memory did not finish at once; report this as a bug".into();
                 Err(SourceError { offset: 0, len: bytes.len() as u64, reason }.into())
             }
         }

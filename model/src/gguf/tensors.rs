@@ -73,7 +73,7 @@ async fn read_info(window: &mut Window<'_>, index: u64) -> Result<TensorInfo, Gg
     let wrong = |reason: String| GgufError::Tensor { tensor: shown(&name), reason };
     let n_dims = window.u32(&what).await?;
     if !(1..=MAX_DIMS).contains(&n_dims) {
-        return Err(wrong(format!("it has {n_dims} dimensions, but 1 to {MAX_DIMS} are possible")));
+        return Err(wrong(format!("it has {n_dims} dimensions, but only 1 to {MAX_DIMS} are supported")));
     }
     let mut shape = Vec::new();
     for _ in 0..n_dims {
@@ -108,7 +108,7 @@ fn place(
 ) -> Result<(), GgufError> {
     let wrong = |reason: String| GgufError::Tensor { tensor: shown(&tensor.name), reason };
     if !tensor.offset.is_multiple_of(alignment) {
-        return Err(wrong(format!("its offset {} is no multiple of the alignment {alignment}", tensor.offset)));
+        return Err(wrong(format!("its offset {} is not a multiple of the alignment {alignment}", tensor.offset)));
     }
     let start = data_offset.checked_add(tensor.offset);
     let range = start.and_then(|s| Some((s, s.checked_add(tensor.bytes)?)));

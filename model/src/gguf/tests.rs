@@ -69,7 +69,7 @@ fn a_file_cut_at_any_byte_is_refused() {
     let bytes = small().bytes();
     for len in 0..bytes.len() {
         let message = error(&bytes[..len]);
-        let expected = if len == 0 { "no GGUF file" } else { "download it again" };
+        let expected = if len == 0 { "not a GGUF file" } else { "download it again" };
         says(&message, &[expected]);
     }
     says(&error(&bytes[..bytes.len() - 1]), &["the data of tensor \"b\"", &format!("byte {}", bytes.len() - 1)]);
@@ -112,7 +112,7 @@ fn the_header_is_read_in_chunks_and_tensor_data_is_not() {
 
 #[test]
 fn other_files_and_versions() {
-    says(&error(b"PK\x03\x04 zip"), &["no GGUF file", "50, 4b"]);
+    says(&error(b"PK\x03\x04 zip"), &["not a GGUF file", "50, 4b"]);
     says(&error(&small().with_counts(1, [0, 0])), &["version 1", "convert"]);
     says(&error(&small().with_counts(4, [0, 0])), &["version 4", "update"]);
     says(&error(&small().with_counts(3u32.swap_bytes(), [0, 0])), &["big-endian"]);

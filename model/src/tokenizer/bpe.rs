@@ -24,7 +24,7 @@ pub(super) struct Bpe {
     merges: HashMap<(u32, u32), (u32, u32)>,
     /// Symbols below this are tokens; those from it on are only texts that merges pass through.
     tokens: u32,
-    /// Texts of the symbols that are no tokens.
+    /// Texts of the symbols that are not tokens.
     extra: Vec<Box<str>>,
 }
 
@@ -125,7 +125,7 @@ impl Bpe {
         }
     }
 
-    /// A symbol that is no token is spelled by its characters, as far as those are tokens.
+    /// A symbol that is not a token is spelled by its characters, as far as those are tokens.
     fn emit(&self, vocab: &Vocab, id: u32, out: &mut Vec<u32>) {
         if id < self.tokens {
             out.push(id);

@@ -79,7 +79,7 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Builds the tokenizer that a file describes.
     ///
-    /// *Errors*: there is none, or none that this build knows, or its description is malformed.
+    /// *Errors*: the file has no tokenizer, or one that this build lacks, or its description is malformed.
     pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
         let spm = match metadata.get::<&str>("tokenizer.ggml.model")? {
             None | Some("none") => return Err(TokenizerError::Missing),
@@ -125,8 +125,8 @@ impl Tokenizer {
         })
     }
 
-    /// Tokens of a text. `add_special` adds the tokens that the model wants around a text; `parse_special` reads control
-    /// tokens such as `<|im_end|>` in the text as such, which text from users should not be trusted with.
+    /// Tokens of a text. `add_special` adds the tokens that the model wants around a text. With
+    /// `parse_special`, control tokens such as `<|im_end|>` are recognised; do not set it for text from users.
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         let mut out = Vec::new();
         if add_special && self.add_bos {
@@ -152,7 +152,7 @@ impl Tokenizer {
         out
     }
 
-    /// The text of a whole sequence. `render_special` shows control tokens. Bytes that are no UTF-8 become U+FFFD.
+    /// The text of a whole sequence. `render_special` shows control tokens. Bytes that are not UTF-8 become U+FFFD.
     pub fn decode(&self, ids: &[u32], render_special: bool) -> String {
         let mut bytes = Vec::new();
         for (i, &id) in ids.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::vocab::{TokenKind, Vocab};
 
-/// Longer special tokens are not looked for: none is known, and work per byte of text stays bounded.
+/// Longer special tokens are not searched for: none is known, and the work for each byte of text stays bounded.
 const MAX_BYTES: usize = 256;
 
 /// A part of a text.

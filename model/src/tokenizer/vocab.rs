@@ -10,7 +10,7 @@ use crate::gguf::{Metadata, StringArray};
 pub enum TokenKind {
     /// Text, in the encoding of the tokenizer.
     Normal,
-    /// Stands for what the vocabulary cannot say.
+    /// Stands for what the vocabulary cannot express.
     Unknown,
     /// Structure, such as the end of a turn; not shown.
     Control,

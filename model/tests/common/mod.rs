@@ -5,30 +5,19 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
 
-use backend_api::Backend;
-use model::{BytesSource, GenerateOptions, Gguf, Host, Model, Recipe, Session};
+use anygpu_model::{BytesSource, GenerateOptions, Gguf, KvCache, Model, Recipe, Session};
+use backend_api::run::NativeHost;
+use backend_api::{Backend, Codec, compare};
+use reference_cpu::{Cpu, Options};
 
-/// A host without an event loop.
-pub struct TestHost(pub Instant);
+mod sequences;
+mod stages;
+mod states;
 
-impl Default for TestHost {
-    fn default() -> TestHost {
-        TestHost(Instant::now())
-    }
-}
-
-impl Host for TestHost {
-    fn wake_later(&self, waker: &Waker) {
-        std::thread::sleep(Duration::from_micros(20));
-        waker.wake_by_ref();
-    }
-
-    fn now_ms(&self) -> f64 {
-        self.0.elapsed().as_secs_f64() * 1e3
-    }
-}
+pub use sequences::sequences;
+pub use stages::stages;
+pub use states::convolution;
 
 /// Runs a future that makes progress whenever it is polled.
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -56,7 +45,7 @@ pub fn load(bytes: Vec<u8>, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> R
     let recipe = Recipe::new(&gguf, n_ctx).unwrap();
     let (mut done, mut total) = (0, 0);
     let mut progress = |d, t| (done, total) = (d, t);
-    let (source, host) = (BytesSource(bytes), TestHost::default());
+    let (source, host) = (BytesSource(bytes), NativeHost::default());
     let model = block_on(Model::load(&source, recipe, backend, &host, &mut progress)).unwrap();
     assert!(done == total && total > 0, "progress ended at {done} of {total}");
     Rc::new(model)
@@ -64,12 +53,7 @@ pub fn load(bytes: Vec<u8>, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> R
 
 /// Squared differences over squared reference values.
 pub fn nmse(found: &[f32], reference: &[f32]) -> f64 {
-    assert_eq!(found.len(), reference.len());
-    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
-        found.iter().zip(reference).map(|(a, b)| f(f64::from(*a), f64::from(*b))).sum()
-    };
-    let nmse = sum(&|a, b| (a - b) * (a - b)) / sum(&|_, b| b * b);
-    if nmse.is_nan() { f64::INFINITY } else { nmse }
+    compare::nmse(&found.into(), &reference.into()).unwrap()
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -90,12 +74,42 @@ struct Fixture {
 }
 
 /// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's.
+/// A KV cache in each codec: near the exact one, and the same as that of the plain CPU.
+pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
+    let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
+    let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
+    let exact = floats(&models(&format!("fixtures/{}", fixture.logits)));
+    let plain: Rc<dyn Backend> = Rc::new(Cpu::new(Options { fast: false, ..Default::default() }));
+    for codec in Codec::ALL {
+        let logits = |backend: &Rc<dyn Backend>| {
+            let bytes = models(&format!("fixtures/{}", fixture.model));
+            let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(fixture.n_ctx)).unwrap();
+            let recipe = recipe.with_kv_cache(KvCache::coded(*codec));
+            let (source, host) = (BytesSource(bytes), NativeHost::default());
+            let model = block_on(Model::load(&source, recipe, backend.clone(), &host, &mut |_, _| {})).unwrap();
+            let mut session = Session::new(Rc::new(model)).unwrap();
+            // A prefill, then rows that are decoded one by one.
+            let (front, rest) = fixture.tokens.split_at(fixture.tokens.len() / 2);
+            let mut logits = block_on(session.logits(front, true, &host)).unwrap();
+            for token in rest {
+                logits.extend(block_on(session.logits(&[*token], true, &host)).unwrap());
+            }
+            logits
+        };
+        let (ours, theirs) = (logits(&backend), logits(&plain));
+        let (off, apart) = (nmse(&ours, &exact), nmse(&ours, &theirs));
+        println!("{name} with a cache of {}: NMSE {off:.1e}, {apart:.1e} from the CPU's", codec.spec().name);
+        assert!(off <= 1e-3, "{name} with {}: NMSE {off:.2e}", codec.spec().name);
+        assert!(apart <= codec.spec().tolerance, "{name} with {}: NMSE {apart:.2e} from the CPU's", codec.spec().name);
+    }
+}
+
 pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
     let reference = floats(&models(&format!("fixtures/{}", fixture.logits)));
     let model = load(models(&format!("fixtures/{}", fixture.model)), Some(fixture.n_ctx), backend);
-    let (host, tokens) = (TestHost::default(), &fixture.tokens);
+    let (host, tokens) = (NativeHost::default(), &fixture.tokens);
     let n_vocab = model.recipe().sizes().n_vocab;
     let mut session = Session::new(model).unwrap();
 
@@ -129,6 +143,8 @@ pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
             let noise = noise * (theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
             let gap = theirs[best(theirs)] - theirs[best(ours)];
             assert!(gap <= noise, "{name} {way}: the best token at {position} is off by {gap}, noise is {noise}");
+            let error = nmse(ours, theirs);
+            assert!(error <= part, "{name} {way}: NMSE {error:.2e} at {position}");
         }
     }
     // Ways of computing the same must agree far better than with an engine that quantises activations.
@@ -145,7 +161,7 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     for case in cases {
         let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
         let options = GenerateOptions { max_tokens: n, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
-        let (host, prompt) = (TestHost::default(), ids("prompt_ids"));
+        let (host, prompt) = (NativeHost::default(), ids("prompt_ids"));
         session.rewind(0);
         let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
         assert_eq!(generation.tokens, ids("greedy_ids")[..n], "{}", case["prompt"]);
@@ -153,7 +169,8 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
         let logits = block_on(session.logits(&prompt, false, &host)).unwrap();
         for pair in case["top10"].as_array().unwrap() {
             let (id, logit) = (pair[0].as_u64().unwrap() as usize, pair[1].as_f64().unwrap());
-            assert!((f64::from(logits[id]) - logit).abs() < 2e-3, "{}: logit of {id}", case["prompt"]);
+            let near = approx::abs_diff_eq!(f64::from(logits[id]), logit, epsilon = 2e-3);
+            assert!(near, "{}: logit of {id} is {}, not {logit}", case["prompt"], logits[id]);
         }
     }
 }
@@ -173,7 +190,7 @@ pub fn smollm2(backend: Rc<dyn Backend>, n: usize) {
         let sure = margins.iter().position(|m| *m < 0.01).unwrap_or(expected.len());
         assert!(sure > 0, "{name} compares nothing");
         let sure = sure.min(n);
-        let (host, prompt) = (TestHost::default(), ids("prompt_ids"));
+        let (host, prompt) = (NativeHost::default(), ids("prompt_ids"));
 
         session.rewind(0);
         let logits = block_on(session.logits(&prompt, false, &host)).unwrap();

@@ -20,6 +20,15 @@ macro_rules! fixtures {
             common::fixture($file, cpu(false));
             common::fixture($file, cpu(true));
         })+
+
+        /// Bit for bit.
+        mod in_stages {
+            $(#[test]
+            fn $test() {
+                super::common::stages($file, &super::cpu(false), 0.0);
+                super::common::stages($file, &super::cpu(true), 0.0);
+            })+
+        }
     };
 }
 
@@ -31,6 +40,31 @@ fixtures! {
     llama_q8_0 = "llama-q8_0",
     llama_mixed_formats = "llama-e96-q5_0-mix",
     llama_k_formats = "llama-q4_k-mix",
+    qwen2_with_biases = "qwen2-bias",
+    qwen3_with_wide_heads = "qwen3-d32",
+    gemma2_with_softcaps = "gemma2-swa",
+    gemma3_with_windows = "gemma3-swa",
+    gemma3_with_a_softcap = "gemma3-noswa-softcap",
+}
+
+#[test]
+fn caches_in_codecs() {
+    common::codecs("qwen3-d32", cpu(false));
+    common::codecs("qwen3-d32", cpu(true));
+}
+
+#[test]
+fn texts_that_share_programs() {
+    for backend in [cpu(false), cpu(true)] {
+        common::sequences("gpt2-tiny", &backend);
+        common::sequences("qwen3-d32", &backend);
+    }
+}
+
+#[test]
+fn states_that_steps_rewrite() {
+    common::convolution(&*cpu(false));
+    common::convolution(&*cpu(true));
 }
 
 /// A few tokens: the plain CPU takes a second for each.

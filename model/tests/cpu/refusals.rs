@@ -3,8 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::common::{self, TestHost, block_on, load, models};
-use model::{Finish, GenerateOptions, Gguf, ModelError, Recipe, Sampling, Session};
+use backend_api::run::NativeHost;
+
+use crate::common::{self, block_on, load, models};
+use anygpu_model::{BytesSource, Finish, GenerateOptions, Gguf, Model, ModelError, Recipe, Sampling, Session, Stage};
 use reference_cpu::{Cpu, Options};
 
 fn session(n_ctx: usize) -> Session {
@@ -35,6 +37,7 @@ fn renamed(from: &str, to: &str) -> Result<Recipe, ModelError> {
 fn files() {
     refused(renamed("general.architecture", "general.architectur_").unwrap_err(), &["general.architecture", "missing"]);
     refused(renamed("llama", "mamba").unwrap_err(), &["\"mamba\"", "gpt2, llama", "choose another"]);
+    refused(renamed("llama", "gemma").unwrap_err(), &["\"gemma\"", "qwen2, qwen3, gemma2, gemma3"]);
     refused(renamed("llama.block_count", "llama.block_cound").unwrap_err(), &["llama.block_count", "missing"]);
     refused(
         renamed("blk.0.attn_norm", "blk.0.attn_nurm").unwrap_err(),
@@ -48,7 +51,7 @@ fn files() {
 
 #[test]
 fn requests() {
-    let (host, mut session) = (TestHost::default(), session(16));
+    let (host, mut session) = (NativeHost::default(), session(16));
     let mut generate = |prompt: &[u32], options: &GenerateOptions| {
         session.rewind(0);
         block_on(session.generate(prompt, options, None, &host, &mut |_| {}))
@@ -73,7 +76,7 @@ fn requests() {
 
 #[test]
 fn texts_end_at_the_context_at_stop_tokens_and_when_cancelled() {
-    let (host, mut session) = (TestHost::default(), session(16));
+    let (host, mut session) = (NativeHost::default(), session(16));
     let mut generate = |prompt: &[u32], options: &GenerateOptions| {
         session.rewind(0);
         block_on(session.generate(prompt, options, None, &host, &mut |_| {})).unwrap()
@@ -103,7 +106,7 @@ fn texts_end_at_the_context_at_stop_tokens_and_when_cancelled() {
 
 #[test]
 fn seeds_repeat_and_texts_resume() {
-    let (host, mut session) = (TestHost::default(), session(64));
+    let (host, mut session) = (NativeHost::default(), session(64));
     let mut generate = |seed, fetch_interval| {
         session.rewind(0);
         let sampling = Sampling::Random { temperature: 1.5, top_k: 0, top_p: 1.0, seed };
@@ -122,4 +125,15 @@ fn seeds_repeat_and_texts_resume() {
     session.rewind(0);
     let fresh = block_on(session.logits(&next, false, &host)).unwrap();
     assert!(kept >= 2 && common::nmse(&resumed, &fresh) < 1e-9);
+}
+
+#[test]
+fn sessions_of_stages() {
+    let bytes = models("fixtures/llama-q8_0.gguf");
+    let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None).unwrap();
+    let recipe = recipe.with_stage(Stage { embed: true, blocks: 0..1, head: false }).unwrap();
+    let backend = Rc::new(Cpu::new(Options::default()));
+    let (source, host) = (BytesSource(bytes), NativeHost::default());
+    let model = block_on(Model::load(&source, recipe, backend, &host, &mut |_, _| {})).unwrap();
+    refused(Session::new(Rc::new(model)).err().unwrap(), &["stage", "whole model"]);
 }

@@ -6,7 +6,7 @@ use super::math::{accumulate, dot, exp};
 use crate::args::Args;
 use crate::threads::{for_each_part, parts};
 use backend_api::op::Attention;
-use backend_api::{Op, StepParams, Tensor};
+use backend_api::{Form, Op, StepParams, Tensor};
 
 /// What attention needs: scores of as many keys as there may be, in each part.
 pub(super) fn needs(op: &Attention, [q, k, v]: [&Tensor; 3], threads: usize) -> Needs {
@@ -16,8 +16,8 @@ pub(super) fn needs(op: &Attention, [q, k, v]: [&Tensor; 3], threads: usize) -> 
     Needs { scratch: parts * n, parts }
 }
 
-pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
-    let Op::Attention(op) = op else { return };
+pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
+    let Form::Op(Op::Attention(op)) = form else { return };
     let (q, k, v) = (args.input(0), args.input(1), args.input(2));
     let mask = if op.masking.explicit { args.input(3).floats() } else { &[] };
     let (m, n) = (q.shape().dim(0), k.shape().dim(0));
@@ -88,7 +88,8 @@ impl Work for Part<'_> {
                 sum += weight;
                 accumulate(lanes, out, weight, &v[(j * op.n_head_kv + g) * dv..][..dv]);
             }
-            let scale = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+            // Without keys it is 0; NaN stays what it is.
+            let scale = if sum == 0.0 { 0.0 } else { 1.0 / sum };
             out.iter_mut().for_each(|o| *o *= scale);
         }
     }

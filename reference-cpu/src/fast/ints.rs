@@ -7,9 +7,9 @@
 
 use super::lanes::{Ints, Lanes, Work, dispatch};
 use super::pairs::{Pairs, Part};
-use crate::decode::{Quants, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0};
+use crate::decode::quants;
 use backend_api::Format;
-use backend_api::format::GROUP;
+use backend_api::format::{GROUP, Row, Visit};
 use std::marker::PhantomData;
 
 /// Rows of x whose sums with a pair of rows of weights stay in registers.
@@ -19,8 +19,8 @@ pub(super) const TILE_X: usize = 4;
 #[derive(Clone, Copy)]
 struct Rounded<'a> {
     q: &'a [Ints],
-    /// Of each group: scale, and scaled sum.
-    scales: &'a [[f32; 2]],
+    /// Of each group: scale, and the scaled sums of its halves.
+    scales: &'a [[f32; 3]],
     groups: usize,
 }
 
@@ -44,14 +44,14 @@ impl<'a> Rounded<'a> {
 
 /// Memory of [`size_of_groups`] as what it is for.
 #[inline(always)]
-fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 2]]) {
-    let (q, rest) = memory.split_at_mut(memory.len() / 9 * 8);
+fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 3]]) {
+    let (q, rest) = memory.split_at_mut(memory.len() / 19 * 16);
     (bytemuck::cast_slice_mut(q), bytemuck::cast_slice_mut(rest))
 }
 
-/// Rounds a group; gives its scale and scaled sum.
+/// Rounds a group; gives its scale and the scaled sums of its halves.
 #[inline(always)]
-fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 2] {
+fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
     /// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
     const SHIFT: f32 = 12_582_912.0;
     // Compared as integers, so that NaN is the largest and spoils the group, as it must. From 1e-30 on, so that the
@@ -63,13 +63,15 @@ fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 2] {
         *q = (x * inverse + SHIFT).to_bits() as i16;
     }
     let scale = largest / 32_767.0;
-    [scale, scale * q.iter().map(|q| i32::from(*q)).sum::<i32>() as f32]
+    let sum = |half: &[i16]| scale * half.iter().map(|q| i32::from(*q)).sum::<i32>() as f32;
+    let (low, high) = q.split_at(GROUP / 2);
+    [scale, sum(low), sum(high)]
 }
 
 #[derive(Clone, Copy)]
 struct XRow<'a> {
     q: &'a [Ints],
-    scales: &'a [[f32; 2]],
+    scales: &'a [[f32; 3]],
 }
 
 /// The integers of a row of weights.
@@ -78,14 +80,16 @@ trait WRow {
 }
 
 /// File blocks, taken apart where they are used.
-struct Blocks<'a, Q: Quants>(&'a [Q::Block]);
+struct Blocks<'a, R>(&'a [u8], PhantomData<R>);
 
-impl<Q: Quants> WRow for &Blocks<'_, Q> {
+impl<R: Row> WRow for &Blocks<'_, R> {
     #[inline(always)]
     fn group(&self, lanes: impl Lanes, index: usize) -> Ints {
-        let (block, index) = (&self.0[index / Q::GROUPS], index % Q::GROUPS);
-        let q = lanes.widen(Q::quants(block, index));
-        Q::factors(block, index).map_or(q, |factors| lanes.scale(q, factors))
+        let (block, index) = (index / quants::groups::<R>(), index % quants::groups::<R>());
+        let block = &self.0[block * R::SPEC.block_bytes..][..R::SPEC.block_bytes];
+        let q = quants::group::<R>(block, index);
+        let q = lanes.widen(quants::levels::<R>().map_or(q, |levels| lanes.lookup(q, levels)));
+        quants::factors::<R>(block, index).map_or(q, |factors| lanes.scale(q, factors))
     }
 }
 
@@ -99,21 +103,22 @@ impl WRow for &[Ints] {
 
 /// The dot products of some rows of x with a pair of rows of weights, whose scales and minima are given.
 #[inline(always)]
-fn tile<Q: Quants, L: Lanes, W: WRow, const M: usize>(
+fn tile<R: Row, L: Lanes, W: WRow, const M: usize>(
     lanes: L,
     x: [XRow<'_>; M],
     w: [W; 2],
-    scales: [&[[f32; 2]]; 2],
+    scales: [&[[f32; 3]]; 2],
 ) -> [[f32; 2]; M] {
     let mut sums = [[lanes.zero(); 2]; M];
     let mut out = [[0f32; 2]; M];
     for (g, (a_scales, b_scales)) in scales[0].iter().zip(scales[1]).enumerate() {
         let (a, b) = (w[0].group(lanes, g), w[1].group(lanes, g));
         for ((x, sums), out) in x.iter().zip(&mut sums).zip(&mut out) {
-            let (q, [scale, sum]) = (&x.q[g], x.scales[g]);
+            let (q, [scale, low, high]) = (&x.q[g], x.scales[g]);
             *sums = [lanes.add(sums[0], a_scales[0] * scale, &a, q), lanes.add(sums[1], b_scales[0] * scale, &b, q)];
-            if Q::MIN {
-                *out = [out[0] + a_scales[1] * sum, out[1] + b_scales[1] * sum];
+            if quants::minima::<R>() {
+                let of = |[_, first, last]: &[f32; 3]| first * low + last * high;
+                *out = [out[0] + of(a_scales), out[1] + of(b_scales)];
             }
         }
     }
@@ -123,9 +128,9 @@ fn tile<Q: Quants, L: Lanes, W: WRow, const M: usize>(
     out
 }
 
-/// The f32 values of memory that groups of `len` elements altogether take: integers, and two values of each group.
+/// The f32 values of memory that groups of `len` elements altogether take: integers, and three values of each group.
 const fn size_of_groups(len: usize) -> usize {
-    len / 2 + len / GROUP * 2
+    len / 2 + len / GROUP * 3
 }
 
 /// The f32 values of memory that [`Dots`] need: for all of x, and for two rows of weights of `k` elements.
@@ -147,34 +152,25 @@ pub(super) struct Dots<'a, P> {
 }
 
 impl<P: Pairs> Dots<'_, P> {
-    /// Computes them for weights in a quantised format. There is nothing to do here for the others.
+    /// Computes them for weights whose elements are [integers](quants::are_integers). There is nothing to do here for
+    /// others.
     pub fn run(self, format: Format) {
-        match format {
-            Format::F32 | Format::F16 | Format::BF16 => {}
-            Format::Q4_0 => dispatch(Typed(self, PhantomData::<q4_0::Q4_0>)),
-            Format::Q4_1 => dispatch(Typed(self, PhantomData::<q4_1::Q4_1>)),
-            Format::Q5_0 => dispatch(Typed(self, PhantomData::<q5_0::Q5_0>)),
-            Format::Q5_1 => dispatch(Typed(self, PhantomData::<q5_1::Q5_1>)),
-            Format::Q8_0 => dispatch(Typed(self, PhantomData::<q8_0::Q8_0>)),
-            Format::Q4_K => dispatch(Typed(self, PhantomData::<q4_k::Q4_K>)),
-            Format::Q6_K => dispatch(Typed(self, PhantomData::<q6_k::Q6_K>)),
-        }
+        format.visit(self);
     }
 
     #[inline(always)]
-    fn all<Q: Quants>(self, lanes: impl Lanes) {
+    fn all<R: Row>(self, lanes: impl Lanes) {
         let Dots { x, k, w, pairs, mut part, memory } = self;
         let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
-        let (x, groups, m) = (Rounded::new(x, k, rounded), k / GROUP, x.len() / k);
-        let blocks: &[Q::Block] = bytemuck::cast_slice(w);
-        let row_blocks = groups / Q::GROUPS;
+        let (x, m) = (Rounded::new(x, k, rounded), x.len() / k);
+        let row_bytes = k / R::SPEC.block_len * R::SPEC.block_bytes;
         let (a, b) = memory.split_at_mut(size_of_groups(k));
         let mut memory = [split(a), split(&mut b[..size_of_groups(k)])];
         let tiled = m - m % TILE_X;
         for p in part.pairs::<P>() {
-            let w = pairs.rows(p).map(|j| Blocks::<Q>(&blocks[j * row_blocks..][..row_blocks]));
+            let w = pairs.rows(p).map(|j| Blocks::<R>(&w[j * row_bytes..][..row_bytes], PhantomData));
             for (w, (q, scales)) in w.iter().zip(&mut memory) {
-                Q::scales(w.0, scales);
+                quants::scales::<R>(w.0, scales);
                 if tiled > 0 {
                     for (g, q) in q.iter_mut().enumerate() {
                         *q = w.group(lanes, g);
@@ -184,27 +180,38 @@ impl<P: Pairs> Dots<'_, P> {
             let [(a, a_scales), (b, b_scales)] = &memory;
             for i in (0..tiled).step_by(TILE_X) {
                 let x = std::array::from_fn(|r| x.row(i + r));
-                let sums = tile::<Q, _, _, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
+                let sums = tile::<R, _, _, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
                 for (r, sums) in sums.into_iter().enumerate() {
                     part.put(pairs, i + r, p, sums);
                 }
             }
             for i in tiled..m {
                 let [a, b] = &w;
-                let [sums] = tile::<Q, _, _, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
+                let [sums] = tile::<R, _, _, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
                 part.put(pairs, i, p, sums);
             }
         }
     }
 }
 
-/// Dots with the format of the weights.
-struct Typed<Q, D>(D, PhantomData<Q>);
+impl<P: Pairs> Visit for Dots<'_, P> {
+    type Out = ();
 
-impl<Q: Quants, P: Pairs> Work for Typed<Q, Dots<'_, P>> {
+    #[inline(always)]
+    fn visit<R: Row>(self) {
+        if quants::are_integers(R::SPEC) {
+            dispatch(Typed(self, PhantomData::<R>));
+        }
+    }
+}
+
+/// Dots with the format of the weights.
+struct Typed<R, D>(D, PhantomData<R>);
+
+impl<R: Row, P: Pairs> Work for Typed<R, Dots<'_, P>> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
-        self.0.all::<Q>(lanes);
+        self.0.all::<R>(lanes);
     }
 }
 
@@ -245,7 +252,7 @@ mod tests {
     #[test]
     fn dots_are_those_of_decoded_rows() {
         let (m, n, k) = (6, 16, 512);
-        for format in Format::ALL.iter().copied().filter(|f| f.spec().block_len > 1) {
+        for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
             let w = fill(&[n, k], DType::Packed(format), &Fill::Blocks, 7);
             let x = fill(&[m, k], DType::F32, &Fill::Uniform(-1.0, 1.0), 8);
             let x: Vec<f32> = x.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
@@ -270,9 +277,9 @@ mod tests {
     #[test]
     fn odd_groups() {
         let mut q = [0; GROUP];
-        assert_eq!(round(&[0.0; GROUP], &mut q)[1], 0.0);
+        assert_eq!(round(&[0.0; GROUP], &mut q)[1..], [0.0; 2]);
         assert_eq!(q, [0; GROUP]);
-        assert_eq!(round(&[-2.0; GROUP], &mut q), [2.0 / 32_767.0, -64.0]);
+        assert_eq!(round(&[-2.0; GROUP], &mut q), [2.0 / 32_767.0, -32.0, -32.0]);
         assert_eq!(q, [-32_767; GROUP]);
         let mut x = [1.0; GROUP];
         x[9] = f32::NAN;

@@ -1,6 +1,6 @@
 //! The vector operations that dot products are made of, for each instruction set that has it.
 
-use crate::decode::Words;
+use crate::decode::quants::Words;
 use backend_api::format::GROUP;
 
 /// 32 integers of 16 bits.
@@ -19,6 +19,9 @@ pub(crate) trait Lanes: Copy {
 
     /// Signed bytes as integers.
     fn widen(self, bytes: Words) -> Ints;
+
+    /// What bytes below 16 stand for.
+    fn lookup(self, bytes: Words, levels: &[i8; 16]) -> Words;
 
     /// Multiplies each half by a factor.
     fn scale(self, ints: Ints, factors: [i16; 2]) -> Ints;
@@ -93,6 +96,11 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn lookup(self, bytes: Words, levels: &[i8; 16]) -> Words {
+        bytemuck::cast(bytemuck::cast::<Words, [u8; GROUP]>(bytes).map(|q| levels[usize::from(q & 15)]))
+    }
+
+    #[inline(always)]
     fn scale(self, mut ints: Ints, factors: [i16; 2]) -> Ints {
         for (ints, factor) in ints.chunks_exact_mut(GROUP / 2).zip(factors) {
             ints.iter_mut().for_each(|q| *q *= factor);
@@ -157,6 +165,12 @@ mod avx2 {
         }
 
         #[inline(always)]
+        fn lookup(self, bytes: Words, levels: &[i8; 16]) -> Words {
+            let table = self.0.avx2._mm256_broadcastsi128_si256(cast(*levels));
+            cast(self.0.avx2._mm256_shuffle_epi8(table, cast(bytes)))
+        }
+
+        #[inline(always)]
         fn scale(self, ints: Ints, [f, g]: [i16; 2]) -> Ints {
             let ([a, b], avx, avx2): ([__m256i; 2], _, _) = (cast(ints), self.0.avx, self.0.avx2);
             let (f, g) = (avx._mm256_set1_epi16(f), avx._mm256_set1_epi16(g));
@@ -193,8 +207,8 @@ mod simd128 {
     use super::{Floats, Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::wasm32::{
-        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i16x8_extend_high_i8x16, i16x8_extend_low_i8x16,
-        i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, v128,
+        f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i8x16_swizzle, i16x8_extend_high_i8x16,
+        i16x8_extend_low_i8x16, i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, v128,
     };
 
     #[inline(always)]
@@ -219,6 +233,12 @@ mod simd128 {
             let [a, b]: [v128; 2] = cast(bytes);
             let ([a0, a1], [b0, b1]) = (wide(a), wide(b));
             cast([a0, a1, b0, b1])
+        }
+
+        #[inline(always)]
+        fn lookup(self, bytes: Words, levels: &[i8; 16]) -> Words {
+            let ([a, b], table): ([v128; 2], v128) = (cast(bytes), cast(*levels));
+            cast([i8x16_swizzle(table, a), i8x16_swizzle(table, b)])
         }
 
         #[inline(always)]

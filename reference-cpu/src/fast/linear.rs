@@ -1,6 +1,6 @@
-//! Matmul and its fused form.
+//! Matmul, and what stands before and after it.
 //!
-//! Weights in quantised formats are multiplied [in integers](super::ints), all others row by row as floats.
+//! Weights that are [integers](quants::are_integers) are multiplied [as such](super::ints), all others row by row as floats.
 
 use super::Needs;
 use super::ints::{self, Dots};
@@ -8,8 +8,10 @@ use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
 use super::pairs::{Cut, Pairs, Part};
 use crate::args::{Args, Operand};
-use backend_api::op::{Activation, Norm, NormKind, UnaryKind};
-use backend_api::{Op, Tensor};
+use crate::decode::quants;
+use backend_api::form::Activation;
+use backend_api::op::{Norm, NormKind, UnaryKind};
+use backend_api::{Form, Tensor};
 
 /// What the product of `x` and the rows of `w` needs.
 pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
@@ -24,7 +26,7 @@ fn scratch(cut: Cut, k: usize) -> usize {
     x + (2 * k).max(ints::scratch(x, k))
 }
 
-pub(super) fn matmul(_: &Op, args: &mut Args<'_>) {
+pub(super) fn matmul(_: &Form, args: &mut Args<'_>) {
     let (a, b) = (args.input(0), args.input(1));
     let ([a0, a1, m, k], [b0, b1, n, _]) = (a.shape().dims4(), b.shape().dims4());
     let (batch0, batch1) = (a0.max(b0), a1.max(b1));
@@ -66,8 +68,8 @@ fn neighbours(p: usize, n: usize) -> [usize; 2] {
     [2 * p, (2 * p + 1).min(n - 1)]
 }
 
-pub(super) fn linear(op: &Op, args: &mut Args<'_>) {
-    let Op::Linear(op) = op else { return };
+pub(super) fn linear(form: &Form, args: &mut Args<'_>) {
+    let Form::Linear(op) = form else { return };
     let count = args.inputs.iter().flatten().count();
     let mut list = [args.input(0); crate::args::MAX_INPUTS];
     for (index, slot) in list[..count].iter_mut().enumerate() {
@@ -183,7 +185,7 @@ impl Product<'_> {
             }
             None => x,
         };
-        if let Some((format, w)) = self.w.packed().filter(|(format, _)| format.spec().block_len > 1) {
+        if let Some((format, w)) = self.w.packed().filter(|(format, _)| quants::are_integers(format.spec())) {
             return Dots { x, k, w, pairs, part, memory }.run(format);
         }
         let (first, second) = memory.split_at_mut(k);

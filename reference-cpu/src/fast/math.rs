@@ -82,6 +82,7 @@ pub(super) fn accumulate(lanes: impl Lanes, out: &mut [f32], scale: f32, a: &[f3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::{assert_abs_diff_eq, relative_eq};
 
     #[test]
     fn functions_are_as_good_as_f32() {
@@ -89,10 +90,15 @@ mod tests {
         for i in -87_000..88_000 {
             let x = i as f32 / 1000.0;
             let exact = f64::from(x).exp();
-            assert!((f64::from(exp(x)) - exact).abs() <= 2e-7 * exact, "exp({x}) = {}", exp(x));
+            assert!(
+                relative_eq!(f64::from(exp(x)), exact, epsilon = 0.0, max_relative = 2e-7),
+                "exp({x}) = {}",
+                exp(x)
+            );
             for kind in kinds {
                 let (ours, exact) = (f64::from(activate(kind, x)), unary(kind, f64::from(x)));
-                assert!((ours - exact).abs() <= 1e-5 * exact.abs() + 1e-14, "{kind:?} of {x}: {ours}, not {exact}");
+                let near = relative_eq!(ours, exact, epsilon = 1e-14, max_relative = 1e-5);
+                assert!(near, "{kind:?} of {x}: {ours}, not {exact}");
             }
         }
     }
@@ -103,7 +109,7 @@ mod tests {
         assert_eq!(exp(0.0), 1.0);
         for kind in [UnaryKind::Silu, UnaryKind::GeluTanh] {
             assert_eq!(activate(kind, 1e4), 1e4);
-            assert!(activate(kind, -1e4).abs() < 1e-30);
+            assert_abs_diff_eq!(activate(kind, -1e4), 0.0, epsilon = 1e-30);
             assert!(activate(kind, f32::NAN).is_nan());
         }
     }

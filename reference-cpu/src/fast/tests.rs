@@ -3,41 +3,32 @@
 use super::needs;
 use crate::{Cpu, Options};
 use backend_api::case::Case;
-use backend_api::op::{Activation, Attention, GluKind, Linear, Masking, MatMul, Norm, NormKind, UnaryKind};
-use backend_api::{Backend, Format, Kind, Plan, StepParams, StorageDesc, host_rows};
+use backend_api::compare::Values;
+use backend_api::form::{Activation, Linear};
+use backend_api::op::{Attention, GluKind, Masking, MatMul, Norm, NormKind, UnaryKind};
+use backend_api::run::{NativeHost, Rig};
+use backend_api::{Backend, Format, StepParams};
 use std::num::NonZeroUsize;
 
-/// The bytes of all results.
-fn results(case: &Case, threads: usize) -> Vec<Vec<u8>> {
+/// All results.
+fn results(case: &Case, threads: usize) -> Vec<Values> {
     let cpu = Cpu::new(Options { fast: true, threads: NonZeroUsize::new(threads) });
     assert!(cpu.info().adapter.contains(&format!(" {threads} thread")), "{}", cpu.info().adapter);
-    let plan = Plan::new(case.graph.clone(), &|tensor| cpu.slot_size(tensor));
-    let mut storages = Vec::new();
-    for (index, ((_, tensor), fill)) in plan.graph().externals().zip(&case.fills).enumerate() {
-        let id = cpu.create(&StorageDesc::of(tensor)).unwrap();
-        cpu.write(id, 0, &fill.bytes(tensor, index as u64)).unwrap();
-        storages.push(id);
-    }
-    let mut program = cpu.compile(&plan, &storages).unwrap();
+    let mut rig = Rig::of_case(&cpu, case).unwrap();
     // Scratch memory and results of the first step must not matter.
-    program.step(&case.step).unwrap();
-    program.step(&case.step).unwrap();
-    let written = plan.graph().externals().zip(&storages).filter(|((_, tensor), _)| tensor.kind == Kind::Output);
-    let read = |((_, tensor), id): ((_, &backend_api::Tensor), &_)| {
-        let (rows, cols) = host_rows(&tensor.shape);
-        let mut bytes = vec![0; 4 * rows * cols];
-        assert!(cpu.try_read(cpu.read(*id, 0, rows).unwrap(), &mut bytes).unwrap());
-        bytes
-    };
-    written.map(read).collect()
+    rig.step(&case.step).unwrap();
+    rig.step(&case.step).unwrap();
+    pollster::block_on(rig.results(&NativeHost::default())).unwrap()
 }
 
 fn same_with_any_number_of_threads(case: &Case) {
-    let node = &case.graph.nodes()[0];
+    let covers = Cpu::new(Options::default()).cover(&case.graph).unwrap();
+    let [cover] = covers.as_slice() else { panic!("{}: {covers:#?}", case.name) };
+    let operands: Vec<_> = cover.inputs.iter().map(|id| case.graph.tensor(*id)).collect();
     let alone = results(case, 1);
-    assert!(alone.iter().flatten().any(|byte| *byte != 0), "{}", case.name);
+    assert!(alone.iter().any(|values| values.bytes.iter().any(|byte| *byte != 0)), "{}", case.name);
     for threads in [2, 3] {
-        let needs = needs(&node.op, &case.graph.operands(node), threads);
+        let needs = needs(&cover.form, &operands, threads);
         assert!(needs.parts > 1, "{}: {threads} threads have nothing to share", case.name);
         assert!(results(case, threads) == alone, "{} with {threads} threads", case.name);
     }
@@ -46,8 +37,8 @@ fn same_with_any_number_of_threads(case: &Case) {
 #[test]
 fn linear() {
     let (n, k) = (1_030, 256);
-    let rms = Some(Norm { kind: NormKind::Rms, eps: 1e-5 });
-    let layer = Some(Norm { kind: NormKind::Layer, eps: 1e-5 });
+    let rms = Some(Norm { kind: NormKind::Rms, eps: 1e-5, heads: 1 });
+    let layer = Some(Norm { kind: NormKind::Layer, eps: 1e-5, heads: 1 });
     let kinds = [
         Linear::PLAIN,
         Linear { norm: layer, bias: true, activation: Activation::Unary(UnaryKind::GeluTanh), residual: true },

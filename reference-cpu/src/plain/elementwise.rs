@@ -1,4 +1,4 @@
-//! Unary functions, binary arithmetic, gated linear units.
+//! Unary functions, scaling, binary arithmetic, gated linear units.
 
 use crate::args::Args;
 use backend_api::Op;
@@ -9,6 +9,14 @@ pub(super) fn run_unary(op: &Op, args: &mut Args<'_>) {
     let x = args.input(0).floats();
     for (out, x) in args.out().iter_mut().zip(x) {
         *out = unary(op.kind, f64::from(*x)) as f32;
+    }
+}
+
+pub(super) fn run_scale(op: &Op, args: &mut Args<'_>) {
+    let Op::Scale(op) = op else { return };
+    let x = args.input(0).floats();
+    for (out, x) in args.out().iter_mut().zip(x) {
+        *out = (f64::from(op.factor) * f64::from(*x) + f64::from(op.bias)) as f32;
     }
 }
 

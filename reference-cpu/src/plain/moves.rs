@@ -1,4 +1,4 @@
-//! Permute, slice, concat: words move, nothing is computed.
+//! Permute, slice, concat, pad: words move, nothing is computed.
 
 use crate::args::{Args, Bytes, Operand};
 use backend_api::Op;
@@ -47,5 +47,22 @@ pub(super) fn concat(op: &Op, args: &mut Args<'_>) {
     for (out, (a, b)) in args.outputs[0].chunks_exact_mut(from_a + from_b).zip(parts) {
         out[..from_a].copy_from_slice(a);
         out[from_a..].copy_from_slice(b);
+    }
+}
+
+pub(super) fn pad(op: &Op, args: &mut Args<'_>) {
+    let Op::Pad(op) = op else { return };
+    let x = args.input(0);
+    let dims = x.shape().dims4();
+    let padded: [usize; 4] = std::array::from_fn(|axis| op.before[axis] + dims[axis] + op.after[axis]);
+    args.outputs[0].fill(0);
+    for (i, word) in words(&x).iter().enumerate() {
+        let (mut rest, mut at, mut stride) = (i, 0, 1);
+        for axis in (0..4).rev() {
+            at += (op.before[axis] + rest % dims[axis]) * stride;
+            rest /= dims[axis];
+            stride *= padded[axis];
+        }
+        args.outputs[0][at] = *word;
     }
 }

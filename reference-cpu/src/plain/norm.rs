@@ -8,7 +8,8 @@ pub(super) fn norm(op: &Op, args: &mut Args<'_>) {
     let Op::Norm(norm) = op else { return };
     let (x, gamma) = (args.input(0), args.input(1).floats());
     let beta = if norm.kind == NormKind::Layer { args.input(2).floats() } else { &[] };
-    let n = x.shape().cols();
+    // Heads of a row lie one after the other, as rows do.
+    let n = x.shape().cols() / norm.heads;
     for (x, out) in x.floats().chunks_exact(n).zip(args.out().chunks_exact_mut(n)) {
         let mean = match norm.kind {
             NormKind::Layer => x.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64,

@@ -16,11 +16,27 @@ fn next_largest(row: &[f32], after: Option<(f32, usize)>) -> usize {
     best.unwrap_or(0)
 }
 
+/// The index of the largest element; -1 in a row of which some are not finite.
+pub(crate) fn largest(row: &[f32]) -> i32 {
+    let (mut best, mut finite) = (0, true);
+    for (i, value) in row.iter().enumerate() {
+        finite &= value.is_finite();
+        if *value > row[best] {
+            best = i;
+        }
+    }
+    if finite { best as i32 } else { -1 }
+}
+
+fn is_finite(row: &[f32]) -> bool {
+    row.iter().all(|value| value.is_finite())
+}
+
 pub(super) fn argmax(_: &Op, args: &mut Args<'_>) {
     let x = args.input(0);
     let rows = x.floats().chunks_exact(x.shape().cols());
     for (out, row) in args.out_ints().iter_mut().zip(rows) {
-        *out = next_largest(row, None) as i32;
+        *out = largest(row);
     }
 }
 
@@ -32,6 +48,11 @@ pub(super) fn top_k(op: &Op, args: &mut Args<'_>) {
     let ids: &mut [i32] = bytemuck::cast_slice_mut(ids);
     let rows = x.floats().chunks_exact(x.shape().cols());
     for ((values, ids), row) in values.chunks_exact_mut(op.k).zip(ids.chunks_exact_mut(op.k)).zip(rows) {
+        if !is_finite(row) {
+            values.fill(0.0);
+            ids.fill(-1);
+            continue;
+        }
         let mut pick = None;
         for (value, id) in values.iter_mut().zip(ids) {
             let i = next_largest(row, pick);
@@ -43,6 +64,10 @@ pub(super) fn top_k(op: &Op, args: &mut Args<'_>) {
 
 pub(super) fn sample(_: &Op, args: &mut Args<'_>) {
     let (values, ids) = (args.input(0).floats(), args.input(1).ints());
+    if !is_finite(values) {
+        args.out_ints()[0] = -1;
+        return;
+    }
     let step = args.step;
     let candidates = if step.top_k == 0 { values.len() } else { values.len().min(step.top_k as usize) };
     let weight = |i: usize| ((f64::from(values[i]) - f64::from(values[0])) / f64::from(step.temperature)).exp();

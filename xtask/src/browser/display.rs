@@ -20,12 +20,12 @@ impl Display {
     /// Starts one on the first free number, and waits until it is ready.
     pub fn start() -> Result<Display> {
         let (send, numbers) = mpsc::channel();
-        // It prints the number when it takes connections.
+        // It prints the number when it accepts connections.
         let mut command = Command::new("Xvfb");
         command.args(["-displayfd", "1", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]);
         let server = Group::start(&mut command, move |line| {
             if let Ok(number) = line.trim().parse::<u32>() {
-                // If nobody waits any more, it is not needed.
+                // If nobody waits any more, the number is not needed.
                 let _ = send.send(number);
             }
         })

@@ -1,5 +1,6 @@
 //! The three browsers: where they are, and how they are started.
 
+use super::versions::Version;
 use crate::process;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -10,7 +11,7 @@ use std::process::Command;
 /// A browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// Chromium, or a browser made of it: WebGPU and WebGL2 in software, unless flags say otherwise.
+    /// Chromium, or a browser built on it: WebGPU and WebGL2 in software, unless flags say otherwise.
     Chromium,
     /// Firefox: WebGL2 as installed; WebGPU, switched on, if that is the backend.
     Firefox,
@@ -64,9 +65,8 @@ const WEBKIT: Facts = Facts {
     display: true,
 };
 
-/// No window, no first-run pages, no traffic but the page's; errors of the page on the standard error stream.
+/// No window, no first-run pages, no traffic except the page's; errors of the page on the standard error stream.
 const CHROMIUM_FLAGS: &[&str] = &[
-    "--headless=new",
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-background-networking",
@@ -77,10 +77,15 @@ const CHROMIUM_FLAGS: &[&str] = &[
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--enable-logging=stderr",
-    "--enable-unsafe-webgpu",
-    "--use-webgpu-adapter=swiftshader",
     "--enable-unsafe-swiftshader",
 ];
+
+/// What the installed Chromium has besides.
+const CHROMIUM_TODAY: &[&str] = &["--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
+
+/// What an old one has besides its own flags. It would end as soon as the page is loaded if nobody could debug it, and its
+/// sandbox has not been told of the system calls of today.
+const CHROMIUM_OLD: &[&str] = &["--headless", "--no-sandbox", "--ignore-gpu-blocklist", "--remote-debugging-port=0"];
 
 /// The same for Firefox, and WebGL2 in software.
 const FIREFOX_PREFS: &[(&str, &str)] = &[
@@ -146,6 +151,7 @@ impl Kind {
     pub fn command(
         self,
         program: &Path,
+        version: Option<&Version>,
         profile: &Path,
         backend: &str,
         url: &str,
@@ -155,6 +161,10 @@ impl Kind {
         match self {
             Kind::Chromium => {
                 command.args(CHROMIUM_FLAGS).arg(format!("--user-data-dir={}", profile.display()));
+                match version {
+                    None => command.args(CHROMIUM_TODAY),
+                    Some(version) => command.args(CHROMIUM_OLD).args(version.flags),
+                };
                 if is_root() {
                     // Its sandbox refuses to run as root.
                     command.arg("--no-sandbox");

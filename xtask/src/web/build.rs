@@ -1,20 +1,64 @@
-//! The bindings: Rust to WebAssembly, and the JavaScript that belongs to it.
+//! The modules: Rust to WebAssembly, and the JavaScript that belongs to it.
 
+use super::oldest;
 use super::toolchain::{TARGET, Toolchain};
 use crate::{progress, root};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// Builds `js/bindings` into `js/wasm`. What was there stays until all of it has been built.
-pub fn run(toolchain: Toolchain) -> Result<()> {
-    let module = compile(toolchain)?;
-    progress::during("generating bindings", || generate(module))
+/// A module: its package, and its name in the folder of a build.
+const MODULES: &[(&str, &str)] = &[("bindings", "bindings"), ("bindings-conformance", "conformance")];
+
+/// A build of the modules.
+struct Build {
+    /// Whom it is for, in words.
+    title: &'static str,
+    /// Its folder in `js/wasm`.
+    folder: &'static str,
+    /// The compiler's flags, instead of those of the workspace.
+    flags: Option<&'static [&'static str]>,
+    /// Whether the oldest browsers must be able to run it.
+    is_for_oldest: bool,
 }
 
-fn compile(toolchain: Toolchain) -> Result<PathBuf> {
+const BUILDS: &[Build] = &[
+    Build { title: "browsers of today", folder: "", flags: None, is_for_oldest: false },
+    // What `js/src/build.js` asks a browser for. Without them the border to JavaScript is another one, so that this build has
+    // its own JavaScript too.
+    Build {
+        title: "older browsers",
+        folder: "older",
+        flags: Some(&[
+            "-Ctarget-feature=-simd128,-reference-types,-multivalue",
+            // The compiled standard library says that it has these features, and makes no use of them. wasm-bindgen goes by
+            // what the linked module says.
+            "-Clink-arg=--no-check-features",
+            "-Clink-arg=--features=bulk-memory,mutable-globals,nontrapping-fptoint,sign-ext",
+        ]),
+        is_for_oldest: true,
+    },
+];
+
+/// Builds the modules into `js/wasm`. What was there stays until all of it has been built.
+pub fn run(toolchain: Toolchain) -> Result<()> {
+    let js = root().join("js");
+    let (partial, folder) = (js.join("wasm.partial"), js.join("wasm"));
+    if partial.exists() {
+        fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
+    }
+    for build in BUILDS {
+        println!("compiling for {TARGET}: {}", build.title);
+        let modules = compile(toolchain, build)?;
+        progress::during("generating bindings", || generate(&modules, &partial.join(build.folder), build))?;
+    }
+    super::replace(&partial, &folder)
+}
+
+/// Compiles all modules into one folder, which all builds share.
+fn compile(toolchain: Toolchain, build: &Build) -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let (mut cargo, target) = match toolchain {
         Toolchain::InUse => (Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), target),
@@ -28,33 +72,41 @@ fn compile(toolchain: Toolchain) -> Result<PathBuf> {
             (cargo, target.join("wasm-debian"))
         }
     };
-    println!("compiling for {TARGET}");
+    if let Some(flags) = build.flags {
+        // Of the variables and settings for flags, this comes first.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    }
     let status = cargo
-        .args(["build", "--profile", "wasm", "--package", "bindings", "--target", TARGET, "--target-dir"])
+        .args(["build", "--profile", "wasm", "--target", TARGET])
+        .args(MODULES.iter().flat_map(|(package, _)| ["--package", package]))
+        .arg("--target-dir")
         .arg(&target)
         .current_dir(root())
         .stdin(Stdio::null())
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
-        bail!("the bindings do not compile for {TARGET} (the messages are above)");
+        bail!("the modules do not compile for {TARGET} (the messages are above)");
     }
-    Ok(target.join(TARGET).join("wasm").join("bindings.wasm"))
+    Ok(target.join(TARGET).join("wasm"))
 }
 
-fn generate(module: PathBuf) -> Result<()> {
-    let js = root().join("js");
-    let (partial, folder) = (js.join("wasm.partial"), js.join("wasm"));
-    if partial.exists() {
-        fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
+/// Makes the JavaScript of the modules, and the modules that it loads.
+fn generate(modules: &Path, folder: &Path, build: &Build) -> Result<()> {
+    for (package, name) in MODULES {
+        let module = modules.join(package.replace('-', "_")).with_extension("wasm");
+        Bindgen::new()
+            .input_path(&module)
+            .out_name(name)
+            .web(true)?
+            .typescript(true)
+            .remove_name_section(true)
+            .remove_producers_section(true)
+            .generate(folder)
+            .with_context(|| format!("wasm-bindgen refuses {}", module.display()))?;
+        if build.is_for_oldest {
+            oldest::check(&folder.join(format!("{name}_bg.wasm")))?;
+        }
     }
-    Bindgen::new()
-        .input_path(&module)
-        .web(true)?
-        .typescript(true)
-        .remove_name_section(true)
-        .remove_producers_section(true)
-        .generate(&partial)
-        .with_context(|| format!("wasm-bindgen refuses {}", module.display()))?;
-    super::replace(&partial, &folder)
+    Ok(())
 }

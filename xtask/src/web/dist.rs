@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What goes where: from the workspace into `dist`. Folders go with all they hold.
+/// What goes where: from the workspace into `dist`. Folders are copied with all their contents.
 const PARTS: &[(&str, &str)] = &[
     ("examples/web", ""),
     ("js/package.json", "anygpu/package.json"),
@@ -35,7 +35,7 @@ pub fn assemble() -> Result<()> {
     super::replace(&partial, &folder())
 }
 
-/// Copies a file, or a folder with all it holds.
+/// Copies a file, or a folder with all its contents.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {

@@ -11,12 +11,12 @@
 //! |---|---|
 //! | `/test/` | `js/test/browser` |
 //! | `/peers/` | the other engines of `cargo xtask bench --peers` |
-//! | `/below/a/path/` | `dist` again, whose worker reports its errors: what runs here runs under any path |
+//! | `/below/a/path/` | `dist` again, whose workers report their errors: what runs here runs under any path |
 //! | `/page/` | `dist` again, whose `index.html` tells when the page shows its first token |
-//! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after so many bytes of it |
-//! | `/stall/NAME?after=BYTES` | likewise, but nothing is cut: no more bytes come |
-//! | `/short/NAME?after=BYTES` | so many bytes of the file, as if they were all of it |
-//! | `/norange/NAME` | the file, whole, whatever range is asked for |
+//! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after that many bytes |
+//! | `/stall/NAME?after=BYTES` | the same, but instead of being cut the connection stalls |
+//! | `/short/NAME?after=BYTES` | that many bytes of the file, as if they were all of it |
+//! | `/norange/NAME` | the whole file, whatever range is asked for |
 //! | `/status/CODE/NAME` | that status |
 //! | `/requests` | how often each path was asked for, as JSON |
 //! | `/expectations` | the known failures of the conformance suite, as JSON |
@@ -47,7 +47,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tower_http::services::{ServeDir, ServeFile};
 
-/// The port that is taken if it is free and no other is asked for.
+/// The default port, if it is free.
 const USUAL_PORT: u16 = 8080;
 
 /// Where `/files` looks, in this order.
@@ -56,13 +56,21 @@ const FILES: &[&str] = &["models", "models/cache", "models/fixtures", "model/tes
 /// The longest report that a page may send.
 const MAX_BODY: usize = 16 << 20;
 
-/// What was sent before a connection is cut has been read by then: some browsers drop what they hold when it breaks.
+/// By then the browser has read what was sent before the cut: some browsers drop what they hold when a connection breaks.
 const BEFORE_CUT: Duration = Duration::from_millis(250);
 
-/// What makes the worker of an automated run report its errors. One line, so that line numbers stay.
+/// The package's workers, in `dist`.
+const WORKERS: &[&str] = &[
+    "anygpu/src/worker.js",
+    "anygpu/src/worker-older.js",
+    "anygpu/src/suite-worker.js",
+    "anygpu/src/suite-worker-older.js",
+];
+
+/// Makes the workers of an automated run report their errors. One line, so that line numbers stay the same.
 const WORKER_PRELUDE: &str = "import '/test/errors.js'; ";
 
-/// What makes the page tell when it shows its first token. Before all else in it, so that it hears everything.
+/// Makes the page report when it shows its first token. It comes before everything else, so that it misses nothing.
 const PAGE_PRELUDE: &str = "<head>\n  <script type=\"module\" src=\"/test/first-token.js\"></script>";
 
 /// Headers that isolate pages from other origins: they may have threads then.
@@ -115,8 +123,8 @@ struct After {
 }
 
 impl Server {
-    /// Begins to serve; with the paths of automated runs if there is somebody to tell, and with the headers that isolate
-    /// pages if that is wanted: nothing here needs them.
+    /// Starts to serve: with the paths of automated runs if somebody listens, and on request with the headers that isolate
+    /// pages, which nothing here needs.
     ///
     /// *Errors*: the port is taken, or there is nothing to serve.
     pub fn start(port: Option<u16>, events: Option<Sender<Event>>, isolated: bool) -> Result<Server> {
@@ -206,8 +214,10 @@ async fn isolate(mut response: Response) -> Response {
 
 /// The paths of automated runs.
 fn automated(run: Run) -> Router {
-    Router::new()
-        .route("/below/a/path/anygpu/src/worker.js", get(worker))
+    let workers = WORKERS
+        .iter()
+        .fold(Router::new(), |router, path| router.route(&format!("/below/a/path/{path}"), get(|| worker(path))));
+    workers
         .nest_service("/below/a/path", ServeDir::new(dist::folder()))
         .route("/page/index.html", get(page))
         .nest_service("/page", ServeDir::new(dist::folder()))
@@ -294,8 +304,8 @@ async fn status(Segment((code, name)): Segment<(u16, String)>) -> Response {
     (code, format!("{name}: as you wished")).into_response()
 }
 
-async fn worker() -> Response {
-    altered("anygpu/src/worker.js", "text/javascript", |source| format!("{WORKER_PRELUDE}{source}")).await
+async fn worker(path: &'static str) -> Response {
+    altered(path, "text/javascript", |source| format!("{WORKER_PRELUDE}{source}")).await
 }
 
 async fn page() -> Response {
@@ -343,8 +353,8 @@ async fn count(State(run): State<Run>, request: Request, next: Next) -> Response
     next.run(request).await
 }
 
-/// Entity tags, which files lack: `ETag`, `If-None-Match` and `If-Range`. Whoever resumes a download must be able to tell
-/// that the file is still the same one.
+/// Entity tags, which files lack: `ETag`, `If-None-Match` and `If-Range`. Whoever resumes a download must be able to
+/// tell that the file is still the same one.
 async fn validators(request: Request, next: Next) -> Response {
     let asked = request.headers().clone();
     let again = asked.get(header::IF_RANGE).map(|_| copy_without_range(&request));

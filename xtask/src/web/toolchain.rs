@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The target of the page.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Rustup may have to download 30 MB, or to find out that there is no network.
+/// Rustup may have to download 30 MB, or to notice that there is no network.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
 
 /// Debian's compiler: what it consists of, and the package of each.
@@ -43,7 +43,7 @@ pub enum Toolchain {
 
 /// Finds a compiler, and tries to set it up.
 ///
-/// *Errors*: there is none; the message has the commands for each way.
+/// *Errors*: there is none; the message has the commands for each way to get one.
 pub fn find(choice: Choice) -> Result<Toolchain> {
     let mut reasons = Vec::new();
     if choice != Choice::Debian {

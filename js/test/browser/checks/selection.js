@@ -1,11 +1,30 @@
 // Which backend runs, and what the report says of the others.
 
-import { AnyGpu, errors, options } from "../run.js";
-import { FILE, assert, equal, load, rejection, speaks } from "../expect.js";
-import { hide } from "../instrument.js";
+import { AnyGpu, PACKAGE, errors, options } from "../run.js";
+import { FILE, assert, equal, load, rejection, requests, speaks } from "../expect.js";
+import { hide, hinder } from "../instrument.js";
 
-/** The GPU backend that a browser is to choose as it is started here. */
-const GPU = { chromium: "webgpu", firefox: options.backend === "webgpu" ? "webgpu" : "webgl", webkit: "webgl" };
+/** The GPU backend that a browser is to choose as it is started here. Old ones have no WebGPU, or no adapter. */
+const GPU = { chromium: options.version === null ? "webgpu" : "webgl", firefox: options.backend === "webgpu" ? "webgpu" : "webgl", webkit: "webgl" };
+
+/** Chromium before 96 lacks something that the modules for browsers of today need. */
+const isOlder = Number(/Chrome\/(\d+)/.exec(navigator.userAgent)?.[1] ?? Infinity) < 96;
+
+/** How often a module was downloaded, of the build for browsers of today or of the one for older browsers. */
+const downloads = (name, older = isOlder) => requests(`${PACKAGE}/wasm/${older ? "older/" : ""}${name}_bg.wasm`);
+
+/** Loads on WebGL with workers that cannot run it: the page itself must. */
+async function onThePage(hindrance) {
+  if (options.backend !== "webgl") return "this is about WebGL";
+  const restore = hinder(hindrance);
+  try {
+    const { info, report } = await chosen("webgl", { worker: true });
+    equal(info.thread, "main", "the thread");
+    assert(report.thread_reason, "no reason was given");
+  } finally {
+    restore();
+  }
+}
 
 /** Each rung must say how fast it is, or why not. */
 function complete(report) {
@@ -78,6 +97,30 @@ export default {
     assert(trials.length > 0 && report.text.includes("nothing to tune"), "nothing was told");
     equal(report.kept, typeof navigator.storage?.getDirectory === "function", "whether it is kept");
   },
+
+  "the suite is downloaded by who runs it, and the engine is not": async () => {
+    const before = await downloads("conformance");
+    equal(before, 0, "the downloads of the suite before it is run");
+    await chosen("cpu");
+    equal(await downloads("conformance"), before, "the downloads of the suite after a model was loaded");
+    const engines = await downloads("bindings");
+    assert(engines > 0, "the engine was never downloaded");
+    const report = await AnyGpu.conformance({ backend: "cpu", op: "softmax", worker: options.worker });
+    equal(report.failed, 0, "the cases that failed");
+    assert(report.passed > 0, "no case was run");
+    equal(await downloads("conformance"), 1, "the downloads of the suite after it was run");
+    equal(await downloads("bindings"), engines, "the downloads of the engine after the suite was run");
+  },
+
+  "the build for other browsers is not downloaded": async () => {
+    await chosen("cpu");
+    assert((await downloads("bindings")) > 0, "the build for this browser was not downloaded");
+    equal(await downloads("bindings", !isOlder), 0, "the downloads of the other build");
+  },
+
+  "workers without a canvas": () => onThePage("no canvas"),
+
+  "workers that cannot be modules": () => onThePage("no modules"),
 
   "a probe without a model": async () => {
     const report = await AnyGpu.probe({ backend: options.backend, worker: options.worker });

@@ -1,0 +1,82 @@
+//! The conformance cases: a file for each operator and each form.
+
+use crate::case::Case;
+use crate::form::Form;
+use crate::op::Op;
+
+mod append;
+mod argmax;
+mod argmax_append;
+mod attention;
+mod attention_linear;
+mod binary;
+mod concat;
+mod embed;
+mod get_rows;
+mod glu;
+mod linear;
+mod linear_qkv;
+mod matmul;
+mod norm;
+mod pad;
+mod permute;
+mod qkv_append;
+mod rope;
+mod sample;
+mod scale;
+mod self_attention;
+mod short_conv;
+mod slice;
+mod softmax;
+mod top_k;
+mod unary;
+
+/// What the files of cases are made of.
+mod prelude {
+    pub use crate::case::{Case, Fill};
+    pub use crate::codec::Codec;
+    pub use crate::form::*;
+    pub use crate::format::Format;
+    pub use crate::graph::TensorId;
+    pub use crate::op::*;
+    pub use crate::step::StepParams;
+    pub use crate::tensor::{DType, Kind, Shape};
+}
+
+/// The names of what has cases: operators, then forms of several nodes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    Op::NAMES.iter().chain(Form::NAMES).copied()
+}
+
+/// All cases, operator by operator, then form by form.
+pub fn all() -> Vec<Case> {
+    let lists = [
+        get_rows::cases(),
+        matmul::cases(),
+        norm::cases(),
+        softmax::cases(),
+        unary::cases(),
+        binary::cases(),
+        scale::cases(),
+        glu::cases(),
+        rope::cases(),
+        permute::cases(),
+        slice::cases(),
+        concat::cases(),
+        pad::cases(),
+        append::cases(),
+        argmax::cases(),
+        top_k::cases(),
+        sample::cases(),
+        attention::cases(),
+        short_conv::cases(),
+        linear::cases(),
+        qkv_append::cases(),
+        self_attention::cases(),
+        embed::cases(),
+        argmax_append::cases(),
+        linear_qkv::cases(),
+        attention_linear::cases(),
+    ];
+    lists.into_iter().flatten().collect()
+}

@@ -1,0 +1,64 @@
+//! Cases of `attention`.
+
+use super::prelude::*;
+
+pub(super) fn cases() -> Vec<Case> {
+    let causal = Masking { causal: true, ..Masking::default() };
+    let cached = Masking { causal: true, cached: true, ..Masking::default() };
+    let window = Masking { window: 4, ..cached };
+    let explicit = Masking { explicit: true, ..Masking::default() };
+    // (name, masking, softcap, m, n, heads, KV heads, d, dv, step)
+    type Row = (&'static str, Masking, f32, usize, usize, usize, usize, usize, usize, StepParams);
+    let rows: &[Row] = &[
+        ("plain", Masking::default(), 0.0, 3, 5, 2, 2, 16, 16, StepParams::at(0, 3)),
+        ("causal", causal, 0.0, 6, 6, 2, 2, 64, 64, StepParams::at(0, 6)),
+        ("causal, more keys", causal, 0.0, 4, 9, 2, 1, 32, 32, StepParams::at(0, 4)),
+        ("decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
+        ("decode, first token", cached, 0.0, 1, 48, 8, 8, 64, 64, StepParams::at(0, 1)),
+        ("decode, full cache", cached, 0.0, 1, 300, 4, 2, 16, 16, StepParams::at(299, 1)),
+        ("decode, long", cached, 0.0, 1, 1100, 3, 1, 64, 64, StepParams::at(1030, 1)),
+        ("prefill", cached, 0.0, 8, 48, 9, 3, 64, 64, StepParams::at(0, 8)),
+        ("prefill, continued", cached, 0.0, 5, 48, 4, 2, 8, 8, StepParams::at(17, 5)),
+        ("window", window, 0.0, 6, 24, 4, 2, 16, 16, StepParams::at(9, 6)),
+        ("window, decode", window, 0.0, 1, 24, 4, 2, 16, 16, StepParams::at(2, 1)),
+        ("softcap", cached, 5.0, 4, 24, 4, 4, 32, 32, StepParams::at(3, 4)),
+        ("explicit mask", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
+        ("dv differs", causal, 0.0, 5, 7, 4, 2, 24, 12, StepParams::at(0, 5)),
+        ("head of 96", cached, 0.0, 3, 16, 2, 2, 96, 96, StepParams::at(4, 3)),
+        ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
+        ("odd sizes", causal, 0.0, 3, 5, 3, 3, 7, 5, StepParams::at(0, 3)),
+    ];
+    let halves: &[Row] = &[
+        ("halves, decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
+        ("halves, decode, long", cached, 0.0, 1, 1100, 2, 1, 64, 64, StepParams::at(1030, 1)),
+        ("halves, prefill", cached, 0.0, 5, 48, 4, 2, 16, 16, StepParams::at(17, 5)),
+        ("halves, window", window, 0.0, 6, 24, 4, 2, 4, 4, StepParams::at(9, 6)),
+        ("halves, odd heads", cached, 0.0, 2, 24, 8, 8, 3, 5, StepParams::at(9, 2)),
+    ];
+    let coded: &[Row] = &[
+        ("decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
+        ("decode, long", cached, 0.0, 1, 1100, 2, 1, 64, 64, StepParams::at(1030, 1)),
+        ("prefill", cached, 0.0, 5, 48, 4, 2, 16, 16, StepParams::at(17, 5)),
+        ("window, wide heads", window, 0.0, 3, 24, 2, 1, 256, 256, StepParams::at(9, 3)),
+        ("dv differs", cached, 0.0, 2, 24, 8, 4, 24, 8, StepParams::at(9, 2)),
+    ];
+    let plain = rows.iter().map(|row| (row, None)).chain(halves.iter().map(|row| (row, Some(Codec::F16))));
+    let all = Codec::ALL.iter().flat_map(|codec| coded.iter().map(move |row| (row, Some(*codec), codec.spec().name)));
+    let plain = plain.map(|(row, codec)| (row, codec, ""));
+    plain
+        .chain(all)
+        .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codec, prefix)| {
+            let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
+            let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
+            Case::new(op, name, step, |o| {
+                let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
+                let keys_and_values = [[n, g * d], [n, g * dv]].map(|shape| o.keys(codec, &shape));
+                inputs.extend(keys_and_values);
+                if masking.explicit {
+                    inputs.push(o.filled(&[m, n], Fill::Mask));
+                }
+                inputs
+            })
+        })
+        .collect()
+}

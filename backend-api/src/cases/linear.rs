@@ -1,0 +1,52 @@
+//! Cases of `linear`.
+
+use super::prelude::*;
+
+pub(super) fn cases() -> Vec<Case> {
+    let rms = Some(Norm { kind: NormKind::Rms, eps: 1e-5, heads: 1 });
+    let layer = Some(Norm { kind: NormKind::Layer, eps: 1e-5, heads: 1 });
+    let silu = Activation::Unary(UnaryKind::Silu);
+    let gelu = Activation::Unary(UnaryKind::GeluTanh);
+    let swiglu = Activation::Glu(GluKind::Swiglu);
+    let geglu = Activation::Glu(GluKind::GegluTanh);
+    let none = Activation::None;
+    let mut cases = Vec::new();
+    let mut add = |format: Format, m: usize, n: usize, k: usize, norm, bias, activation, residual| {
+        let op = Linear { norm, bias, activation, residual };
+        let kind = norm.map(|n: Norm| n.kind);
+        let name =
+            format!("{} {m}x{n}x{k} norm {kind:?} bias {bias} {activation:?} residual {residual}", format.name());
+        cases.push(Case::new(op, name, StepParams::at(0, m as u32), |o| {
+            let mut list: Vec<TensorId> = vec![o.input(&[m, k])];
+            list.extend((0..norm.map_or(0, |n| n.kind.params())).map(|_| o.weight(&[k])).collect::<Vec<_>>());
+            list.push(o.packed(format, n, k));
+            if bias {
+                list.push(o.weight(&[n]));
+            }
+            if residual {
+                list.push(o.input(&[m, op.out_cols(n)]));
+            }
+            list
+        }));
+    };
+    for m in [1, 6] {
+        for format in Format::ALL {
+            let len = format.spec().block_len;
+            let k = if len == 256 { 512 } else { 576_usize.next_multiple_of(len) };
+            add(*format, m, 96, k, rms, false, swiglu, false);
+            add(*format, m, 40, k, None, true, none, true);
+        }
+        add(Format::Q4_0, m, 72, 576, rms, false, none, false);
+        add(Format::Q4_0, m, 64, 512, layer, true, none, false);
+        add(Format::Q4_0, m, 64, 512, layer, true, gelu, false);
+        add(Format::Q4_0, m, 64, 512, None, true, none, true);
+        add(Format::Q8_0, m, 5256, 512, layer, false, none, false);
+        add(Format::F32, m, 33, 70, layer, true, silu, true);
+        add(Format::F16, m, 22, 100, rms, true, geglu, true);
+        add(Format::Q4_1, m, 576, 1536, None, false, none, true);
+    }
+    // Several blocks of rows, and one that is smaller.
+    add(Format::Q4_0, 19, 328, 64, None, true, none, false);
+    add(Format::Q8_0, 4, 96, 64, None, false, swiglu, false);
+    cases
+}

@@ -1,0 +1,19 @@
+//! Cases of `pad`.
+
+use super::prelude::*;
+
+pub(super) fn cases() -> Vec<Case> {
+    let rows: &[(&[usize], [usize; 4], [usize; 4])] = &[
+        (&[7, 33], [0, 0, 0, 0], [0, 0, 0, 0]),
+        (&[7, 33], [0, 0, 0, 3], [0, 0, 0, 2]),
+        (&[7, 33], [0, 0, 2, 0], [0, 0, 1, 0]),
+        (&[2, 3, 40], [0, 1, 0, 5], [0, 0, 2, 0]),
+        (&[2, 3, 4, 5], [1, 2, 3, 4], [2, 1, 0, 3]),
+        (&[9], [0, 0, 0, 4], [0, 0, 0, 1]),
+    ];
+    let case = |&(dims, before, after): &(&[usize], [usize; 4], [usize; 4])| {
+        let name = format!("{before:?} {dims:?} {after:?}");
+        Case::new(Pad { before, after }, name, StepParams::at(0, 1), |o| vec![o.input(dims)])
+    };
+    rows.iter().map(case).collect()
+}

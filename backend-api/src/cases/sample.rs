@@ -1,0 +1,34 @@
+//! Cases of `sample`.
+
+use super::prelude::*;
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (temperature, top_k, top_p) in
+        [(0.0, 0, 1.0), (1.0, 0, 1.0), (0.8, 40, 0.95), (1.5, 3, 1.0), (1.0, 0, 0.3), (0.1, 10, 0.9)]
+    {
+        for seed in 0..6 {
+            let params =
+                StepParams { temperature, top_k, top_p, seed_lo: seed, seed_hi: 7, ..StepParams::at(11 + seed, 1) };
+            let name = format!("T {temperature}, k {top_k}, p {top_p}, seed {seed}");
+            cases.push(Case::new(Sample, name, params, |o| {
+                let values = o.filled(&[1, 64], Fill::Descending(8.0));
+                vec![values, o.external(Kind::Input, &[1, 64], DType::I32, Fill::Shuffled)]
+            }));
+        }
+    }
+    for (name, fill) in [
+        ("nan", Fill::Values(vec![f32::NAN])),
+        ("the last is nan", Fill::odd_one(63, f32::NAN)),
+        ("infinite is best", Fill::Values(vec![f32::INFINITY, 1.0])),
+    ] {
+        for temperature in [0.0, 1.0] {
+            let params = StepParams { temperature, top_p: 1.0, ..StepParams::at(11, 1) };
+            cases.push(Case::new(Sample, format!("{name}, T {temperature}"), params, |o| {
+                let values = o.filled(&[1, 64], fill.clone());
+                vec![values, o.external(Kind::Input, &[1, 64], DType::I32, Fill::Shuffled)]
+            }));
+        }
+    }
+    cases
+}

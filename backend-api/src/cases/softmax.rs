@@ -1,0 +1,34 @@
+//! Cases of `softmax`.
+
+use super::prelude::*;
+
+pub(super) fn cases() -> Vec<Case> {
+    let none = Masking::default();
+    let causal = Masking { causal: true, ..none };
+    let cached = Masking { cached: true, ..causal };
+    let window = Masking { window: 3, ..cached };
+    let explicit = Masking { explicit: true, ..none };
+    type Row = (&'static str, &'static [usize], f32, f32, Masking, StepParams);
+    let rows: &[Row] = &[
+        ("one", &[1, 1], 1.0, 0.0, none, StepParams::at(0, 1)),
+        ("rows", &[7, 33], 1.0, 0.0, none, StepParams::at(0, 1)),
+        ("wide", &[2, 5000], 0.5, 0.0, none, StepParams::at(0, 1)),
+        ("4d", &[2, 3, 4, 20], 2.0, 0.0, none, StepParams::at(0, 1)),
+        ("causal", &[3, 5, 9], 0.25, 0.0, causal, StepParams::at(0, 5)),
+        ("cached", &[3, 4, 40], 0.25, 0.0, cached, StepParams::at(11, 4)),
+        ("window", &[2, 4, 24], 0.25, 0.0, window, StepParams::at(7, 4)),
+        ("softcap", &[2, 4, 24], 1.0, 4.0, cached, StepParams::at(7, 4)),
+        ("explicit", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
+    ];
+    rows.iter()
+        .map(|&(name, dims, scale, softcap, masking, step)| {
+            Case::new(Softmax { scale, softcap, masking }, name, step, |o| {
+                let mut inputs = vec![o.filled(dims, Fill::Uniform(-20.0, 20.0))];
+                if masking.explicit {
+                    inputs.push(o.filled(&dims[dims.len() - 2..], Fill::Mask));
+                }
+                inputs
+            })
+        })
+        .collect()
+}

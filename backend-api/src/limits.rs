@@ -1,0 +1,110 @@
+//! What the sizes of a graph allow a step to ask for: one place for all backends.
+
+use crate::backend::StorageId;
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::op::{At, Index, Op};
+use crate::step::StepParams;
+use crate::tensor::{Kind, Tensor};
+
+/// What a step of a graph may ask for, as follows from the sizes that its nodes were recorded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepLimits {
+    /// Most rows of a step.
+    pub rows: usize,
+    /// Most tokens, those of the step included.
+    pub tokens: usize,
+    /// How many sequences the program was compiled for.
+    pub sequences: usize,
+}
+
+impl StepLimits {
+    /// The limits of a graph that is compiled for so many sequences.
+    pub fn of(graph: &Graph, sequences: usize) -> StepLimits {
+        let mut limits = StepLimits { rows: usize::MAX, tokens: usize::MAX, sequences };
+        for node in graph.nodes() {
+            let dim = |i: usize| {
+                node.inputs.get(i).and_then(|id| graph.tensor(*id).shape.dims().next()).unwrap_or(usize::MAX)
+            };
+            let (rows, tokens) = match &node.op {
+                Op::GetRows(op) => match op.index {
+                    Index::Tokens { rows } => (rows, dim(1)),
+                    Index::Positions { rows } => (rows, dim(0)),
+                    Index::Last => (dim(0), usize::MAX),
+                    Index::Ids => continue,
+                },
+                Op::Append(op) if op.at == At::Position => (dim(1), dim(0)),
+                Op::ShortConv(_) => (dim(1), usize::MAX),
+                Op::Rope(_) => (dim(0), dim(1)),
+                Op::Attention(op) if op.masking.cached => (dim(0), dim(1)),
+                _ => continue,
+            };
+            limits.rows = limits.rows.min(rows);
+            limits.tokens = limits.tokens.min(tokens);
+        }
+        limits
+    }
+
+    /// Checks the parameters of a step.
+    ///
+    /// *Errors*: more rows than the graph was recorded for, or none; a position beyond the context; an
+    /// unknown sequence.
+    pub fn check(&self, params: &StepParams) -> Result<(), Error> {
+        let (position, rows) = (params.position as usize, params.rows as usize);
+        if rows == 0 || rows > self.rows {
+            return Err(Error::Invalid(format!(
+                "a step of {rows} rows is not in 1..={}; split it or compile more",
+                self.rows
+            )));
+        }
+        if position.saturating_add(rows) > self.tokens {
+            return Err(Error::Invalid(format!(
+                "{rows} rows at position {position} exceed the context of {}; start anew or use a larger context",
+                self.tokens
+            )));
+        }
+        if params.sequence as usize >= self.sequences {
+            return Err(Error::Invalid(format!(
+                "sequence {} is not below {}, the number of those that the program was compiled for; compile it for more",
+                params.sequence, self.sequences
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Checks the storages of sequences: they stand for a graph's externals, and differ in states alone. `holds` says whether a
+/// storage was made for tensors like one.
+///
+/// *Errors*: none, or another number of them than there are externals; a weight, an input or an output of which sequences
+/// would have different ones; a storage for other tensors; what `holds` returns.
+pub fn check_sequences(
+    graph: &Graph,
+    sequences: &[&[StorageId]],
+    holds: impl Fn(StorageId, &Tensor) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let Some(first) = sequences.first() else {
+        return Err(Error::Invalid("a program is compiled for one sequence or more, not for none".into()));
+    };
+    let externals = graph.externals().count();
+    if let Some(other) = sequences.iter().find(|storages| storages.len() != externals) {
+        let given = other.len();
+        return Err(Error::Invalid(format!("the graph has {externals} externals, but {given} storages were given")));
+    }
+    for (at, (_, tensor)) in graph.externals().enumerate() {
+        let is_shared = !matches!(tensor.kind, Kind::State(_));
+        if is_shared && sequences.iter().any(|storages| storages[at] != first[at]) {
+            return Err(Error::Invalid(format!(
+                "{} is not a state, so all sequences need the same storage for it",
+                tensor.name
+            )));
+        }
+        for storages in sequences {
+            if !holds(storages[at], tensor)? {
+                let (name, id) = (&tensor.name, storages[at].0);
+                return Err(Error::Invalid(format!("{name} is {tensor}, but storage {id} was made for other tensors")));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Running graphs: how to wait for a backend, and a graph with storages of its own.
+
+mod host;
+mod rig;
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use host::NativeHost;
+pub use host::{Host, Turn, finish_read, read_rows};
+pub use rig::{OVERRUN, Rig};

@@ -1,0 +1,11 @@
+// pad: zeros before and after the elements of each dimension.
+//!include elements.glsl
+
+float element(int row, int col) {
+    int d0 = row / (dim1 * dim2) - before0;
+    int d1 = row / dim2 % dim1 - before1;
+    int d2 = row % dim2 - before2;
+    int d3 = col - before3;
+    bool inside = min(min(d0, d1), min(d2, d3)) >= 0 && d0 < x0 && d1 < x1 && d2 < x2 && d3 < x3;
+    return inside ? load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, d3) : 0.0;
+}

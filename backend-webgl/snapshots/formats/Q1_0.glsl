@@ -1,0 +1,31 @@
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+vec4 a_scales(int group) {
+    // An f16 for each block.
+    float d = weight_half(plane1_a, group >> 2);
+    return vec4(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 1.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 4.0, of signed bytes
+// 1 + (q + 128) / 256.
+// 1 + q / 2 for 4 bits: with one that stands for 2, a quarter of it.
+vec4 a_halves(uint bits) {
+    return level((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u);
+}
+
+void a_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+) {
+    vec4 s = a_scales(group);
+    affine = vec4(4.0, -5.0, 4.0, -5.0) * s.xxzz;
+    uint bits = weight_word(plane0_a, group);
+    q0 = a_halves(bits);
+    q1 = a_halves(bits >> 4);
+    q2 = a_halves(bits >> 8);
+    q3 = a_halves(bits >> 12);
+    q4 = a_halves(bits >> 16);
+    q5 = a_halves(bits >> 20);
+    q6 = a_halves(bits >> 24);
+    q7 = a_halves(bits >> 28);
+}

@@ -1,0 +1,26 @@
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+vec4 a_scales(int group) {
+    // Two f16 for each group: scale and minimum.
+    return half_pair(weight_word(plane1_a, group)).xyxy;
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 16.0, of signed bytes
+// 1 + (q + 128) / 256.
+void a_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+) {
+    vec4 s = a_scales(group);
+    affine = vec4(16.0, -16.0, 16.0, -16.0) * s.xxzz;
+    affine.yw += s.yw;
+    uvec4 t = weight_texel(plane0_a + group);
+    q0 = nibbles(t.x);
+    q1 = nibbles(t.x >> 16);
+    q2 = nibbles(t.y);
+    q3 = nibbles(t.y >> 16);
+    q4 = nibbles(t.z);
+    q5 = nibbles(t.z >> 16);
+    q6 = nibbles(t.w);
+    q7 = nibbles(t.w >> 16);
+}

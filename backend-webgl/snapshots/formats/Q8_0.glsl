@@ -1,0 +1,27 @@
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+vec4 a_scales(int group) {
+    // An f16 for each block.
+    float d = weight_half(plane1_a, group >> 0);
+    return vec4(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
+// 1 + (q + 128) / 256.
+void a_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+) {
+    vec4 s = a_scales(group);
+    affine = vec4(256.0, -384.0, 256.0, -384.0) * s.xxzz;
+    uvec4 t = weight_texel(plane0_a + 2 * group);
+    q0 = signed_bytes(t.x);
+    q1 = signed_bytes(t.y);
+    q2 = signed_bytes(t.z);
+    q3 = signed_bytes(t.w);
+    t = weight_texel(plane0_a + 2 * group + 1);
+    q4 = signed_bytes(t.x);
+    q5 = signed_bytes(t.y);
+    q6 = signed_bytes(t.z);
+    q7 = signed_bytes(t.w);
+}

@@ -1,0 +1,161 @@
+#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp usampler2D;
+precision highp usampler2DArray;
+#define LINE_SHIFT 5
+#define LINE 32
+#define PAGE_SHIFT 11
+#define PAGE 2048
+#define WEIGHT_LINE_SHIFT 8
+#define WEIGHT_LINE 256
+#define WEIGHT_PAGE_SHIFT 11
+#define WEIGHT_PAGE 2048
+layout(std140) uniform Params {
+    int out_count;
+    float eps;
+    int cols;
+};
+layout(std140) uniform Step {
+    uint step_position;
+    uint step_rows;
+    uint step_top_k;
+    float step_top_p;
+    float step_temperature;
+    uint step_seed_lo;
+    uint step_seed_hi;
+    uint step_sequence;
+};
+uniform sampler2D t0;
+#define src_x t0
+// norm of several rows, pass 1: of each row the mean and the reciprocal deviation.
+// The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
+// that of a second target; it is called after it.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
+
+ivec2 fold(int texel) {
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
+}
+
+int fragment() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
+}
+
+float pick(vec4 v, int lane) {
+    return v[lane];
+}
+
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
+// The value of a texture that holds one value a texel in either layout.
+#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+#define LANES 1
+#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
+#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
+#define load4(source, cols, row, c4) \
+    keep( \
+        vec4( \
+            load1(source, cols, row, 4 * (c4)), \
+            load_up_to(source, cols, row, 4 * (c4) + 1), \
+            load_up_to(source, cols, row, 4 * (c4) + 2), \
+            load_up_to(source, cols, row, 4 * (c4) + 3) \
+        ), \
+        4 * (c4), \
+        cols \
+    )
+#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+
+// Which of 4 columns from `col` on lie in start..end.
+bvec4 inside(int col, int start, int end) {
+    ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
+    return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
+}
+
+vec4 keep(vec4 v, int col, int end) {
+    return mix(vec4(0.0), v, inside(col, 0, end));
+}
+
+layout(location = 0) out vec4 result;
+layout(location = 1) out vec4 result2;
+
+float raw(int index);
+float raw2(int index);
+
+void main() {
+    int index = fragment();
+    if (index >= out_count) discard;
+    result = vec4(raw(index), 0.0, 0.0, 0.0);
+    result2 = vec4(raw2(index), 0.0, 0.0, 0.0);
+}
+// Mean and reciprocal deviation of a row of x (layer norm), or 0 and the reciprocal root mean square.
+// Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
+
+// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
+ivec2 group_at(int cols, int row, int group) {
+    return fold((row * cols + 32 * group) / LANES);
+}
+
+#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
+#define group4(source, cols, at, i) \
+    vec4( \
+        group1(source, at, 4 * (i)), \
+        group1(source, at, 4 * (i) + 1), \
+        group1(source, at, 4 * (i) + 2), \
+        group1(source, at, 4 * (i) + 3) \
+    )
+
+vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
+    return v;
+}
+
+float total(vec4 v) {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+void row_stats(int cols, int row, float epsilon, out float mean, out float factor) {
+    int groups = (cols + 31) >> 5;
+    float size = float(cols);
+    // One pass: deviations are taken from a value of the row, so that a common offset costs no digits.
+    float shift = load1(src_x, cols, row, 0);
+    vec4 sum = vec4(0.0);
+    vec4 squares = vec4(0.0);
+    for (int group = 0; group < groups; group++) {
+        ivec2 at = group_at(cols, row, group);
+        vec4 d0 = keep4(group4(src_x, cols, at, 0) - shift, cols, at, 0);
+        vec4 d1 = keep4(group4(src_x, cols, at, 1) - shift, cols, at, 1);
+        vec4 d2 = keep4(group4(src_x, cols, at, 2) - shift, cols, at, 2);
+        vec4 d3 = keep4(group4(src_x, cols, at, 3) - shift, cols, at, 3);
+        vec4 d4 = keep4(group4(src_x, cols, at, 4) - shift, cols, at, 4);
+        vec4 d5 = keep4(group4(src_x, cols, at, 5) - shift, cols, at, 5);
+        vec4 d6 = keep4(group4(src_x, cols, at, 6) - shift, cols, at, 6);
+        vec4 d7 = keep4(group4(src_x, cols, at, 7) - shift, cols, at, 7);
+        sum += ((d0 + d1) + (d2 + d3)) + ((d4 + d5) + (d6 + d7));
+        squares += ((d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)) + ((d4 * d4 + d5 * d5) + (d6 * d6 + d7 * d7));
+    }
+    float offset = total(sum) / size;
+    mean = shift + offset;
+    float variance = max(total(squares) / size - offset * offset, 0.0);
+    factor = 1.0 / sqrt(variance + epsilon);
+}
+
+float factor;
+
+float raw(int row) {
+    float mean;
+    row_stats(cols, row, eps, mean, factor);
+    return mean;
+}
+
+float raw2(int row) {
+    return factor;
+}
+// norm_rows LAYER WHOLE_GROUPS TWO r32f

@@ -1,0 +1,275 @@
+#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp usampler2D;
+precision highp usampler2DArray;
+#define LINE_SHIFT 5
+#define LINE 32
+#define PAGE_SHIFT 11
+#define PAGE 2048
+#define WEIGHT_LINE_SHIFT 8
+#define WEIGHT_LINE 256
+#define WEIGHT_PAGE_SHIFT 11
+#define WEIGHT_PAGE 2048
+layout(std140) uniform Params {
+    int out_count;
+    int causal;
+    int cached;
+    int window;
+    float scale;
+    float softcap;
+    int queries;
+    int cols;
+};
+layout(std140) uniform Step {
+    uint step_position;
+    uint step_rows;
+    uint step_top_k;
+    float step_top_p;
+    float step_temperature;
+    uint step_seed_lo;
+    uint step_seed_hi;
+    uint step_sequence;
+};
+uniform sampler2D t0;
+#define src_x t0
+uniform sampler2D t1;
+#define src_mask t1
+// softmax of several rows, pass 1: of each row the largest score and the reciprocal sum.
+// The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
+// that of a second target; it is called after it.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
+
+ivec2 fold(int texel) {
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
+}
+
+int fragment() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
+}
+
+float pick(vec4 v, int lane) {
+    return v[lane];
+}
+
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
+// The value of a texture that holds one value a texel in either layout.
+#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+#define LANES 1
+#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
+#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
+#define load4(source, cols, row, c4) \
+    keep( \
+        vec4( \
+            load1(source, cols, row, 4 * (c4)), \
+            load_up_to(source, cols, row, 4 * (c4) + 1), \
+            load_up_to(source, cols, row, 4 * (c4) + 2), \
+            load_up_to(source, cols, row, 4 * (c4) + 3) \
+        ), \
+        4 * (c4), \
+        cols \
+    )
+#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+
+// Which of 4 columns from `col` on lie in start..end.
+bvec4 inside(int col, int start, int end) {
+    ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
+    return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
+}
+
+vec4 keep(vec4 v, int col, int end) {
+    return mix(vec4(0.0), v, inside(col, 0, end));
+}
+
+layout(location = 0) out vec4 result;
+layout(location = 1) out vec4 result2;
+
+float raw(int index);
+float raw2(int index);
+
+void main() {
+    int index = fragment();
+    if (index >= out_count) discard;
+    result = vec4(raw(index), 0.0, 0.0, 0.0);
+    result2 = vec4(raw2(index), 0.0, 0.0, 0.0);
+}
+// What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is visible.
+// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
+// built-in hyperbolic or circular functions, which is not specified.
+
+vec4 act_none(vec4 x) {
+    return x;
+}
+
+vec4 act_sigmoid(vec4 x) {
+    vec4 e = exp(-abs(x));
+    return mix(e, vec4(1.0), greaterThanEqual(x, vec4(0.0))) / (1.0 + e);
+}
+
+vec4 act_tanh(vec4 x) {
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 s = x * x;
+    // The quotient loses digits near zero; the series does not.
+    vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+    return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
+}
+
+// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
+// Maclaurin series has the smaller relative error.
+vec4 erf(vec4 x) {
+    vec4 a = abs(x);
+    vec4 t = 1.0 / (1.0 + 0.3275911 * a);
+    vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    vec4 s = x * x;
+    vec4 near = x * 1.1283791670955126 * (1.0 - s * (1.0 / 3.0 - s * (0.1 - s * (1.0 / 42.0 - s / 216.0))));
+    return mix(sign(x) * (1.0 - p * exp(-min(s, 80.0))), near, lessThan(a, vec4(0.5)));
+}
+
+vec4 act_gelu_tanh(vec4 x) {
+    vec4 c = clamp(x, -20.0, 20.0);
+    return 0.5 * x * (1.0 + act_tanh(0.7978845608028654 * c * (1.0 + 0.044715 * c * c)));
+}
+
+vec4 act_gelu_erf(vec4 x) {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+}
+
+vec4 act_gelu_quick(vec4 x) {
+    return x * act_sigmoid(1.702 * x);
+}
+
+vec4 act_silu(vec4 x) {
+    return x * act_sigmoid(x);
+}
+
+vec4 act_relu(vec4 x) {
+    return max(x, 0.0);
+}
+
+vec4 act_exp(vec4 x) {
+    return exp(x);
+}
+
+vec4 act_log(vec4 x) {
+    return log(x);
+}
+
+vec4 act_sqrt(vec4 x) {
+    return sqrt(x);
+}
+
+// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
+void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
+    vec4 n = floor(x * 0.6366197723675814 + 0.5);
+    vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
+    vec4 z = r * r;
+    s = r * (1.0 - z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z / 362880.0))));
+    c = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z / 40320.0)));
+    quadrant = ivec4(n) & 3;
+}
+
+vec4 act_sin(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(s, c, equal(q & 1, ivec4(1)));
+    return mix(v, -v, greaterThanEqual(q, ivec4(2)));
+}
+
+vec4 act_cos(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(c, s, equal(q & 1, ivec4(1)));
+    return mix(v, -v, equal((q + 1) & 2, ivec4(2)));
+}
+
+vec4 act_abs(vec4 x) {
+    return abs(x);
+}
+
+vec4 act_neg(vec4 x) {
+    return -x;
+}
+
+vec4 act_floor(vec4 x) {
+    return floor(x);
+}
+
+vec4 act_ceil(vec4 x) {
+    return ceil(x);
+}
+
+vec4 act_softplus(vec4 x) {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+vec4 act_hardswish(vec4 x) {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+// The keys start..end that query row i of m may see among n, and the score that a dot product becomes.
+const float LOWEST = -3.0e38;
+
+void visible(int i, int m, int n, out int start, out int end) {
+    end = cached != 0 ? min(int(step_position) + int(step_rows), n) : n;
+    int at = cached != 0 ? int(step_position) + i : max(n + i - m, 0);
+    if (causal != 0) end = min(end, at + 1);
+    start = window > 0 ? max(at + 1 - window, 0) : 0;
+    start = min(start, end);
+}
+
+vec4 cap(vec4 score) {
+    return softcap > 0.0 ? softcap * act_tanh(score / softcap) : score;
+}
+
+vec4 scores4(int cols, int row, int c4) {
+    vec4 score = cap(scale * load4(src_x, cols, row, c4));
+    score += load4(src_mask, cols, row % queries, c4);
+    return score;
+}
+
+void row_softmax(int cols, int row, out float largest, out float factor) {
+    int start;
+    int end;
+    visible(row % queries, queries, cols, start, end);
+    int last = (end + 3) >> 2;
+    // One look at the row: when a larger score comes, what was summed so far shrinks.
+    largest = LOWEST;
+    float sum = 0.0;
+    for (int c4 = start >> 2; c4 < last; c4++) {
+        bvec4 within = inside(4 * c4, start, end);
+        vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
+        float top = max(max(seen.x, seen.y), max(seen.z, seen.w));
+        if (top > largest) {
+            sum *= exp(max(largest - top, -100.0));
+            largest = top;
+        }
+        sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
+    }
+    factor = start < end ? 1.0 / sum : 0.0;
+}
+
+float factor;
+
+float raw(int row) {
+    float largest;
+    row_softmax(cols, row, largest, factor);
+    return largest;
+}
+
+float raw2(int row) {
+    return factor;
+}
+// softmax_rows EXPLICIT TWO r32f

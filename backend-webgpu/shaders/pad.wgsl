@@ -1,0 +1,22 @@
+// Zeros before and after the elements of each dimension.
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * WG + lane;
+    if (i >= p.len) {
+        return;
+    }
+    // What lies before x wraps to large numbers.
+    let d3 = i % p.dim3 - p.before3;
+    let d2 = i / p.dim3 % p.dim2 - p.before2;
+    let d1 = i / (p.dim3 * p.dim2) % p.dim1 - p.before1;
+    let d0 = i / (p.dim3 * p.dim2 * p.dim1) - p.before0;
+    if (d0 < p.x0 && d1 < p.x1 && d2 < p.x2 && d3 < p.x3) {
+        out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
+    } else {
+        out[i] = 0.0;
+    }
+}

@@ -1,0 +1,37 @@
+// A causal convolution of each channel: an invocation walks down a channel with the last values of it at hand. The state
+// is read before it is written, by the same invocation.
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let c = (wid.y * groups.x + wid.x) * WG + lane;
+    if (c >= p.cols) {
+        return;
+    }
+    let real = min(step.rows, p.rows);
+    var taps: array<f32, TAPS>;
+    var seen: array<f32, TAPS>;
+    for (var j = 0u; j < TAPS; j++) {
+        taps[j] = kernel[c * TAPS + j];
+    }
+    for (var j = 1u; j < TAPS; j++) {
+        seen[j] = state[(j - 1u) * p.cols + c];
+    }
+    for (var row = 0u; row < p.rows; row++) {
+        var sum = 0.0;
+        for (var j = 1u; j < TAPS; j++) {
+            seen[j - 1u] = seen[j];
+            sum += taps[j - 1u] * seen[j];
+        }
+        seen[TAPS - 1u] = x[row * p.cols + c];
+        out[row * p.cols + c] = sum + taps[TAPS - 1u] * seen[TAPS - 1u];
+        // The rows from here on are not real.
+        if (row + 1u == real) {
+            for (var j = 1u; j < TAPS; j++) {
+                state[(j - 1u) * p.cols + c] = seen[j];
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// append halves
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    rows: u32,
+    cols: u32,
+    n_ctx: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<vec2<f32>>;
+@group(0) @binding(3) var<storage, read_write> state: array<u32>;
+
+// Writes rows into a state. Rows that are not real and rows beyond the state's end are dropped.
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    // p.cols counts what is written together: numbers, with HALVES pairs that share a word, with BLOCKS blocks.
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    let row = i / p.cols;
+    let real = min(step.rows, p.rows);
+    let target_row = step.position + row;
+    if (row < real && target_row < p.n_ctx) {
+        state[target_row * p.cols + i % p.cols] = pack2x16float(x[i]);
+    }
+}

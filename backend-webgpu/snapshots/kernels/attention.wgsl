@@ -1,0 +1,222 @@
+// attention q8_0 subgroups vec4 values4 blocks
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    n_head: u32,
+    n_head_kv: u32,
+    m: u32,
+    n: u32,
+    causal: u32,
+    window: u32,
+    cached: u32,
+    scale: f32,
+    softcap: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> k: array<u32>;
+@group(0) @binding(4) var<storage, read> v: array<u32>;
+@group(0) @binding(5) var<storage, read_write> out: array<vec4<f32>>;
+
+// Attention with online softmax, a workgroup for each query row and head. 128u keys at a time: each invocation scores one
+// key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a vec4<f32>: four
+// numbers where heads allow it, so that more parts are summed at a time.
+// Keys and values as numbers: four at a time where heads are whole vectors of four.
+// States in bytes: blocks of 32 with a scale. A row of 56u words has the bytes of all its blocks, then their scales from
+// word 48u on.
+// Numbers 4 * i to 4 * i + 3 of a row.
+fn k_quad(row: u32, i: u32) -> vec4<f32> {
+    let word = k[row * 56u + i];
+    let bytes = vec4<i32>(vec4<u32>(word << 24u, word << 16u, word << 8u, word)) >> vec4<u32>(24u);
+    return bitcast<f32>(k[row * 56u + 48u + i / 8u]) * vec4<f32>(bytes);
+}
+
+// States in bytes: blocks of 32 with a scale. A row of 56u words has the bytes of all its blocks, then their scales from
+// word 48u on.
+// Numbers 4 * i to 4 * i + 3 of a row.
+fn v_quad(row: u32, i: u32) -> vec4<f32> {
+    let word = v[row * 56u + i];
+    let bytes = vec4<i32>(vec4<u32>(word << 24u, word << 16u, word << 8u, word)) >> vec4<u32>(24u);
+    return bitcast<f32>(v[row * 56u + 48u + i / 8u]) * vec4<f32>(bytes);
+}
+
+
+fn key_at(i: u32) -> vec4<f32> {
+    return k_quad(i / 48u, i % 48u);
+}
+
+fn value_at(i: u32) -> vec4<f32> {
+    return v_quad(i / 48u, i % 48u);
+}
+// Sum and maximum over the 128u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
+// while this one's results are still being read.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_few: array<f32, 2u * 128u / SPAN>;
+var<private> reduce_half: u32;
+
+fn reduce_leave(lane: u32, value: f32) -> u32 {
+    reduce_half = 128u / SPAN - reduce_half;
+    if (lane % SPAN == 0u) {
+        reduce_few[reduce_half + lane / SPAN] = value;
+    }
+    return reduce_half;
+}
+
+fn reduce_sums(lane: u32, value: f32) -> u32 {
+    var sum = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        sum += subgroupShuffleXor(sum, distance);
+    }
+    return reduce_leave(lane, sum);
+}
+
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
+    var most = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        most = max(most, subgroupShuffleXor(most, distance));
+    }
+    return reduce_leave(lane, most);
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
+    workgroupBarrier();
+    var total = reduce_few[first];
+    for (var i = 1u; i < 128u / SPAN; i++) {
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 128u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
+    }
+    return highest;
+}
+// The cap of scores, and which of them count.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+
+// Caps a score; `p.softcap` = 0 means no cap.
+fn capped(score: f32) -> f32 {
+    if (p.softcap > 0.0) {
+        return p.softcap * safe_tanh(score / p.softcap);
+    }
+    return score;
+}
+
+// The half-open range of the p.n keys that query row i of p.m may see.
+fn visible(i: u32) -> vec2<u32> {
+    var filled = p.n;
+    var at = max(p.n + i, p.m) - p.m;
+    if (p.cached != 0u) {
+        filled = min(step.position + step.rows, p.n);
+        at = step.position + i;
+    }
+    var start = 0u;
+    var end = filled;
+    if (p.causal != 0u) {
+        end = min(filled, at + 1u);
+        if (p.window != 0u) {
+            start = max(at + 1u, p.window) - p.window;
+        }
+    }
+    return vec2<u32>(min(start, end), end);
+}
+
+const LOWEST: f32 = -3.4028234e38;
+const PARTS: u32 = 128u / 16u;
+var<workgroup> query: array<vec4<f32>, 64u / 4u>;
+var<workgroup> weight: array<f32, 128u>;
+var<workgroup> partial: array<vec4<f32>, 128u>;
+
+@compute @workgroup_size(128u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let job = wid.y * groups.x + wid.x;
+    if (job >= p.m * p.n_head) {
+        return;
+    }
+    let row = job / p.n_head;
+    let head = job % p.n_head;
+    let kv_head = head * p.n_head_kv / p.n_head;
+    for (var c = lane; c < 64u / 4u; c += 128u) {
+        query[c] = q[job * (64u / 4u) + c];
+    }
+    workgroupBarrier();
+    let range = visible(row);
+    let channel = lane % 16u;
+    let part = lane / 16u;
+    var sums: array<vec4<f32>, 1u>;
+    var highest = LOWEST;
+    var total = 0.0;
+    for (var first = range.x; first < range.y; first += 128u) {
+        let key = first + lane;
+        var score = LOWEST;
+        if (key < range.y) {
+            var product = 0.0;
+            let at = (key * p.n_head_kv + kv_head) * (64u / 4u);
+            for (var c = 0u; c < 64u / 4u; c++) {
+                product += dot(query[c], key_at(at + c));
+            }
+            score = capped(p.scale * product);
+        }
+        let before = highest;
+        highest = max(highest, workgroup_max(lane, score));
+        let shrink = exp(before - highest);
+        let own = select(0.0, exp(score - highest), key < range.y);
+        weight[lane] = own;
+        total = total * shrink + workgroup_sum(lane, own);
+        let count = min(128u, range.y - first);
+        for (var c = 0u; c < 1u; c++) {
+            let at = channel + c * 16u;
+            var sum = sums[c] * shrink;
+            if (at < 16u) {
+                for (var i = part; i < count; i += PARTS) {
+                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * 16u + at);
+                }
+            }
+            sums[c] = sum;
+        }
+        workgroupBarrier();
+    }
+    let scale = select(1.0 / total, 0.0, total == 0.0);
+    for (var c = 0u; c < 1u; c++) {
+        // Parts of the keys are added up through the workgroup's memory.
+        partial[lane] = sums[c];
+        workgroupBarrier();
+        for (var s = PARTS / 2u; s > 0u; s >>= 1u) {
+            if (part < s) {
+                partial[lane] += partial[lane + s * 16u];
+            }
+            workgroupBarrier();
+        }
+        let at = channel + c * 16u;
+        if (part == 0u && at < 16u) {
+            out[job * 16u + at] = partial[lane] * scale;
+        }
+        workgroupBarrier();
+    }
+}

@@ -1,0 +1,231 @@
+// attention_split q8_0 subgroups early blocks vec4 values4
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    n_head_kv: u32,
+    m: u32,
+    n: u32,
+    causal: u32,
+    window: u32,
+    cached: u32,
+    scale: f32,
+    softcap: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> k: array<u32>;
+@group(0) @binding(4) var<storage, read> v: array<u32>;
+@group(0) @binding(5) var<storage, read_write> parts: array<vec4<f32>>;
+
+// Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
+// sum of weights, which whoever reads them joins. 64u keys at a time: each invocation scores one; then (part of the
+// keys, channel) pairs of invocations sum the weighted values.
+// Keys and values as numbers: four at a time where heads are whole vectors of four.
+// States in bytes: blocks of 32 with a scale. A row of 56u words has the bytes of all its blocks, then their scales from
+// word 48u on.
+// Numbers 4 * i to 4 * i + 3 of a row.
+fn k_quad(row: u32, i: u32) -> vec4<f32> {
+    let word = k[row * 56u + i];
+    let bytes = vec4<i32>(vec4<u32>(word << 24u, word << 16u, word << 8u, word)) >> vec4<u32>(24u);
+    return bitcast<f32>(k[row * 56u + 48u + i / 8u]) * vec4<f32>(bytes);
+}
+
+// States in bytes: blocks of 32 with a scale. A row of 56u words has the bytes of all its blocks, then their scales from
+// word 48u on.
+// Numbers 4 * i to 4 * i + 3 of a row.
+fn v_quad(row: u32, i: u32) -> vec4<f32> {
+    let word = v[row * 56u + i];
+    let bytes = vec4<i32>(vec4<u32>(word << 24u, word << 16u, word << 8u, word)) >> vec4<u32>(24u);
+    return bitcast<f32>(v[row * 56u + 48u + i / 8u]) * vec4<f32>(bytes);
+}
+
+
+fn key_at(i: u32) -> vec4<f32> {
+    return k_quad(i / 48u, i % 48u);
+}
+
+fn value_at(i: u32) -> vec4<f32> {
+    return v_quad(i / 48u, i % 48u);
+}
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
+// while this one's results are still being read.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
+var<private> reduce_half: u32;
+
+fn reduce_leave(lane: u32, value: f32) -> u32 {
+    reduce_half = 64u / SPAN - reduce_half;
+    if (lane % SPAN == 0u) {
+        reduce_few[reduce_half + lane / SPAN] = value;
+    }
+    return reduce_half;
+}
+
+fn reduce_sums(lane: u32, value: f32) -> u32 {
+    var sum = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        sum += subgroupShuffleXor(sum, distance);
+    }
+    return reduce_leave(lane, sum);
+}
+
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
+    var most = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        most = max(most, subgroupShuffleXor(most, distance));
+    }
+    return reduce_leave(lane, most);
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
+    workgroupBarrier();
+    var total = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
+    }
+    return highest;
+}
+// How one query's keys are cut into parts that workgroups score apart.
+// The cap of scores, and which of them count.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+
+// Caps a score; `p.softcap` = 0 means no cap.
+fn capped(score: f32) -> f32 {
+    if (p.softcap > 0.0) {
+        return p.softcap * safe_tanh(score / p.softcap);
+    }
+    return score;
+}
+
+// The half-open range of the p.n keys that query row i of p.m may see.
+fn visible(i: u32) -> vec2<u32> {
+    var filled = p.n;
+    var at = max(p.n + i, p.m) - p.m;
+    if (p.cached != 0u) {
+        filled = min(step.position + step.rows, p.n);
+        at = step.position + i;
+    }
+    var start = 0u;
+    var end = filled;
+    if (p.causal != 0u) {
+        end = min(filled, at + 1u);
+        if (p.window != 0u) {
+            start = max(at + 1u, p.window) - p.window;
+        }
+    }
+    return vec2<u32>(min(start, end), end);
+}
+
+const LOWEST: f32 = -3.4028234e38;
+
+// Keys of a part: as many as 32u parts need, and no fewer than a workgroup scores at a time.
+fn split_keys(range: vec2<u32>) -> u32 {
+    return max(64u, (range.y - range.x + 32u - 1u) / 32u);
+}
+
+// Parts that have keys; at least one, which then is empty.
+fn split_count(range: vec2<u32>) -> u32 {
+    let keys = split_keys(range);
+    return max((range.y - range.x + keys - 1u) / keys, 1u);
+}
+
+const RUNS: u32 = 64u / 16u;
+const ROUNDS: u32 = 64u / RUNS;
+var<workgroup> weight: array<f32, 64u>;
+var<workgroup> partial: array<vec4<f32>, 64u>;
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let job = wid.y * groups.x + wid.x;
+    let head = job / 32u;
+    let split = job % 32u;
+    let all = visible(0u);
+    if (head >= 9u || split >= split_count(all)) {
+        return;
+    }
+    let start = all.x + split * split_keys(all);
+    let end = min(start + split_keys(all), all.y);
+    let kv_head = head * p.n_head_kv / 9u;
+    let channel = lane % 16u;
+    let run = lane / 16u;
+    var sums: array<vec4<f32>, 1u>;
+    var highest = LOWEST;
+    var total = 0.0;
+    for (var first = start; first < end; first += 64u) {
+        let key = first + lane;
+        var score = LOWEST;
+        if (key < end) {
+            var product = vec4<f32>(0.0);
+            let at = (key * p.n_head_kv + kv_head) * 16u;
+            for (var c = 0u; c < 16u; c++) {
+                product += q[head * 16u + c] * key_at(at + c);
+            }
+            score = capped(p.scale * dot(product, vec4<f32>(1.0)));
+        }
+        // Values do not wait for the weights.
+        var early: array<vec4<f32>, ROUNDS>;
+        for (var i = 0u; i < ROUNDS; i++) {
+            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * 16u + channel);
+        }
+        let before = highest;
+        highest = max(highest, workgroup_max(lane, score));
+        let shrink = exp(before - highest);
+        let own = select(0.0, exp(score - highest), key < end);
+        weight[lane] = own;
+        total = total * shrink + workgroup_sum(lane, own);
+        var sum = sums[0] * shrink;
+        for (var i = 0u; i < ROUNDS; i++) {
+            // Keys beyond the end have no weight.
+            sum += weight[run + i * RUNS] * early[i];
+        }
+        sums[0] = sum;
+        workgroupBarrier();
+    }
+    for (var c = 0u; c < 1u; c++) {
+        partial[lane] = sums[c];
+        workgroupBarrier();
+        let at = channel + c * 16u;
+        if (run == 0u && at < 16u) {
+            var sum = partial[channel];
+            for (var r = 1u; r < RUNS; r++) {
+                sum += partial[channel + r * 16u];
+            }
+            parts[job * 16u + at] = sum;
+        }
+        workgroupBarrier();
+    }
+    if (lane == 0u) {
+        parts[9u * 32u * 16u + job] = vec4<f32>(highest, total, 0.0, 0.0);
+    }
+}

@@ -1,0 +1,52 @@
+// binary
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    len: u32,
+    dim0: u32,
+    dim1: u32,
+    dim2: u32,
+    dim3: u32,
+    a_step0: u32,
+    a_step1: u32,
+    a_step2: u32,
+    a_step3: u32,
+    b_step0: u32,
+    b_step1: u32,
+    b_step2: u32,
+    b_step3: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> a: array<f32>;
+@group(0) @binding(3) var<storage, read> b: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+// Elementwise arithmetic; repeated dimensions have a step of 0.
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.len) {
+        return;
+    }
+    let d3 = i % p.dim3;
+    let d2 = i / p.dim3 % p.dim2;
+    let d1 = i / (p.dim3 * p.dim2) % p.dim1;
+    let d0 = i / (p.dim3 * p.dim2 * p.dim1);
+    let at_a = d0 * p.a_step0 + d1 * p.a_step1 + d2 * p.a_step2 + d3 * p.a_step3;
+    let at_b = d0 * p.b_step0 + d1 * p.b_step1 + d2 * p.b_step2 + d3 * p.b_step3;
+    out[i] = a[at_a] + b[at_b];
+}

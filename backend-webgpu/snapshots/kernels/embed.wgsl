@@ -1,0 +1,194 @@
+// embed Q8_0 Q8_0
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    rows: u32,
+    d: u32,
+    n_ctx: u32,
+    w_groups: u32,
+    w_plane0: u32,
+    w_plane1: u32,
+    w_plane2: u32,
+    w_plane3: u32,
+    u_groups: u32,
+    u_plane0: u32,
+    u_plane1: u32,
+    u_plane2: u32,
+    u_plane3: u32,
+    w_rows: u32,
+    w_first: u32,
+    w_count: u32,
+    u_rows: u32,
+    u_first: u32,
+    u_count: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> u: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> ids: array<i32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+
+// Token rows plus position rows; an invocation decodes one group of 32 elements of each. Tables in several chunks
+// take one dispatch for each pair of chunks.
+// What the decoders of the weight formats share.
+
+// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
+// those are converted by integer arithmetic.
+fn half_value(bits: u32) -> f32 {
+    let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
+    let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
+    return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
+}
+
+// Both halves of a word.
+fn half_pair(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
+}
+
+// Half i of the eight in a texel.
+fn half_of(texel: vec4<u32>, i: u32) -> f32 {
+    return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
+}
+
+// The four lowest bits of a word, each of which stands for 2.
+fn twos(word: u32) -> vec4<f32> {
+    return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
+}
+
+// The four lowest pairs of bits of a word.
+fn pairs(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
+}
+
+// The four lowest pairs of bits of a word with the four lowest bits of another above them.
+fn threes(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(2u)));
+}
+
+// The four lowest nibbles of a word.
+fn nibbles(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+}
+
+// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
+fn fives(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
+fn sixes(word: u32, pairs: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four signed bytes of a word.
+fn signed_bytes(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn w_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before w_scales: there is more to do with them.
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = w[p.w_plane0 + group * 2u];
+    let b = w[p.w_plane0 + group * 2u + 1u];
+    let s = w_scales(group);
+    return array<vec4<f32>, 8>(
+        w_value(signed_bytes(a.x), s.xy), w_value(signed_bytes(a.y), s.xy),
+        w_value(signed_bytes(a.z), s.xy), w_value(signed_bytes(a.w), s.xy),
+        w_value(signed_bytes(b.x), s.zw), w_value(signed_bytes(b.y), s.zw),
+        w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
+}
+
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn u_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn u_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before u_scales: there is more to do with them.
+fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = u[p.u_plane0 + group * 2u];
+    let b = u[p.u_plane0 + group * 2u + 1u];
+    let s = u_scales(group);
+    return array<vec4<f32>, 8>(
+        u_value(signed_bytes(a.x), s.xy), u_value(signed_bytes(a.y), s.xy),
+        u_value(signed_bytes(a.z), s.xy), u_value(signed_bytes(a.w), s.xy),
+        u_value(signed_bytes(b.x), s.zw), u_value(signed_bytes(b.y), s.zw),
+        u_value(signed_bytes(b.z), s.zw), u_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return u_decode32(row * p.u_groups + group);
+}
+
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = (wid.y * groups.x + wid.x) * 64u + lane;
+    let per_row = (p.d + 31u) / 32u;
+    let row = index / per_row;
+    let group = index % per_row;
+    if (row >= p.rows) {
+        return;
+    }
+    let at = step.position + row;
+    let id = min(u32(max(ids[min(at, p.n_ctx - 1u)], 0)), p.w_rows - 1u);
+    let position = min(at, p.u_rows - 1u);
+    let here = id >= p.w_first && id < p.w_first + p.w_count;
+    if (!here || position < p.u_first || position >= p.u_first + p.u_count) {
+        return;
+    }
+    var a = w_decode_row(id - p.w_first, group);
+    var b = u_decode_row(position - p.u_first, group);
+    for (var e = 0u; e < 32u; e++) {
+        let col = group * 32u + e;
+        if (col < p.d) {
+            out[row * p.d + col] = a[e / 4u][e % 4u] + b[e / 4u][e % 4u];
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// pad
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    len: u32,
+    dim0: u32,
+    dim1: u32,
+    dim2: u32,
+    dim3: u32,
+    x0: u32,
+    x1: u32,
+    x2: u32,
+    x3: u32,
+    before0: u32,
+    before1: u32,
+    before2: u32,
+    before3: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+
+// Zeros before and after the elements of each dimension.
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.len) {
+        return;
+    }
+    // What lies before x wraps to large numbers.
+    let d3 = i % p.dim3 - p.before3;
+    let d2 = i / p.dim3 % p.dim2 - p.before2;
+    let d1 = i / (p.dim3 * p.dim2) % p.dim1 - p.before1;
+    let d0 = i / (p.dim3 * p.dim2 * p.dim1) - p.before0;
+    if (d0 < p.x0 && d1 < p.x1 && d2 < p.x2 && d3 < p.x3) {
+        out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
+    } else {
+        out[i] = 0.0;
+    }
+}

@@ -1,0 +1,154 @@
+// softmax subgroups explicit
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    rows: u32,
+    m: u32,
+    n: u32,
+    causal: u32,
+    window: u32,
+    cached: u32,
+    scale: f32,
+    softcap: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read> mask: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+// Softmax of masked rows, a workgroup a row. Masks and rows without keys need no infinity: sums start at the lowest
+// finite number, and a sum of 0 gives zeros.
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
+// while this one's results are still being read.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
+var<private> reduce_half: u32;
+
+fn reduce_leave(lane: u32, value: f32) -> u32 {
+    reduce_half = 64u / SPAN - reduce_half;
+    if (lane % SPAN == 0u) {
+        reduce_few[reduce_half + lane / SPAN] = value;
+    }
+    return reduce_half;
+}
+
+fn reduce_sums(lane: u32, value: f32) -> u32 {
+    var sum = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        sum += subgroupShuffleXor(sum, distance);
+    }
+    return reduce_leave(lane, sum);
+}
+
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
+    var most = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        most = max(most, subgroupShuffleXor(most, distance));
+    }
+    return reduce_leave(lane, most);
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
+    workgroupBarrier();
+    var total = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
+    }
+    return highest;
+}
+// The cap of scores, and which of them count.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+
+// Caps a score; `p.softcap` = 0 means no cap.
+fn capped(score: f32) -> f32 {
+    if (p.softcap > 0.0) {
+        return p.softcap * safe_tanh(score / p.softcap);
+    }
+    return score;
+}
+
+// The half-open range of the p.n keys that query row i of p.m may see.
+fn visible(i: u32) -> vec2<u32> {
+    var filled = p.n;
+    var at = max(p.n + i, p.m) - p.m;
+    if (p.cached != 0u) {
+        filled = min(step.position + step.rows, p.n);
+        at = step.position + i;
+    }
+    var start = 0u;
+    var end = filled;
+    if (p.causal != 0u) {
+        end = min(filled, at + 1u);
+        if (p.window != 0u) {
+            start = max(at + 1u, p.window) - p.window;
+        }
+    }
+    return vec2<u32>(min(start, end), end);
+}
+
+const LOWEST: f32 = -3.4028234e38;
+
+fn score(first: u32, i: u32, c: u32) -> f32 {
+    let s = capped(p.scale * x[first + c]);
+    return max(s + mask[i * p.n + c], LOWEST);
+}
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = wid.y * groups.x + wid.x;
+    if (row >= p.rows) {
+        return;
+    }
+    let first = row * p.n;
+    let i = row % p.m;
+    let range = visible(i);
+    var highest = LOWEST;
+    for (var c = range.x + lane; c < range.y; c += 64u) {
+        highest = max(highest, score(first, i, c));
+    }
+    highest = workgroup_max(lane, highest);
+    var sum = 0.0;
+    for (var c = range.x + lane; c < range.y; c += 64u) {
+        sum += exp(score(first, i, c) - highest);
+    }
+    sum = workgroup_sum(lane, sum);
+    let scale = select(1.0 / sum, 0.0, sum == 0.0);
+    for (var c = lane; c < p.n; c += 64u) {
+        var value = 0.0;
+        if (c >= range.x && c < range.y) {
+            value = exp(score(first, i, c) - highest) * scale;
+        }
+        out[first + c] = value;
+    }
+}

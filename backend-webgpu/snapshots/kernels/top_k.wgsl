@@ -1,0 +1,120 @@
+// top_k subgroups
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    rows: u32,
+    cols: u32,
+    k: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> values: array<f32>;
+@group(0) @binding(4) var<storage, read_write> ids: array<i32>;
+
+// The k largest elements of a row in order, or 0 and the ids -1 if one is not finite; a workgroup a row. Each
+// invocation holds the best of its own columns that has not been taken; a round takes the best of those, and only its
+// owner searches again.
+// The largest value and its index, the first of equals, over the 256u invocations of a workgroup.
+// Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
+fn is_finite(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}
+const NONE: u32 = 0xffffffffu;
+// In place of an index: some value is not finite. It comes before all others.
+const BROKEN: u32 = 0xfffffffeu;
+
+// Whether candidate a comes before candidate b.
+fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
+    if (ai == NONE || bi == BROKEN) {
+        return false;
+    }
+    return bi == NONE || ai == BROKEN || a > b || (a == b && ai < bi);
+}
+
+// What follows leaves the winner in element 0 of best_value and best_index.
+const BESTS: u32 = 256u / 8u;
+var<workgroup> best_value: array<f32, BESTS>;
+var<workgroup> best_index: array<u32, BESTS>;
+
+fn workgroup_best(lane: u32, value: f32, index: u32) {
+    var best = value;
+    var at = index;
+    for (var distance = 1u; distance < 8u; distance <<= 1u) {
+        let other = subgroupShuffleXor(best, distance);
+        let other_at = subgroupShuffleXor(at, distance);
+        if (beats(other, other_at, best, at)) {
+            best = other;
+            at = other_at;
+        }
+    }
+    if (lane % 8u == 0u) {
+        best_value[lane / 8u] = best;
+        best_index[lane / 8u] = at;
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
+        for (var s = 1u; s < BESTS; s++) {
+            if (beats(best_value[s], best_index[s], best_value[0], best_index[0])) {
+                best_value[0] = best_value[s];
+                best_index[0] = best_index[s];
+            }
+        }
+    }
+    workgroupBarrier();
+}
+
+// The best column of an invocation that comes after (value, index) in order; of all of them if index is NONE.
+fn search(first: u32, lane: u32, value: f32, index: u32) -> u32 {
+    var found = NONE;
+    var best = 0.0;
+    for (var c = lane; c < p.cols; c += 256u) {
+        let candidate = x[first + c];
+        if (!is_finite(candidate)) {
+            return BROKEN;
+        }
+        let left = index == NONE || beats(value, index, candidate, c);
+        if (left && beats(candidate, c, best, found)) {
+            best = candidate;
+            found = c;
+        }
+    }
+    return found;
+}
+
+@compute @workgroup_size(256u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = wid.y * groups.x + wid.x;
+    if (row >= p.rows) {
+        return;
+    }
+    let first = row * p.cols;
+    var index = search(first, lane, 0.0, NONE);
+    var value = x[first + min(index, p.cols - 1u)];
+    for (var round = 0u; round < p.k; round++) {
+        workgroup_best(lane, value, index);
+        let taken = best_index[0];
+        if (lane == 0u) {
+            values[row * p.k + round] = select(best_value[0], 0.0, taken == BROKEN);
+            ids[row * p.k + round] = select(i32(min(taken, p.cols - 1u)), -1, taken == BROKEN);
+        }
+        workgroupBarrier();
+        if (taken == index && taken != NONE) {
+            index = search(first, lane, value, index);
+            value = x[first + min(index, p.cols - 1u)];
+        }
+    }
+}

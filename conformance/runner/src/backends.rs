@@ -1,0 +1,47 @@
+//! Opens the variants that the suite knows on this machine.
+
+use anygpu_conformance::variants::{Kind, Variant, WebGlShape, WebGpuVariant};
+use backend_api::testing::ShaderPatch;
+use backend_api::{Backend, Error};
+use backend_webgl::Layout;
+use backend_webgl::testing::Hooks;
+use backend_webgpu::testing::open_patched;
+use backend_webgpu::{Tuning, WebGpu};
+use reference_cpu::Cpu;
+
+/// Opens a variant; on a GPU with broken kernels, if asked to.
+pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Backend>, Error> {
+    Ok(match variant.kind {
+        Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
+        Kind::Cpu => Box::new(Cpu::new(Default::default())),
+        Kind::WebGpu(kind) => {
+            let options = webgpu_options(kind);
+            Box::new(match patch {
+                Some(patch) => pollster::block_on(open_patched(options, patch))?,
+                None => pollster::block_on(WebGpu::open(options))?,
+            })
+        }
+        Kind::WebGl { packed, max_texture_size, max_targets, shape } => {
+            let options = webgl_options(packed, max_texture_size, shape);
+            Box::new(backend_webgl::testing::open(options, Hooks { max_targets, patch })?)
+        }
+    })
+}
+
+/// How a variant of WebGPU is opened.
+pub fn webgpu_options(kind: WebGpuVariant) -> backend_webgpu::Options {
+    let WebGpuVariant { max_binding, optional_features, products, as_software } = kind;
+    let tuning = as_software.map(|yes| if yes { Tuning::software() } else { Tuning::default() });
+    backend_webgpu::Options { max_binding, optional_features, products, tuning }
+}
+
+/// How a variant of WebGL is opened.
+pub fn webgl_options(packed: bool, max_texture_size: Option<u32>, shape: WebGlShape) -> backend_webgl::Options {
+    let tuning = match shape {
+        WebGlShape::Usual => None,
+        WebGlShape::Gpu => Some(backend_webgl::Tuning::default()),
+        WebGlShape::ShortLines => Some(backend_webgl::Tuning { line_shift: 4, ..backend_webgl::Tuning::software("") }),
+    };
+    let layout = if packed { Layout::Packed } else { Layout::R32f };
+    backend_webgl::Options { layout, max_texture_size, tuning }
+}

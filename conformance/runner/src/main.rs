@@ -1,0 +1,12 @@
+//! Runs the suite on the backends of this machine.
+#![forbid(unsafe_code)]
+
+mod backends;
+mod cli;
+mod list;
+mod mutate;
+mod vectors;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

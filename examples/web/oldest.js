@@ -1,0 +1,24 @@
+// Says what a browser lacks that is too old for this page: its modules do not even parse there. For any browser, so neither a
+// module nor in the language of today.
+
+(function () {
+  function parses(code) {
+    try {
+      new Function(code);
+      return true;
+    } catch (error) {
+      // A policy of the host may forbid to ask.
+      return !(error instanceof SyntaxError);
+    }
+  }
+
+  var lacks = [];
+  if (!("noModule" in document.createElement("script"))) lacks.push("JavaScript modules");
+  if (!parses("return it?.has ?? 0")) lacks.push("optional chaining");
+  if (typeof WebAssembly !== "object") lacks.push("WebAssembly");
+  if (lacks.length === 0) return;
+  var notice = document.getElementById("notice");
+  notice.textContent =
+    "This browser is too old for the page: it lacks " + lacks.join(", ") + ". Chromium 80, Firefox 79, Safari 15 and later have it.";
+  notice.hidden = false;
+})();

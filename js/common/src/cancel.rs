@@ -1,0 +1,36 @@
+//! Ending early what runs in a module.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Ends a generation or a run of the suite early.
+#[wasm_bindgen]
+#[derive(Clone, Default)]
+pub struct WasmCancel(Rc<Cell<bool>>);
+
+#[wasm_bindgen]
+impl WasmCancel {
+    /// One that was not used yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> WasmCancel {
+        WasmCancel::default()
+    }
+
+    /// Ends it at the next token or case.
+    pub fn cancel(&self) {
+        self.0.set(true);
+    }
+
+    /// Another handle of the same.
+    pub fn share(&self) -> WasmCancel {
+        self.clone()
+    }
+}
+
+impl WasmCancel {
+    /// What is set when it was used.
+    pub fn flag(&self) -> Rc<Cell<bool>> {
+        self.0.clone()
+    }
+}

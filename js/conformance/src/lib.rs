@@ -1,0 +1,15 @@
+//! The conformance suite for JavaScript. It is no part of the engine's module, so that only who runs it downloads it.
+#![cfg(target_arch = "wasm32")]
+#![forbid(unsafe_code)]
+
+mod suite;
+
+pub use bindings_common::WasmCancel;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Begins to tell of panics.
+#[wasm_bindgen(start)]
+pub fn start() {
+    bindings_common::show_panics();
+}

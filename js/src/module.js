@@ -1,0 +1,113 @@
+/** A wasm module: started once, asked for one thing after the other, dead after a trap. */
+
+import { throwIfAborted } from "./abort.js";
+import { CrashError, fromEngine, isTrap } from "./errors.js";
+
+/** @import { Crash } from "./serve.js" */
+
+/**
+ * The functions and classes of a module, which are the same in all builds; they start differently.
+ *
+ * @template {{ default: any, initSync: any }} All
+ * @typedef {Omit<All, "default" | "initSync"> & { default: (start: { module_or_path: URL }) => Promise<unknown> }} Functions
+ */
+
+/**
+ * @template C
+ * @typedef {object} Glue What is common to the JavaScript of all modules.
+ * @property {(start: { module_or_path: URL }) => Promise<unknown>} default
+ * @property {new () => C} WasmCancel
+ */
+
+/**
+ * Serves a part of a module.
+ *
+ * @template {{ cancel(): void, free(): void }} C What its module cancels with.
+ */
+export class Module {
+  /**
+   * Set once the module has trapped.
+   *
+   * @type {Crash | null}
+   */
+  dead = null;
+  _url;
+  /** @type {Promise<unknown> | null} */
+  _ready = null;
+  /** One thing after the other. */
+  _queue = Promise.resolve();
+
+  /**
+   * @param {Glue<C>} bindings
+   * @param {URL} url Of the module itself.
+   */
+  constructor(bindings, url) {
+    this.bindings = bindings;
+    this._url = url;
+  }
+
+  /** The module, started. */
+  start() {
+    if (this._ready !== null) return this._ready;
+    this._ready = this.bindings.default({ module_or_path: this._url }).catch((cause) => {
+      this._ready = null;
+      const why = cause instanceof Error ? cause.message : String(cause);
+      const file = this._url.pathname.split("/").pop();
+      const remedy = `make sure that ${file} is served, and that the page's Content-Security-Policy allows wasm`;
+      throw new CrashError(`the wasm module did not start (${why}); ${remedy}`, { cause });
+    });
+    return this._ready;
+  }
+
+  /**
+   * Runs a function after everything that was queued before.
+   *
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  queued(action) {
+    const result = this._queue.then(async () => {
+      if (this.dead !== null) throw this.dead;
+      try {
+        return await action();
+      } catch (error) {
+        // At once: the next call in the queue must not begin.
+        if (isTrap(error)) this.dead = /** @type {Crash} */ (fromEngine(error));
+        throw error;
+      }
+    });
+    this._queue = result.then(nothing, nothing);
+    return result;
+  }
+
+  /** When everything that was queued is done. */
+  idle() {
+    return this._queue;
+  }
+
+  /**
+   * Runs a function that the module ends early when the signal aborts.
+   *
+   * @template T
+   * @param {AbortSignal} signal
+   * @param {(cancel: C) => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async cancellable(signal, action) {
+    throwIfAborted(signal);
+    const cancel = new this.bindings.WasmCancel();
+    const onAbort = () => cancel.cancel();
+    signal.addEventListener("abort", onAbort);
+    try {
+      const result = await action(cancel);
+      throwIfAborted(signal);
+      return result;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      if (this.dead === null) cancel.free();
+    }
+  }
+}
+
+export function nothing() {}

@@ -1,0 +1,277 @@
+/**
+ * Requests in the shapes of OpenAI's API: which fields there are, what each may hold, and what is done with it. A value that
+ * asks for nothing special passes; a field that would change the answer and is not supported is refused by name.
+ */
+
+import { MOST, boolean, integer, number, object, oneOf, refuse, shown, signal, string } from "./checks.js";
+import { OptionsError } from "./errors.js";
+
+/** @import { Check } from "./checks.js" */
+
+/**
+ * @typedef {object} Field What a field may hold. For every one, null is the same as leaving it out.
+ * @property {Check} [use] It is used: the check gives what goes on from here.
+ * @property {readonly unknown[]} [neutral] It is not supported, and these are its values that ask for nothing.
+ * @property {string} [refusal] Why its other values are refused, and what to do.
+ * @property {true} [ignored] Whatever it holds, the answer would be the same.
+ */
+
+/** @param {Check} check @returns {Field} */
+const use = (check) => ({ use: check });
+
+/** @param {readonly unknown[]} neutral @param {string} refusal @returns {Field} */
+const only = (neutral, refusal) => ({ neutral, refusal });
+
+/** @type {Field} */
+const ignored = { ignored: true };
+
+/** @param {Field} field @returns {Check} */
+const checkOf = (field) => (name, value) => {
+  if (value === null || field.ignored) return undefined;
+  if (field.use) return field.use(name, value);
+  const { neutral = [], refusal } = field;
+  if (neutral.some((one) => same(one, value))) return undefined;
+  const what = neutral.length ? `can only be ${neutral.map(shown).join(" or ")}, not ${shown(value)}` : "is not supported";
+  throw new OptionsError(`${name} ${what}: ${refusal}`, { field: name });
+};
+
+/** Whether a value is one of the table's: a plain value, or an object or array of no more than a few of them. */
+function same(/** @type {unknown} */ one, /** @type {unknown} */ value) {
+  if (typeof one !== "object" || typeof value !== "object") return one === value;
+  return shown(one) === shown(value);
+}
+
+/** @param {Record<string, Field>} table */
+const fields = (table) => object(Object.fromEntries(Object.entries(table).map(([name, field]) => [name, checkOf(field)])));
+
+/** @type {Check} */
+const stop = (name, value) => {
+  const strings = typeof value === "string" ? [value] : value;
+  const sound = Array.isArray(strings) && strings.length <= 64 && strings.every((s) => typeof s === "string" && s !== "");
+  return sound ? strings : refuse(name, "a string that is not empty, or at most 64 of them", value);
+};
+
+/** The engine requires more than 0, and the likeliest of its 64 candidates never has less than this. */
+const LEAST_TOP_P = 2 ** -24;
+
+/** @type {Check} */
+const topP = (name, value) => Math.max(Number(number(0, 1)(name, value)), LEAST_TOP_P);
+
+const NO_TOOLS = "tools cannot be called; describe them in the messages, and leave this out";
+const NO_LOGPROBS = "probabilities are not given; leave it out";
+
+const ONLY_TEXT = "only text is read; leave this part out";
+
+/** The fields of a part of a turn. */
+const PART = {
+  type: use(oneOf(["text"])),
+  text: use(string),
+  image_url: only([], ONLY_TEXT),
+  input_audio: only([], ONLY_TEXT),
+  file: only([], ONLY_TEXT),
+  refusal: only([], ONLY_TEXT),
+  prompt_cache_breakpoint: ignored,
+};
+
+const partFields = fields(PART);
+
+/** The text of a turn. */
+const content = (/** @type {string} */ name, /** @type {unknown} */ value) => {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return refuse(name, 'a string, or an array of { type: "text", text }', value);
+  const texts = value.map((given, index) => {
+    const part = partFields(`${name}[${index}]`, given);
+    for (const key of ["type", "text"]) if (part[key] === undefined) refuse(`${name}[${index}].${key}`, "a string", null);
+    return part.text;
+  });
+  return texts.join("");
+};
+
+/** The fields of a turn. Those that a service adds to its own answers must be empty. */
+export const MESSAGE = {
+  role: use((name, value) => (value === "" ? refuse(name, "a string such as user", value) : string(name, value))),
+  content: use(content),
+  name: only([""], "templates are given roles only; put it into the content"),
+  refusal: only([""], "only content is read; put it there"),
+  tool_calls: only([[]], NO_TOOLS),
+  tool_call_id: only([""], NO_TOOLS),
+  function_call: only([], NO_TOOLS),
+  audio: only([], "only text is read; leave it out"),
+  annotations: ignored,
+};
+
+const messageFields = fields(MESSAGE);
+
+/**
+ * A conversation, with each turn's text as a string.
+ *
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {{ role: string, content: string }[]}
+ */
+export const messages = (name, value) => {
+  if (!Array.isArray(value) || value.length === 0) return refuse(name, "an array with at least one message", value);
+  return value.map((given, index) => {
+    const { role, content } = messageFields(`${name}[${index}]`, given);
+    if (role === undefined) refuse(`${name}[${index}].role`, "a string such as user", given.role);
+    // Services answer like this after a tool call, and such answers come back as part of the conversation.
+    if (content === undefined && role === "assistant") return { role, content: "" };
+    if (content === undefined) refuse(`${name}[${index}].content`, "a string", given.content);
+    return { role, content };
+  });
+};
+
+/**
+ * @param {string} name
+ * @param {any} value
+ * @returns {Uint32Array}
+ */
+export const tokens = (name, value) => {
+  const list = typeof value === "object" && value !== null && Number.isSafeInteger(value.length) ? value : null;
+  if (list === null || list.length < 0 || list.length > MOST) refuse(name, "an array of token ids", value);
+  const ids = Array.from(/** @type {ArrayLike<unknown>} */ (list));
+  const bad = ids.findIndex((id) => !(Number.isSafeInteger(id) && Number(id) >= 0 && Number(id) <= MOST));
+  if (bad >= 0) refuse(`${name}[${bad}]`, "a token id", ids[bad]);
+  return Uint32Array.from(/** @type {number[]} */ (ids));
+};
+
+/**
+ * A text or token ids, or an array with one of either. Null stands for an empty text.
+ *
+ * @param {string} name
+ * @param {any} value
+ * @returns {Prompt}
+ */
+const prompt = (name, value) => {
+  const one = (/** @type {string} */ name, /** @type {unknown} */ value) =>
+    typeof value === "string" ? { text: value } : { tokens: tokens(name, value) };
+  const isList = Array.isArray(value) && (typeof value[0] === "string" || Array.isArray(value[0]));
+  if (!isList) return one(name, value);
+  if (value.length === 1) return one(`${name}[0]`, value[0]);
+  throw new OptionsError(`${name} can only be one text, not ${value.length}: ask once for each`, { field: name });
+};
+
+/** Fields that go to the engine. */
+const GENERATE = {
+  max_tokens: use(integer(1)),
+  temperature: use(number(0, 100)),
+  top_k: use(integer(0)),
+  top_p: use(topP),
+  seed: use(integer(0, Number.MAX_SAFE_INTEGER)),
+  stop: use(stop),
+  ignore_eos: use(boolean),
+  fetch_interval: use(integer(1, 64)),
+};
+
+/** Fields of both kinds of requests. */
+const COMMON = {
+  ...GENERATE,
+  stream: use(boolean),
+  signal: use(signal),
+  model: use(string),
+  stream_options: use(fields({ include_usage: use(boolean), include_obfuscation: ignored })),
+  n: only([1], "one answer is made at a time; ask again with another seed"),
+  presence_penalty: only([0], "there are no penalties; leave it out"),
+  frequency_penalty: only([0], "there are no penalties; leave it out"),
+  logit_bias: only([{}], "tokens cannot be favoured; leave it out"),
+  user: ignored,
+};
+
+/** The fields of a chat request. */
+export const CHAT = {
+  ...COMMON,
+  messages: use(messages),
+  max_completion_tokens: GENERATE.max_tokens,
+  logprobs: only([false], NO_LOGPROBS),
+  top_logprobs: only([0], NO_LOGPROBS),
+  tools: only([[]], NO_TOOLS),
+  tool_choice: only(["none", "auto"], NO_TOOLS),
+  parallel_tool_calls: ignored,
+  functions: only([[]], NO_TOOLS),
+  function_call: only(["none", "auto"], NO_TOOLS),
+  response_format: only([{ type: "text" }], "answers are text; ask for a format in the messages"),
+  modalities: only([["text"]], "answers are text"),
+  audio: only([], "answers are text; leave it out"),
+  reasoning_effort: only([], "the model's template decides; leave it out"),
+  verbosity: only(["medium"], "the model decides; ask for it in the messages"),
+  web_search_options: only([], "nothing is looked up; leave it out"),
+  moderation: only([], "nothing is moderated; leave it out"),
+  service_tier: only(["auto", "default"], "there is no service; leave it out"),
+  store: only([false], "answers are not kept; leave it out"),
+  metadata: ignored,
+  prediction: ignored,
+  prompt_cache_key: ignored,
+  prompt_cache_options: ignored,
+  prompt_cache_retention: ignored,
+  safety_identifier: ignored,
+};
+
+/** The fields of a request to continue a text. */
+export const TEXT = {
+  ...COMMON,
+  prompt: use(prompt),
+  max_completion_tokens: GENERATE.max_tokens,
+  best_of: only([1], "one answer is made at a time; leave it out"),
+  echo: only([false], "answers do not repeat the prompt; put it before them"),
+  logprobs: only([false], NO_LOGPROBS),
+  suffix: only([""], "nothing is filled in; leave it out"),
+};
+
+/** The options beside a request: of those of OpenAI's client only the signal matters, as there is no network. */
+const WITH = {
+  signal: use(signal),
+  timeout: only([], "pass signal: AbortSignal.timeout(ms)"),
+  headers: ignored,
+  query: ignored,
+  maxRetries: ignored,
+  idempotencyKey: ignored,
+};
+
+const [chatFields, textFields, withFields] = [CHAT, TEXT, WITH].map(fields);
+
+/** @typedef {{ messages: { role: string, content: string }[] } | { text: string } | { tokens: Uint32Array }} Prompt */
+
+/**
+ * @typedef {object} Request
+ * @property {Prompt} prompt
+ * @property {Record<string, unknown>} generate What goes to the engine.
+ * @property {boolean} stream
+ * @property {AbortSignal[]} signals Each of them ends it.
+ * @property {string} [model]
+ */
+
+/**
+ * @param {unknown} value
+ * @param {unknown} [options] What goes with it.
+ * @returns {Request}
+ */
+export function chatRequest(value, options) {
+  const request = chatFields("request", value);
+  if (request.messages === undefined) refuse("messages", "an array with at least one message", undefined);
+  return splitRequest({ messages: request.messages }, request, options);
+}
+
+/**
+ * @param {unknown} value
+ * @param {unknown} [options] What goes with it.
+ * @returns {Request}
+ */
+export function completionRequest(value, options) {
+  const request = textFields("request", value);
+  const { prompt = /** @type {any} */ (value).prompt === null ? { text: "" } : null } = request;
+  if (prompt === null) refuse("prompt", "a string or an array of token ids", undefined);
+  return splitRequest(prompt, request, options);
+}
+
+/**
+ * @param {Prompt} prompt
+ * @param {Record<string, any>} request
+ * @param {unknown} options
+ * @returns {Request}
+ */
+function splitRequest(prompt, request, options) {
+  const generate = Object.fromEntries(Object.keys(GENERATE).map((key) => [key, request[key]]));
+  generate.max_tokens = generate.max_tokens ?? request.max_completion_tokens;
+  const signals = [request.signal, withFields("options", options ?? {}).signal].filter((given) => given !== undefined);
+  return { prompt, generate, stream: request.stream === true, signals, model: request.model };
+}

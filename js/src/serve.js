@@ -1,0 +1,97 @@
+/**
+ * Serves a core to whoever is at the other end of a port: the same in a worker and on the page's own thread.
+ *
+ * Messages in: `{ id, method, params }` and `{ id, cancel: true }`. Messages out: `{ id, event }`, then one of
+ * `{ id, result }` and `{ id, error }`.
+ */
+
+import { CrashError, fromEngine, isTrap, toWire } from "./errors.js";
+
+/** @typedef {InstanceType<typeof CrashError>} Crash */
+
+/**
+ * @typedef {object} Port Where messages come and go: a worker's own global, or a `MessagePort`.
+ * @property {(message: any) => void} postMessage
+ * @property {((event: MessageEvent) => void) | null} onmessage
+ */
+
+/**
+ * @typedef {object} Context What a method is called with besides its parameters.
+ * @property {AbortSignal} signal
+ * @property {(event: unknown) => void} tell
+ */
+
+/**
+ * @typedef {object} Core What is served.
+ * @property {object} bindings The module that it calls.
+ * @property {Crash | null} dead Set once the module has trapped.
+ * @property {(method: string, params: any, context: Context) => Promise<unknown>} call
+ */
+
+/**
+ * Modules that trapped. In a worker the module ends with it, but the page's own thread has no other.
+ *
+ * @type {WeakSet<object>}
+ */
+const trapped = new WeakSet();
+
+/**
+ * Serves a port until its `dispose` is called.
+ *
+ * @param {Port} port
+ * @param {Core} core
+ */
+export function serve(port, core) {
+  if (trapped.has(core.bindings)) core.dead = new CrashError("the engine stopped on this thread before; reload the page");
+  /** @type {Map<number, AbortController>} */
+  const running = new Map();
+
+  /** @param {number} id @param {unknown} error */
+  const fail = (id, error) => {
+    if (!running.delete(id)) return;
+    port.postMessage({ id, error: toWire(fromEngine(error)) });
+  };
+
+  /** After a trap nothing in the module may be called again, and what waits for it would wait forever. */
+  const crash = (/** @type {unknown} */ error) => {
+    trapped.add(core.bindings);
+    core.dead = /** @type {Crash} */ (fromEngine(error));
+    for (const id of [...running.keys()]) fail(id, error);
+  };
+
+  // A trap within a promise of the module rejects nothing: only these events report it.
+  const uncaught = (/** @type {Event & { error?: unknown, reason?: unknown }} */ event) => {
+    const error = event.error ?? event.reason;
+    if (!isTrap(error) || running.size === 0) return;
+    event.preventDefault();
+    crash(error);
+  };
+  globalThis.addEventListener?.("error", uncaught);
+  globalThis.addEventListener?.("unhandledrejection", uncaught);
+
+  /** @param {{ id: number, method: string, params: any }} request */
+  const answer = async ({ id, method, params }) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    if (method === "dispose") {
+      running.forEach((other) => other.abort(new DOMException("disposed of", "AbortError")));
+      globalThis.removeEventListener?.("error", uncaught);
+      globalThis.removeEventListener?.("unhandledrejection", uncaught);
+    }
+    running.set(id, controller);
+    try {
+      if (core.dead !== null && method !== "dispose") throw core.dead;
+      const tell = (/** @type {unknown} */ event) => running.has(id) && port.postMessage({ id, event });
+      const result = await core.call(method, params, { signal, tell });
+      if (running.delete(id)) port.postMessage({ id, result });
+    } catch (error) {
+      if (isTrap(error)) crash(error);
+      fail(id, error);
+    }
+  };
+
+  port.onmessage = ({ data }) => {
+    if (data.cancel) running.get(data.id)?.abort(new DOMException("aborted", "AbortError"));
+    else answer(data);
+  };
+}

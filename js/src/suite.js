@@ -1,0 +1,58 @@
+/** The conformance suite behind a port. Its wasm module is loaded by nothing else. */
+
+import { CrashError } from "./errors.js";
+import { features } from "./features.js";
+import { Module } from "./module.js";
+
+/** @import { Context } from "./serve.js" */
+
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/conformance.js")>} Bindings What all builds have. */
+
+/**
+ * Runs the suite.
+ *
+ * @extends {Module<import("../wasm/conformance.js").WasmCancel>}
+ */
+export class Suite extends Module {
+  _bindings;
+
+  /**
+   * @param {Bindings} bindings
+   * @param {URL} url Of the module itself.
+   */
+  constructor(bindings, url) {
+    super(bindings, url);
+    this._bindings = bindings;
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} params
+   * @param {Context} context
+   * @returns {Promise<unknown>}
+   */
+  async call(method, params, context) {
+    switch (method) {
+      case "features":
+        return features(params.backend);
+      case "conformance":
+        return this.queued(() => this._conformance(params, context));
+      case "dispose":
+        return this.idle();
+      default:
+        throw new CrashError(`the suite knows no ${method}; use files of one version of this package`);
+    }
+  }
+
+  /**
+   * @param {{ options: object }} params
+   * @param {Context} context
+   */
+  async _conformance({ options }, { signal, tell }) {
+    await this.start();
+    const onCase = (/** @type {string} */ json) => tell(JSON.parse(json));
+    return this.cancellable(signal, async (cancel) =>
+      JSON.parse(await this._bindings.conformance(JSON.stringify(options), onCase, cancel.share())),
+    );
+  }
+}

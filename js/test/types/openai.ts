@@ -1,0 +1,54 @@
+// Compiles only if requests typed for OpenAI's client are requests here, and answers are what such programs expect.
+import type { Completion, CompletionCreateParamsBase, CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming } from "openai/resources/completions";
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionCreateParamsBase,
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionMessage,
+  ChatCompletionMessageParam,
+} from "openai/resources/chat/completions";
+import type { RequestOptions } from "openai/internal/request-options";
+import type * as declared from "../../index.d.ts";
+import { CHAT, MESSAGE, TEXT } from "../../src/request.js";
+
+type Chat = declared.ChatCompletions;
+type Plain = declared.Completions;
+
+// What goes in.
+export const whole = (api: Chat, body: ChatCompletionCreateParamsNonStreaming, options: RequestOptions): Promise<ChatCompletion> =>
+  api.create(body, options);
+export const stream = (api: Chat, body: ChatCompletionCreateParamsStreaming, options: RequestOptions): AsyncIterable<ChatCompletionChunk> =>
+  api.create(body, options);
+export const either = (api: Chat, body: ChatCompletionCreateParamsBase): unknown => api.create(body);
+export const text = (api: Plain, body: CompletionCreateParamsNonStreaming): Promise<Completion> => api.create(body);
+// What streamed pieces of a text say before the last, null, is not in these types, though that API says it.
+export const pieces = (api: Plain, body: CompletionCreateParamsStreaming): AsyncIterable<declared.CompletionChunk> => api.create(body);
+export const eitherText = (api: Plain, body: CompletionCreateParamsBase): unknown => api.create(body);
+export const turns = (engine: declared.AnyGpu, messages: ChatCompletionMessageParam[]): Promise<Uint32Array> => engine.encode(messages);
+export const again = (answer: ChatCompletionMessage): declared.ChatMessage => answer;
+export const own = (answer: declared.ChatCompletion): ChatCompletionMessageParam => answer.choices[0].message;
+
+// Every field of theirs is one that the code knows, and the declarations have the fields of the code.
+type Fields<T> = Record<keyof T, unknown>;
+type Same<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
+export const chat: Fields<ChatCompletionCreateParamsBase> = CHAT;
+export const plain: Fields<CompletionCreateParamsBase> = TEXT;
+export const sameChat: Same<typeof CHAT, declared.ChatRequest> = true;
+export const sameText: Same<typeof TEXT, declared.CompletionRequest> = true;
+type Keys<T> = T extends unknown ? keyof T : never;
+export const message: Record<Keys<ChatCompletionMessageParam | ChatCompletionMessage>, unknown> = MESSAGE;
+
+// What cannot be meant is no request.
+const say = { role: "user", content: "hi" };
+export const wrong = (api: Chat) => [
+  // @ts-expect-error A field that is not known.
+  api.create({ messages: [say], max_token: 5 }),
+  // @ts-expect-error There are no turns.
+  api.create({ stream: true }),
+  // @ts-expect-error A picture.
+  api.create({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "" } }] }] }),
+  // @ts-expect-error No number.
+  api.create({ messages: [say], temperature: "1" }),
+];

@@ -1,0 +1,217 @@
+// What a request may hold: what passes, what is refused, and that the table in the code has all of it.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { CHAT, MESSAGE, TEXT, chatRequest, completionRequest } from "../../src/request.js";
+import { chatCompletions, completions } from "../../src/openai.js";
+
+const messages = [{ role: "user", content: "hi" }];
+const chat = (/** @type {object} */ more) => chatRequest({ messages, ...more });
+const text = (/** @type {object} */ more) => completionRequest({ prompt: "a", ...more });
+const turn = (/** @type {object} */ more) => chatRequest({ messages: [{ role: "assistant", content: "hi", ...more }] });
+const bare = { chat: chat({}), text: text({}), turn: turn({}) };
+const asked = { chat, text, turn };
+
+/** Values that ask for nothing beyond what is done anyway. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
+const NEUTRAL = {
+  n: [["chat", [1]], ["text", [1]]],
+  presence_penalty: [["chat", [0, -0]], ["text", [0]]],
+  frequency_penalty: [["chat", [0]], ["text", [0]]],
+  logit_bias: [["chat", [{}]], ["text", [{}]]],
+  user: [["chat", ["me", ""]], ["text", ["me"]]],
+  stream: [["chat", [false]], ["text", [false]]],
+  stream_options: [["chat", [{}, { include_usage: true }, { include_usage: false, include_obfuscation: true }, { include_usage: null }]]],
+  logprobs: [["chat", [false]], ["text", [false]]],
+  top_logprobs: [["chat", [0]]],
+  tools: [["chat", [[]]]],
+  tool_choice: [["chat", ["none", "auto"]]],
+  parallel_tool_calls: [["chat", [true, false]]],
+  functions: [["chat", [[]]]],
+  function_call: [["chat", ["none", "auto"]], ["turn", []]],
+  response_format: [["chat", [{ type: "text" }]]],
+  modalities: [["chat", [["text"]]]],
+  verbosity: [["chat", ["medium"]]],
+  service_tier: [["chat", ["auto", "default"]]],
+  store: [["chat", [false]]],
+  metadata: [["chat", [{}, { a: "b" }]]],
+  prediction: [["chat", [{ type: "content", content: "x" }]]],
+  prompt_cache_key: [["chat", ["key"]]],
+  prompt_cache_options: [["chat", [{ mode: "implicit" }]]],
+  prompt_cache_retention: [["chat", ["24h"]]],
+  safety_identifier: [["chat", ["id"]]],
+  best_of: [["text", [1]]],
+  echo: [["text", [false]]],
+  suffix: [["text", [""]]],
+  name: [["turn", [""]]],
+  refusal: [["turn", [""]]],
+  tool_calls: [["turn", [[]]]],
+  tool_call_id: [["turn", [""]]],
+  annotations: [["turn", [[], [{}]]]],
+};
+
+/** Values that would change the answer, and cannot be done. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
+const REFUSED = {
+  n: [["chat", [2, 0, "1"]], ["text", [2]]],
+  presence_penalty: [["chat", [0.1, "0", NaN]], ["text", [-1]]],
+  frequency_penalty: [["chat", [2]], ["text", [2]]],
+  logit_bias: [["chat", [{ 50256: -100 }, []]], ["text", [{ 5: 1 }]]],
+  logprobs: [["chat", [true]], ["text", [0, 5]]],
+  top_logprobs: [["chat", [3]]],
+  tools: [["chat", [[{ type: "function", function: { name: "f" } }]]]],
+  tool_choice: [["chat", ["required", { type: "function", function: { name: "f" } }]]],
+  functions: [["chat", [[{ name: "f" }]]]],
+  function_call: [["chat", [{ name: "f" }]], ["turn", [{ name: "f", arguments: "" }]]],
+  response_format: [["chat", [{ type: "json_object" }, { type: "json_schema", json_schema: {} }]]],
+  modalities: [["chat", [["text", "audio"]]]],
+  audio: [["chat", [{ voice: "alloy", format: "wav" }]], ["turn", [{ id: "x" }]]],
+  reasoning_effort: [["chat", ["low", "none"]]],
+  verbosity: [["chat", ["low"]]],
+  web_search_options: [["chat", [{}]]],
+  moderation: [["chat", [{ model: "m" }]]],
+  service_tier: [["chat", ["flex", "priority"]]],
+  store: [["chat", [true]]],
+  best_of: [["text", [2]]],
+  echo: [["text", [true]]],
+  suffix: [["text", ["the end"]]],
+  name: [["turn", ["Ada"]]],
+  refusal: [["turn", ["No."]]],
+  tool_calls: [["turn", [[{ id: "1", type: "function", function: { name: "f", arguments: "" } }]]]],
+  tool_call_id: [["turn", ["1"]]],
+};
+
+const TABLES = { chat: CHAT, text: TEXT, turn: MESSAGE };
+
+for (const [kind, table] of Object.entries(TABLES)) {
+  const of = (/** @type {typeof NEUTRAL} */ cases, /** @type {string} */ name) =>
+    (cases[name] ?? []).flatMap(([of, values]) => (of === kind ? values : []));
+  const field = (/** @type {string} */ name) => (kind === "turn" ? `messages[0].${name}` : name);
+  const ask = asked[/** @type {keyof typeof asked} */ (kind)];
+  const plain = bare[/** @type {keyof typeof asked} */ (kind)];
+
+  for (const [name, { use, neutral, ignored }] of Object.entries(table)) {
+    if (["messages", "prompt", "role"].includes(name)) continue;
+    test(`${kind}: ${name}: what asks for nothing passes, as if it were left out`, () => {
+      const values = of(NEUTRAL, name);
+      assert.ok(use || values.length > 0 || (neutral?.length === 0 && !ignored), "the table's neutral values are not tested");
+      const nothing = name === "content" ? [] : [null, undefined];
+      for (const value of [...nothing, ...values]) assert.deepEqual(ask({ [name]: value }), plain, JSON.stringify(value));
+    });
+    if (use || ignored) continue;
+    test(`${kind}: ${name}: what cannot be done is refused by name`, () => {
+      const values = of(REFUSED, name);
+      assert.ok(values.length > 0, "no refusal of it is tested");
+      for (const value of values) {
+        assert.throws(() => ask({ [name]: value }), (error) => {
+          assert.deepEqual([error.name, error.code, error.field], ["OptionsError", "options", field(name)]);
+          assert.match(error.message, /(is not supported|can only be .*): .{10}/);
+          return true;
+        });
+      }
+    });
+  }
+}
+
+test("the README has every field", () => {
+  const read = (/** @type {string} */ name) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
+  const readme = read("README.md");
+  const names = new Set([...Object.keys(CHAT), ...Object.keys(TEXT), ...Object.keys(MESSAGE)]);
+  assert.deepEqual([...names].filter((name) => !readme.includes(`\`${name}\``)), []);
+});
+
+test("a request goes to the engine as it is meant", () => {
+  const generate = (/** @type {object} */ more) => JSON.parse(JSON.stringify(text(more).generate));
+  assert.deepEqual(generate({}), {});
+  assert.deepEqual(generate({ max_tokens: null, temperature: null, top_k: null, top_p: null, seed: null, stop: null }), {});
+  assert.deepEqual(generate({ stop: "x", max_completion_tokens: 3 }), { stop: ["x"], max_tokens: 3 });
+  assert.deepEqual(generate({ max_tokens: null, max_completion_tokens: 3 }), { max_tokens: 3 });
+  // What the engine has candidates for is its own business.
+  for (const top_k of [0, 40, 64, 65, 100, 2 ** 32 - 1]) assert.deepEqual(generate({ top_k }), { top_k });
+  assert.deepEqual(generate({ top_p: 1 }), { top_p: 1 });
+  // Only the likeliest: the engine wants more than 0.
+  assert.deepEqual(generate({ top_p: 0 }), { top_p: 2 ** -24 });
+});
+
+test("what makes no sense is refused, and the field is named", () => {
+  /** @type {[(more: object) => unknown, any, string][]} */
+  const cases = [
+    [completionRequest, {}, "prompt"],
+    [text, { prompt: 5 }, "prompt"],
+    [text, { prompt: [1, -1] }, "prompt[1]"],
+    [text, { prompt: ["one", "two"] }, "prompt"],
+    [text, { prompt: [[1], [2]] }, "prompt"],
+    [text, { prompt: [1, "two"] }, "prompt[1]"],
+    [text, { prompt: [[["one"]]] }, "prompt[0][0]"],
+    [text, { prompt: { length: 1e12 } }, "prompt"],
+    [text, { max_tokens: 0 }, "max_tokens"],
+    [text, { max_tokens: 1.5 }, "max_tokens"],
+    [text, { max_tokens: "5" }, "max_tokens"],
+    [text, { temperature: NaN }, "temperature"],
+    [text, { top_p: 1.5 }, "top_p"],
+    [text, { top_k: -1 }, "top_k"],
+    [text, { seed: 2 ** 60 }, "seed"],
+    [text, { stop: [""] }, "stop"],
+    [text, { fetch_interval: 65 }, "fetch_interval"],
+    [text, { signal: {} }, "signal"],
+    [text, { stream: "yes" }, "stream"],
+    [text, { maxTokens: 2 }, "maxTokens"],
+    [text, { messages }, "messages"],
+    [text, { tools: [] }, "tools"],
+    [text, { stream_options: { x: 1 } }, "stream_options.x"],
+    [chat, { messages: [] }, "messages"],
+    [chat, { messages: null }, "messages"],
+    [chat, { messages: "hi" }, "messages"],
+    [chat, { messages: ["hi"] }, "messages[0]"],
+    [chat, { messages: [{ content: "hi" }] }, "messages[0].role"],
+    [chat, { messages: [{ role: "", content: "hi" }] }, "messages[0].role"],
+    [chat, { messages: [...messages, { role: "user", content: null }] }, "messages[1].content"],
+    [chat, { messages: [{ role: "user", content: 5 }] }, "messages[0].content"],
+    [chat, { messages: [{ role: "user", content: "hi", colour: "red" }] }, "messages[0].colour"],
+    [chat, { messages: [{ role: "user", content: [{ type: "image_url" }] }] }, "messages[0].content[0].type"],
+    [chat, { messages: [{ role: "user", content: [{ image_url: {} }] }] }, "messages[0].content[0].image_url"],
+    [chat, { messages: [{ role: "user", content: [{ type: "text" }] }] }, "messages[0].content[0].text"],
+    [chat, { messages: [{ role: "user", content: [{ text: "hi" }] }] }, "messages[0].content[0].type"],
+    [chat, { prompt: "a" }, "prompt"],
+    [chat, { toString: 1 }, "toString"],
+    [(more) => chatRequest({ messages }, more), { signal: {} }, "signal"],
+    [(more) => chatRequest({ messages }, more), { timeout: 100 }, "timeout"],
+    [(more) => chatRequest({ messages }, more), { sginal: null }, "sginal"],
+  ];
+  for (const [ask, request, field] of cases) {
+    assert.throws(() => ask(request), { name: "OptionsError", code: "options", field }, JSON.stringify(request));
+  }
+  for (const nothing of [undefined, null, 5, []]) {
+    assert.throws(() => chatRequest(nothing), { name: "OptionsError", field: "request" });
+  }
+});
+
+test("an answer that was given before can be part of a conversation", () => {
+  for (const more of [{}, { content: null }, { content: null, refusal: null, tool_calls: [], annotations: [] }]) {
+    const { prompt } = chatRequest({ messages: [...messages, { role: "assistant", ...more }] });
+    assert.deepEqual(prompt, { messages: [...messages, { role: "assistant", content: "" }] });
+  }
+});
+
+test("parts of text are one text", () => {
+  const content = [{ type: "text", text: "h" }, { type: "text", text: "i", prompt_cache_breakpoint: {} }];
+  assert.deepEqual(chatRequest({ messages: [{ role: "user", content }] }).prompt, { messages });
+});
+
+test("a prompt is one text or its token ids", () => {
+  for (const prompt of ["", null]) assert.deepEqual(text({ prompt }).prompt, { text: "" });
+  assert.deepEqual(text({ prompt: ["a"] }).prompt, { text: "a" });
+  for (const prompt of [[1, 2], [[1, 2]], Uint32Array.of(1, 2)]) {
+    assert.deepEqual(text({ prompt }).prompt, { tokens: Uint32Array.of(1, 2) });
+  }
+});
+
+test("a wrong request rejects, or throws at once where a stream is asked for", async () => {
+  const never = () => assert.fail("it was run");
+  for (const [api, request] of /** @type {const} */ ([
+    [chatCompletions(never, "m"), { messages, n: 2 }],
+    [completions(never, "m"), { prompt: "a", n: 2 }],
+  ])) {
+    await assert.rejects(api.create(/** @type {any} */ (request)), { name: "OptionsError", field: "n" });
+    assert.throws(() => api.create(/** @type {any} */ ({ ...request, stream: true })), { name: "OptionsError", field: "n" });
+  }
+});

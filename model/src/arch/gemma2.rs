@@ -1,0 +1,85 @@
+//! Gemma 2: windows in every other block, soft caps of scores and logits, norms before and after each layer, a gated tanh
+//! GELU.
+//!
+//! *Source*: Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size", 2024.
+
+use backend_api::op::{GluKind, Norm, RopeMode};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+/// Blocks from one that sees all to the next.
+const PERIOD: usize = 2;
+/// The model that divides its scores otherwise is known by its number of blocks.
+const BLOCKS_OF_27B: usize = 46;
+
+#[derive(Debug)]
+struct Gemma2 {
+    sizes: Sizes,
+    n_ff: usize,
+    norm: Norm,
+    /// Blocks that see a window.
+    local: Attention,
+    /// Blocks that see all.
+    global: Attention,
+    /// For each block whether it is local.
+    is_local: Vec<bool>,
+    softcap: Option<f32>,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    let sizes = keys.sizes()?;
+    let width = if sizes.n_blocks == BLOCKS_OF_27B { sizes.n_embd / sizes.n_head } else { sizes.head_dim };
+    let global = Attention {
+        scale: 1.0 / (width as f32).sqrt(),
+        softcap: keys.softcap("attn_logit_softcapping", Some(50.0))?.unwrap_or(0.0),
+        rope: Some(Rope::read(keys, &sizes, RopeMode::Neox)?),
+        ..Attention::new(&sizes)
+    };
+    let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(4096);
+    Ok(Box::new(Gemma2 {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm: keys.rms_norm()?,
+        local: Attention { window, ..global.clone() },
+        global,
+        is_local: keys.windowed(sizes.n_blocks, PERIOD)?,
+        softcap: keys.softcap("final_logit_softcapping", Some(30.0))?,
+    }))
+}
+
+impl Architecture for Gemma2 {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let Gemma2 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let x = m.input(|m| {
+            let x = m.embed("token_embd")?;
+            m.scale((*n_embd as f32).sqrt(), x)
+        })?;
+        let x = m.blocks(x, |m, i, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let a = m.attention(if self.is_local[i] { &self.local } else { &self.global }, a)?;
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear("attn_output", *n_embd, a)?;
+            let a = m.norm("post_attention_norm", *norm, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::GegluTanh, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = m.norm("post_ffw_norm", *norm, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            let logits = m.logits(x)?;
+            m.softcap(self.softcap, logits)
+        })
+    }
+}

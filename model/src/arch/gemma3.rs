@@ -1,0 +1,111 @@
+//! Gemma 3, text: windows in most blocks, whose rotation has a base of its own; norms before and after each layer and on
+//! queries and keys; a gated tanh GELU.
+//!
+//! *Source*: Gemma Team, "Gemma 3 Technical Report", 2025.
+
+use backend_api::op::{GluKind, Norm, RopeMode, RopeTable};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+/// Blocks from one that sees all to the next.
+const PERIOD: usize = 6;
+/// The model that divides its scores otherwise is known by its number of blocks.
+const BLOCKS_OF_27B: usize = 62;
+
+#[derive(Debug)]
+struct Gemma3 {
+    sizes: Sizes,
+    n_ff: usize,
+    norm: Norm,
+    /// Blocks that see a window.
+    local: Attention,
+    /// Blocks that see all.
+    global: Attention,
+    /// For each block whether it is local.
+    is_local: Vec<bool>,
+    softcap: Option<f32>,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    let sizes = keys.sizes()?;
+    let norm = keys.rms_norm()?;
+    let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
+    let base = keys.positive("rope.freq_base_swa", Some(10_000.0))?;
+    let angles = RopeTable::plain(rope.angles.n_dims, base);
+    let local_rope = Rope { table: "rope_table_swa", angles, ..rope.clone() };
+    let global = Attention { scale: scale(&sizes), qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) };
+    let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(0);
+    Ok(Box::new(Gemma3 {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm,
+        local: Attention { window, rope: Some(local_rope), ..global.clone() },
+        global,
+        is_local: if window == 0 { vec![false; sizes.n_blocks] } else { keys.windowed(sizes.n_blocks, PERIOD)? },
+        softcap: keys.softcap("final_logit_softcapping", None)?,
+    }))
+}
+
+/// What multiplies the scores.
+fn scale(sizes: &Sizes) -> f32 {
+    let width = if sizes.n_blocks == BLOCKS_OF_27B { sizes.n_embd / sizes.n_head } else { sizes.head_dim };
+    1.0 / (width as f32).sqrt()
+}
+
+impl Architecture for Gemma3 {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let Gemma3 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let x = m.input(|m| {
+            let x = m.embed("token_embd")?;
+            m.scale((*n_embd as f32).sqrt(), x)
+        })?;
+        let x = m.blocks(x, |m, i, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let a = m.attention(if self.is_local[i] { &self.local } else { &self.global }, a)?;
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear("attn_output", *n_embd, a)?;
+            let a = m.norm("post_attention_norm", *norm, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::GegluTanh, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = m.norm("post_ffw_norm", *norm, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            let logits = m.logits(x)?;
+            m.softcap(self.softcap, logits)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_of_27b_are_divided_by_the_width_per_head() {
+        let sizes = |n_blocks, n_embd, n_head, head_dim| Sizes {
+            n_ctx: 1,
+            n_ctx_train: 1,
+            n_embd,
+            n_head,
+            n_head_kv: 1,
+            head_dim,
+            n_blocks,
+            n_vocab: 1,
+        };
+        assert_eq!(scale(&sizes(62, 5376, 32, 128)), 1.0 / 168f32.sqrt());
+        assert_eq!(scale(&sizes(26, 1152, 4, 256)), 1.0 / 16.0);
+    }
+}

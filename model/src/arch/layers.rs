@@ -1,0 +1,241 @@
+//! The words that architectures are written in: layers, recorded with their weights.
+//!
+//! Names of weights are those of the file without `blk.N.`; widths of results are given, widths of operands known.
+
+use backend_api::format::ROW_ALIGN;
+use backend_api::op::{
+    self, Append, At, Binary, BinaryKind, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm, NormKind, Scale, Slice,
+    Unary, UnaryKind,
+};
+use backend_api::{DType, TensorId};
+
+use super::Sizes;
+use super::recorder::{Recorded, Recorder};
+use super::rope::Rope;
+use super::weights::Contents;
+use crate::error::ModelError;
+
+/// Causal attention of a block over its own keys and values.
+#[derive(Debug, Clone)]
+pub(super) struct Attention {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads.
+    pub heads_kv: usize,
+    /// Channels of a head.
+    pub head_dim: usize,
+    /// Multiplies the scores.
+    pub scale: f32,
+    /// Soft cap of the scores; 0 = none.
+    pub softcap: f32,
+    /// Positions that a query looks back, itself included; 0 = all.
+    pub window: u32,
+    /// Norm of each query and key head.
+    pub qk_norm: Option<Norm>,
+    /// Rotation of queries and keys.
+    pub rope: Option<Rope>,
+}
+
+impl Attention {
+    /// Plain attention: scores over the root of the head's width.
+    pub fn new(sizes: &Sizes) -> Attention {
+        Attention {
+            heads: sizes.n_head,
+            heads_kv: sizes.n_head_kv,
+            head_dim: sizes.head_dim,
+            scale: 1.0 / (sizes.head_dim as f32).sqrt(),
+            softcap: 0.0,
+            window: 0,
+            qk_norm: None,
+            rope: None,
+        }
+    }
+}
+
+/// A tensor of the file by name, without `.weight`, and its rows.
+type Part<'a> = (&'a str, usize);
+
+fn width(parts: &[Part<'_>]) -> usize {
+    parts.iter().map(|(_, rows)| rows).sum()
+}
+
+impl Recorder<'_> {
+    /// A matrix in the file's format: that of one name, or parts one below the other.
+    fn matrix(&mut self, name: &str, parts: &[Part<'_>], cols: usize) -> Recorded {
+        let tensor = |(part, rows): &Part<'_>| {
+            let name = self.scoped(&format!("{part}.weight"));
+            self.step.tensors.of_shape(&name, &[*rows, cols]).cloned()
+        };
+        let tensors = parts.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+        let dtype = DType::Packed(tensors[0].format);
+        self.weight(self.scoped(&format!("{name}.weight")), &[width(parts), cols], dtype, Contents::Tensors(tensors))
+    }
+
+    /// Adds the bias that the file may have: one vector, or parts one after the other.
+    fn biased(&mut self, name: &str, parts: &[Part<'_>], y: TensorId) -> Recorded {
+        if !parts.iter().all(|(part, _)| self.has(&format!("{part}.bias"))) {
+            return Ok(y);
+        }
+        let tensor = |(part, len): &Part<'_>| {
+            let name = self.scoped(&format!("{part}.bias"));
+            self.step.tensors.vector(&name, *len).cloned()
+        };
+        let contents = Contents::Tensors(parts.iter().map(tensor).collect::<Result<_, _>>()?);
+        let bias = self.weight(self.scoped(&format!("{name}.bias")), &[width(parts)], DType::F32, contents)?;
+        self.add(y, bias)
+    }
+
+    fn vector(&mut self, name: &str, len: usize) -> Recorded {
+        let name = self.scoped(name);
+        let tensor = self.step.tensors.vector(&name, len)?.clone();
+        self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.step.tensors.find(&self.scoped(name)).is_some()
+    }
+
+    /// The rows of the tokens.
+    pub fn embed(&mut self, name: &str) -> Recorded {
+        let history = self.history()?;
+        let table = self.matrix(name, &[(name, self.step.sizes.n_vocab)], self.step.sizes.n_embd)?;
+        self.op(GetRows { index: Index::Tokens { rows: self.step.rows } }, &[table, history])
+    }
+
+    /// The rows of the positions.
+    pub fn embed_positions(&mut self, name: &str) -> Recorded {
+        let table = self.matrix(name, &[(name, self.step.sizes.n_ctx_train)], self.step.sizes.n_embd)?;
+        self.op(GetRows { index: Index::Positions { rows: self.step.rows } }, &[table])
+    }
+
+    pub fn add(&mut self, a: TensorId, b: TensorId) -> Recorded {
+        self.op(Binary { kind: BinaryKind::Add }, &[a, b])
+    }
+
+    pub fn unary(&mut self, kind: UnaryKind, x: TensorId) -> Recorded {
+        self.op(Unary { kind }, &[x])
+    }
+
+    pub fn scale(&mut self, factor: f32, x: TensorId) -> Recorded {
+        self.op(Scale { factor, bias: 0.0 }, &[x])
+    }
+
+    /// `cap * tanh(x / cap)`, if there is a cap.
+    pub fn softcap(&mut self, cap: Option<f32>, x: TensorId) -> Recorded {
+        let Some(cap) = cap else { return Ok(x) };
+        let x = self.scale(1.0 / cap, x)?;
+        let x = self.unary(UnaryKind::Tanh, x)?;
+        self.scale(cap, x)
+    }
+
+    /// Rows brought to unit size; layer norm has a bias besides.
+    pub fn norm(&mut self, name: &str, norm: Norm, x: TensorId) -> Recorded {
+        let len = self.cols(x) / norm.heads;
+        let mut operands = vec![x, self.vector(&format!("{name}.weight"), len)?];
+        if norm.kind == NormKind::Layer {
+            operands.push(self.vector(&format!("{name}.bias"), len)?);
+        }
+        self.op(norm, &operands)
+    }
+
+    /// A projection to `rows` columns, with the bias that the file may have.
+    pub fn linear(&mut self, name: &str, rows: usize, x: TensorId) -> Recorded {
+        self.projection(name, &[(name, rows)], x)
+    }
+
+    fn projection(&mut self, name: &str, parts: &[Part<'_>], x: TensorId) -> Recorded {
+        let weight = self.matrix(name, parts, self.cols(x))?;
+        let y = self.op(MatMul, &[x, weight])?;
+        self.biased(name, parts, y)
+    }
+
+    /// Several projections of one input: as one matrix, called `name`, if the file has it, or if its tensors can lie one
+    /// below the other, which spares dispatches; else one by one.
+    pub fn joint<const N: usize>(
+        &mut self,
+        name: &str,
+        parts: [Part<'_>; N],
+        x: TensorId,
+    ) -> Result<[TensorId; N], ModelError> {
+        let mut results = [x; N];
+        let y = if self.has(&format!("{name}.weight")) {
+            self.linear(name, width(&parts), x)?
+        } else if self.stackable(&parts) {
+            self.projection(name, &parts, x)?
+        } else {
+            for (result, (part, rows)) in results.iter_mut().zip(parts) {
+                *result = self.linear(part, rows, x)?;
+            }
+            return Ok(results);
+        };
+        let mut start = 0;
+        for (result, (_, len)) in results.iter_mut().zip(parts) {
+            *result = self.op(Slice { start, len }, &[y])?;
+            start += len;
+        }
+        Ok(results)
+    }
+
+    /// Whether tensors can lie one below the other: in one format, all or none with a bias, and written in whole texels.
+    fn stackable(&self, parts: &[Part<'_>]) -> bool {
+        let kind = |(part, _): &Part<'_>| {
+            let weight = self.step.tensors.find(&self.scoped(&format!("{part}.weight")));
+            (weight.map(|tensor| tensor.format), self.has(&format!("{part}.bias")))
+        };
+        let same = parts.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]));
+        same && parts.iter().all(|(_, rows)| rows.is_multiple_of(ROW_ALIGN))
+    }
+
+    /// A gated unit of `n_ff` columns: gate and up projections, and what joins them.
+    pub fn glu(&mut self, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
+        let halves = self.joint("ffn_gate_up", [("ffn_gate", n_ff), ("ffn_up", n_ff)], x)?;
+        self.op(Glu { kind }, &halves)
+    }
+
+    /// Attention from the normed input to the joined heads, without the projection that follows.
+    pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
+        let (q, kv) = (a.heads * a.head_dim, a.heads_kv * a.head_dim);
+        let [mut q, mut k, v] = self.joint("attn_qkv", [("attn_q", q), ("attn_k", kv), ("attn_v", kv)], x)?;
+        if let Some(norm) = a.qk_norm {
+            q = self.norm("attn_q_norm", Norm { heads: a.heads, ..norm }, q)?;
+            k = self.norm("attn_k_norm", Norm { heads: a.heads_kv, ..norm }, k)?;
+        }
+        if let Some(rope) = &a.rope {
+            q = self.rope(rope, a.heads, q)?;
+            k = self.rope(rope, a.heads_kv, k)?;
+        }
+        let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
+        let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
+        let values = self.op(Append { at: At::Position }, &[v_cache, v])?;
+        let attention = op::Attention {
+            n_head: a.heads,
+            n_head_kv: a.heads_kv,
+            scale: a.scale,
+            softcap: a.softcap,
+            masking: Masking { causal: true, cached: true, window: a.window, ..Masking::default() },
+        };
+        self.op(attention, &[q, keys, values])
+    }
+
+    fn rope(&mut self, rope: &Rope, n_head: usize, x: TensorId) -> Recorded {
+        let n_dims = rope.angles.n_dims;
+        let factors = match rope.factors.and_then(|name| self.step.tensors.find(name)) {
+            Some(tensor) => Some(self.step.tensors.vector(&tensor.name, n_dims / 2)?.clone()),
+            None => None,
+        };
+        let contents = Contents::Rope(rope.angles.clone(), factors);
+        let table = self.weight(rope.table.into(), &[self.step.sizes.n_ctx, n_dims], DType::F32, contents)?;
+        self.op(op::Rope { n_head, n_dims, mode: rope.mode }, &[x, table])
+    }
+
+    /// Logits: the `output` projection, or the token embedding's where a file ties them.
+    pub fn logits(&mut self, x: TensorId) -> Recorded {
+        let Sizes { n_vocab, n_embd, .. } = *self.step.sizes;
+        if self.has("output.weight") {
+            return self.linear("output", n_vocab, x);
+        }
+        let weight = self.matrix("token_embd", &[("token_embd", n_vocab)], n_embd)?;
+        let y = self.op(MatMul, &[x, weight])?;
+        self.biased("output", &[("output", n_vocab)], y)
+    }
+}

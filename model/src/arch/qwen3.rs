@@ -1,0 +1,58 @@
+//! Qwen 3: as Qwen 2, with a norm of each query and key head in place of biases, and heads of any width.
+//!
+//! *Source*: Yang et al., "Qwen3 Technical Report", 2025.
+
+use backend_api::op::{GluKind, Norm, RopeMode};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+#[derive(Debug)]
+struct Qwen3 {
+    sizes: Sizes,
+    n_ff: usize,
+    norm: Norm,
+    attention: Attention,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    let sizes = keys.sizes()?;
+    let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
+    let norm = keys.rms_norm()?;
+    Ok(Box::new(Qwen3 {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm,
+        attention: Attention { qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) },
+    }))
+}
+
+impl Architecture for Qwen3 {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let Qwen3 { sizes: Sizes { n_embd, .. }, n_ff, norm, attention } = self;
+        let x = m.input(|m| m.embed("token_embd"))?;
+        let x = m.blocks(x, |m, _, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let a = m.attention(attention, a)?;
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear("attn_output", *n_embd, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            m.logits(x)
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Records one step of a model, or of a stage of it: the graph, and which weights and states it takes.
+
+use std::collections::HashMap;
+
+use backend_api::op::{Append, ArgMax, At, GetRows, Index, Op, Sample, TopK};
+use backend_api::{DType, Graph, Kind, TensorId, Update};
+
+use super::state::{HISTORY, StateSpec};
+use super::weights::{Contents, Tensors, Weight};
+use super::{HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Sizes, Stage};
+use crate::error::ModelError;
+use crate::kv_cache::KvCache;
+
+/// What recording an operator gives: its result.
+pub(super) type Recorded = Result<TensorId, ModelError>;
+
+/// What is to be recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step<'a> {
+    pub tensors: &'a Tensors,
+    pub sizes: &'a Sizes,
+    pub stage: &'a Stage,
+    pub kv_cache: KvCache,
+    pub rows: usize,
+    pub head: Head,
+}
+
+/// Takes down what an architecture does. [`layers`](super::layers) has the words it does that in.
+pub(super) struct Recorder<'a> {
+    pub step: Step<'a>,
+    graph: Graph,
+    /// Goes before the names of weights: `blk.3.` within a block.
+    scope: String,
+    /// The block being recorded.
+    block: usize,
+    /// Whether only the rows that the head wants are left.
+    narrowed: bool,
+    /// Weights and states met so far.
+    known: HashMap<String, TensorId>,
+    weights: Vec<Weight>,
+    states: Vec<StateSpec>,
+}
+
+impl<'a> Recorder<'a> {
+    pub fn new(step: Step<'a>) -> Recorder<'a> {
+        Recorder {
+            step,
+            graph: Graph::new(),
+            scope: String::new(),
+            block: 0,
+            narrowed: false,
+            known: HashMap::new(),
+            weights: Vec::new(),
+            states: Vec::new(),
+        }
+    }
+
+    /// The graph, up to what it is for.
+    pub fn into_graph(mut self) -> Result<Graph, ModelError> {
+        self.graph.trim();
+        let graph = self.graph;
+        if graph.nodes().is_empty() {
+            return Err(ModelError::Options("a stage without blocks leaves no state; ask it for another head".into()));
+        }
+        Ok(graph)
+    }
+
+    pub fn into_weights(self) -> Vec<Weight> {
+        self.weights
+    }
+
+    pub fn into_states(self) -> Vec<StateSpec> {
+        self.states
+    }
+
+    /// What goes into the first block: tokens as `embed` represents them, or what the stage before handed over.
+    pub fn input(&mut self, embed: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
+        if self.step.stage.embed {
+            return embed(self);
+        }
+        Ok(self.graph.input(HIDDEN_IN, &[self.step.rows, self.step.sizes.n_embd], DType::F32)?)
+    }
+
+    /// The blocks of the stage, one after the other. `block` gets the number of each and its input.
+    pub fn blocks(&mut self, x: TensorId, block: impl Fn(&mut Self, usize, TensorId) -> Recorded) -> Recorded {
+        let mut x = x;
+        for i in self.step.stage.blocks.clone() {
+            (self.block, self.scope) = (i, format!("blk.{i}."));
+            x = block(self, i, x)?;
+        }
+        self.scope.clear();
+        Ok(x)
+    }
+
+    /// What follows the blocks: the logits that `head` records and what is made of them, or what is handed over to the
+    /// next stage.
+    pub fn output(
+        &mut self,
+        x: TensorId,
+        head: impl FnOnce(&mut Self, TensorId) -> Recorded,
+    ) -> Result<(), ModelError> {
+        let Step { stage, sizes, .. } = self.step;
+        if self.step.head == Head::None && stage.blocks.end == sizes.n_blocks {
+            return Ok(());
+        }
+        if !stage.head {
+            return Ok(self.graph.output(x, HIDDEN_OUT)?);
+        }
+        let x = if self.narrowed { x } else { self.last_row(x)? };
+        let logits = head(self, x)?;
+        let token = match self.step.head {
+            Head::None => return Ok(()),
+            Head::Logits | Head::AllLogits => return Ok(self.graph.output(logits, LOGITS)?),
+            Head::Greedy => self.op(ArgMax, &[logits])?,
+            Head::Sample => {
+                let k = TopK::MAX.min(sizes.n_vocab);
+                let best = self.ops(TopK { k }, &[logits])?;
+                self.op(Sample, &best)?
+            }
+        };
+        let history = self.history()?;
+        self.op(Append { at: At::Next }, &[history, token])?;
+        Ok(())
+    }
+
+    /// In the last block, the rows that the head wants: all that follows is computed for them alone.
+    pub fn wanted<const N: usize>(&mut self, rows: [TensorId; N]) -> Result<[TensorId; N], ModelError> {
+        let mut rows = rows;
+        if self.step.stage.head && self.block + 1 == self.step.sizes.n_blocks {
+            for x in &mut rows {
+                *x = self.last_row(*x)?;
+            }
+            self.narrowed = true;
+        }
+        Ok(rows)
+    }
+
+    fn last_row(&mut self, x: TensorId) -> Recorded {
+        if self.step.head == Head::AllLogits || self.step.rows == 1 {
+            return Ok(x);
+        }
+        self.op(GetRows { index: Index::Last }, &[x])
+    }
+
+    pub fn op(&mut self, op: impl Into<Op>, operands: &[TensorId]) -> Recorded {
+        Ok(self.graph.push(op, operands)?)
+    }
+
+    /// An operator with several results.
+    pub fn ops(&mut self, op: impl Into<Op>, operands: &[TensorId]) -> Result<Vec<TensorId>, ModelError> {
+        Ok(self.graph.push_multi(op.into(), operands)?)
+    }
+
+    /// The columns of a tensor.
+    pub fn cols(&self, x: TensorId) -> usize {
+        self.graph.tensor(x).shape.cols()
+    }
+
+    /// A name of the file's: that of the block, if one is being recorded, and this.
+    pub fn scoped(&self, name: &str) -> String {
+        format!("{}{name}", self.scope)
+    }
+
+    pub fn weight(&mut self, name: String, shape: &[usize], dtype: DType, contents: Contents) -> Recorded {
+        if let Some(id) = self.known.get(&name) {
+            return Ok(*id);
+        }
+        let id = self.graph.weight(&name, shape, dtype)?;
+        self.known.insert(name.clone(), id);
+        self.weights.push(Weight { name, shape: shape.to_vec(), dtype, contents });
+        Ok(id)
+    }
+
+    /// A state: the only place that makes them.
+    pub fn state(&mut self, name: String, shape: &[usize], dtype: DType, update: Update) -> Recorded {
+        if let Some(id) = self.known.get(&name) {
+            return Ok(*id);
+        }
+        let id = self.graph.external(Kind::State(update), &name, shape, dtype)?;
+        self.known.insert(name.clone(), id);
+        self.states.push(StateSpec { name, shape: shape.to_vec(), dtype, update });
+        Ok(id)
+    }
+
+    /// The tokens so far.
+    pub fn history(&mut self) -> Recorded {
+        self.state(HISTORY.into(), &[self.step.sizes.n_ctx], DType::I32, Update::Append)
+    }
+
+    /// A block's cache of a row for each position.
+    pub fn cache(&mut self, name: &str, cols: usize) -> Recorded {
+        self.state(self.scoped(name), &[self.step.sizes.n_ctx, cols], self.step.kv_cache.dtype(), Update::Append)
+    }
+}

@@ -1,0 +1,47 @@
+//! What the KV cache keeps its rows in.
+
+use backend_api::{Codec, DType};
+use std::fmt;
+use std::str::FromStr;
+
+/// What the KV cache keeps its rows in: floats as they were computed, or a codec, which rounds them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KvCache(Option<Codec>);
+
+impl KvCache {
+    /// In a codec.
+    pub fn coded(codec: Codec) -> KvCache {
+        KvCache(Some(codec))
+    }
+
+    /// The dtype of its states.
+    pub fn dtype(self) -> DType {
+        self.0.map_or(DType::F32, DType::Coded)
+    }
+
+    /// The names of all kinds.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        std::iter::once("f32").chain(Codec::ALL.iter().map(|codec| codec.spec().name))
+    }
+}
+
+impl FromStr for KvCache {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KvCache, String> {
+        match (text, Codec::named(text)) {
+            ("f32", _) => Ok(KvCache(None)),
+            (_, Some(codec)) => Ok(KvCache(Some(codec))),
+            (other, None) => {
+                let known = KvCache::names().collect::<Vec<_>>().join(", ");
+                Err(format!("a KV cache of {other:?} is not known; choose one of {known}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for KvCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or("f32", |codec| codec.spec().name))
+    }
+}

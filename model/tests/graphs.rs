@@ -1,0 +1,148 @@
+//! The graphs that architectures record, node for node: backends find what they fuse by the order and form of the nodes.
+
+use anygpu_model::arch::{HIDDEN_IN, HIDDEN_OUT, HISTORY, LOGITS};
+use anygpu_model::{Gguf, Head, Recipe, Stage};
+use backend_api::op::{Index, Op};
+use backend_api::{Graph, Kind};
+
+fn path(folder: &str, file: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(file)
+}
+
+fn recipe(file: &str) -> Recipe {
+    let bytes = std::fs::read(path("../models", &format!("{file}.gguf"))).unwrap();
+    Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None).unwrap()
+}
+
+/// Graphs of four rows that end with the best token, as they were when the GPU backends' fusions were written.
+#[test]
+fn gpt2_and_llama_stay_as_they_are() {
+    for file in ["gab-q4_0", "fixtures/llama-gqa-tied"] {
+        let recipe = recipe(file);
+        let name = file.rsplit('/').next().unwrap();
+        let stored = std::fs::read_to_string(path("tests/data/graphs", &format!("{name}.txt"))).unwrap();
+        assert!(stored.lines().count() > 50);
+        assert_eq!(recipe.graph(4, Head::Greedy).unwrap().to_string(), stored, "{name}");
+
+        let kept = recipe.graph(4, Head::None).unwrap();
+        assert!(stored.starts_with(&kept.to_string()), "{name}: a graph without a head is the beginning of one with");
+        let names: Vec<&str> = kept.nodes().iter().map(|node| node.op.name()).collect();
+        assert!(names.ends_with(&["append", "append"]), "{name}");
+        assert_eq!(names.iter().filter(|name| **name == "append").count(), 2 * recipe.n_blocks(), "{name}");
+    }
+}
+
+/// From the last block's attention on, only the wanted row is computed.
+#[test]
+fn only_wanted_rows_are_computed() {
+    let last = |graph: &Graph| {
+        let wanted = |node: &&backend_api::Node| matches!(&node.op, Op::GetRows(op) if op.index == Index::Last);
+        graph.nodes().iter().filter(wanted).count()
+    };
+    for file in ["gpt2-tiny", "llama-gqa-tied", "qwen2-bias", "qwen3-d32", "gemma3-swa"] {
+        let recipe = recipe(&format!("fixtures/{file}"));
+        let n_blocks = recipe.n_blocks();
+        assert_eq!(last(&recipe.graph(4, Head::Logits).unwrap()), 2, "{file}");
+        assert_eq!(last(&recipe.graph(1, Head::Logits).unwrap()), 0, "{file}");
+        assert_eq!(last(&recipe.graph(4, Head::AllLogits).unwrap()), 0, "{file}");
+        let head = recipe.with_stage(Stage { embed: false, blocks: n_blocks..n_blocks, head: true }).unwrap();
+        assert_eq!(last(&head.graph(4, Head::Logits).unwrap()), 1, "{file}");
+        assert_eq!(last(&head.graph(4, Head::AllLogits).unwrap()), 0, "{file}");
+    }
+}
+
+/// Nodes of the second block of a model.
+fn second_block(file: &str) -> Vec<String> {
+    let stage = Stage { embed: false, blocks: 1..2, head: false };
+    let graph = recipe(&format!("fixtures/{file}")).with_stage(stage).unwrap().graph(4, Head::Greedy).unwrap();
+    let named = |tensors: &mut dyn Iterator<Item = &backend_api::Tensor>| -> Vec<String> {
+        tensors.filter(|t| t.kind != Kind::Temporary).map(|t| t.name.replace("blk.1.", "")).collect()
+    };
+    let nodes = graph.nodes().iter();
+    nodes.map(|n| [vec![n.op.name().into()], named(&mut graph.operands(n).into_iter())].concat().join(" ")).collect()
+}
+
+#[test]
+fn queries_and_keys_are_normed_before_they_rotate() {
+    let qkv = ["norm hidden_in attn_norm.weight", "matmul attn_qkv.weight", "slice", "slice", "slice"];
+    let normed = ["norm attn_q_norm.weight", "norm attn_k_norm.weight"];
+    let gate_up = ["norm ffn_norm.weight", "matmul ffn_gate_up.weight", "slice", "slice", "glu"];
+    let rotated = |table: &'static str| [table, table, "append k_cache", "append v_cache", "attention k_cache v_cache"];
+    let plain: Vec<&str> = [
+        &qkv[..],
+        &normed,
+        &rotated("rope rope_table"),
+        &["matmul attn_output.weight", "binary hidden_in"],
+        &gate_up,
+        &["matmul ffn_down.weight", "binary"],
+    ]
+    .concat();
+    assert_eq!(second_block("qwen3-d32"), plain);
+    let post_normed: Vec<&str> = [
+        &qkv[..],
+        &normed,
+        &rotated("rope rope_table_swa"),
+        &["matmul attn_output.weight", "norm post_attention_norm.weight", "binary hidden_in"],
+        &gate_up,
+        &["matmul ffn_down.weight", "norm post_ffw_norm.weight", "binary"],
+    ]
+    .concat();
+    assert_eq!(second_block("gemma3-swa"), post_normed);
+}
+
+/// Of seven blocks the sixth sees all, with the other base.
+#[test]
+fn gemma3_alternates_windows_and_bases() {
+    let graph = recipe("fixtures/gemma3-swa").graph(1, Head::Greedy).unwrap();
+    let windows = graph.nodes().iter().filter_map(|node| match &node.op {
+        Op::Attention(op) => Some(op.masking.window),
+        _ => None,
+    });
+    assert_eq!(windows.collect::<Vec<_>>(), [4, 4, 4, 4, 4, 0, 4]);
+    let tables = graph.nodes().iter().filter(|node| matches!(node.op, Op::Rope(_)));
+    let tables: Vec<&str> = tables.map(|node| graph.tensor(node.inputs[1]).name.as_str()).collect();
+    let (local, global) = ("rope_table_swa", "rope_table");
+    assert_eq!(tables, [[local; 10].as_slice(), &[global; 2], &[local; 2]].concat());
+}
+
+#[test]
+fn stages_take_and_give_what_is_theirs() {
+    let stage = |embed, blocks, head| Stage { embed, blocks, head };
+    let externals = |stage: Stage, head| {
+        let recipe = recipe("fixtures/llama-gqa-tied").with_stage(stage).unwrap();
+        let graph = recipe.graph(4, head).unwrap();
+        let others = graph.externals().filter(|(_, t)| t.kind != Kind::Weight && !t.name.contains("_cache"));
+        others.map(|(_, t)| t.name.clone()).collect::<Vec<_>>()
+    };
+    for head in [Head::None, Head::Greedy, Head::AllLogits] {
+        assert_eq!(externals(stage(true, 0..0, false), head), [HISTORY, HIDDEN_OUT]);
+        assert_eq!(externals(stage(true, 0..1, false), head), [HISTORY, HIDDEN_OUT]);
+        assert_eq!(externals(stage(false, 1..2, false), head), [HIDDEN_IN, HIDDEN_OUT]);
+    }
+    assert_eq!(externals(stage(false, 1..3, true), Head::Greedy), [HIDDEN_IN, HISTORY]);
+    assert_eq!(externals(stage(false, 1..3, true), Head::Logits), [HIDDEN_IN, LOGITS]);
+    assert_eq!(externals(stage(false, 1..3, true), Head::None), [HIDDEN_IN]);
+    assert_eq!(externals(stage(false, 1..3, false), Head::None), [HIDDEN_IN]);
+    assert_eq!(externals(stage(true, 0..3, true), Head::Greedy), [HISTORY]);
+
+    let states = recipe("fixtures/llama-gqa-tied").with_stage(stage(false, 1..2, false)).unwrap().states().unwrap();
+    let states: Vec<_> = states.iter().map(|s| (s.name.as_str(), s.shape.as_slice())).collect();
+    assert_eq!(states, [("blk.1.k_cache", &[256, 32][..]), ("blk.1.v_cache", &[256, 32])]);
+}
+
+#[test]
+fn stages_that_cannot_be_are_refused() {
+    let refused = |embed, blocks, head| {
+        let stage = Stage { embed, blocks, head };
+        recipe("fixtures/llama-gqa-tied").with_stage(stage).unwrap_err().to_string()
+    };
+    assert!(refused(true, 0..4, false).contains("0..4 are not among the model's 3"));
+    #[allow(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+    let reversed = 2..1;
+    assert!(refused(false, reversed, false).contains("2..1 are not among"));
+    assert!(refused(true, 1..2, false).contains("begin with block 0"));
+    assert!(refused(false, 1..2, true).contains("end with block 3"));
+    assert!(refused(false, 1..1, false).contains("nothing to do"));
+    let head = recipe("fixtures/llama-gqa-tied").with_stage(Stage { embed: false, blocks: 3..3, head: true }).unwrap();
+    assert!(head.graph(4, Head::None).unwrap_err().to_string().contains("another head"));
+}
