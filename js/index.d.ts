@@ -24,8 +24,8 @@ export type ModelSource = string | URL | File | Blob | ArrayBuffer | Uint8Array;
 
 /** What can be set about WebGL2. Left alone, each is chosen for the device. */
 export interface WebGlOptions {
-  /** Only this layout: four values a texel (`packed`, fast), or one (`r32f`, works everywhere). */
-  layout?: "packed" | "r32f";
+  /** Only this layout: four values a texel (`packed`, fast), one (`r32f`), or their bits as integers (`bits`, works everywhere). */
+  layout?: "packed" | "r32f" | "bits";
   /** Tensors are folded at this texture size even if the device allows more. In texels. */
   maxTextureSize?: number;
 }
@@ -579,6 +579,7 @@ export type ConformanceBackend =
   | "webgpu-int8"
   | "webgl"
   | "webgl-r32f"
+  | "webgl-bits"
   | "webgl-fold"
   | "webgl-split"
   | "cpu";

@@ -4,6 +4,7 @@
 //!include masking.glsl
 
 //!if BLOCKS
+//!include halves.glsl
 //!reader src_v
 
 //!end
@@ -11,7 +12,7 @@ vec4 values_of(int key, int head_kv, int channel) {
     int cols = heads_kv * head_dim;
 //!if BLOCKS
     int col = head_kv * head_dim + channel;
-//!if PACKED
+//!if PACKED && ALIGNED
     return src_v_quad(key, col >> 2);
 //!else
     return vec4(pick(src_v_quad(key, col >> 2), col & 3), 0.0, 0.0, 0.0);

@@ -7,7 +7,11 @@
 //!end
 
 //!if BLOCKS
+//!include halves.glsl
 //!reader src_k
+#define key1(cols, row, col) pick(src_k_quad(row, (col) >> 2), (col) & 3)
+//!else
+#define key1(cols, row, col) load1(src_k, cols, row, col)
 //!end
 
 //!if ALIGNED
@@ -26,10 +30,10 @@ void find_keys(int k_cols, ivec4 keys, int at) {
 // The products of four channels of a query with those of four keys.
 vec4 part(vec4 q, int i) {
     return vec4(
-        dot(q, texelFetch(src_k, at0 + ivec2(i, 0), 0)),
-        dot(q, texelFetch(src_k, at1 + ivec2(i, 0), 0)),
-        dot(q, texelFetch(src_k, at2 + ivec2(i, 0), 0)),
-        dot(q, texelFetch(src_k, at3 + ivec2(i, 0), 0))
+        dot(q, fetch(src_k, at0 + ivec2(i, 0))),
+        dot(q, fetch(src_k, at1 + ivec2(i, 0))),
+        dot(q, fetch(src_k, at2 + ivec2(i, 0))),
+        dot(q, fetch(src_k, at3 + ivec2(i, 0)))
     );
 }
 //!else
@@ -87,11 +91,11 @@ vec4 products(int query, int head, int key, int last) {
     for (int i = 0; i < head_dim; i++) {
         float q = load1(src_q, q_cols, query, head * head_dim + i);
         int col = head_kv * head_dim + i;
-        sum.x += q * load1(src_k, k_cols, keys.x, col);
+        sum.x += q * key1(k_cols, keys.x, col);
 //!if PACKED
-        sum.y += q * load1(src_k, k_cols, keys.y, col);
-        sum.z += q * load1(src_k, k_cols, keys.z, col);
-        sum.w += q * load1(src_k, k_cols, keys.w, col);
+        sum.y += q * key1(k_cols, keys.y, col);
+        sum.z += q * key1(k_cols, keys.z, col);
+        sum.w += q * key1(k_cols, keys.w, col);
 //!end
     }
     return sum;

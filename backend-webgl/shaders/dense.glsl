@@ -16,22 +16,33 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+//!if BITS
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+//!else
+#define TEXEL vec4
+#define fetch(source, at) texelFetch(source, at, 0)
+#define texel_of(value) (value)
+//!end
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
 //!if PACKED
 #define LANES 4
-#define load4(source, cols, row, c4) texelFetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)), 0)
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 //!else
 #define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
+#define load1(source, cols, row, col) fetch(source, fold((row) * (cols) + (col))).x
 #define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
 #define load4(source, cols, row, c4) \
     keep( \

@@ -4,12 +4,12 @@
 // first of them.
 //!include dense.glsl
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 //!if TWO
-layout(location = 1) out vec4 result2;
+layout(location = 1) out TEXEL result2;
 //!end
 //!if THREE
-layout(location = 2) out vec4 result3;
+layout(location = 2) out TEXEL result3;
 //!end
 
 //!if APPEND
@@ -46,11 +46,11 @@ void main() {
 //!else
     if (row >= out_rows) discard;
 //!end
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 //!if TWO
-    result2 = keep(value2(row, col), col, out_cols);
+    result2 = texel_of(keep(value2(row, col), col, out_cols));
 //!end
 //!if THREE
-    result3 = keep(value3(row, col), col, out_cols);
+    result3 = texel_of(keep(value3(row, col), col, out_cols));
 //!end
 }

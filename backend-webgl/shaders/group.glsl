@@ -7,9 +7,9 @@ ivec2 group_at(int cols, int row, int group) {
 }
 
 //!if PACKED
-#define group4(source, cols, at, i) texelFetch(source, (at) + ivec2(i, 0), 0)
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
 //!else
-#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
+#define group1(source, at, i) fetch(source, (at) + ivec2(i, 0)).x
 #define group4(source, cols, at, i) \
     vec4( \
         group1(source, at, 4 * (i)), \

@@ -1,6 +1,7 @@
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
 // those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
-// the V cache and the queries. With SLICED it adds up slices of the columns.
+// the V cache and the queries. With SLICED it makes the sums of slices of the columns, which blending adds up; with
+// STACKED they are rows of their own, slice by slice, for `linear_sum`.
 //!include frame.glsl
 //!include group.glsl
 //!include epilogue.glsl
@@ -9,7 +10,11 @@
 //!decoder a
 
 //!if SLICED
+//!if STACKED
+int slice;
+//!else
 flat in int slice;
+//!end
 //!end
 
 // A group of the operand, and the sums of its halves.
@@ -70,6 +75,10 @@ vec4 value3(int row, int col) {
 vec4 value(int row, int col) {
 //!if APPEND
     row -= append_first();
+//!end
+//!if STACKED
+    slice = row / x_rows;
+    row -= slice * x_rows;
 //!end
 //!if LAYER
     row_stats(k, row, eps, norm_mean, norm_factor);

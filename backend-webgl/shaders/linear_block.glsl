@@ -6,10 +6,10 @@
 //!decoder a
 
 // The target of each row, its sum, and where its group of x begins.
-#define DECLARE(i, row, sum, at) layout(location = i) out vec4 row; vec4 sum = vec4(0.0); ivec2 at;
+#define DECLARE(i, row, sum, at) layout(location = i) out TEXEL row; vec4 sum = vec4(0.0); ivec2 at;
 #define FIND(i, row, sum, at) at = group_at(k, min(block + i * blocks, x_rows - 1), group);
 #define ADD(j, row, sum, at) sum += group4(src_x, k, at, i) * w;
-#define KEEP(i, row, sum, at) row = keep(sum, col, weight_rows);
+#define KEEP(i, row, sum, at) row = texel_of(keep(sum, col, weight_rows));
 
 EACH(DECLARE)
 

@@ -6,16 +6,16 @@
 vec4 sums(int row, int col) {
     int which = row / blocks;
     ivec2 at = fold(block_texel(row - which * blocks, col / LANES));
-    if (which == 0) return texelFetch(src_row0, at, 0);
-    if (which == 1) return texelFetch(src_row1, at, 0);
-    if (which == 2) return texelFetch(src_row2, at, 0);
+    if (which == 0) return fetch(src_row0, at);
+    if (which == 1) return fetch(src_row1, at);
+    if (which == 2) return fetch(src_row2, at);
 //!if EIGHT
-    if (which == 4) return texelFetch(src_row4, at, 0);
-    if (which == 5) return texelFetch(src_row5, at, 0);
-    if (which == 6) return texelFetch(src_row6, at, 0);
-    if (which == 7) return texelFetch(src_row7, at, 0);
+    if (which == 4) return fetch(src_row4, at);
+    if (which == 5) return fetch(src_row5, at);
+    if (which == 6) return fetch(src_row6, at);
+    if (which == 7) return fetch(src_row7, at);
 //!end
-    return texelFetch(src_row3, at, 0);
+    return fetch(src_row3, at);
 }
 
 vec4 value(int row, int col) {

@@ -2,9 +2,9 @@
 // that of a second target; it is called after it.
 //!include dense.glsl
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 //!if TWO
-layout(location = 1) out vec4 result2;
+layout(location = 1) out TEXEL result2;
 //!end
 
 float raw(int index);
@@ -15,8 +15,8 @@ float raw2(int index);
 void main() {
     int index = fragment();
     if (index >= out_count) discard;
-    result = vec4(raw(index), 0.0, 0.0, 0.0);
+    result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
 //!if TWO
-    result2 = vec4(raw2(index), 0.0, 0.0, 0.0);
+    result2 = texel_of(vec4(raw2(index), 0.0, 0.0, 0.0));
 //!end
 }

@@ -2,7 +2,7 @@
 
 use crate::gl::{Rect, Texels};
 use crate::{Layout, Tuning};
-use backend_api::{DType, Error, Shape, Tensor, host_rows};
+use backend_api::{Codec, DType, Error, Shape, Tensor, host_rows};
 
 /// The layout of one dense tensor.
 ///
@@ -20,11 +20,12 @@ pub(crate) struct Dense {
 impl Dense {
     pub(crate) fn new(shape: &Shape, dtype: DType, layout: Layout) -> Dense {
         let vector = shape.rank() <= 1;
-        // A row of a codec of blocks is its words, four to a texel in either layout.
+        // Words are four to a texel in every layout.
         if let DType::Coded(codec) = dtype
-            && let Some((words, _)) = codec.device_words(shape.cols())
+            && let Some((words, _)) = layout.words(codec, shape.cols())
         {
-            return Dense { rows: shape.rows(), cols: words, layout: Layout::Packed, vector };
+            let layout = if layout == Layout::R32f { Layout::Packed } else { layout };
+            return Dense { rows: shape.rows(), cols: words, layout, vector };
         }
         let (rows, cols) = match dtype {
             DType::I32 if vector => host_rows(shape),
@@ -95,24 +96,34 @@ impl Layout {
     /// Values of a texel.
     pub(crate) const fn lanes(self) -> usize {
         match self {
-            Layout::Packed => 4,
+            Layout::Packed | Layout::Bits => 4,
             Layout::R32f => 1,
         }
     }
 
-    /// The texels of dense tensors, but for states of halves.
+    /// The texels of dense tensors, but for states in codecs.
     pub(crate) const fn texels(self) -> Texels {
         match self {
             Layout::Packed => Texels::Rgba32f,
             Layout::R32f => Texels::R32f,
+            Layout::Bits => Texels::Words,
         }
     }
 
-    /// The texels of states of halves: drawing rounds, fetching gives floats, so that no shader knows of it.
+    /// For states that textures hold as words, so that shaders have a reader and a writer for them: the words of a row of
+    /// so many floats, and which of them is the first scale.
+    pub(crate) fn words(self, codec: Codec, cols: usize) -> Option<(usize, usize)> {
+        let as_is = || (codec.row_bytes(cols) / 4, codec.row_bytes(cols) / 4);
+        codec.device_words(cols).or_else(|| (self == Layout::Bits).then(as_is))
+    }
+
+    /// The texels of states of halves: drawing rounds, fetching gives floats, so that no shader knows of it. Where
+    /// textures hold bits the halves are [words](Layout::words).
     pub(crate) const fn half_texels(self) -> Texels {
         match self {
             Layout::Packed => Texels::Rgba16f,
             Layout::R32f => Texels::R16f,
+            Layout::Bits => Texels::Words,
         }
     }
 }

@@ -42,14 +42,14 @@ pub(crate) enum Texels {
     R16f,
     /// Four unsigned words; always an array texture.
     Rgba32ui,
-    /// Four unsigned words of a state in a codec of blocks, which is drawn to.
-    Coded,
+    /// Four unsigned words, which are drawn to.
+    Words,
 }
 
 impl Texels {
     pub(crate) const fn bytes(self) -> usize {
         match self {
-            Texels::Rgba32f | Texels::Rgba32ui | Texels::Coded => 16,
+            Texels::Rgba32f | Texels::Rgba32ui | Texels::Words => 16,
             Texels::Rgba16f => 8,
             Texels::R32f => 4,
             Texels::R16f => 2,
@@ -62,13 +62,13 @@ impl Texels {
             Texels::R32f => (glow::R32F, glow::RED, glow::FLOAT),
             Texels::Rgba16f => (glow::RGBA16F, glow::RGBA, glow::HALF_FLOAT),
             Texels::R16f => (glow::R16F, glow::RED, glow::HALF_FLOAT),
-            Texels::Rgba32ui | Texels::Coded => (glow::RGBA32UI, glow::RGBA_INTEGER, glow::UNSIGNED_INT),
+            Texels::Rgba32ui | Texels::Words => (glow::RGBA32UI, glow::RGBA_INTEGER, glow::UNSIGNED_INT),
         }
     }
 
     const fn target(self) -> u32 {
         match self {
-            Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => glow::TEXTURE_2D,
+            Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Words => glow::TEXTURE_2D,
             Texels::Rgba32ui => glow::TEXTURE_2D_ARRAY,
         }
     }
@@ -97,6 +97,8 @@ pub(crate) struct Limits {
     pub(crate) uniform_align: u32,
     /// Textures that one draw may write.
     pub(crate) targets: u32,
+    /// Whether float textures can be drawn to.
+    pub(crate) float_targets: bool,
     /// Whether what is drawn to float textures may be added to what they hold.
     pub(crate) float_blend: bool,
     /// Whether the device tells how long draws take.
@@ -144,18 +146,19 @@ fn driver(what: &str) -> impl FnOnce(String) -> Error + '_ {
 }
 
 impl Gl {
-    /// Opens a windowless context: the first one that is no software renderer, else the first.
+    /// Opens a windowless context: the first one that is no software renderer, else the first. Without `extensions` it
+    /// seems to have none.
     ///
     /// *Errors*: no library, display or context.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn open() -> Result<Rc<Gl>, Error> {
+    pub(crate) fn open(extensions: bool) -> Result<Rc<Gl>, Error> {
         let mut software = None;
         let mut failure = None;
         for candidate in egl::Egl::candidates()? {
             let opened = candidate.and_then(|egl| {
                 // SAFETY: the context is current, and the addresses are those of its functions.
                 let raw = unsafe { glow::Context::from_loader_function(|name| egl.address(name)) };
-                Gl::finish(raw, Some(egl))
+                Gl::finish(raw, Some(egl), extensions)
             });
             match opened {
                 Ok(gl) if !gl.software() => return Ok(gl),
@@ -168,33 +171,34 @@ impl Gl {
         })
     }
 
-    /// Opens the context of a canvas that nobody sees.
+    /// Opens the context of a canvas that nobody sees. Without `extensions` it seems to have none.
     ///
     /// *Errors*: the browser gives none.
     #[cfg(target_arch = "wasm32")]
-    pub(crate) fn open() -> Result<Rc<Gl>, Error> {
+    pub(crate) fn open(extensions: bool) -> Result<Rc<Gl>, Error> {
         let canvas = Surface::open()?;
-        Gl::finish(canvas.functions(), Some(canvas))
+        Gl::finish(canvas.functions(), Some(canvas), extensions)
     }
 
     /// Wraps a context that the caller made and keeps current.
     pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
-        Gl::finish(raw, None)
+        Gl::finish(raw, None, true)
     }
 
-    fn finish(raw: glow::Context, surface: Option<Surface>) -> Result<Rc<Gl>, Error> {
+    fn finish(raw: glow::Context, surface: Option<Surface>, extensions: bool) -> Result<Rc<Gl>, Error> {
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
             let has = |name: &str| {
                 let known = raw.supported_extensions();
-                known.contains(name) || known.contains(&format!("GL_{name}"))
+                extensions && (known.contains(name) || known.contains(&format!("GL_{name}")))
             };
             let limits = Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 targets: int(glow::MAX_DRAW_BUFFERS).min(int(glow::MAX_COLOR_ATTACHMENTS)),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
+                float_targets: has("EXT_color_buffer_float"),
                 float_blend: has("EXT_float_blend"),
                 timers: has("EXT_disjoint_timer_query_webgl2") || has("EXT_disjoint_timer_query"),
                 #[cfg(not(target_arch = "wasm32"))]
@@ -204,17 +208,6 @@ impl Gl {
                     .unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
             };
-            if !has("EXT_color_buffer_float") {
-                let draws = if has("EXT_color_buffer_half_float") {
-                    "draws to half-float textures only (no EXT_color_buffer_float), which cannot hold ids and sums"
-                } else {
-                    "cannot draw to float textures (no EXT_color_buffer_float)"
-                };
-                return Err(Error::Absent {
-                    backend: "webgl",
-                    reason: format!("{} {draws}; another backend runs the model", limits.renderer),
-                });
-            }
             raw.disable(glow::BLEND);
             raw.blend_func(glow::ONE, glow::ONE);
             raw.disable(glow::DITHER);

@@ -79,7 +79,7 @@ pub(crate) struct Draw {
     pub(crate) params: Vec<(String, Word)>,
     /// Dense operands with the names that shaders give them.
     pub(crate) dense: Vec<(&'static str, Source)>,
-    /// Which of them are states in codecs of blocks, with the columns of their rows.
+    /// Which of them are states that textures hold as words, with the columns of their rows.
     pub(crate) states: Vec<(&'static str, Codec, usize)>,
     /// Packed operands.
     pub(crate) weights: Vec<(Source, Format)>,
@@ -205,12 +205,12 @@ impl Draw {
         self
     }
 
-    /// Sets BLOCKS if these states are in a codec of blocks. They are operands or results, by the names that the shader
-    /// gives them.
-    pub(crate) fn codec(mut self, tensor: &Tensor, states: &[&'static str]) -> Draw {
+    /// Sets BLOCKS if textures of this layout hold these states as words. They are operands or results, by the names that
+    /// the shader gives them.
+    pub(crate) fn codec(mut self, layout: Layout, tensor: &Tensor, states: &[&'static str]) -> Draw {
         let cols = tensor.shape.cols();
         match tensor.dtype {
-            DType::Coded(codec) if codec.device_words(cols).is_some() => {
+            DType::Coded(codec) if layout.words(codec, cols).is_some() => {
                 self.states.extend(states.iter().map(|name| (*name, codec, cols)));
                 self.define("BLOCKS", "")
             }
@@ -267,7 +267,7 @@ impl Draw {
         }
         match layout {
             Layout::Packed => name,
-            Layout::R32f => format!("{name} r32f"),
+            Layout::R32f | Layout::Bits => format!("{name} {}", layout.name()),
         }
     }
 }

@@ -47,6 +47,27 @@ pub enum Layout {
     Packed,
     /// One value in a texel of `R32F`.
     R32f,
+    /// The bits of four neighbours of a row in a texel of `RGBA32UI`, which every device can draw to.
+    Bits,
+}
+
+impl Layout {
+    /// All of them.
+    pub const ALL: &'static [Layout] = &[Layout::Packed, Layout::R32f, Layout::Bits];
+
+    /// The name on command lines and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::Packed => "packed",
+            Layout::R32f => "r32f",
+            Layout::Bits => "bits",
+        }
+    }
+
+    /// The layout of a name.
+    pub fn named(name: &str) -> Option<Layout> {
+        Layout::ALL.iter().copied().find(|layout| layout.name() == name)
+    }
 }
 
 /// How to open the backend.
@@ -108,16 +129,22 @@ impl Shared {
 }
 
 /// A tuning as far as the device can follow it, and the folds of dense tensors and of weights.
-fn shaped(limits: &gl::Limits, tuning: Tuning, texture_size: u32, targets: u32) -> (Tuning, Fold, Fold) {
-    let tuning = within(tuning, targets, limits.float_blend);
+fn shaped(
+    limits: &gl::Limits,
+    layout: Layout,
+    tuning: Tuning,
+    texture_size: u32,
+    targets: u32,
+) -> (Tuning, Fold, Fold) {
+    let tuning = within(tuning, targets, limits.float_blend && layout != Layout::Bits);
     (tuning, Fold::dense(texture_size, &tuning), Fold::weights(texture_size, limits.layers, &tuning))
 }
 
-/// A tuning as far as a device can follow it that draws to so many targets, and perhaps blends floats.
-fn within(tuning: Tuning, targets: u32, float_blend: bool) -> Tuning {
+/// A tuning as far as a device can follow it that draws to so many targets, and perhaps blends what it draws.
+fn within(tuning: Tuning, targets: u32, blends: bool) -> Tuning {
     let block_rows = if targets < 8 { 4 } else { tuning.block_rows };
-    let slices = if float_blend { tuning.slices } else { 1 };
-    Tuning { block_rows, slices, ..tuning }
+    let blend = if blends { tuning.blend } else { 0 };
+    Tuning { block_rows, blend, ..tuning }
 }
 
 /// The newest fence and how many submissions it covers.
@@ -130,21 +157,30 @@ struct Idle {
 impl WebGl {
     /// Opens a context of its own that nobody sees: natively by EGL, in a browser on a canvas outside the page.
     ///
-    /// *Errors*: no EGL library or display, no WebGL2, or a driver without float render targets; the reason says what
-    /// to do.
+    /// *Errors*: no EGL library or display, no WebGL2, or a driver without the render targets of the layout; the reason
+    /// says what to do.
     pub fn open(options: Options) -> Result<WebGl, Error> {
-        WebGl::of(Gl::open()?, options, Hooks::default())
+        WebGl::of(Gl::open(true)?, options, Hooks::default())
     }
 
     /// Takes a context over. Natively the caller keeps it current on this thread.
     ///
-    /// *Errors*: a driver without float render targets, a lost context.
+    /// *Errors*: a driver without the render targets of the layout, a lost context.
     pub fn new(gl: glow::Context, options: Options) -> Result<WebGl, Error> {
         WebGl::of(Gl::wrap(gl)?, options, Hooks::default())
     }
 
     fn of(gl: Rc<Gl>, options: Options, hooks: Hooks) -> Result<WebGl, Error> {
         let limits = gl.limits();
+        if options.layout != Layout::Bits && !limits.float_targets {
+            return Err(Error::Absent {
+                backend: "webgl",
+                reason: format!(
+                    "{} cannot draw to float textures (no EXT_color_buffer_float); the layout bits needs none",
+                    limits.renderer
+                ),
+            });
+        }
         let size = options.max_texture_size.unwrap_or(u32::MAX).min(limits.texture_size);
         if size == 0 {
             return Err(Error::Invalid("the largest texture size must not be 0".into()));
@@ -162,7 +198,7 @@ impl WebGl {
             short_prompt: 0,
             products: Products::F32,
             facts: vec![
-                ("layout", format!("{:?}", options.layout)),
+                ("layout", options.layout.name().to_owned()),
                 ("max_texture_size", size.to_string()),
                 ("max_array_texture_layers", limits.layers.to_string()),
                 ("targets", targets.to_string()),
@@ -170,7 +206,7 @@ impl WebGl {
             ],
         };
         let (layout, patch) = (options.layout, hooks.patch);
-        let (tuning, fold, weight_fold) = shaped(gl.limits(), tuning, size, targets);
+        let (tuning, fold, weight_fold) = shaped(gl.limits(), layout, tuning, size, targets);
         let (programs, codebooks) = Default::default();
         let shared = Shared { gl, layout, fold, weight_fold, tuning, programs, patch, codebooks };
         Ok(WebGl {
@@ -292,7 +328,7 @@ impl Backend for WebGl {
         let fresh = Rc::get_mut(&mut self.shared).filter(|_| self.storages.borrow().is_empty());
         let shared = fresh.ok_or_else(|| Error::Invalid("tuning comes before storages and programs".into()))?;
         (shared.tuning, shared.fold, shared.weight_fold) =
-            shaped(shared.gl.limits(), tuning, self.texture_size, self.targets);
+            shaped(shared.gl.limits(), shared.layout, tuning, self.texture_size, self.targets);
         Ok(())
     }
 }

@@ -12,13 +12,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Layouts and tunings that make different shaders: those of a GPU, of the smallest device, and of software.
-fn variants() -> [(Layout, Tuning); 4] {
+fn variants() -> [(Layout, Tuning); 5] {
     let software = Tuning::software("");
     [
         (Layout::Packed, Tuning::default()),
         (Layout::Packed, software),
         (Layout::Packed, Tuning { block_rows: 4, ..software }),
         (Layout::R32f, software),
+        (Layout::Bits, Tuning { blend: 0, ..Tuning::default() }),
     ]
 }
 
@@ -126,7 +127,7 @@ fn assembled_shaders_are_valid() {
         println!("{} shaders validated by glslangValidator", shaders.len());
         return;
     }
-    match crate::gl::Gl::open() {
+    match crate::gl::Gl::open(true) {
         Ok(gl) => {
             // Looking for a device makes a context of each current in turn.
             gl.enter().expect("the context is there");

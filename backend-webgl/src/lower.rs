@@ -105,6 +105,11 @@ impl<'a> Lowering<'a> {
         Dense::of(tensor, self.layout)
     }
 
+    /// Whether a tensor is a state that textures hold as words.
+    fn as_words(&self, tensor: &Tensor) -> bool {
+        matches!(tensor.dtype, DType::Coded(codec) if self.layout.words(codec, tensor.shape.cols()).is_some())
+    }
+
     fn draw(&self, shader: &'static str) -> Result<Draw, String> {
         Ok(Draw::new(shader, Target::Output(0), &self.dense(self.output(0)?)))
     }
@@ -238,8 +243,12 @@ impl<'a> Lowering<'a> {
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
         if rows < BLOCK_LEAST {
-            let draw = self.linear_rows(self.draw("linear")?, op, &indices)?;
-            return Ok(self.sliced(draw, op, k).into());
+            let draw = self.draw("linear")?;
+            return match self.slices(&draw, op, k) {
+                1 => Ok(self.linear_rows(draw, op, &indices)?.into()),
+                slices if self.tuning.blend == 1 => Ok(self.linear_rows(draw, op, &indices)?.sliced(slices).into()),
+                slices => self.stacked(op, &indices, [rows, n], slices),
+            };
         }
         if op.norm.is_some() {
             return Err(SEVERAL_NORMS.into());
@@ -282,15 +291,26 @@ impl<'a> Lowering<'a> {
         self.epilogue(draw, op, &at)
     }
 
-    /// Slices of the columns for a draw whose fragments are too few for a GPU, if it is one that sums suffice for.
-    fn sliced(&self, draw: Draw, op: &Linear, k: usize) -> Draw {
-        let Region::Whole(fragments) = draw.region else { return draw };
+    /// How many slices of the columns a draw is made in: several if its fragments are too few for a GPU and sums suffice
+    /// for it.
+    fn slices(&self, draw: &Draw, op: &Linear, k: usize) -> usize {
+        let Region::Whole(fragments) = draw.region else { return 1 };
         let Tuning { slices, slice_groups, fragments: enough, .. } = *self.tuning;
         let most = (k.div_ceil(GROUP) / slice_groups).min(enough / fragments.max(1)).min(slices);
         if op.norm.is_some() || op.activation != Activation::None || most < 2 {
-            return draw;
+            return 1;
         }
-        draw.sliced(most)
+        most
+    }
+
+    /// A product in slices of the columns, whose sums are added up by a draw.
+    fn stacked(&self, op: &Linear, indices: &[usize], [rows, n]: [usize; 2], slices: usize) -> Result<Kernel, String> {
+        let shape = Shape::new(&[slices * rows, n]).map_err(|e| e.to_string())?;
+        let made = Dense::new(&shape, DType::F32, self.layout);
+        let first = Draw::new("linear", Target::Scratch(0), &made).define("SLICED", "").define("STACKED", "");
+        let first = self.linear_rows(first.int("slices", slices).int("x_rows", rows), op, indices)?;
+        let second = self.draw("linear_sum")?.int("slices", slices).scratch("src_slices", 0);
+        Ok(Kernel { draws: vec![first, second], scratch: vec![made.texels()] })
     }
 
     /// The parameters of `epilogue.glsl`.
@@ -409,13 +429,13 @@ impl<'a> Lowering<'a> {
     fn append(&self, op: &Append) -> Result<Kernel, String> {
         let (state, x) = (self.input(0)?, self.input(1)?);
         let (to, from) = (self.dense(state), self.dense(x));
-        let blocks = matches!(state.dtype, DType::Coded(codec) if codec.device_words(state.shape.cols()).is_some());
+        let blocks = self.as_words(state);
         if !blocks && (to.cols != from.cols || to.host_cols() != to.cols) {
             return Err("a state of single floats cannot be written in part; give it the shape [n, 1]".into());
         }
         let unit = to.rows / state.shape.dim(0);
         let draw = Draw::append("append", Target::Output(0), &to, op.at, unit, x.shape.dim(0));
-        Ok(draw.int("x_cols", from.cols).codec(state, &["rows"]).input("src_x", 1, x).into())
+        Ok(draw.int("x_cols", from.cols).codec(self.layout, state, &["rows"]).input("src_x", 1, x).into())
     }
 
     /// The state's next rows are made beside it and copied, since no draw reads what it writes to.

@@ -35,7 +35,7 @@ impl Pending {
         }
     }
 
-    /// Takes a row in a codec of blocks out of what the device gave: whole texels, as they are.
+    /// Takes a row of words out of what the device gave: whole texels, as they are.
     fn coded_row(&self, codec: Codec, row: usize, bytes: &[u8], out: &mut [u8]) {
         let (first, count) = (self.dense.place(row, 0).0, self.dense.row_texels());
         let texel = |at: usize| {
@@ -50,7 +50,7 @@ impl Pending {
     /// Takes a row out of what the device gave, a run at a time: rows are long, and reads may be megabytes.
     fn row(&self, row: usize, bytes: &[u8], mut out: &mut [u8]) {
         if let DType::Coded(codec) = self.dtype
-            && codec.device_words(self.cols).is_some()
+            && self.dense.layout.words(codec, self.cols).is_some()
         {
             return self.coded_row(codec, row, bytes, out);
         }

@@ -19,9 +19,9 @@ macro_rules! sources {
 }
 
 sources! {
-    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/q8_0", "coded", "concat", "decode",
+    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/f16", "codec/q8_0", "coded", "concat", "decode",
     "dense", "elements", "embed", "epilogue", "finite", "format/digits", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "get_rows", "glu", "group",
-    "group_lanes", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "masking", "matmul", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats",
+    "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum", "masking", "matmul", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats",
     "pad", "permute", "query", "raw", "rope", "rope_at", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "top_k", "top_k_merge", "top_k_rank",
     "top_k_sort", "unary", "weights",
 }
@@ -73,11 +73,14 @@ pub(crate) fn decoder(operand: char, format: Format) -> Instance {
     decoder
 }
 
-/// What reads or writes a state in a codec of blocks. A writer encodes what `quad_of` gives.
-pub(crate) fn codec(kind: &str, (name, codec, cols): &(&str, Codec, usize)) -> Result<Instance, String> {
-    let (spec, words) = (codec.spec(), codec.device_words(*cols));
-    let (DeviceRow::Blocks { file, .. }, Some((words, scales))) = (spec.device, words) else {
-        return Err(format!("{name} has no blocks"));
+/// What reads or writes a state that textures hold as words. A writer encodes what `quad_of` gives.
+pub(crate) fn codec(kind: &str, layout: Layout, state: &(&str, Codec, usize)) -> Result<Instance, String> {
+    let (name, codec, cols) = state;
+    let spec = codec.spec();
+    let (words, scales) = layout.words(*codec, *cols).ok_or_else(|| format!("{name} is not held as words"))?;
+    let file = match spec.device {
+        DeviceRow::AsIs => "codec/f16",
+        DeviceRow::Blocks { file, .. } => file,
     };
     let file = SOURCES.iter().find(|(known, _)| known.strip_suffix(".glsl") == Some(file));
     let (file, _) = file.ok_or_else(|| format!("the codec {} has no file", spec.name))?;
@@ -97,9 +100,10 @@ pub(crate) fn codec(kind: &str, (name, codec, cols): &(&str, Codec, usize)) -> R
 /// The flags of a draw's conditions.
 pub(crate) fn flags(draw: &Draw, layout: Layout, fold: &Fold) -> Vec<&'static str> {
     let empty = draw.defines.iter().filter(|(_, value)| value.is_empty()).map(|(name, _)| *name);
-    let packed = (layout == Layout::Packed).then_some("PACKED");
+    let packed = (layout.lanes() == 4).then_some("PACKED");
+    let bits = (layout == Layout::Bits).then_some("BITS");
     let long_lines = (fold.line() >= GROUP).then_some("LONG_LINES");
-    empty.chain(packed).chain(long_lines).collect()
+    empty.chain(packed).chain(bits).chain(long_lines).collect()
 }
 
 /// The fragment shader of a draw.
@@ -109,7 +113,7 @@ pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold;
     let flags = flags(draw, layout, fold);
     let instances = |kind: &str, operand: &str| {
         if let ("reader" | "writer", Some(state)) = (kind, draw.states.iter().find(|(name, ..)| *name == operand)) {
-            return codec(kind, state);
+            return codec(kind, layout, state);
         }
         let mut operands = OPERANDS.into_iter().zip(&draw.weights);
         match operands.find(|(name, _)| kind == "decoder" && operand.chars().eq([*name])) {
@@ -135,8 +139,8 @@ pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold;
     shader.line("};");
     STEP.lines().for_each(|line| shader.line(line));
     for (unit, (name, _)) in draw.dense.iter().enumerate() {
-        let coded = draw.states.iter().any(|(state, ..)| state == name);
-        shader.line(&format!("uniform {}sampler2D t{unit};", if coded { "u" } else { "" }));
+        let words = layout == Layout::Bits || draw.states.iter().any(|(state, ..)| state == name);
+        shader.line(&format!("uniform {}sampler2D t{unit};", if words { "u" } else { "" }));
         shader.line(&format!("#define {name} t{unit}"));
     }
     for (i, codebook) in draw.codebooks().iter().enumerate() {

@@ -35,7 +35,7 @@ impl Storage {
                 let dense = Dense::new(&desc.shape, dtype, layout);
                 let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows, cols: desc.shape.cols() };
                 let texels = match dtype {
-                    DType::Coded(codec) if codec.device_words(desc.shape.cols()).is_some() => Texels::Coded,
+                    DType::Coded(codec) if layout.words(codec, desc.shape.cols()).is_some() => Texels::Words,
                     DType::Coded(_) => layout.half_texels(),
                     _ => layout.texels(),
                 };

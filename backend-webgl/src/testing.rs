@@ -6,7 +6,7 @@ use crate::gl::Gl;
 use crate::kernel::Draw;
 use crate::lower::{MATCHERS, lower};
 use crate::shader::{self, OPERANDS, SOURCES, decoder, flags};
-use crate::{Options, Tuning, WebGl, within};
+use crate::{Layout, Options, Tuning, WebGl, within};
 use backend_api::shader::{Emitted, Instance, Known, expand, kernels as kernels_of};
 use backend_api::testing::ShaderPatch;
 use backend_api::{Codec, Cover, Error, Format, Graph, cases, cover};
@@ -16,6 +16,8 @@ use backend_api::{Codec, Cover, Error, Format, Graph, cases, cover};
 pub struct Hooks {
     /// Draw to no more textures at once than this, as if the device had this limit; every device has 4.
     pub max_targets: Option<u32>,
+    /// Use no extension, as if the device had none.
+    pub bare: bool,
     /// Breaks the kernels, for mutation checks.
     pub patch: Option<ShaderPatch>,
 }
@@ -24,7 +26,7 @@ pub struct Hooks {
 ///
 /// *Errors*: likewise.
 pub fn open(options: Options, hooks: Hooks) -> Result<WebGl, Error> {
-    WebGl::of(Gl::open()?, options, hooks)
+    WebGl::of(Gl::open(!hooks.bare)?, options, hooks)
 }
 
 /// What Mesa's software device has: textures of this size, and targets of a draw.
@@ -75,7 +77,8 @@ pub fn kernels() -> Result<Vec<Known>, String> {
 pub fn emitted(options: &Options, max_targets: Option<u32>) -> Result<Vec<Emitted>, String> {
     let size = options.max_texture_size.unwrap_or(u32::MAX).min(TEXTURE_SIZE);
     let targets = max_targets.unwrap_or(u32::MAX).min(TARGETS);
-    let tuning = within(options.tuning.unwrap_or_else(|| Tuning::software("")), targets, true);
+    let tuning = options.tuning.unwrap_or_else(|| Tuning::software(""));
+    let tuning = within(tuning, targets, options.layout != Layout::Bits);
     let (layout, fold) = (options.layout, Fold::dense(size, &tuning));
     let mut emitted = Vec::new();
     for (at, case) in cases::all().iter().enumerate() {
@@ -115,7 +118,7 @@ fn name(kind: &str, of: &str) -> String {
 /// What reads or writes states, if that is the kind, for each codec of blocks.
 fn codecs(kind: &str) -> Vec<(String, Instance)> {
     let of = |codec: &Codec| {
-        let instance = shader::codec(kind, &("state", *codec, codec.spec().block_len)).ok()?;
+        let instance = shader::codec(kind, Layout::Bits, &("state", *codec, codec.spec().block_len)).ok()?;
         Some((name(kind, codec.spec().name), instance))
     };
     if matches!(kind, "reader" | "writer") { Codec::ALL.iter().filter_map(of).collect() } else { Vec::new() }

@@ -14,8 +14,10 @@ backend_api::tunables! {
         weight_page_shift: 11,
         /// Rows of x that share one decoding of the weights, each with a target of its own: 4 or 8.
         block_rows: 8 in [4, 8],
-        /// The most slices of a product's columns, which blending adds up.
+        /// The most slices of a product's columns.
         slices: 16 in [1, 8, 16, 32],
+        /// Whether blending adds the slices up, or else a draw.
+        blend: 1,
         /// Groups of columns that a slice has at least.
         slice_groups: 2,
         /// Fragments, slices included, that keep a device busy.

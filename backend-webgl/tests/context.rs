@@ -23,7 +23,7 @@ fn open(options: Options) -> Option<WebGl> {
 }
 
 fn both() -> impl Iterator<Item = WebGl> {
-    [Layout::Packed, Layout::R32f].into_iter().filter_map(|layout| open(Options { layout, ..Options::default() }))
+    Layout::ALL.iter().copied().filter_map(|layout| open(Options { layout, ..Options::default() }))
 }
 
 fn floats(values: &[f32]) -> Vec<u8> {
@@ -165,7 +165,7 @@ fn vectors_are_written_in_part() {
 
 #[test]
 fn rows_fold_over_narrow_textures() {
-    for layout in [Layout::Packed, Layout::R32f] {
+    for &layout in Layout::ALL {
         let Some(gl) = open(Options { layout, max_texture_size: Some(64), ..Options::default() }) else { return };
         let id = create(&gl, &[9, 101], DType::F32, 1);
         let values: Vec<f32> = (0..909).map(|i| i as f32).collect();
@@ -279,7 +279,7 @@ fn decoding_a_block_takes_seven_draws() {
 fn what_is_drawn_to_together_is_of_equal_size() {
     // Candidates and their ids are temporaries here, as in a model, where slots of all sizes are free. Norms of several
     // rows draw to two scratch textures at once, which they share with the lists of top-k. Short lines tell sizes apart.
-    for layout in [Layout::Packed, Layout::R32f] {
+    for &layout in Layout::ALL {
         let options = Options { layout, tuning: Some(Tuning::default()), ..Options::default() };
         let Some(gl) = open(options) else { return };
         let mut graph = Graph::new();

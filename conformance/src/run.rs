@@ -21,10 +21,18 @@ pub enum Outcome {
 
 /// Runs a case on a backend.
 ///
-/// *Errors*: what the backend returns; a guard that was overwritten.
+/// *Errors*: what the backend returns; a guard that was overwritten; a step that made objects, or submitted more than once.
 pub async fn run(backend: &dyn Backend, case: &Case, host: &dyn Host) -> Result<(Vec<Values>, bool), Error> {
     let mut rig = Rig::of_case(backend, case)?;
+    let before = backend.stats();
     rig.step(&case.step)?;
+    let spent = backend.stats().since(&before);
+    if spent.objects > 0 || spent.submits > 1 {
+        return Err(Error::Invalid(format!(
+            "a step made {} objects and {} submits; it may make none and one",
+            spent.objects, spent.submits
+        )));
+    }
     let whole = rig.covers().len() == 1;
     Ok((rig.results(host).await?, !whole))
 }

@@ -23,16 +23,7 @@ pub enum Kind {
     /// WebGPU.
     WebGpu(WebGpuVariant),
     /// WebGL2, natively GLES 3.
-    WebGl {
-        /// Whether a texel holds four values, or one.
-        packed: bool,
-        /// The largest texture, if not the device's.
-        max_texture_size: Option<u32>,
-        /// How many textures one draw writes at most, if not as many as the device can.
-        max_targets: Option<u32>,
-        /// How draws are shaped.
-        shape: WebGlShape,
-    },
+    WebGl(WebGlVariant),
 }
 
 /// How draws of WebGL are shaped.
@@ -42,8 +33,25 @@ pub enum WebGlShape {
     Usual,
     /// As on a GPU.
     Gpu,
+    /// As on a GPU that does not blend floats.
+    NoBlend,
     /// As on a CPU, but in lines that are shorter than a group of weights.
     ShortLines,
+}
+
+/// How to open WebGL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebGlVariant {
+    /// How dense tensors lie in textures, by name.
+    pub layout: &'static str,
+    /// Whether the device's extensions are hidden, as if it had none.
+    pub bare: bool,
+    /// The largest texture, if not the device's.
+    pub max_texture_size: Option<u32>,
+    /// How many textures one draw writes at most, if not as many as the device can.
+    pub max_targets: Option<u32>,
+    /// How draws are shaped.
+    pub shape: WebGlShape,
 }
 
 /// How to open WebGPU.
@@ -59,11 +67,15 @@ pub struct WebGpuVariant {
     pub as_software: Option<bool>,
 }
 
-/// As users open it.
+/// WebGPU as users open it.
 const USUAL: WebGpuVariant =
     WebGpuVariant { max_binding: None, optional_features: true, products: Products::F32, as_software: None };
 /// The same, with the kernels of a GPU.
 const AS_GPU: WebGpuVariant = WebGpuVariant { as_software: Some(false), ..USUAL };
+
+/// WebGL as users open it.
+const PACKED: WebGlVariant =
+    WebGlVariant { layout: "packed", bare: false, max_texture_size: None, max_targets: None, shape: WebGlShape::Usual };
 
 /// All of them.
 pub const ALL: &[Variant] = &[
@@ -94,30 +106,31 @@ pub const ALL: &[Variant] = &[
         about: "WebGPU whose products of several rows are in packed bytes, shaped for a GPU",
         kind: Kind::WebGpu(WebGpuVariant { products: Products::Int8, ..AS_GPU }),
     },
-    Variant {
-        name: "webgl",
-        about: "WebGL2 or GLES 3, packed layout",
-        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, shape: WebGlShape::Usual },
-    },
+    Variant { name: "webgl", about: "WebGL2 or GLES 3, packed layout", kind: Kind::WebGl(PACKED) },
     Variant {
         name: "webgl-r32f",
-        about: "the same, one value a texel",
-        kind: Kind::WebGl { packed: false, max_texture_size: None, max_targets: None, shape: WebGlShape::Usual },
+        about: "the same, one value a texel, shaped for a GPU that does not blend floats",
+        kind: Kind::WebGl(WebGlVariant { layout: "r32f", shape: WebGlShape::NoBlend, ..PACKED }),
+    },
+    Variant {
+        name: "webgl-bits",
+        about: "the bits of floats in integers, without any extension of the device, shaped for a GPU",
+        kind: Kind::WebGl(WebGlVariant { layout: "bits", bare: true, shape: WebGlShape::Gpu, ..PACKED }),
     },
     Variant {
         name: "webgl-fold",
         about: "packed, in short lines of textures of 256 x 256, of which a draw writes 4, so that tensors are folded and layered",
-        kind: Kind::WebGl {
-            packed: true,
+        kind: Kind::WebGl(WebGlVariant {
             max_texture_size: Some(256),
             max_targets: Some(4),
             shape: WebGlShape::ShortLines,
-        },
+            ..PACKED
+        }),
     },
     Variant {
         name: "webgl-split",
         about: "packed, compact and with products in slices that are blended, as on a GPU",
-        kind: Kind::WebGl { packed: true, max_texture_size: None, max_targets: None, shape: WebGlShape::Gpu },
+        kind: Kind::WebGl(WebGlVariant { shape: WebGlShape::Gpu, ..PACKED }),
     },
 ];
 

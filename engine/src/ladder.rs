@@ -48,6 +48,12 @@ pub(crate) const LADDER: &[Candidate] = &[
         layout: Some(Layout::R32f),
         open: |options| Box::pin(async { open_webgl(Layout::R32f, options) }),
     },
+    Candidate {
+        name: "webgl bits",
+        family: Choice::WebGl,
+        layout: Some(Layout::Bits),
+        open: |options| Box::pin(async { open_webgl(Layout::Bits, options) }),
+    },
     Candidate { name: "cpu", family: Choice::Cpu, layout: None, open: |options| Box::pin(open_cpu(options)) },
 ];
 
@@ -106,6 +112,7 @@ fn open_webgl(layout: Layout, options: &SelectOptions) -> Result<Box<dyn Backend
     let layout = match layout {
         Layout::Packed => backend_webgl::Layout::Packed,
         Layout::R32f => backend_webgl::Layout::R32f,
+        Layout::Bits => backend_webgl::Layout::Bits,
     };
     let max_texture_size = options.webgl_max_texture_size;
     let options = backend_webgl::Options { layout, max_texture_size, ..Default::default() };

@@ -51,8 +51,10 @@ impl FromStr for Choice {
 pub enum Layout {
     /// Four values a texel.
     Packed,
-    /// One value a texel: slower, works everywhere.
+    /// One value a texel: slower.
     R32f,
+    /// The bits of four values in a texel of integers: needs no extension, so that it works everywhere.
+    Bits,
 }
 
 /// What a selection may do.

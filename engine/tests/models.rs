@@ -163,6 +163,7 @@ backends! {
     webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2;
     webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, usize::MAX;
     webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 64, 16;
+    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 64, 16;
     webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16, 16;
 }
 

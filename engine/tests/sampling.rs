@@ -71,3 +71,9 @@ fn webgl_with_one_value_a_texel_samples_the_same() {
     let options = backend_webgl::Options { layout: backend_webgl::Layout::R32f, ..Default::default() };
     like_the_cpu("webgl", || backend_webgl::WebGl::open(options));
 }
+
+#[test]
+fn webgl_with_bits_samples_the_same() {
+    let options = backend_webgl::Options { layout: backend_webgl::Layout::Bits, ..Default::default() };
+    like_the_cpu("webgl", || backend_webgl::WebGl::open(options));
+}

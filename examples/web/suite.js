@@ -13,6 +13,7 @@ export const BACKENDS = [
   { name: "webgpu-software", label: "WebGPU, shaped as for a CPU" },
   { name: "webgpu-int8", label: "WebGPU, 8-bit products" },
   { name: "webgl-r32f", label: "WebGL2, one value a texel" },
+  { name: "webgl-bits", label: "WebGL2, without any extension" },
   { name: "webgl-fold", label: "WebGL2, small textures" },
   { name: "webgl-split", label: "WebGL2, shaped as for a GPU" },
 ];

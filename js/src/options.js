@@ -24,7 +24,7 @@ const headers = (name, value) => {
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
-  webgl: object({ layout: oneOf(["packed", "r32f"]), maxTextureSize: integer(1) }),
+  webgl: object({ layout: oneOf(["packed", "r32f", "bits"]), maxTextureSize: integer(1) }),
   webgpu: object({ maxBinding: integer(1), products: oneOf(["f32", "int8"]) }),
   signal,
 };

@@ -106,7 +106,7 @@ pub struct Drive {
 pub struct Options {
     #[command(flatten)]
     pub drive: Drive,
-    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; generate has webgl-packed and webgl-r32f too; conformance has webgpu-core, webgpu-split, webgpu-software, webgpu-int8, webgl-r32f, webgl-fold and webgl-split too
+    /// Backend to ask for: auto, gpu, webgpu, webgl or cpu; generate has webgl-packed, webgl-r32f and webgl-bits too; conformance has webgpu-core, webgpu-split, webgpu-software, webgpu-int8, webgl-r32f, webgl-bits, webgl-fold and webgl-split too
     #[arg(long)]
     pub backend: String,
     /// What to do

@@ -29,7 +29,7 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
 // append: rows of x.
 // The frame of kernels that append rows to a state in a codec of blocks: `uvec4 coded(int row, int texel)` makes a
@@ -52,29 +52,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -108,58 +102,29 @@ vec4 quad_of(int row, int c4) {
     return load4(src_x, x_cols, row - append_first(), c4);
 }
 
-// States in bytes: blocks of 32 with a scale. A row of 3 texels has the bytes of all its blocks, then their scales
-// from rows_texel 2 on.
-// A scale as a half would hold it.
-float rows_half_of(float scale) {
-    if (scale < 6.1035156e-5) return floor(scale * 16777216.0 + 0.5) / 16777216.0;
-    uint bits = floatBitsToUint(scale);
-    return uintBitsToFloat((bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u);
+// States in halves, two to a word, where textures hold words. A row has 4 texels.
+// The bits of the nearest half, of which an even one comes first.
+uint rows_half_bits(float value) {
+    uint bits = floatBitsToUint(value);
+    uint magnitude = bits & 0x7fffffffu;
+    uint half_magnitude = min((magnitude + 0xfffu + ((magnitude >> 13u) & 1u) - 0x38000000u) >> 13u, 0x7c00u);
+    if (magnitude < 0x38800000u) half_magnitude = uint(roundEven(abs(value) * 16777216.0));
+    if (magnitude > 0x7f800000u) half_magnitude = 0x7e00u;
+    return ((bits >> 16u) & 0x8000u) | half_magnitude;
 }
 
-// The bits of the largest magnitude of a block: magnitudes are ordered as their bits are, and those of NaN and infinity
-// come last.
-uint rows_largest_of(int row, int block) {
-    uvec4 most = uvec4(0u);
-    int end = 8 * block + 8;
-    for (int c4 = 8 * block; c4 < end; c4++) {
-        most = max(most, floatBitsToUint(quad_of(row, c4)) & 0x7fffffffu);
-    }
-    return max(max(most.x, most.y), max(most.z, most.w));
-}
-
-// The bits of a block's scale. A block with a number that is not finite is NaN, so that nothing is hidden.
-uint rows_scale_bits(int row, int block) {
-    uint most = rows_largest_of(row, block);
-    return most < 0x7f800000u ? floatBitsToUint(rows_half_of(uintBitsToFloat(most) / 127.0)) : 0x7fc00000u;
-}
-
-uint rows_word_of(vec4 levels) {
-    uvec4 bytes = uvec4(ivec4(sign(levels) * floor(abs(levels) + 0.5))) & 0xffu;
-    return bytes.x | bytes.y << 8u | bytes.z << 16u | bytes.w << 24u;
+uint rows_pair(vec2 values) {
+    return rows_half_bits(values.x) | rows_half_bits(values.y) << 16u;
 }
 
 uvec4 rows_texel(int row, int at) {
-    if (at >= 2) {
-        int block = 4 * (at - 2);
-        uvec4 scales = uvec4(0u);
-        for (int i = 0; i < min(4, 1 - block); i++) {
-            scales[i] = rows_scale_bits(row, block + i);
-        }
-        return scales;
-    }
-    float scale = uintBitsToFloat(rows_largest_of(row, at >> 1)) / 127.0;
-    float inverse = scale > 0.0 ? 1.0 / scale : 0.0;
-    return uvec4(
-        rows_word_of(quad_of(row, 4 * at) * inverse),
-        rows_word_of(quad_of(row, 4 * at + 1) * inverse),
-        rows_word_of(quad_of(row, 4 * at + 2) * inverse),
-        rows_word_of(quad_of(row, 4 * at + 3) * inverse)
-    );
+    vec4 low = quad_of(row, 2 * at);
+    vec4 high = quad_of(row, 2 * at + 1);
+    return uvec4(rows_pair(low.xy), rows_pair(low.zw), rows_pair(high.xy), rows_pair(high.zw));
 }
 
 
 uvec4 coded(int row, int texel) {
     return rows_texel(row, texel);
 }
-// append q8_0 APPEND BLOCKS r32f
+// append f16 APPEND BLOCKS bits

@@ -30,9 +30,9 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_chunks t1
 // argmax, pass 2: the best of the chunks; -1 if one of them has none.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
@@ -58,29 +58,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -92,7 +86,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 int append_first() {
     return (int(step_position) + int(step_rows)) * append_unit;
@@ -108,13 +102,16 @@ void main() {
     int count = append_unit;
     int first = append_first();
     if (row < first || row >= first + count || row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 
 float element(int row, int col);
 
 vec4 value(int row, int col) {
     vec4 v = vec4(element(row, col), 0.0, 0.0, 0.0);
+    if (col + 1 < out_cols) v.y = element(row, col + 1);
+    if (col + 2 < out_cols) v.z = element(row, col + 2);
+    if (col + 3 < out_cols) v.w = element(row, col + 3);
     return v;
 }
 
@@ -146,4 +143,4 @@ float element(int row, int col) {
     }
     return float(best);
 }
-// argmax APPEND APPEND_NEXT r32f
+// argmax APPEND APPEND_NEXT bits

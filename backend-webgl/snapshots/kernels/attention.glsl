@@ -36,7 +36,7 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_scores t0
 uniform usampler2D t1;
 #define src_v t1
@@ -63,29 +63,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -97,7 +91,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 
 vec4 value(int row, int col);
@@ -108,7 +102,7 @@ void main() {
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
     if (row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 // Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
 // built-in hyperbolic or circular functions, which is not specified.
@@ -240,26 +234,32 @@ vec4 cap(vec4 score) {
     return softcap > 0.0 ? softcap * act_tanh(score / softcap) : score;
 }
 
-// States in bytes: blocks of 32 with a scale. A row of 5 texels has the bytes of all its blocks, then their scales
-// from texel 4 on.
-uint src_v_word_at(uvec4 texel, int lane) {
-    return texel[lane];
-}
+// Halves as bits.
 
+// Halves are decoded with integers: the built-in may flush subnormal scales.
+// No branches: drivers that unroll or inline would multiply them.
+vec4 half_floats(uvec4 h) {
+    uvec4 magnitude = h & 0x7fffu;
+    // Infinity and NaN move up by another 112 exponents.
+    uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
+    // A subnormal half is a fraction without the leading 1.
+    vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
+    vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
+    return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
+}
+// States in halves, two to a word, where textures hold words. A row has 8 texels.
 // Numbers 4 * i to 4 * i + 3 of a row.
 vec4 src_v_quad(int row, int i) {
-    uint word = src_v_word_at(texelFetch(src_v, fold(row * 5 + (i >> 2)), 0), i & 3);
-    int block = i >> 3;
-    uint scale = src_v_word_at(texelFetch(src_v, fold(row * 5 + 4 + (block >> 2)), 0), block & 3);
-    ivec4 bytes = ivec4(uvec4(word << 24u, word << 16u, word << 8u, word)) >> 24;
-    return uintBitsToFloat(scale) * vec4(bytes);
+    uvec4 texel = texelFetch(src_v, fold(row * 8 + (i >> 1)), 0);
+    uvec2 words = (i & 1) == 0 ? texel.xy : texel.zw;
+    return half_floats(uvec4(words.x & 0xffffu, words.x >> 16u, words.y & 0xffffu, words.y >> 16u));
 }
 
 
 vec4 values_of(int key, int head_kv, int channel) {
     int cols = heads_kv * head_dim;
     int col = head_kv * head_dim + channel;
-    return vec4(pick(src_v_quad(key, col >> 2), col & 3), 0.0, 0.0, 0.0);
+    return src_v_quad(key, col >> 2);
 }
 
 float largest;
@@ -321,4 +321,4 @@ vec4 value(int row, int col) {
     vec4 v = at_column(row, col);
     return v;
 }
-// attention q8_0 ALIGNED BLOCKS r32f
+// attention f16 ALIGNED BLOCKS bits

@@ -39,15 +39,15 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_q t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_k t1
-uniform sampler2D t2;
+uniform usampler2D t2;
 #define src_table t2
-uniform sampler2D t3;
+uniform usampler2D t3;
 #define src_factors t3
-uniform sampler2D t4;
+uniform usampler2D t4;
 #define src_gamma t4
 // attention, pass 1: the scores of every query head (rows) and visible key (columns).
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
@@ -72,29 +72,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -106,7 +100,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 
 vec4 value(int row, int col);
@@ -117,7 +111,7 @@ void main() {
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
     if (row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 // Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
 // built-in hyperbolic or circular functions, which is not specified.
@@ -272,19 +266,27 @@ vec4 query4(int row, int head, int c4) {
     return x * vec4(a.xz, b.xz) + (first ? -turned : turned);
 }
 
+#define key1(cols, row, col) load1(src_k, cols, row, col)
 
-int key_cols;
-ivec4 key_rows;
-int key_at;
+// Where the head of each of four keys begins: a head lies in one line of the texture, so it is looked up once.
+ivec2 at0, at1, at2, at3;
 
 void find_keys(int k_cols, ivec4 keys, int at) {
-    key_cols = k_cols;
-    key_rows = keys;
-    key_at = at;
+    ivec4 texels = keys * (k_cols >> 2) + at;
+    at0 = fold(texels.x);
+    at1 = fold(texels.y);
+    at2 = fold(texels.z);
+    at3 = fold(texels.w);
 }
 
+// The products of four channels of a query with those of four keys.
 vec4 part(vec4 q, int i) {
-    return vec4(dot(q, load4(src_k, key_cols, key_rows.x, key_at + i)), 0.0, 0.0, 0.0);
+    return vec4(
+        dot(q, fetch(src_k, at0 + ivec2(i, 0))),
+        dot(q, fetch(src_k, at1 + ivec2(i, 0))),
+        dot(q, fetch(src_k, at2 + ivec2(i, 0))),
+        dot(q, fetch(src_k, at3 + ivec2(i, 0)))
+    );
 }
 
 vec4 products(int query, int head, int key, int last) {
@@ -313,4 +315,4 @@ vec4 value(int row, int col) {
     vec4 score = cap(scale * products(query, head, col, end - 1));
     return score;
 }
-// attention_scores HEAD_IN_LINE ALIGNED ROPE NEOX NORM r32f
+// attention_scores HEAD_IN_LINE ALIGNED ROPE NEOX NORM bits

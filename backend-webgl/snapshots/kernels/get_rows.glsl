@@ -33,7 +33,7 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_ids t0
 // get_rows: rows of a table, TABLE_PACKED or dense, which IDS, the history's TOKENS or POSITIONS name, or the LAST row.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
@@ -58,29 +58,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -92,7 +86,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 
 vec4 value(int row, int col);
@@ -103,7 +97,7 @@ void main() {
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
     if (row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 // The columns of a decoded group that the fragment at `col` makes.
 
@@ -112,10 +106,11 @@ vec4 group_lanes(int col, vec4 w0, vec4 w1, vec4 w2, vec4 w3, vec4 w4, vec4 w5, 
     vec4 low = at < 2 ? (at == 0 ? w0 : w1) : (at == 2 ? w2 : w3);
     vec4 high = at < 6 ? (at == 4 ? w4 : w5) : (at == 6 ? w6 : w7);
     vec4 v = at < 4 ? low : high;
-    v.x = pick(v, col & 3);
     return v;
 }
 // What decoders share.
+
+// Halves as bits.
 
 // Halves are decoded with integers: the built-in may flush subnormal scales.
 // No branches: drivers that unroll or inline would multiply them.
@@ -241,4 +236,4 @@ vec4 value(int row, int col) {
     a_decode32(id * groups_a + (col >> 5), w0, w1, w2, w3, w4, w5, w6, w7);
     return group_lanes(col, w0, w1, w2, w3, w4, w5, w6, w7);
 }
-// get_rows Q8_0 TABLE_PACKED IDS r32f
+// get_rows Q8_0 TABLE_PACKED IDS bits

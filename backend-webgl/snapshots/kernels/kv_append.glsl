@@ -34,13 +34,13 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_table t1
-uniform sampler2D t2;
+uniform usampler2D t2;
 #define src_factors t2
-uniform sampler2D t3;
+uniform usampler2D t3;
 #define src_gamma t3
 // qkv_append: the keys, normed and rotated, and the values of a fused projection, drawn into both caches at once.
 // Without APPEND they are drawn into rows of their own, for caches in codecs of blocks, whose rows are encoded from
@@ -68,29 +68,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -102,8 +96,8 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
-layout(location = 1) out vec4 result2;
+layout(location = 0) out TEXEL result;
+layout(location = 1) out TEXEL result2;
 
 int append_first() {
     return int(step_position) * append_unit;
@@ -120,14 +114,17 @@ void main() {
     int count = min(int(step_rows), append_max) * append_unit;
     int first = append_first();
     if (row < first || row >= first + count || row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
-    result2 = keep(value2(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
+    result2 = texel_of(keep(value2(row, col), col, out_cols));
 }
 
 float element(int row, int col);
 
 vec4 value(int row, int col) {
     vec4 v = vec4(element(row, col), 0.0, 0.0, 0.0);
+    if (col + 1 < out_cols) v.y = element(row, col + 1);
+    if (col + 2 < out_cols) v.z = element(row, col + 2);
+    if (col + 3 < out_cols) v.w = element(row, col + 3);
     return v;
 }
 
@@ -135,6 +132,9 @@ float element2(int row, int col);
 
 vec4 value2(int row, int col) {
     vec4 v = vec4(element2(row, col), 0.0, 0.0, 0.0);
+    if (col + 1 < out_cols) v.y = element2(row, col + 1);
+    if (col + 2 < out_cols) v.z = element2(row, col + 2);
+    if (col + 3 < out_cols) v.w = element2(row, col + 3);
     return v;
 }
 // An element of a row of heads of x, rotated by the table's angles for a position. With NORM heads are normed before by
@@ -168,4 +168,4 @@ float element(int row, int col) {
 float element2(int row, int col) {
     return load1(src_x, x_cols, row - append_first(), k_start + out_cols + col);
 }
-// kv_append APPEND TWO ROPE NEOX NORM r32f
+// kv_append APPEND TWO ROPE NEOX NORM bits

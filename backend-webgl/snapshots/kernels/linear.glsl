@@ -37,13 +37,14 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_gamma t1
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
 // those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
-// the V cache and the queries. With SLICED it adds up slices of the columns.
+// the V cache and the queries. With SLICED it makes the sums of slices of the columns, which blending adds up; with
+// STACKED they are rows of their own, slice by slice, for `linear_sum`.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -66,29 +67,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -100,9 +95,9 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
-layout(location = 1) out vec4 result2;
-layout(location = 2) out vec4 result3;
+layout(location = 0) out TEXEL result;
+layout(location = 1) out TEXEL result2;
+layout(location = 2) out TEXEL result3;
 
 int append_first() {
     return int(step_position) * append_unit;
@@ -120,9 +115,9 @@ void main() {
     int count = min(int(step_rows), append_max) * append_unit;
     int first = append_first();
     if (row < first || row >= first + count || row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
-    result2 = keep(value2(row, col), col, out_cols);
-    result3 = keep(value3(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
+    result2 = texel_of(keep(value2(row, col), col, out_cols));
+    result3 = texel_of(keep(value3(row, col), col, out_cols));
 }
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
@@ -131,14 +126,7 @@ ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
 
-#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
-#define group4(source, cols, at, i) \
-    vec4( \
-        group1(source, at, 4 * (i)), \
-        group1(source, at, 4 * (i) + 1), \
-        group1(source, at, 4 * (i) + 2), \
-        group1(source, at, 4 * (i) + 3) \
-    )
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
 
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
     return v;
@@ -296,6 +284,8 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
 }
 // What decoders share.
 
+// Halves as bits.
+
 // Halves are decoded with integers: the built-in may flush subnormal scales.
 // No branches: drivers that unroll or inline would multiply them.
 vec4 half_floats(uvec4 h) {
@@ -429,7 +419,7 @@ float product(int weight_row, int group) {
 }
 
 vec4 products(int col, int group) {
-    return vec4(product(col, group), 0.0, 0.0, 0.0);
+    return vec4(product(col, group), product(col + 1, group), product(col + 2, group), product(col + 3, group));
 }
 
 float norm_mean;
@@ -488,4 +478,4 @@ vec4 value(int row, int col) {
     values = finish(row, 2 * out_cols + col, third, vec4(1.0));
     return finish(row, out_cols + col, second, vec4(1.0));
 }
-// linear Q8_0 APPEND QKV TWO THREE WHOLE_GROUPS NORM act_none r32f
+// linear Q8_0 APPEND QKV TWO THREE WHOLE_GROUPS NORM act_none bits

@@ -36,7 +36,7 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
 // linear with several rows, pass 1: blocks of rows, so that weights are decoded once for all rows of one.
 // Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
@@ -57,29 +57,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -97,14 +91,7 @@ ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
 
-#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
-#define group4(source, cols, at, i) \
-    vec4( \
-        group1(source, at, 4 * (i)), \
-        group1(source, at, 4 * (i) + 1), \
-        group1(source, at, 4 * (i) + 2), \
-        group1(source, at, 4 * (i) + 3) \
-    )
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
 
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
     return v;
@@ -132,6 +119,8 @@ int block_texel(int block, int col_texel) {
     return (strip * blocks + block) * block_line + col_texel - strip * block_line;
 }
 // What decoders share.
+
+// Halves as bits.
 
 // Halves are decoded with integers: the built-in may flush subnormal scales.
 // No branches: drivers that unroll or inline would multiply them.
@@ -251,10 +240,10 @@ void a_levels32(
 
 
 // The target of each row, its sum, and where its group of x begins.
-#define DECLARE(i, row, sum, at) layout(location = i) out vec4 row; vec4 sum = vec4(0.0); ivec2 at;
+#define DECLARE(i, row, sum, at) layout(location = i) out TEXEL row; vec4 sum = vec4(0.0); ivec2 at;
 #define FIND(i, row, sum, at) at = group_at(k, min(block + i * blocks, x_rows - 1), group);
 #define ADD(j, row, sum, at) sum += group4(src_x, k, at, i) * w;
-#define KEEP(i, row, sum, at) row = keep(sum, col, weight_rows);
+#define KEEP(i, row, sum, at) row = texel_of(keep(sum, col, weight_rows));
 
 EACH(DECLARE)
 
@@ -274,11 +263,12 @@ void main() {
     vec4 b0, b1, b2, b3, b4, b5, b6, b7;
     vec4 c0, c1, c2, c3, c4, c5, c6, c7;
     vec4 d0, d1, d2, d3, d4, d5, d6, d7;
-    b0 = b1 = b2 = b3 = b4 = b5 = b6 = b7 = vec4(0.0);
-    c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = vec4(0.0);
-    d0 = d1 = d2 = d3 = d4 = d5 = d6 = d7 = vec4(0.0);
     for (int group = 0; group < groups; group++) {
         a_decode32(col * groups_a + group, a0, a1, a2, a3, a4, a5, a6, a7);
+        int last = weight_rows - 1;
+        a_decode32(min(col + 1, last) * groups_a + group, b0, b1, b2, b3, b4, b5, b6, b7);
+        a_decode32(min(col + 2, last) * groups_a + group, c0, c1, c2, c3, c4, c5, c6, c7);
+        a_decode32(min(col + 3, last) * groups_a + group, d0, d1, d2, d3, d4, d5, d6, d7);
         EACH(FIND)
         add(0, a0, b0, c0, d0);
         add(1, a1, b1, c1, d1);
@@ -291,4 +281,4 @@ void main() {
     }
     EACH(KEEP)
 }
-// linear_block Q8_0 EIGHT WHOLE_GROUPS r32f
+// linear_block Q8_0 EIGHT WHOLE_GROUPS bits

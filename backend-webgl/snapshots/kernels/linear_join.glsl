@@ -30,25 +30,25 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_row0 t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_row1 t1
-uniform sampler2D t2;
+uniform usampler2D t2;
 #define src_row2 t2
-uniform sampler2D t3;
+uniform usampler2D t3;
 #define src_row3 t3
-uniform sampler2D t4;
+uniform usampler2D t4;
 #define src_row4 t4
-uniform sampler2D t5;
+uniform usampler2D t5;
 #define src_row5 t5
-uniform sampler2D t6;
+uniform usampler2D t6;
 #define src_row6 t6
-uniform sampler2D t7;
+uniform usampler2D t7;
 #define src_row7 t7
-uniform sampler2D t8;
+uniform usampler2D t8;
 #define src_bias t8
-uniform sampler2D t9;
+uniform usampler2D t9;
 #define src_residual t9
 // linear with several rows, pass 2: takes each row from its target, and the epilogue.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
@@ -73,29 +73,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -107,7 +101,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 
 vec4 value(int row, int col);
@@ -118,7 +112,7 @@ void main() {
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
     if (row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 // What follows a matmul: BIAS, ACT, GLU (by `up`) and RESIDUAL.
 // Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
@@ -265,17 +259,17 @@ int block_texel(int block, int col_texel) {
 vec4 sums(int row, int col) {
     int which = row / blocks;
     ivec2 at = fold(block_texel(row - which * blocks, col / LANES));
-    if (which == 0) return texelFetch(src_row0, at, 0);
-    if (which == 1) return texelFetch(src_row1, at, 0);
-    if (which == 2) return texelFetch(src_row2, at, 0);
-    if (which == 4) return texelFetch(src_row4, at, 0);
-    if (which == 5) return texelFetch(src_row5, at, 0);
-    if (which == 6) return texelFetch(src_row6, at, 0);
-    if (which == 7) return texelFetch(src_row7, at, 0);
-    return texelFetch(src_row3, at, 0);
+    if (which == 0) return fetch(src_row0, at);
+    if (which == 1) return fetch(src_row1, at);
+    if (which == 2) return fetch(src_row2, at);
+    if (which == 4) return fetch(src_row4, at);
+    if (which == 5) return fetch(src_row5, at);
+    if (which == 6) return fetch(src_row6, at);
+    if (which == 7) return fetch(src_row7, at);
+    return fetch(src_row3, at);
 }
 
 vec4 value(int row, int col) {
     return finish(row, col, sums(row, col), vec4(1.0));
 }
-// linear_join EIGHT BIAS RESIDUAL act_none r32f
+// linear_join EIGHT BIAS RESIDUAL act_none bits

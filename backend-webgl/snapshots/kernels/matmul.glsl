@@ -34,9 +34,9 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_a t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_b t1
 // matmul of dense operands: batches of a and b repeat in place.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
@@ -61,29 +61,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -95,7 +89,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 
 vec4 value(int row, int col);
@@ -106,7 +100,7 @@ void main() {
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
     if (row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
@@ -115,14 +109,7 @@ ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
 
-#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
-#define group4(source, cols, at, i) \
-    vec4( \
-        group1(source, at, 4 * (i)), \
-        group1(source, at, 4 * (i) + 1), \
-        group1(source, at, 4 * (i) + 2), \
-        group1(source, at, 4 * (i) + 3) \
-    )
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
 
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
     return v;
@@ -137,7 +124,12 @@ ivec2 at_a, at0, at1, at2, at3;
 
 vec4 part(int i) {
     vec4 x = group4(src_a, k, at_a, i);
-    return vec4(dot(x, group4(src_b, k, at0, i)), 0.0, 0.0, 0.0);
+    return vec4(
+        dot(x, group4(src_b, k, at0, i)),
+        dot(x, group4(src_b, k, at1, i)),
+        dot(x, group4(src_b, k, at2, i)),
+        dot(x, group4(src_b, k, at3, i))
+    );
 }
 
 vec4 value(int row, int col) {
@@ -151,8 +143,11 @@ vec4 value(int row, int col) {
     for (int group = 0; group < groups; group++) {
         at_a = group_at(k, a_row, group);
         at0 = group_at(k, b_row + col, group);
+        at1 = group_at(k, b_row + min(col + 1, out_cols - 1), group);
+        at2 = group_at(k, b_row + min(col + 2, out_cols - 1), group);
+        at3 = group_at(k, b_row + min(col + 3, out_cols - 1), group);
         sum += ((part(0) + part(1)) + (part(2) + part(3))) + ((part(4) + part(5)) + (part(6) + part(7)));
     }
     return sum;
 }
-// matmul WHOLE_GROUPS r32f
+// matmul WHOLE_GROUPS bits

@@ -27,7 +27,7 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
 // norm of several rows, pass 1: of each row the mean and the reciprocal deviation.
 // The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
@@ -50,29 +50,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -84,8 +78,8 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
-layout(location = 1) out vec4 result2;
+layout(location = 0) out TEXEL result;
+layout(location = 1) out TEXEL result2;
 
 float raw(int index);
 float raw2(int index);
@@ -93,8 +87,8 @@ float raw2(int index);
 void main() {
     int index = fragment();
     if (index >= out_count) discard;
-    result = vec4(raw(index), 0.0, 0.0, 0.0);
-    result2 = vec4(raw2(index), 0.0, 0.0, 0.0);
+    result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
+    result2 = texel_of(vec4(raw2(index), 0.0, 0.0, 0.0));
 }
 // Mean and reciprocal deviation of a row of x (layer norm), or 0 and the reciprocal root mean square.
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
@@ -104,14 +98,7 @@ ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
 
-#define group1(source, at, i) texelFetch(source, (at) + ivec2(i, 0), 0).x
-#define group4(source, cols, at, i) \
-    vec4( \
-        group1(source, at, 4 * (i)), \
-        group1(source, at, 4 * (i) + 1), \
-        group1(source, at, 4 * (i) + 2), \
-        group1(source, at, 4 * (i) + 3) \
-    )
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
 
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
     return v;
@@ -158,4 +145,4 @@ float raw(int row) {
 float raw2(int row) {
     return factor;
 }
-// norm_rows LAYER WHOLE_GROUPS TWO r32f
+// norm_rows LAYER WHOLE_GROUPS TWO bits

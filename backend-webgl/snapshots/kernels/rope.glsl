@@ -31,13 +31,13 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_x t0
-uniform sampler2D t1;
+uniform usampler2D t1;
 #define src_table t1
-uniform sampler2D t2;
+uniform usampler2D t2;
 #define src_factors t2
-uniform sampler2D t3;
+uniform usampler2D t3;
 #define src_gamma t3
 // rope: heads rotated by the step's positions. Also the query part of a fused projection, whose rows are wider.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
@@ -63,29 +63,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -97,7 +91,7 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 
 vec4 value(int row, int col);
@@ -108,13 +102,16 @@ void main() {
     int row = texel / row_texels;
     int col = (texel - row * row_texels) * LANES;
     if (row >= out_rows) discard;
-    result = keep(value(row, col), col, out_cols);
+    result = texel_of(keep(value(row, col), col, out_cols));
 }
 
 float element(int row, int col);
 
 vec4 value(int row, int col) {
     vec4 v = vec4(element(row, col), 0.0, 0.0, 0.0);
+    if (col + 1 < out_cols) v.y = element(row, col + 1);
+    if (col + 2 < out_cols) v.z = element(row, col + 2);
+    if (col + 3 < out_cols) v.w = element(row, col + 3);
     return v;
 }
 
@@ -145,4 +142,4 @@ float rotated(int cols, int row, int col, int position) {
 float element(int row, int col) {
     return rotated(x_cols, row, col, int(step_position) + row);
 }
-// rope ROPE NEOX NORM r32f
+// rope ROPE NEOX NORM bits

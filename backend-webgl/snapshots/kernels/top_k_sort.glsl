@@ -28,7 +28,7 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform sampler2D t0;
+uniform usampler2D t0;
 #define src_ranks t0
 // top_k, pass 2: lists of column indices, best first; -1 fills a short list up. One with an element that is not finite
 // is full of -2, which comes before all others.
@@ -52,29 +52,23 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
 // The value of a texture that holds one value a texel in either layout.
-#define raw_at(source, index) texelFetch(source, fold(index), 0).x
+#define raw_at(source, index) fetch(source, fold(index)).x
 
 // load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
 // makes.
-#define LANES 1
-#define load1(source, cols, row, col) texelFetch(source, fold((row) * (cols) + (col)), 0).x
-#define load_up_to(source, cols, row, col) load1(source, cols, row, min(col, (cols) - 1))
-#define load4(source, cols, row, c4) \
-    keep( \
-        vec4( \
-            load1(source, cols, row, 4 * (c4)), \
-            load_up_to(source, cols, row, 4 * (c4) + 1), \
-            load_up_to(source, cols, row, 4 * (c4) + 2), \
-            load_up_to(source, cols, row, 4 * (c4) + 3) \
-        ), \
-        4 * (c4), \
-        cols \
-    )
-#define lanes(source, cols, row, col) vec4(load1(source, cols, row, col), 0.0, 0.0, 0.0)
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
 // Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
@@ -86,14 +80,14 @@ vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
 
-layout(location = 0) out vec4 result;
+layout(location = 0) out TEXEL result;
 
 float raw(int index);
 
 void main() {
     int index = fragment();
     if (index >= out_count) discard;
-    result = vec4(raw(index), 0.0, 0.0, 0.0);
+    result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
 }
 
 float raw(int index) {
@@ -108,4 +102,4 @@ float raw(int index) {
     }
     return -1.0;
 }
-// top_k_sort r32f
+// top_k_sort bits

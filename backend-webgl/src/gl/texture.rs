@@ -40,7 +40,7 @@ impl Gl {
             self.raw.active_texture(glow::TEXTURE0);
             self.raw.bind_texture(target, Some(raw));
             match texels {
-                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Words => {
                     self.raw.tex_storage_2d(target, 1, internal, w, h);
                 }
                 Texels::Rgba32ui => self.raw.tex_storage_3d(target, 1, internal, w, h, d),
@@ -69,7 +69,7 @@ impl Gl {
                     Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
                         self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
                     }
-                    Texels::Rgba32ui | Texels::Coded => self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &[0; 4]),
+                    Texels::Rgba32ui | Texels::Words => self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &[0; 4]),
                 }
             }
         }
@@ -86,7 +86,7 @@ impl Gl {
             self.raw.bind_framebuffer(glow::FRAMEBUFFER, utility);
             let (to, at) = (glow::FRAMEBUFFER, glow::COLOR_ATTACHMENT0);
             match texture.texels {
-                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Words => {
                     self.raw.framebuffer_texture_2d(to, at, glow::TEXTURE_2D, Some(texture.raw), 0);
                 }
                 Texels::Rgba32ui => {
@@ -97,7 +97,7 @@ impl Gl {
         Ok(())
     }
 
-    /// Writes some lanes of one texel of a float texture: what uploads, which write whole texels, cannot do.
+    /// Writes some lanes of one texel of floats: what uploads, which write whole texels, cannot do.
     pub(crate) fn write_lanes(
         &self,
         texture: &Texture,
@@ -111,7 +111,15 @@ impl Gl {
             self.raw.scissor(x as i32, y as i32, 1, 1);
             let [r, g, b, a] = lanes.map(|lane| lane.is_some());
             self.raw.color_mask(r, g, b, a);
-            self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &lanes.map(|lane| lane.unwrap_or(0.0)));
+            let values = lanes.map(|lane| lane.unwrap_or(0.0));
+            match texture.texels {
+                Texels::Words | Texels::Rgba32ui => {
+                    self.raw.clear_buffer_u32_slice(glow::COLOR, 0, &values.map(f32::to_bits));
+                }
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f => {
+                    self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &values);
+                }
+            }
             self.raw.color_mask(true, true, true, true);
             self.raw.disable(glow::SCISSOR_TEST);
         }
@@ -166,7 +174,7 @@ impl Gl {
             return Err(Error::Invalid("a read exceeds its texture or buffer".into()));
         }
         let (format, kind) = match (texture.texels, lanes) {
-            (Texels::Coded, _) => (glow::RGBA_INTEGER, glow::UNSIGNED_INT),
+            (Texels::Words, _) => (glow::RGBA_INTEGER, glow::UNSIGNED_INT),
             (_, 1) => (glow::RED, glow::FLOAT),
             _ => (glow::RGBA, glow::FLOAT),
         };
@@ -184,7 +192,7 @@ impl Gl {
     /// Attaches a texture for reading and gives how many floats of each texel this driver returns.
     pub(crate) fn read_lanes(&self, texture: &Texture) -> Result<usize, Error> {
         self.attach_utility(texture, 0)?;
-        if matches!(texture.texels, Texels::Rgba32f | Texels::Rgba16f | Texels::Coded) {
+        if matches!(texture.texels, Texels::Rgba32f | Texels::Rgba16f | Texels::Words) {
             return Ok(4);
         }
         // SAFETY: queries about the framebuffer just bound.
@@ -233,7 +241,7 @@ impl Texture {
             raw.active_texture(glow::TEXTURE0);
             raw.bind_texture(target, Some(self.raw));
             match self.texels {
-                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Coded => {
+                Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Words => {
                     raw.tex_sub_image_2d(target, 0, x, y, w, h, format, kind, data);
                 }
                 Texels::Rgba32ui => raw.tex_sub_image_3d(target, 0, x, y, layer as i32, w, h, 1, format, kind, data),

@@ -41,13 +41,6 @@ impl Lowering<'_> {
         let (k, v) = (self.input(k_at)?, self.input(v_at)?);
         let (d, dv) = (k.shape.cols() / op.n_head_kv, v.shape.cols() / op.n_head_kv);
         let (m, n) = (self.output(0)?.shape.dim(0), k.shape.dim(0));
-        let blocks = matches!(k.dtype, DType::Coded(codec) if codec.device_words(k.shape.cols()).is_some());
-        if blocks && !(d.is_multiple_of(8) && dv.is_multiple_of(4)) {
-            return Err(format!(
-                "{} is read four at a time; use f32 or f16 for heads of {d} and {dv} channels",
-                k.dtype
-            ));
-        }
         let rows = m.checked_mul(op.n_head).ok_or("too many scores")?;
         let shape = Shape::new(&[rows, n]).map_err(|e| e.to_string())?;
         let scores = Dense::new(&shape, DType::F32, self.layout);
@@ -59,7 +52,7 @@ impl Lowering<'_> {
         first = first.int("q_cols", queries.cols).define_if(queries.at_position, "Q_AT_POSITION");
         first = first.define_if(d.is_multiple_of(8) && HEAD_IN_LINE.is_multiple_of(d), "HEAD_IN_LINE");
         first = first.define_if(d.is_multiple_of(8), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
-        first = first.codec(k, &["src_k"]);
+        first = first.codec(self.layout, k, &["src_k"]);
         if op.masking.explicit {
             first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
         }
@@ -72,7 +65,7 @@ impl Lowering<'_> {
         }
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
         second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", v_at, v);
-        second = second.codec(v, &["src_v"]);
+        second = second.codec(self.layout, v, &["src_v"]);
         Ok(Kernel { draws: vec![first, second], scratch: vec![scores.texels()] })
     }
 
@@ -92,8 +85,7 @@ impl Lowering<'_> {
             if rope.is_some() || norm.is_some() || n_head != n_head_kv {
                 return Err("only queries as wide as keys can be drawn with them, and none that turn".into());
             }
-            if matches!(self.output(1)?.dtype, DType::Coded(codec) if codec.device_words(n_head_kv * head_dim).is_some())
-            {
+            if self.as_words(self.output(1)?) {
                 return Err("blocks are encoded from whole heads, which must be projected first".into());
             }
             if linear.residual || linear.activation != Activation::None {
@@ -180,8 +172,7 @@ impl Lowering<'_> {
         let (t, cols) = (self.input(0)?.shape.dim(0), op.n_head_kv * op.head_dim);
         let (state, k_start) = (self.output(1)?, op.n_head * op.head_dim);
         let cache = self.dense(state);
-        let DType::Coded(codec) = state.dtype else { return self.kv_draw(op, &cache, factors) };
-        if codec.device_words(cols).is_none() {
+        if !self.as_words(state) {
             return self.kv_draw(op, &cache, factors);
         }
         let shape = Shape::new(&[t, cols]).map_err(|e| e.to_string())?;
@@ -190,7 +181,7 @@ impl Lowering<'_> {
         let mut draws = vec![self.turned(first, op, 1, factors)?.int("k_start", k_start)];
         for which in [0, 1] {
             let draw = Draw::append("append", Target::Output(1 + which), &cache, At::Position, 1, t);
-            draws.push(draw.int("x_cols", cols).codec(state, &["rows"]).scratch("src_x", rows + which));
+            draws.push(draw.int("x_cols", cols).codec(self.layout, state, &["rows"]).scratch("src_x", rows + which));
         }
         Ok((draws, vec![plain.texels(); 2]))
     }

@@ -1,6 +1,6 @@
 //! Opens the variants that the suite knows on this machine.
 
-use anygpu_conformance::variants::{Kind, Variant, WebGlShape, WebGpuVariant};
+use anygpu_conformance::variants::{Kind, Variant, WebGlShape, WebGlVariant, WebGpuVariant};
 use backend_api::testing::ShaderPatch;
 use backend_api::{Backend, Error};
 use backend_webgl::Layout;
@@ -21,9 +21,9 @@ pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Bac
                 None => pollster::block_on(WebGpu::open(options))?,
             })
         }
-        Kind::WebGl { packed, max_texture_size, max_targets, shape } => {
-            let options = webgl_options(packed, max_texture_size, shape);
-            Box::new(backend_webgl::testing::open(options, Hooks { max_targets, patch })?)
+        Kind::WebGl(kind) => {
+            let hooks = Hooks { max_targets: kind.max_targets, bare: kind.bare, patch };
+            Box::new(backend_webgl::testing::open(webgl_options(kind)?, hooks)?)
         }
     })
 }
@@ -36,12 +36,16 @@ pub fn webgpu_options(kind: WebGpuVariant) -> backend_webgpu::Options {
 }
 
 /// How a variant of WebGL is opened.
-pub fn webgl_options(packed: bool, max_texture_size: Option<u32>, shape: WebGlShape) -> backend_webgl::Options {
+///
+/// *Errors*: its layout has no such name.
+pub fn webgl_options(kind: WebGlVariant) -> Result<backend_webgl::Options, Error> {
+    let WebGlVariant { layout, max_texture_size, shape, .. } = kind;
     let tuning = match shape {
         WebGlShape::Usual => None,
         WebGlShape::Gpu => Some(backend_webgl::Tuning::default()),
+        WebGlShape::NoBlend => Some(backend_webgl::Tuning { blend: 0, ..Default::default() }),
         WebGlShape::ShortLines => Some(backend_webgl::Tuning { line_shift: 4, ..backend_webgl::Tuning::software("") }),
     };
-    let layout = if packed { Layout::Packed } else { Layout::R32f };
-    backend_webgl::Options { layout, max_texture_size, tuning }
+    let layout = Layout::named(layout).ok_or_else(|| Error::Invalid(format!("there is no layout {layout}")))?;
+    Ok(backend_webgl::Options { layout, max_texture_size, tuning })
 }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 struct Args {
     /// Run this backend or variant only; may be given several times: reference, cpu, webgpu, webgpu-core, webgpu-split,
-    /// webgpu-software, webgpu-int8, webgl, webgl-r32f, webgl-fold, webgl-split. A backend asked for by name must be there.
+    /// webgpu-software, webgpu-int8, webgl, webgl-r32f, webgl-bits, webgl-fold, webgl-split. A backend asked for by name must be there.
     #[arg(long)]
     backend: Vec<String>,
     /// Run the cases of this operator or form only.

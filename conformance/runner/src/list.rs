@@ -51,7 +51,7 @@ pub fn points(candidates: &[&Variant]) -> Result<Vec<Point>> {
     if asked(|kind| matches!(kind, Kind::WebGpu(_))) {
         sources.push(webgpu()?);
     }
-    if asked(|kind| matches!(kind, Kind::WebGl { .. })) {
+    if asked(|kind| matches!(kind, Kind::WebGl(_))) {
         sources.push(webgl()?);
     }
     let mut points = Vec::new();
@@ -80,9 +80,9 @@ fn webgpu() -> Result<Source> {
 fn webgl() -> Result<Source> {
     let mut emitted = Vec::new();
     for variant in variants::ALL {
-        if let Kind::WebGl { packed, max_texture_size, max_targets, shape } = variant.kind {
-            let options = webgl_options(packed, max_texture_size, shape);
-            emitted.extend(backend_webgl::testing::emitted(&options, max_targets).map_err(anyhow::Error::msg)?);
+        if let Kind::WebGl(kind) = variant.kind {
+            let made = backend_webgl::testing::emitted(&webgl_options(kind)?, kind.max_targets);
+            emitted.extend(made.map_err(anyhow::Error::msg)?);
         }
     }
     let kernels = backend_webgl::testing::kernels().map_err(anyhow::Error::msg)?;

@@ -31,6 +31,7 @@ pub fn tables() -> Tables {
         ("webgpu-int8", table::INT8),
         ("webgl", table::WEBGL),
         ("webgl-r32f", table::R32F),
+        ("webgl-bits", table::BITS),
         ("webgl-fold", table::FOLDED),
         ("webgl-split", table::SLICED),
     ]

@@ -80,7 +80,7 @@ pub struct DeviceArgs {
     /// auto (the fastest that proves itself), gpu (the best that is no CPU), or one by name: webgpu, webgl, cpu
     #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
     pub backend: Choice,
-    /// How WebGL keeps values: packed (four a texel), or r32f (one a texel, works everywhere) [default: packed]
+    /// How WebGL keeps values: packed (four a texel), or r32f (one a texel), or bits (four as integers, works everywhere) [default: packed]
     #[arg(long, global = true, value_enum)]
     pub webgl_layout: Option<Layout>,
     /// Behave like a WebGL device whose textures are at most this wide and high
@@ -116,6 +116,7 @@ pub enum Layout {
     Packed,
     /// One a texel.
     R32f,
+    Bits,
 }
 
 /// Which model.

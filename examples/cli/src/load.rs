@@ -25,6 +25,7 @@ impl DeviceArgs {
             webgl_layout: self.webgl_layout.map(|layout| match layout {
                 Layout::Packed => anygpu::Layout::Packed,
                 Layout::R32f => anygpu::Layout::R32f,
+                Layout::Bits => anygpu::Layout::Bits,
             }),
             webgl_max_texture_size: self.max_texture_size,
             cpu_threads: self.threads,

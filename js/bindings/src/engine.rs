@@ -55,8 +55,9 @@ impl LoadOptions {
             None => None,
             Some("packed") => Some(Layout::Packed),
             Some("r32f") => Some(Layout::R32f),
+            Some("bits") => Some(Layout::Bits),
             Some(other) => {
-                return Err(error::options(format!("the layout {other:?} is not known; choose packed or r32f")));
+                return Err(error::options(format!("the layout {other:?} is not known; choose packed, r32f or bits")));
             }
         };
         let products = self.webgpu_products.as_deref();

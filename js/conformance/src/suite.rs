@@ -5,7 +5,7 @@ use anygpu_conformance::expect::Expectations;
 use anygpu_conformance::report::BackendReport;
 use anygpu_conformance::run::{Outcome, check};
 use anygpu_conformance::suite;
-use anygpu_conformance::variants::{self, Kind, Variant, WebGlShape, WebGpuVariant};
+use anygpu_conformance::variants::{self, Kind, Variant, WebGlShape, WebGlVariant, WebGpuVariant};
 use backend_api::{Backend, Error, cases};
 use backend_webgl::Layout;
 use backend_webgl::testing::Hooks;
@@ -63,17 +63,18 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
             let options = backend_webgpu::Options { max_binding, optional_features, products, tuning };
             Box::new(WebGpu::open(options).await?)
         }
-        Kind::WebGl { packed, max_texture_size, max_targets, shape } => {
+        Kind::WebGl(WebGlVariant { layout, bare, max_texture_size, max_targets, shape }) => {
             let tuning = match shape {
                 WebGlShape::Usual => None,
                 WebGlShape::Gpu => Some(backend_webgl::Tuning::default()),
+                WebGlShape::NoBlend => Some(backend_webgl::Tuning { blend: 0, ..Default::default() }),
                 WebGlShape::ShortLines => {
                     Some(backend_webgl::Tuning { line_shift: 4, ..backend_webgl::Tuning::software("") })
                 }
             };
-            let layout = if packed { Layout::Packed } else { Layout::R32f };
+            let layout = Layout::named(layout).ok_or_else(|| Error::Invalid(format!("there is no layout {layout}")))?;
             let options = backend_webgl::Options { layout, max_texture_size, tuning };
-            Box::new(backend_webgl::testing::open(options, Hooks { max_targets, ..Default::default() })?)
+            Box::new(backend_webgl::testing::open(options, Hooks { max_targets, bare, patch: None })?)
         }
     })
 }

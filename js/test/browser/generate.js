@@ -29,7 +29,7 @@ export function difference(found, expected) {
 export default async function generate() {
   const results = new Results();
   const { worker } = options;
-  const [, backend, layout] = /^(.*?)(?:-(packed|r32f))?$/.exec(options.backend);
+  const [, backend, layout] = /^(.*?)(?:-(packed|r32f|bits))?$/.exec(options.backend);
   const engine = await AnyGpu.load(`/files/${model.file}`, {
     backend, webgl: { layout }, worker, nCtx: model.nCtx, cache: false, onProgress: beat,
   });

@@ -249,7 +249,14 @@ pub const WEBGL: &[Mutation] = &[
     of("attention_scores.glsl", "attention", "scale * products(", "products("),
     of("binary.glsl", "binary", "col * b3", "col * a3"),
     of("concat.glsl", "concat", "row, col - a_cols)", "row, col - a_cols + 1)"),
-    of("decode.glsl", "get_rows", "- 6.103515625e-5", "- 0.0"),
+    of("decode.glsl", "get_rows", "(i & 1) << 4", "(i & 1) << 3"),
+    of("halves.glsl", "get_rows", "- 6.103515625e-5", "- 0.0"),
+    of(
+        "dense.glsl",
+        "slice",
+        "fetch(source, at) texelFetch(source, at, 0)",
+        "fetch(source, at) texelFetch(source, at, 0).yxzw",
+    ),
     of("dense.glsl", "slice", "return v[lane];", "return v[3 - lane];"),
     of("elements.glsl", "slice", "v.z = element(row, col + 2)", "v.z = element(row, col + 1)"),
     of("embed.glsl", "embed", "return token + group_lanes(", "return token - group_lanes("),
@@ -275,12 +282,7 @@ pub const WEBGL: &[Mutation] = &[
     of("linear.glsl", "linear", "(q4 * x4 + q5 * x5)", "(q4 * x4 - q5 * x5)"),
     of("linear_block.glsl", "linear", "min(block + i * blocks, x_rows - 1)", "min(block + i, x_rows - 1)"),
     of("block.glsl", "linear", "(strip * blocks + block) * block_line", "(strip * blocks) * block_line"),
-    of(
-        "linear_join.glsl",
-        "linear",
-        "if (which == 1) return texelFetch(src_row1",
-        "if (which == 2) return texelFetch(src_row1",
-    ),
+    of("linear_join.glsl", "linear", "if (which == 1) return fetch(src_row1", "if (which == 2) return fetch(src_row1"),
     of("masking.glsl", "softmax", "min(end, at + 1)", "min(end, at)"),
     of("matmul.glsl", "matmul", "b_row + min(col + 2, out_cols - 1)", "b_row + min(col + 1, out_cols - 1)"),
     of("norm.glsl", "norm", "v += lanes(src_beta,", "v -= lanes(src_beta,"),
@@ -369,8 +371,8 @@ pub const WEBGL: &[Mutation] = &[
     of(
         "attention_scores.glsl",
         "attention",
-        "sum.y += q * load1(src_k, k_cols, keys.y, col)",
-        "sum.y += q * load1(src_k, k_cols, keys.x, col)",
+        "sum.y += q * key1(k_cols, keys.y, col)",
+        "sum.y += q * key1(k_cols, keys.x, col)",
     ),
     of("concat.glsl", "concat", "block * b_block + at - a_block", "block * b_block + at"),
     of("epilogue.glsl", "linear", "sum += lanes(src_bias,", "sum -= lanes(src_bias,"),
@@ -427,12 +429,7 @@ pub const WEBGL: &[Mutation] = &[
     of("head_stats.glsl", "norm", "float offset = sum / float(size);", "float offset = sum;"),
     of("linear.glsl", "linear", "return (x - norm_mean) * norm_factor", "return (x + norm_mean) * norm_factor"),
     of("linear.glsl", "linear", "squares += x * x;", "squares += x;"),
-    of(
-        "linear_join.glsl",
-        "linear",
-        "if (which == 5) return texelFetch(src_row5",
-        "if (which == 5) return texelFetch(src_row4",
-    ),
+    of("linear_join.glsl", "linear", "if (which == 5) return fetch(src_row5", "if (which == 5) return fetch(src_row4"),
     of("norm.glsl", "norm", "raw_at(src_mean, row)", "raw_at(src_mean, row / 2)"),
     of("norm_stats.glsl", "norm", "float offset = total(sum) / size;", "float offset = total(sum);"),
     of("query.glsl", "self_attention", "* load4(src_gamma, head_dim, 0, c4)", "* load4(src_gamma, head_dim, 0, 0)"),
@@ -482,12 +479,28 @@ pub const WEBGL: &[Mutation] = &[
 
 /// Of the WebGL2 backend with one value a texel.
 pub const R32F: &[Mutation] =
-    &[of("dense.glsl", "scale", "fold((row) * (cols) + (col)), 0).x", "fold((row) * (cols) + (col) + 1), 0).x")];
+    &[of("dense.glsl", "scale", "fold((row) * (cols) + (col))).x", "fold((row) * (cols) + (col) + 1)).x")];
+
+/// Of the WebGL2 backend where textures hold bits.
+pub const BITS: &[Mutation] = &[
+    of(
+        "dense.glsl",
+        "slice",
+        "uintBitsToFloat(texelFetch(source, at, 0))",
+        "uintBitsToFloat(texelFetch(source, at, 0).yxzw)",
+    ),
+    of("codec/f16.glsl", "append", "half_bits(values.y) << 16u", "half_bits(values.x) << 16u"),
+    of("codec/f16.glsl", "attention", "words.x >> 16u", "words.x >> 17u"),
+    of("linear.glsl", "linear", "row -= slice * x_rows;", ""),
+    of("linear_sum.glsl", "linear", "i * out_rows + row", "row"),
+];
 
 /// Of the WebGL2 backend on devices that draw to few textures at once.
 pub const FOLDED: &[Mutation] =
     &[of("block.glsl", "linear", "#define EACH(f) f(0, row0, sum0, at0)", "#define EACH(f)")];
 
 /// Of the WebGL2 backend where products are in slices.
-pub const SLICED: &[Mutation] =
-    &[of("linear.glsl", "linear", "if (slice > 0) return sum;", "if (slice > 1) return sum;")];
+pub const SLICED: &[Mutation] = &[
+    of("linear.glsl", "linear", "if (slice > 0) return sum;", "if (slice > 1) return sum;"),
+    of("linear.glsl", "linear", "flat in int slice;", "const int slice = 0;"),
+];
