@@ -77,9 +77,10 @@ export interface LoadOptions extends SelectOptions {
   nCtx?: number;
   /**
    * What the KV cache holds: `"f32"`, floats as they were computed, by default; `"f16"`, rounded to halves, in half the memory
-   * of a GPU; or `"q8_0"`, rounded to bytes with a scale for each 32, in about a quarter.
+   * of a GPU; or `"q8_0"`, rounded to bytes with a scale for each 32, in about a quarter;
+   * or five or four bits for each, down to about a seventh: `_1` has the smallest number of each 32 beside the scale.
    */
-  kvCache?: "f32" | "f16" | "q8_0";
+  kvCache?: "f32" | "f16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0";
   /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
   onProgress?: (progress: LoadProgress) => void;
   /**

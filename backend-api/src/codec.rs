@@ -1,7 +1,11 @@
 //! Codecs: how a state keeps its floats. A codec is a row of data; backends have a reader and a writer for each.
 
+mod levels;
+
 use crate::format::TEXEL;
 use half::f16;
+
+pub use levels::{BLOCK, Levels};
 
 /// How a state keeps its rows of floats in less memory. Values are rounded where they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,6 +14,14 @@ pub enum Codec {
     F16,
     /// Bytes in blocks of 32 with a scale, as the weight format of this name.
     Q8_0,
+    /// Five bits, with a scale and a smallest number for each 32.
+    Q5_1,
+    /// Five bits, with a scale for each 32.
+    Q5_0,
+    /// Four bits, with a scale and a smallest number for each 32.
+    Q4_1,
+    /// Four bits, with a scale for each 32.
+    Q4_0,
 }
 
 /// Everything that the api knows of a codec.
@@ -21,32 +33,16 @@ pub struct CodecSpec {
     pub block_len: usize,
     /// Bytes of a block as [`Backend::write`](crate::Backend::write) takes and reads give it.
     pub block_bytes: usize,
-    /// The largest NMSE of what was written against the reference: drivers may round either way.
+    /// The largest NMSE of what was written against the reference: where a number lies half way between two levels, or a
+    /// scale between two halves, drivers may round either way.
     pub tolerance: f64,
-    /// Encodes a block.
-    pub encode: fn(&[f32], &mut [u8]),
-    /// Decodes a block.
-    pub decode: fn(&[u8], &mut [f32]),
-    /// How GPUs hold a row.
-    pub device: DeviceRow,
+    /// How the numbers of a block become levels; none where they are halves, which GPUs hold as the host does.
+    pub levels: Option<Levels>,
 }
 
-/// How GPUs hold a row of a state, so that steps can append rows: each begins at a texel of 16 bytes of its own.
-#[derive(Debug, Clone, Copy)]
-pub enum DeviceRow {
-    /// As the host has it.
-    AsIs,
-    /// The quants of all its blocks as 32-bit words, then the scales of its blocks as 32-bit floats.
-    Blocks {
-        /// Words of quants of a block.
-        words: usize,
-        /// The name of the shader file that reads and writes it, without its extension.
-        file: &'static str,
-        /// Takes a block of the host apart: its words and its scale.
-        split: fn(&[u8], &mut [u32]) -> f32,
-        /// Puts a block of the host together.
-        join: fn(&[u32], f32, &mut [u8]),
-    },
+const fn levels(name: &'static str, bits: usize, min: bool) -> CodecSpec {
+    let levels = Levels { bits, min };
+    CodecSpec { name, block_len: BLOCK, block_bytes: levels.block_bytes(), tolerance: 1e-5, levels: Some(levels) }
 }
 
 static F16: CodecSpec = CodecSpec {
@@ -55,70 +51,53 @@ static F16: CodecSpec = CodecSpec {
     block_len: 8,
     block_bytes: 16,
     tolerance: 1e-6,
-    encode: |values, bytes| {
-        for (value, two) in values.iter().zip(bytes.chunks_exact_mut(2)) {
-            two.copy_from_slice(&f16::from_f32(*value).to_le_bytes());
-        }
-    },
-    decode: |bytes, values| {
-        for (value, two) in values.iter_mut().zip(bytes.chunks_exact(2)) {
-            *value = f16::from_le_bytes([two[0], two[1]]).to_f32();
-        }
-    },
-    device: DeviceRow::AsIs,
+    levels: None,
 };
+static Q8_0: CodecSpec = levels("q8_0", 8, false);
+static Q5_1: CodecSpec = levels("q5_1", 5, true);
+static Q5_0: CodecSpec = levels("q5_0", 5, false);
+static Q4_1: CodecSpec = levels("q4_1", 4, true);
+static Q4_0: CodecSpec = levels("q4_0", 4, false);
 
-/// *Source*: ggml's `quantize_row_q8_0_ref`.
-static Q8_0: CodecSpec = CodecSpec {
-    name: "q8_0",
-    block_len: 32,
-    block_bytes: 34,
-    // Where a number lies half way between two steps, or the scale between two halves, drivers may round either way.
-    tolerance: 1e-5,
-    encode: |values, bytes| {
-        // A block with a number that is not finite has no scale: all of it is NaN, so that nothing is hidden.
-        let finite = values.iter().all(|value| value.is_finite());
-        let most = values.iter().fold(0f32, |most, value| most.max(value.abs()));
-        let scale = if finite { most / 127.0 } else { f32::NAN };
-        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-        bytes[..2].copy_from_slice(&f16::from_f32(scale).to_le_bytes());
-        for (value, byte) in values.iter().zip(&mut bytes[2..]) {
-            *byte = (value * inverse).round() as i8 as u8;
+impl CodecSpec {
+    /// Encodes a block.
+    fn encode(&self, values: &[f32], bytes: &mut [u8]) {
+        match self.levels {
+            Some(levels) => levels.encode(values, bytes),
+            None => {
+                for (value, two) in values.iter().zip(bytes.chunks_exact_mut(2)) {
+                    two.copy_from_slice(&f16::from_f32(*value).to_le_bytes());
+                }
+            }
         }
-    },
-    decode: |bytes, values| {
-        let scale = f16::from_le_bytes([bytes[0], bytes[1]]).to_f32();
-        for (value, byte) in values.iter_mut().zip(&bytes[2..]) {
-            *value = scale * f32::from(*byte as i8);
+    }
+
+    /// Decodes a block.
+    fn decode(&self, bytes: &[u8], values: &mut [f32]) {
+        match self.levels {
+            Some(levels) => levels.decode(bytes, values),
+            None => {
+                for (value, two) in values.iter_mut().zip(bytes.chunks_exact(2)) {
+                    *value = f16::from_le_bytes([two[0], two[1]]).to_f32();
+                }
+            }
         }
-    },
-    device: DeviceRow::Blocks {
-        words: 8,
-        file: "codec/q8_0",
-        split: |block, words| {
-            let (bytes, _) = block[2..].as_chunks::<4>();
-            words.iter_mut().zip(bytes).for_each(|(word, four)| *word = u32::from_le_bytes(*four));
-            f16::from_le_bytes([block[0], block[1]]).to_f32()
-        },
-        join: |words, scale, block| {
-            block[..2].copy_from_slice(&f16::from_f32(scale).to_le_bytes());
-            block[2..]
-                .chunks_exact_mut(4)
-                .zip(words)
-                .for_each(|(four, word)| four.copy_from_slice(&word.to_le_bytes()));
-        },
-    },
-};
+    }
+}
 
 impl Codec {
     /// All codecs.
-    pub const ALL: &'static [Codec] = &[Codec::F16, Codec::Q8_0];
+    pub const ALL: &'static [Codec] = &[Codec::F16, Codec::Q8_0, Codec::Q5_1, Codec::Q5_0, Codec::Q4_1, Codec::Q4_0];
 
     /// The descriptor.
     pub fn spec(self) -> &'static CodecSpec {
         match self {
             Codec::F16 => &F16,
             Codec::Q8_0 => &Q8_0,
+            Codec::Q5_1 => &Q5_1,
+            Codec::Q5_0 => &Q5_0,
+            Codec::Q4_1 => &Q4_1,
+            Codec::Q4_0 => &Q4_0,
         }
     }
 
@@ -133,14 +112,15 @@ impl Codec {
         cols / spec.block_len * spec.block_bytes
     }
 
-    /// For rows of `cols` floats of a codec of [blocks](DeviceRow::Blocks): 32-bit words of a row on a GPU, and which of
-    /// them is the first scale. None where GPUs hold rows as the host does.
+    /// For rows of `cols` floats of a codec of [levels](CodecSpec::levels): 32-bit words of a row on a GPU, and which of
+    /// them is the first scale. Each row begins at a texel of 16 bytes of its own, so that steps can append rows: it has
+    /// the levels of all its blocks, then their scales, then their smallest numbers, each in whole texels. None where
+    /// GPUs hold rows as the host does.
     pub fn device_words(self, cols: usize) -> Option<(usize, usize)> {
-        let spec = self.spec();
-        let DeviceRow::Blocks { words, .. } = spec.device else { return None };
-        let (blocks, texel) = (cols / spec.block_len, TEXEL / 4);
-        let scales = (blocks * words).next_multiple_of(texel);
-        Some((scales + blocks.next_multiple_of(texel), scales))
+        let levels = self.spec().levels?;
+        let (blocks, texel) = (cols / BLOCK, TEXEL / 4);
+        let scales = (blocks * levels.words()).next_multiple_of(texel);
+        Some((scales + levels.floats() * blocks.next_multiple_of(texel), scales))
     }
 
     /// Bytes of a row on a GPU.
@@ -150,17 +130,19 @@ impl Codec {
 
     /// Rows as GPUs hold them, from whole rows of the host.
     pub fn to_device(self, cols: usize, rows: &[u8]) -> Vec<u8> {
-        let spec = self.spec();
-        let (DeviceRow::Blocks { words: each, split, .. }, Some((words, scales))) =
-            (spec.device, self.device_words(cols))
-        else {
+        let (Some(levels), Some((words, scales))) = (self.spec().levels, self.device_words(cols)) else {
             return rows.to_vec();
         };
+        let (each, mins) = (levels.words(), scales + (cols / BLOCK).next_multiple_of(TEXEL / 4));
         let mut out = Vec::with_capacity(rows.len() / self.row_bytes(cols) * words * 4);
         for row in rows.chunks_exact(self.row_bytes(cols)) {
             let mut device = vec![0u32; words];
-            for (at, block) in row.chunks_exact(spec.block_bytes).enumerate() {
-                device[scales + at] = split(block, &mut device[at * each..][..each]).to_bits();
+            for (at, block) in row.chunks_exact(levels.block_bytes()).enumerate() {
+                let [scale, min] = levels.split(block, &mut device[at * each..][..each]);
+                device[scales + at] = scale.to_bits();
+                if levels.min {
+                    device[mins + at] = min.to_bits();
+                }
             }
             out.extend(device.into_iter().flat_map(u32::to_le_bytes));
         }
@@ -169,18 +151,17 @@ impl Codec {
 
     /// Whole rows of the host, from rows as GPUs hold them.
     pub fn to_host(self, cols: usize, rows: &[u8]) -> Vec<u8> {
-        let spec = self.spec();
-        let (DeviceRow::Blocks { words: each, join, .. }, Some((words, scales))) =
-            (spec.device, self.device_words(cols))
-        else {
+        let (Some(levels), Some((words, scales))) = (self.spec().levels, self.device_words(cols)) else {
             return rows.to_vec();
         };
+        let (each, mins) = (levels.words(), scales + (cols / BLOCK).next_multiple_of(TEXEL / 4));
         let mut out = vec![0; rows.len() / (4 * words) * self.row_bytes(cols)];
         for (row, host) in rows.chunks_exact(4 * words).zip(out.chunks_exact_mut(self.row_bytes(cols))) {
             let (chunks, _) = row.as_chunks::<4>();
             let device: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
-            for (at, block) in host.chunks_exact_mut(spec.block_bytes).enumerate() {
-                join(&device[at * each..][..each], f32::from_bits(device[scales + at]), block);
+            for (at, block) in host.chunks_exact_mut(levels.block_bytes()).enumerate() {
+                let min = if levels.min { f32::from_bits(device[mins + at]) } else { 0.0 };
+                levels.join(&device[at * each..][..each], [f32::from_bits(device[scales + at]), min], block);
             }
         }
         out
@@ -191,7 +172,7 @@ impl Codec {
         let spec = self.spec();
         let mut bytes = vec![0; self.row_bytes(values.len())];
         let blocks = values.chunks_exact(spec.block_len).zip(bytes.chunks_exact_mut(spec.block_bytes));
-        blocks.for_each(|(values, bytes)| (spec.encode)(values, bytes));
+        blocks.for_each(|(values, bytes)| spec.encode(values, bytes));
         bytes
     }
 
@@ -200,7 +181,7 @@ impl Codec {
         let spec = self.spec();
         let mut values = vec![0.0; bytes.len() / spec.block_bytes * spec.block_len];
         let blocks = bytes.chunks_exact(spec.block_bytes).zip(values.chunks_exact_mut(spec.block_len));
-        blocks.for_each(|(bytes, values)| (spec.decode)(bytes, values));
+        blocks.for_each(|(bytes, values)| spec.decode(bytes, values));
         values
     }
 
@@ -210,8 +191,8 @@ impl Codec {
         let mut bytes = [0; 256];
         let bytes = &mut bytes[..spec.block_bytes];
         for block in values.chunks_exact_mut(spec.block_len) {
-            (spec.encode)(block, bytes);
-            (spec.decode)(bytes, block);
+            spec.encode(block, bytes);
+            spec.decode(bytes, block);
         }
     }
 }

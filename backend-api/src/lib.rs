@@ -32,7 +32,7 @@ mod tuning;
 pub use backend::{
     Backend, BackendInfo, KernelInfo, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows,
 };
-pub use codec::{Codec, CodecSpec, DeviceRow};
+pub use codec::{Codec, CodecSpec, Levels};
 pub use cover::cover;
 pub use error::{Error, Unsupported};
 pub use form::{Cover, Form, Matcher};

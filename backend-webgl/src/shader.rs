@@ -6,7 +6,7 @@ use crate::dense::Fold;
 use crate::kernel::Draw;
 use backend_api::format::{GROUP, Part};
 use backend_api::shader::{Assembler, File, Instance};
-use backend_api::{Codec, DeviceRow, Format};
+use backend_api::{Codec, Format};
 
 /// The vertex shader of all programs.
 pub(crate) const VERTEX: &str = include_str!("../shaders/vertex.glsl");
@@ -19,7 +19,7 @@ macro_rules! sources {
 }
 
 sources! {
-    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/f16", "codec/q8_0", "coded", "concat", "decode",
+    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/f16", "codec/levels", "coded", "concat", "decode",
     "dense", "elements", "embed", "epilogue", "finite", "format/digits", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "get_rows", "glu", "group",
     "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum", "masking", "matmul", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats",
     "pad", "permute", "query", "raw", "rope", "rope_at", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "top_k", "top_k_merge", "top_k_rank",
@@ -78,14 +78,8 @@ pub(crate) fn codec(kind: &str, layout: Layout, state: &(&str, Codec, usize)) ->
     let (name, codec, cols) = state;
     let spec = codec.spec();
     let (words, scales) = layout.words(*codec, *cols).ok_or_else(|| format!("{name} is not held as words"))?;
-    let file = match spec.device {
-        DeviceRow::AsIs => "codec/f16",
-        DeviceRow::Blocks { file, .. } => file,
-    };
-    let file = SOURCES.iter().find(|(known, _)| known.strip_suffix(".glsl") == Some(file));
-    let (file, _) = file.ok_or_else(|| format!("the codec {} has no file", spec.name))?;
-    Ok(Instance {
-        files: vec![file],
+    let mut instance = Instance {
+        files: vec![if spec.levels.is_some() { "codec/levels.glsl" } else { "codec/f16.glsl" }],
         flags: if kind == "writer" { vec!["WRITER"] } else { vec![] },
         words: vec![
             ("STATE", (*name).to_owned()),
@@ -94,7 +88,13 @@ pub(crate) fn codec(kind: &str, layout: Layout, state: &(&str, Codec, usize)) ->
             ("SCALES", (scales / 4).to_string()),
             ("BLOCKS_OF_ROW", (cols / spec.block_len).to_string()),
         ],
-    })
+    };
+    if let Some(levels) = spec.levels {
+        let (flags, words) = levels.shader();
+        instance.flags.extend(flags);
+        instance.words.extend(words);
+    }
+    Ok(instance)
 }
 
 /// The flags of a draw's conditions.

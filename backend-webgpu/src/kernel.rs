@@ -103,8 +103,8 @@ pub struct Kernel {
     pub words: Vec<(&'static str, String)>,
     /// The decoders of its tables by name.
     pub decoders: Vec<(&'static str, Decoder)>,
-    /// Its states in codecs of blocks by name, with the words of a row and which of them is the first scale.
-    pub states: Vec<(&'static str, Codec, (usize, usize))>,
+    /// Its states in codecs of levels by name, with the columns of their rows.
+    pub states: Vec<(&'static str, Codec, usize)>,
     /// Its storage bindings, in order.
     pub bindings: Vec<Binding>,
     /// Its parameters, in order.
@@ -169,13 +169,11 @@ impl Kernel {
     /// have a file of their own. `states` are the names of the bindings of tensors of this shape.
     pub fn codec(mut self, tensor: &Tensor, states: &[&'static str]) -> Kernel {
         let DType::Coded(codec) = tensor.dtype else { return self };
-        match codec.device_words(tensor.shape.cols()) {
-            None => self.flag("HALVES", true),
-            Some(words) => {
-                self.states.extend(states.iter().map(|name| (*name, codec, words)));
-                self.flag("BLOCKS", true)
-            }
+        if codec.spec().levels.is_none() {
+            return self.flag("HALVES", true);
         }
+        self.states.extend(states.iter().map(|name| (*name, codec, tensor.shape.cols())));
+        self.flag("BLOCKS", true)
     }
 
     /// Binds dense operand `i` as `array<f32>`.

@@ -3,9 +3,9 @@
 //! `decoder TABLE` to floats, and `integers TABLE` to integers and scales.
 
 use crate::kernel::{Decoder, Kernel};
-use backend_api::format::Part;
+use backend_api::format::{Part, TEXEL};
 use backend_api::shader::{Assembler, File, Instance};
-use backend_api::{Codec, DeviceRow, Format};
+use backend_api::{Codec, Format};
 use std::fmt::Write;
 
 macro_rules! files {
@@ -23,7 +23,7 @@ files! {
     "lib/best", "lib/bytes", "lib/decode", "lib/finite", "lib/group", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts",
     "lib/products", "lib/put", "lib/reduce", "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tanh", "lib/tile_float",
     "lib/tile_int8", "lib/unary",
-    "codec/q8_0", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
+    "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",
 }
 
@@ -125,16 +125,19 @@ pub fn instance(kind: &str, table: &str, decoder: Decoder) -> Option<Instance> {
     Some(instance)
 }
 
-/// What reads or writes a state in a codec of blocks.
-pub fn codec(kind: &str, (name, codec, (words, scales)): &(&str, Codec, (usize, usize))) -> Result<Instance, String> {
-    let DeviceRow::Blocks { file, .. } = codec.spec().device else { return Err(format!("{name} has no blocks")) };
-    let file = FILES.iter().find(|(known, _)| known.strip_suffix(".wgsl") == Some(file));
-    let (file, _) = file.ok_or_else(|| format!("the codec {} has no file", codec.spec().name))?;
-    Ok(Instance {
-        files: vec![file],
-        flags: if kind == "writer" { vec!["WRITER"] } else { vec![] },
-        words: vec![("STATE", (*name).to_owned()), ("ROW", format!("{words}u")), ("SCALES", format!("{scales}u"))],
-    })
+/// What reads or writes a state in a codec of levels, with the columns of its rows.
+pub fn codec(kind: &str, (name, codec, cols): &(&str, Codec, usize)) -> Result<Instance, String> {
+    let (Some(levels), Some((words, scales))) = (codec.spec().levels, codec.device_words(*cols)) else {
+        return Err(format!("{name} has no levels"));
+    };
+    let (mut flags, numbers) = levels.shader();
+    flags.extend((kind == "writer").then_some("WRITER"));
+    let mins = scales + (cols / codec.spec().block_len).next_multiple_of(TEXEL / 4);
+    let mut instance = Instance { files: vec!["codec/levels.wgsl"], flags, words: numbers.into() };
+    let places = [("ROW", words), ("SCALES", scales), ("MINS", mins)];
+    instance.words.push(("STATE", (*name).to_owned()));
+    instance.words.extend(places.map(|(word, at)| (word, format!("{at}u"))));
+    Ok(instance)
 }
 
 /// The decoder of a format, with a file for each part.

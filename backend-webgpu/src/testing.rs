@@ -22,12 +22,12 @@ const BINDING: u64 = 128 << 20;
 /// Invocations of a subgroup, as Mesa's software device has them.
 const SUBGROUP: usize = 8;
 
-/// What the backend never makes of a kernel, though files that it shares with others know it.
+/// What the backend never makes of a kernel, though files that it shares with others know it; `*` stands for all names.
 const NEVER: &[(&str, &[&str])] = &[
     // Forms take packed weights alone.
     ("embed", &["decoder dense", "decoder quads", "decoder whole"]),
     // Blocks are encoded from whole heads, not from the pairs of this kernel.
-    ("linear_qkv", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "BLOCKS", "writer q8_0"]),
+    ("linear_qkv", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "BLOCKS", "writer *"]),
     // What norms heads has a kernel of its own.
     ("qkv_append", &["NORM"]),
     ("qkv_heads", &["!NORM"]),
@@ -48,7 +48,13 @@ pub fn kernels() -> Result<Vec<Known>, String> {
             known.decoders.extend(codecs(kind));
         }
         let never = NEVER.iter().filter(|(kernel, _)| *kernel == known.kernel).flat_map(|(_, variants)| *variants);
-        known.never.extend(never.map(|variant| (*variant).to_owned()));
+        let decoders = &known.decoders;
+        known.never = never
+            .flat_map(|variant| match variant.strip_suffix('*') {
+                Some(kind) => decoders.keys().filter(|decoder| decoder.starts_with(kind)).cloned().collect(),
+                None => vec![(*variant).to_owned()],
+            })
+            .collect();
     }
     Ok(kernels)
 }
@@ -91,11 +97,11 @@ fn of_case(kernel: &Kernel, case: usize) -> Result<Emitted, String> {
     Ok(Emitted { kernel: kernel.file, flags: kernel.flags.iter().copied().collect(), decoders, case })
 }
 
-/// What reads or writes states, if that is the kind, for each codec of blocks.
+/// What reads or writes states, if that is the kind, for each codec of levels.
 fn codecs(kind: &str) -> Vec<(String, Instance)> {
     let of = |codec: &Codec| {
-        let words = codec.device_words(codec.spec().block_len)?;
-        Some((format!("{kind} {}", codec.spec().name), shader::codec(kind, &("state", *codec, words)).ok()?))
+        let instance = shader::codec(kind, &("state", *codec, codec.spec().block_len)).ok()?;
+        Some((format!("{kind} {}", codec.spec().name), instance))
     };
     if matches!(kind, "reader" | "writer") { Codec::ALL.iter().filter_map(of).collect() } else { Vec::new() }
 }

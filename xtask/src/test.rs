@@ -123,6 +123,7 @@ const RUNS: &[Run] = &[
         "webgl-split"
     ),
     suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
+    suite!("conformance: webgl, bits", Need::Driver("webgl"), "--backend", "webgl-bits"),
     suite!("mutation check", Need::Nothing, "--mutate"),
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. Its kernels are shaped for
     // software there, so the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
@@ -134,6 +135,8 @@ const RUNS: &[Run] = &[
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device"),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
+    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
+    page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,device,page"),
@@ -149,6 +152,8 @@ const RUNS: &[Run] = &[
         "selection,generation,network,cache,object,page"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance"),
+    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
+    page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
     page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
@@ -157,6 +162,8 @@ const RUNS: &[Run] = &[
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device"),
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance"),
+    page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "8"),
+    page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
     page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
     page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
@@ -165,6 +172,8 @@ const RUNS: &[Run] = &[
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "webgl", "conformance", "--every", "8"),
+    old!("80", "webgl-bits", "conformance", "--every", "8"),
+    old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "conformance", "--every", "8"),
     old!("80", "webgl", "checks", "--only", "workers,build,device"),
     old!("80", "cpu", "checks", "--only", "cache,abort"),

@@ -1,4 +1,4 @@
-// attention q8_0 subgroups vec4 values4 blocks
+// attention q4_0 subgroups vec4 values4 blocks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -32,22 +32,30 @@ struct Params {
 // key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a vec4<f32>: four
 // numbers where heads allow it, so that more parts are summed at a time.
 // Keys and values as numbers: four at a time where heads are whole vectors of four.
-// States in bytes: blocks of 32 with a scale. A row of 56u words has the bytes of all its blocks, then their scales from
-// word 48u on.
+// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
+// levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
+// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
 // Numbers 4 * i to 4 * i + 3 of a row.
 fn k_quad(row: u32, i: u32) -> vec4<f32> {
-    let word = k[row * 56u + i];
-    let bytes = vec4<i32>(vec4<u32>(word << 24u, word << 16u, word << 8u, word)) >> vec4<u32>(24u);
-    return bitcast<f32>(k[row * 56u + 48u + i / 8u]) * vec4<f32>(bytes);
+    let block = i / 8u;
+    let scale = bitcast<f32>(k[row * 32u + 24u + block]);
+    let first = row * 32u + 4 * block;
+    let word = k[first + (i / 2u) % 4u] >> (16u * (i % 2u));
+    var levels = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    return scale * (vec4<f32>(levels) - f32(8));
 }
 
-// States in bytes: blocks of 32 with a scale. A row of 56u words has the bytes of all its blocks, then their scales from
-// word 48u on.
+// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
+// levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
+// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
 // Numbers 4 * i to 4 * i + 3 of a row.
 fn v_quad(row: u32, i: u32) -> vec4<f32> {
-    let word = v[row * 56u + i];
-    let bytes = vec4<i32>(vec4<u32>(word << 24u, word << 16u, word << 8u, word)) >> vec4<u32>(24u);
-    return bitcast<f32>(v[row * 56u + 48u + i / 8u]) * vec4<f32>(bytes);
+    let block = i / 8u;
+    let scale = bitcast<f32>(v[row * 32u + 24u + block]);
+    let first = row * 32u + 4 * block;
+    let word = v[first + (i / 2u) % 4u] >> (16u * (i % 2u));
+    var levels = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    return scale * (vec4<f32>(levels) - f32(8));
 }
 
 

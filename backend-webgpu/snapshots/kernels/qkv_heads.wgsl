@@ -1,4 +1,4 @@
-// qkv_heads q8_0 subgroups norm rope neox blocks
+// qkv_heads q4_0 subgroups norm rope neox blocks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -37,70 +37,106 @@ struct Params {
 // Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
 // that are not real or beyond their end are dropped. 32u neighbours go together: with HALVES two, for they share a word,
 // with BLOCKS a block.
-// States in bytes: blocks of 32 with a scale. A row of 20u words has the bytes of all its blocks, then their scales from
-// word 16u on.
-// A scale as a half would hold it.
-fn k_cache_half_of(scale: f32) -> f32 {
-    if (scale < 6.1035156e-5) {
-        return round(scale * 16777216.0) / 16777216.0;
+// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 12u words has the
+// levels of all its blocks, 4 words each; from word 8u on their scales; from word 12u on their smallest numbers.
+// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
+// A number as a half would hold it.
+fn k_cache_half_of(value: f32) -> f32 {
+    let size = abs(value);
+    let bits = bitcast<u32>(size);
+    let near = (bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u;
+    var rounded = select(bitcast<f32>(near), size * 3.0e38, near >= 0x47800000u);
+    if (size < 6.1035156e-5) {
+        rounded = round(size * 16777216.0) / 16777216.0;
     }
-    let bits = bitcast<u32>(scale);
-    return bitcast<f32>((bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u);
+    return select(rounded, -rounded, value < 0.0);
+}
+
+fn k_cache_level_of(value: f32, inverse: f32) -> u32 {
+    return u32(clamp(floor(value * inverse + (f32(8) + 0.5)), 0.0, f32(15)));
 }
 
 fn k_cache_write(row: u32, block: u32, values: array<f32, 32>) {
     var numbers = values;
-    // Magnitudes are ordered as their bits are; those of NaN and infinity come last.
     var most = 0u;
+    var farthest = 0.0;
+    var low = numbers[0];
+    var high = low;
     for (var i = 0u; i < 32u; i++) {
-        most = max(most, bitcast<u32>(numbers[i]) & 0x7fffffffu);
-    }
-    let scale = bitcast<f32>(most) / 127.0;
-    let inverse = select(0.0, 1.0 / scale, scale > 0.0);
-    for (var w = 0u; w < 8u; w++) {
-        var word = 0u;
-        for (var i = 0u; i < 4u; i++) {
-            let level = numbers[4u * w + i] * inverse;
-            let byte = i32(sign(level) * floor(abs(level) + 0.5));
-            word |= (bitcast<u32>(byte) & 0xffu) << (8u * i);
-        }
-        k_cache[row * 20u + 8u * block + w] = word;
+        // Magnitudes are ordered as their bits are; those of NaN and infinity come last.
+        let size = bitcast<u32>(numbers[i]) & 0x7fffffffu;
+        farthest = select(farthest, numbers[i], size > most);
+        most = max(most, size);
+        low = min(low, numbers[i]);
+        high = max(high, numbers[i]);
     }
     // A block with a number that is not finite is NaN, so that nothing is hidden.
-    k_cache[row * 20u + 16u + block] = select(bitcast<u32>(k_cache_half_of(scale)), 0x7fc00000u, most >= 0x7f800000u);
+    let finite = most < 0x7f800000u;
+    let scale = farthest / -f32(8);
+    k_cache[row * 12u + 8u + block] = select(0x7fc00000u, bitcast<u32>(k_cache_half_of(scale)), finite);
+    let inverse = select(1.0 / scale, 0.0, scale == 0.0);
+    let first = row * 12u + 4 * block;
+    var fifths = 0u;
+    for (var w = 0u; w < 4u; w++) {
+        var word = 0u;
+        for (var i = 0u; i < 8u; i++) {
+            let level = k_cache_level_of(numbers[8u * w + i], inverse);
+            word |= (level & 15u) << (4u * i);
+            fifths |= (level >> 4u) << (8u * w + i);
+        }
+        k_cache[first + w] = word;
+    }
 }
 
-// States in bytes: blocks of 32 with a scale. A row of 20u words has the bytes of all its blocks, then their scales from
-// word 16u on.
-// A scale as a half would hold it.
-fn v_cache_half_of(scale: f32) -> f32 {
-    if (scale < 6.1035156e-5) {
-        return round(scale * 16777216.0) / 16777216.0;
+// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 12u words has the
+// levels of all its blocks, 4 words each; from word 8u on their scales; from word 12u on their smallest numbers.
+// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
+// A number as a half would hold it.
+fn v_cache_half_of(value: f32) -> f32 {
+    let size = abs(value);
+    let bits = bitcast<u32>(size);
+    let near = (bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u;
+    var rounded = select(bitcast<f32>(near), size * 3.0e38, near >= 0x47800000u);
+    if (size < 6.1035156e-5) {
+        rounded = round(size * 16777216.0) / 16777216.0;
     }
-    let bits = bitcast<u32>(scale);
-    return bitcast<f32>((bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u);
+    return select(rounded, -rounded, value < 0.0);
+}
+
+fn v_cache_level_of(value: f32, inverse: f32) -> u32 {
+    return u32(clamp(floor(value * inverse + (f32(8) + 0.5)), 0.0, f32(15)));
 }
 
 fn v_cache_write(row: u32, block: u32, values: array<f32, 32>) {
     var numbers = values;
-    // Magnitudes are ordered as their bits are; those of NaN and infinity come last.
     var most = 0u;
+    var farthest = 0.0;
+    var low = numbers[0];
+    var high = low;
     for (var i = 0u; i < 32u; i++) {
-        most = max(most, bitcast<u32>(numbers[i]) & 0x7fffffffu);
-    }
-    let scale = bitcast<f32>(most) / 127.0;
-    let inverse = select(0.0, 1.0 / scale, scale > 0.0);
-    for (var w = 0u; w < 8u; w++) {
-        var word = 0u;
-        for (var i = 0u; i < 4u; i++) {
-            let level = numbers[4u * w + i] * inverse;
-            let byte = i32(sign(level) * floor(abs(level) + 0.5));
-            word |= (bitcast<u32>(byte) & 0xffu) << (8u * i);
-        }
-        v_cache[row * 20u + 8u * block + w] = word;
+        // Magnitudes are ordered as their bits are; those of NaN and infinity come last.
+        let size = bitcast<u32>(numbers[i]) & 0x7fffffffu;
+        farthest = select(farthest, numbers[i], size > most);
+        most = max(most, size);
+        low = min(low, numbers[i]);
+        high = max(high, numbers[i]);
     }
     // A block with a number that is not finite is NaN, so that nothing is hidden.
-    v_cache[row * 20u + 16u + block] = select(bitcast<u32>(v_cache_half_of(scale)), 0x7fc00000u, most >= 0x7f800000u);
+    let finite = most < 0x7f800000u;
+    let scale = farthest / -f32(8);
+    v_cache[row * 12u + 8u + block] = select(0x7fc00000u, bitcast<u32>(v_cache_half_of(scale)), finite);
+    let inverse = select(1.0 / scale, 0.0, scale == 0.0);
+    let first = row * 12u + 4 * block;
+    var fifths = 0u;
+    for (var w = 0u; w < 4u; w++) {
+        var word = 0u;
+        for (var i = 0u; i < 8u; i++) {
+            let level = v_cache_level_of(numbers[8u * w + i], inverse);
+            word |= (level & 15u) << (4u * i);
+            fifths |= (level >> 4u) << (8u * w + i);
+        }
+        v_cache[first + w] = word;
+    }
 }
 
 

@@ -135,8 +135,8 @@ pub struct LoadArgs {
     /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
-    /// What the KV cache holds: f32, f16 in half the memory of a GPU, or q8_0 in about a quarter
-    #[arg(long, value_name = "f32|f16|q8_0", default_value = "f32")]
+    /// What the KV cache holds: f32, f16 in half the memory of a GPU, q8_0 in about a quarter, or fewer bits down to about a seventh
+    #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0", default_value = "f32")]
     pub kv_cache: KvCache,
 }
 

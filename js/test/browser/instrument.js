@@ -87,6 +87,14 @@ export function hide(backend) {
   return () => canvases.forEach((Canvas, index) => (Canvas.prototype.getContext = methods[index]));
 }
 
+/** Makes WebGL2 contexts seem to have no extension; gives what brings them back. */
+export function hideExtensions() {
+  const { getExtension, getSupportedExtensions } = gl;
+  gl.getExtension = () => null;
+  gl.getSupportedExtensions = () => [];
+  return () => Object.assign(gl, { getExtension, getSupportedExtensions });
+}
+
 /** Workers as some browsers have them. */
 const WORKERS = {
   // Firefox before 105, and Safari before 17, as far as WebGL goes.

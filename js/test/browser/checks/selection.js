@@ -2,7 +2,7 @@
 
 import { AnyGpu, PACKAGE, errors, options } from "../run.js";
 import { FILE, assert, equal, load, rejection, requests, speaks } from "../expect.js";
-import { hide, hinder } from "../instrument.js";
+import { hide, hideExtensions, hinder } from "../instrument.js";
 
 /** The GPU backend that a browser is to choose as it is started here. Old ones have no WebGPU, or no adapter. */
 const GPU = { chromium: options.version === null ? "webgpu" : "webgl", firefox: options.backend === "webgpu" ? "webgpu" : "webgl", webkit: "webgl" };
@@ -62,6 +62,21 @@ export default {
   "gpu takes the best GPU": async () => {
     const { info } = await chosen("gpu");
     equal(info.backend, GPU[options.browser], "the backend");
+  },
+
+  "WebGL2 without any extension": async () => {
+    if (options.backend !== "webgl") return "this is about WebGL";
+    const restore = hideExtensions();
+    try {
+      const { report } = await chosen("webgl", { worker: false });
+      const outcome = (name) => report.rungs.find((rung) => rung.name === name).outcome;
+      equal(outcome("webgl bits").kind, "chosen", "the layout that needs no extension");
+      for (const name of ["webgl packed", "webgl r32f"]) {
+        assert(/EXT_color_buffer_float/.test(outcome(name).reason), `${name}: ${outcome(name).reason}`);
+      }
+    } finally {
+      restore();
+    }
   },
 
   "a backend that is absent": async () => {
