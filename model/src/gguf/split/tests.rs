@@ -109,6 +109,23 @@ fn damaged_files_are_named_by_their_place() {
 }
 
 #[test]
+fn no_damage_makes_it_panic() {
+    let files = three();
+    for damaged in 0..3 {
+        for at in 0..files[damaged].len() {
+            for value in [0, 1, 3, 0x7f, 0xff] {
+                let mut files = files.clone();
+                files[damaged][at] = value;
+                if let Err(error) = read(&[&files[0], &files[1], &files[2]]) {
+                    let message = error.to_string();
+                    assert!(!message.contains('\n') && message.len() < 400, "{message}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn names_of_siblings() {
     let names = split_names("of-00001-of-00002-00002-of-00003.gguf").unwrap();
     assert_eq!(names.len(), 3);
