@@ -62,7 +62,13 @@ export function startModels(loadModel) {
     current,
     el("h2", {}, "Load another"),
     form,
-    el("p", { className: "row fine" }, pick, picker, "or drop it anywhere on this page; of a split model, all files at once. It stays on this machine."),
+    el(
+      "p",
+      { className: "row fine" },
+      pick,
+      picker,
+      "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine.",
+    ),
     el("h2", {}, "Suggestions"),
     el(
       "ul",

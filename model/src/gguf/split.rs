@@ -99,13 +99,13 @@ impl Part {
 }
 
 /// One model of the files that were given, whose tensors have offsets in the source as a whole.
-pub(super) fn join(mut files: Vec<Gguf>) -> Result<Gguf, GgufError> {
+pub(super) fn join(files: Vec<Gguf>) -> Result<Gguf, GgufError> {
     let given = files.len();
     let mut parts = Vec::new();
-    for (index, file) in files.drain(..).enumerate() {
-        match Part::of(&file)? {
+    for (index, file) in (1..).zip(files) {
+        match Part::of(&file).map_err(|error| error.in_file(index, given))? {
             None if given == 1 => return Ok(file),
-            None => return Err(SplitError::Whole { index: index + 1, given }.into()),
+            None => return Err(SplitError::Whole { index, given }.into()),
             Some(part) => parts.push((part, file)),
         }
     }
