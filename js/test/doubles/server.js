@@ -23,13 +23,10 @@ import { Readable } from "node:stream";
 export async function serveFile(file, behaviour = {}) {
   /** @type {{ path: string, range: string | undefined, headers: http.IncomingHttpHeaders }[]} */
   const requests = [];
-  const open = { now: 0, most: 0 };
   const server = http.createServer(async (request, response) => {
     const { headers, url: path = "" } = request;
     const { range } = headers;
     requests.push({ path, range, headers });
-    open.most = Math.max(open.most, ++open.now);
-    response.on("close", () => (open.now -= 1));
     const here = behaviour.files === undefined ? file : behaviour.files[path];
     if (here === undefined) return response.writeHead(404).end("no");
     const status = behaviour.statuses?.shift();
@@ -62,8 +59,6 @@ export async function serveFile(file, behaviour = {}) {
     url: `http://127.0.0.1:${port}/model.gguf`,
     behaviour,
     requests,
-    /** Answers under way, now and at the most. */
-    open,
     close: () => {
       server.closeAllConnections();
       server.close();
