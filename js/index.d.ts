@@ -19,7 +19,10 @@ export type BackendChoice = "auto" | "gpu" | "webgpu" | "webgl" | "cpu";
 /** Where the engine runs: in a worker of its own, or on the thread that called. */
 export type Thread = "worker" | "main";
 
-/** A model: an address, a file that the user chose or dropped, or the bytes themselves. */
+/**
+ * A file of a model: an address, a file that the user chose or dropped, or the bytes themselves. The address of one file of
+ * a split model, which ends like `-00001-of-00005.gguf`, stands for all of them.
+ */
 export type ModelSource = string | URL | File | Blob | ArrayBuffer | Uint8Array;
 
 /** What can be set about WebGL2. Left alone, each is chosen for the device. */
@@ -84,17 +87,20 @@ export interface LoadOptions extends SelectOptions {
   /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
   onProgress?: (progress: LoadProgress) => void;
   /**
-   * Whether a model from a URL is kept in the browser's storage, so that it is downloaded once; true by default. Where
-   * it cannot be kept, it is loaded all the same and {@link ModelInfo.cache} says why; with `"require"` that is a
-   * {@link CacheError} instead.
+   * Whether a model from a URL is kept in the browser's storage, so that it is downloaded once; true by default. Each file
+   * of a split model is kept by its own URL. Where it cannot be kept, it is loaded all the same and
+   * {@link ModelInfo.cache} says why; with `"require"` that is a {@link CacheError} instead.
    */
   cache?: boolean | "require";
   /** The cache holds at most so much: the entries not used for longest make room. In bytes; no limit by default. */
   maxCacheBytes?: number;
   /** Asks the server whether a cached model is still the same (by `ETag`, `Last-Modified` and size); false by default. */
   revalidate?: boolean;
-  /** The file's SHA-256 in hexadecimal digits. Anything else is a {@link ChecksumError}, and is not kept. */
-  sha256?: string;
+  /**
+   * The file's SHA-256 in hexadecimal digits; of a split model an array of those of all files, in their order. Anything else
+   * is a {@link ChecksumError}, and is not kept.
+   */
+  sha256?: string | readonly string[];
   /** Headers of the requests for the model. */
   headers?: HeadersInit;
   /** As for `fetch`: whether cookies are sent with the requests for the model; `same-origin` by default. */
@@ -200,7 +206,7 @@ export interface ModelInfo {
   n_ctx: number;
   /** Size of the vocabulary, in tokens. */
   vocab: number;
-  /** Size of the file, in bytes. */
+  /** Size of the file, or of all files of a split model, in bytes. */
   file_bytes: number;
   /** Whether the file has a tokenizer that can be used; without one only token ids can be completed. */
   has_tokenizer: boolean;
@@ -709,21 +715,22 @@ export class AnyGpu {
   private constructor();
 
   /**
-   * Loads a model: chooses a backend by proof and sends the weights to it as they come.
+   * Loads a model: chooses a backend by proof and sends the weights to it as they come. Of a split model, an array has all
+   * files, in any order.
    *
    * Rejects with {@link OptionsError}, {@link NetworkError}, {@link FileError}, {@link ChecksumError},
    * {@link BackendError} (nothing works; it has the report), {@link OutOfMemoryError}, {@link DeviceLostError},
    * {@link CacheError} (only with `cache: "require"`), {@link CrashError}, or the signal's reason. Nothing is left
    * behind then.
    */
-  static load(source: ModelSource, options?: LoadOptions): Promise<AnyGpu>;
+  static load(source: ModelSource | readonly ModelSource[], options?: LoadOptions): Promise<AnyGpu>;
 
   /**
    * Finds out what is fastest on this device, by running a model with one value after another of the backend's tunables,
    * and keeps it in the browser for all that is loaded afterwards. Results are the same with all values; it is never
    * needed. Rejects like {@link AnyGpu.load}.
    */
-  static tune(source: ModelSource, options?: TuneOptions): Promise<TuneReport>;
+  static tune(source: ModelSource | readonly ModelSource[], options?: TuneOptions): Promise<TuneReport>;
 
   /** Tries the backends without a model. Rejects with {@link BackendError} if none works. */
   static probe(options?: SelectOptions): Promise<Report>;

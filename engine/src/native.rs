@@ -8,8 +8,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 pub use backend_api::run::NativeHost;
-use model::gguf::ReadFuture;
-use model::{ByteSource, SourceError};
+use model::gguf::{ReadFuture, split_names};
+use model::{ByteSource, Files, SourceError};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
@@ -40,6 +40,24 @@ impl FileSource {
     }
 }
 
+/// Opens a model on disk: a file, or, if its name is that of one file of a split model, such as `m-00001-of-00005.gguf`,
+/// all files of it, which lie in the same folder.
+///
+/// *Errors*: as [`FileSource::open`], for the first file that fails; if it is another one, the error names it.
+pub fn open_files(path: &Path) -> io::Result<Files<FileSource>> {
+    let named = FileSource::open(path)?;
+    let Some(names) = path.file_name().and_then(|name| split_names(name.to_str()?)) else {
+        return Ok(Files(vec![named]));
+    };
+    let open = |name: &String| {
+        FileSource::open(&path.with_file_name(name)).map_err(|error| {
+            let remedy = "put all files of the split model into one folder";
+            io::Error::new(error.kind(), format!("{name:?}, which belongs to it, cannot be opened ({error}); {remedy}"))
+        })
+    };
+    Ok(Files(names.iter().map(open).collect::<Result<_, _>>()?))
+}
+
 impl ByteSource for FileSource {
     fn len(&self) -> u64 {
         self.len
@@ -59,12 +77,13 @@ impl ByteSource for FileSource {
 }
 
 impl Engine {
-    /// Loads a model from a file on disk: [`Engine::load`] with a [`FileSource`] and a [`NativeHost`].
+    /// Loads a model from disk: [`Engine::load`] with what [`open_files`] gives and a [`NativeHost`]. Of a split model any
+    /// of its files may be named.
     ///
-    /// *Errors*: the file cannot be opened; as [`Engine::load`].
+    /// *Errors*: a file cannot be opened; as [`Engine::load`].
     pub async fn open(path: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine, EngineError> {
         let path = path.as_ref();
-        let source = FileSource::open(path)
+        let source = open_files(path)
             .map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })?;
         Engine::load(&source, options, Rc::new(NativeHost::default()), &mut |_| {}).await
     }

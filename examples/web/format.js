@@ -56,10 +56,10 @@ export function sentence(text) {
 /** The backend that a rung is a variant of: webgpu, webgl or cpu. */
 export const family = (name) => name.match(/^(webgpu|webgl|cpu)/)?.[0] ?? name;
 
-/** A model's name for people: its address without folder, ending and query. */
+/** A model's name for people: its address without folder, ending and query, and without the number of its file. */
 export function fileName(address) {
   const path = address.split(/[?#]/)[0];
-  const name = path.slice(path.lastIndexOf("/") + 1).replace(/\.gguf$/i, "") || address;
+  const name = path.slice(path.lastIndexOf("/") + 1).replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "") || address;
   try {
     return decodeURIComponent(name);
   } catch {

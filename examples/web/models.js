@@ -52,8 +52,9 @@ export function startModels(loadModel) {
   const picker = el("input", {
     type: "file",
     accept: ".gguf",
+    multiple: true,
     hidden: true,
-    onchange: () => loadFile(picker.files[0]),
+    onchange: () => loadFiles([...picker.files]),
   });
   const pick = el("button", { type: "button", onclick: () => picker.click() }, "Choose a file");
   $("models").append(
@@ -61,7 +62,13 @@ export function startModels(loadModel) {
     current,
     el("h2", {}, "Load another"),
     form,
-    el("p", { className: "row fine" }, pick, picker, "or drop one anywhere on this page. It stays on this machine."),
+    el(
+      "p",
+      { className: "row fine" },
+      pick,
+      picker,
+      "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine.",
+    ),
     el("h2", {}, "Suggestions"),
     el(
       "ul",
@@ -76,12 +83,12 @@ export function startModels(loadModel) {
   drawCurrent();
 }
 
-/** Loads a file of the visitor's. */
-export function loadFile(file) {
-  if (file) load({ source: file, name: fileName(file.name) });
+/** Loads a file of the visitor's, or all files of a split model. */
+function loadFiles(files) {
+  if (files.length > 0) load({ source: files.length === 1 ? files[0] : files, name: fileName(files[0].name) });
 }
 
-/** Makes the whole page a place to drop a file. */
+/** Makes the whole page a place to drop files. */
 export function startDrop() {
   const hasFile = (event) => event.dataTransfer?.types.includes("Files");
   addEventListener("dragover", (event) => {
@@ -96,7 +103,7 @@ export function startDrop() {
     if (!hasFile(event)) return;
     event.preventDefault();
     $("drop").hidden = true;
-    loadFile(event.dataTransfer.files[0]);
+    loadFiles([...event.dataTransfer.files]);
   });
 }
 
@@ -135,7 +142,7 @@ export async function drawKept() {
   try {
     const entries = await AnyGpu.cache.list();
     const total = entries.reduce((sum, entry) => sum + entry.size, 0);
-    const rows = entries.map((entry) => keptRow(entry));
+    const rows = byModel(entries).map(keptRow);
     const clear = el(
       "button",
       { type: "button", className: "link", onclick: () => remove(() => AnyGpu.cache.clear()) },
@@ -159,8 +166,20 @@ export async function drawKept() {
   }
 }
 
-function keptRow(entry) {
-  const source = entry.key;
+/** The entries of each model: a split model has one for each of its files. */
+function byModel(entries) {
+  const models = new Map();
+  for (const entry of entries) {
+    const model = entry.key.replace(/-\d{5}(?=-of-\d{5}\.gguf)/, "");
+    models.set(model, [...(models.get(model) || []), entry]);
+  }
+  return [...models.values()];
+}
+
+function keptRow(entries) {
+  const source = entries[0].key;
+  const size = entries.reduce((sum, entry) => sum + entry.size, 0);
+  const drop = () => Promise.all(entries.map((entry) => AnyGpu.cache.delete(entry.key)));
   const name = source === BUILT_IN.source ? BUILT_IN.name : fileName(source);
   return el(
     "li",
@@ -169,12 +188,12 @@ function keptRow(entry) {
       "div",
       {},
       el("h3", {}, name),
-      el("p", { className: "fine number" }, `${bytes(entry.size)} · ${origin(source)}`),
+      el("p", { className: "fine number" }, `${bytes(size)} · ${origin(source)}`),
     ),
     el("button", { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) }, "Load"),
     el(
       "button",
-      { type: "button", "aria-label": `Delete ${name}`, onclick: () => remove(() => AnyGpu.cache.delete(entry.key)) },
+      { type: "button", "aria-label": `Delete ${name}`, onclick: () => remove(drop) },
       "Delete",
     ),
   );

@@ -3,18 +3,21 @@
 import { throwIfAborted } from "./abort.js";
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
+import { openModel } from "./files.js";
 import { Module, nothing } from "./module.js";
-import { open } from "./open.js";
 import { Progress } from "./progress.js";
 import { readTuned, writeTuned } from "./tuned.js";
 
-/** @import { OpenOptions } from "./open.js" */
+/** @import { CacheState } from "../index.d.ts" */
+/** @import { ModelOptions } from "./files.js" */
 /** @import { Prompt } from "./request.js" */
 /** @import { Context } from "./serve.js" */
 /** @import { Environment } from "./store.js" */
 
 /** @typedef {import("./module.js").Functions<typeof import("../wasm/bindings.js")>} Bindings What all builds have. */
 /** @typedef {import("../wasm/bindings.js").WasmEngine} WasmEngine */
+/** @typedef {Blob | string | (Blob | string)[]} What A file, an absolute URL, or all files of a split model. */
+/** @typedef {{ size: number, files: number[], readAt: (offset: number, length: number) => Promise<Uint8Array> }} EngineSource */
 
 /**
  * At most one engine, and what can be done with it.
@@ -78,9 +81,9 @@ export class Core extends Module {
    * Opens a model and runs a function with its source.
    *
    * @template T
-   * @param {{ what: Blob | string, options: OpenOptions }} params
+   * @param {{ what: What, options: ModelOptions }} params
    * @param {Context} context
-   * @param {(source: { size: number, readAt: (offset: number, length: number) => Promise<Uint8Array> }, progress: Progress, cache: any) => Promise<T>} action
+   * @param {(source: EngineSource, progress: Progress, cache: () => CacheState) => Promise<T>} action
    * @returns {Promise<T>}
    */
   async _opened({ what, options }, { signal, tell }, action) {
@@ -93,7 +96,7 @@ export class Core extends Module {
       await ready;
       return new this._bindings.Sha256();
     };
-    const { source, cache, release } = await open(what, options, {
+    const { source, cache, release } = await openModel(what, options, {
       signal,
       progress,
       newDigest,
@@ -112,7 +115,7 @@ export class Core extends Module {
     };
     try {
       await ready;
-      const result = await action({ size: source.size, readAt }, progress, cache);
+      const result = await action({ size: source.size, files: source.files, readAt }, progress, cache);
       throwIfAborted(signal);
       await source.finish();
       throwIfAborted(signal);
@@ -127,7 +130,7 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ what: Blob | string, options: OpenOptions, engine: object }} params
+   * @param {{ what: What, options: ModelOptions, engine: object }} params
    * @param {Context} context
    */
   async _load({ what, options, engine: engineOptions }, context) {
@@ -142,12 +145,12 @@ export class Core extends Module {
         };
         const all = { ...engineOptions, tuned: await tuned };
         engine = await this._bindings.load(source, JSON.stringify(all), onProgress);
-        const facts = { info: { ...JSON.parse(engine.info()), cache }, report: JSON.parse(engine.report()) };
-        return { facts, ready: () => progress.ready(source.size) };
+        const [info, report] = [JSON.parse(engine.info()), JSON.parse(engine.report())];
+        return { facts: () => ({ info: { ...info, cache: cache() }, report }), ready: () => progress.ready(source.size) };
       });
       this._engine = engine;
       ready();
-      return facts;
+      return facts();
     } catch (error) {
       if (this.dead === null) /** @type {WasmEngine | null} */ (engine)?.free();
       throw error;
@@ -157,7 +160,7 @@ export class Core extends Module {
   /**
    * Tries the tunables of a backend, and keeps what is fastest for the next time.
    *
-   * @param {{ what: Blob | string, options: OpenOptions, engine: object }} params
+   * @param {{ what: What, options: ModelOptions, engine: object }} params
    * @param {Context} context
    */
   async _tune({ what, options, engine }, context) {

@@ -53,12 +53,12 @@ export class AnyGpu {
   static cache = cache;
 
   /**
-   * @param {ModelSource} source
+   * @param {ModelSource | readonly ModelSource[]} source
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
     const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
-    const what = blobOrUrl(source);
+    const what = blobsOrUrls(source);
     const engine = engineOptions({ backend, webgl, webgpu }, nCtx, kvCache);
     const connection = await connect(ENGINE, backend, worker, signal);
     try {
@@ -75,14 +75,14 @@ export class AnyGpu {
   }
 
   /**
-   * @param {ModelSource} source
+   * @param {ModelSource | readonly ModelSource[]} source
    * @param {TuneOptions} [options]
    * @returns {Promise<TuneReport>}
    */
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
     const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = load;
-    const params = { what: blobOrUrl(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) };
+    const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) };
     const connection = await connect(ENGINE, backend, worker, signal);
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
@@ -173,6 +173,17 @@ function disposed() {
 }
 
 /**
+ * All files, if it is several that are given.
+ *
+ * @param {unknown} source
+ */
+function blobsOrUrls(source) {
+  if (!Array.isArray(source)) return blobOrUrl(source);
+  if (source.length > 0) return source.map(blobOrUrl);
+  throw new OptionsError("source has no files; give all files of the model", { field: "source" });
+}
+
+/**
  * What is sent to a worker: relative URLs mean something else there, and blobs are not copied.
  *
  * @param {unknown} source
@@ -190,7 +201,8 @@ function blobOrUrl(source) {
       throw new OptionsError(`source is not a URL: ${String(source).slice(0, 200)}`, { field: "source", cause });
     }
   }
-  throw new OptionsError("source must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array", { field: "source" });
+  const message = "source must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array, or an array of them";
+  throw new OptionsError(message, { field: "source" });
 }
 
 /**

@@ -25,9 +25,10 @@ import { Store, keyOf } from "./store.js";
 /**
  * @typedef {object} Surroundings
  * @property {AbortSignal} signal
- * @property {Progress} progress
+ * @property {Pick<Progress, "connect" | "download">} progress
  * @property {() => Promise<Digest>} newDigest
  * @property {Environment} environment
+ * @property {number} reserved Bytes that other files of the same model will take of the cache.
  */
 
 /**
@@ -275,7 +276,12 @@ class Opening {
   async _newRecorder(size) {
     if (this._store === null) return null;
     try {
-      const recorder = await this._store.create(this._key, size, this._options.maxCacheBytes ?? Infinity);
+      const recorder = await this._store.create(
+        this._key,
+        size,
+        this._options.maxCacheBytes ?? Infinity,
+        this._around.reserved,
+      );
       this._cache.state = "stored";
       return recorder;
     } catch (error) {

@@ -7,6 +7,7 @@ import { boolean, callback, integer, object, oneOf, refuse, signal, string } fro
 
 /** @type {Check} */
 const sha256 = (name, value) => {
+  if (Array.isArray(value)) return value.map((one, index) => sha256(`${name}[${index}]`, one));
   if (typeof value === "string" && /^[0-9a-f]{64}$/i.test(value)) return value.toLowerCase();
   return refuse(name, "64 hexadecimal digits", value);
 };

@@ -357,6 +357,7 @@ export async function spool(stream, onBytes) {
       collected = 0;
     }
   }
+  stream.close();
   return new Blob([...blobs, ...pieces]);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Where the engine reads a model from: `{ size, readAt(offset, length), finish(), abort() }`. What `readAt` returns is
- * valid until the next call: the engine copies it.
+ * Where the engine reads a file from: `{ size, readAt(offset, length), pause(), finish(), abort() }`. What `readAt`
+ * returns is valid until the next call: the engine copies it.
  *
  * A blob (a file that the user chose, the cache, bytes) is read directly. A URL is read in order, once, while the
  * same bytes go to the cache and to the digest; what the engine wants again comes from the cache or from another request.
@@ -78,6 +78,8 @@ export class BlobSource {
     }
   }
 
+  pause() {}
+
   async finish() {}
 
   async abort() {}
@@ -152,6 +154,12 @@ export class UrlSource {
     return this._aside(offset, length);
   }
 
+  /** Holds no connection until it is read again. */
+  pause() {
+    this._main?.close();
+    this._side?.close();
+  }
+
   /** Reads what is left, checks the digest, and keeps the file. */
   async finish() {
     const { digest, sha256 } = this._options;
@@ -169,6 +177,8 @@ export class UrlSource {
     const { etag, lastModified } = this._remote;
     try {
       await recorder.commit({ sha256: actual, etag, lastModified });
+      // Whatever happens to other files of the model, this one is whole.
+      this._recorder = null;
     } catch (error) {
       await this._recordingFailed(error);
     }

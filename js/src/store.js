@@ -152,11 +152,12 @@ export class Store {
    * @param {string} key
    * @param {number} size
    * @param {number} maxBytes What the store may hold, this one included.
+   * @param {number} [reserved] Bytes that entries in the making are still to have.
    * @returns {Promise<Recorder>} It throws {@link CacheError}.
    */
-  create(key, size, maxBytes) {
+  create(key, size, maxBytes, reserved = 0) {
     return guarded(async () => {
-      await this._exclusively(() => this._makeRoom(key, size, maxBytes));
+      await this._exclusively(() => this._makeRoom(key, size + reserved, maxBytes));
       const file = `${newName()}${BYTES}`;
       const release = await this._hold(file, "exclusive");
       const discard = async () => {

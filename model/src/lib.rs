@@ -25,7 +25,7 @@ pub use chat::{ChatError, ChatTemplate, Message};
 pub use diagnose::Fault;
 pub use error::ModelError;
 pub use generate::{Finish, GenerateOptions, Generation, Piece, Sampling};
-pub use gguf::{ByteSource, BytesSource, Gguf, GgufError, Metadata, SourceError, TensorInfo};
+pub use gguf::{ByteSource, BytesSource, Files, Gguf, GgufError, Metadata, SourceError, SplitError, TensorInfo};
 pub use kv_cache::KvCache;
 pub use load::Model;
 pub use session::Session;

@@ -211,7 +211,8 @@ impl Loader<'_> {
         for from in (0..rows).step_by(step) {
             let n = step.min(rows - from);
             let backend = self.backend;
-            let bytes = self.read(tensor.offset + (from * row) as u64, n * row).await?;
+            // Tensors may be larger than what 32 bits address.
+            let bytes = self.read(tensor.offset + from as u64 * row as u64, n * row).await?;
             match dtype {
                 DType::Packed(_) => backend.write(id, first + from, bytes)?,
                 _ => backend.write(id, first + from, bytemuck::cast_slice(&dense(tensor.format, bytes)))?,

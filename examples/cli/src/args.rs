@@ -122,7 +122,7 @@ pub enum Layout {
 /// Which model.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
-    /// A GGUF file, or gab: the built-in story model
+    /// A GGUF file, of a split model any of its files, or gab: the built-in story model
     #[arg(long, value_name = "FILE|gab", default_value = "gab")]
     pub model: PathBuf,
 }

@@ -4,7 +4,7 @@ use crate::args::{DeviceArgs, Layout, LoadArgs, ModelArgs};
 use crate::embedded;
 use crate::tune;
 use anygpu::bench;
-use anygpu::native::{FileSource, NativeHost, block_on};
+use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, GenerateOptions, Generation, KernelInfo, Message,
     Piece, Progress, Report, SelectOptions, Session,
@@ -40,14 +40,14 @@ impl ModelArgs {
         self.model.file_name().unwrap_or(self.model.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// The bytes of the file, or of the built-in model.
+    /// The bytes of the file or of all files of a split model, or those of the built-in model.
     ///
-    /// *Errors*: the file cannot be opened.
+    /// *Errors*: a file cannot be opened.
     pub fn open(&self) -> Result<Box<dyn ByteSource>> {
         if self.model == Path::new(embedded::NAME) {
             return Ok(Box::new(BytesSource(embedded::GAB)));
         }
-        let source = FileSource::open(&self.model).with_context(|| {
+        let source = open_files(&self.model).with_context(|| {
             let shown = self.model.display();
             format!("cannot open the model {shown:?}; give the path of a GGUF file, or gab for the built-in model")
         })?;

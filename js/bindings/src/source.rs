@@ -7,11 +7,15 @@ use wasm_bindgen_futures::JsFuture;
 
 #[wasm_bindgen]
 extern "C" {
-    /// `{ size: number, readAt(offset: number, length: number): Promise<Uint8Array> }`
+    /// `{ size: number, files?: number[], readAt(offset: number, length: number): Promise<Uint8Array> }`. Of several files
+    /// that lie one behind the other, `files` has the sizes. Numbers are floats, which count bytes up to 2^53.
     pub type JsSource;
 
     #[wasm_bindgen(method, getter)]
     fn size(this: &JsSource) -> f64;
+
+    #[wasm_bindgen(method, getter)]
+    fn files(this: &JsSource) -> Option<Vec<f64>>;
 
     #[wasm_bindgen(method, catch, js_name = readAt)]
     fn read_at(this: &JsSource, offset: f64, length: f64) -> Result<Promise, JsValue>;
@@ -44,6 +48,10 @@ impl ByteSource for Source {
     fn len(&self) -> u64 {
         // Negative sizes and NaN become 0, which no GGUF file has.
         self.0.size() as u64
+    }
+
+    fn files(&self) -> Vec<u64> {
+        self.0.files().map_or_else(|| vec![self.len()], |sizes| sizes.iter().map(|size| *size as u64).collect())
     }
 
     fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> ReadFuture<'a> {

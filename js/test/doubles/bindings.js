@@ -4,6 +4,8 @@ import { createHash } from "node:crypto";
 
 /** What the last engines did. */
 export const seen = {
+  /** @type {number[]} */
+  files: [],
   /** @type {string[]} */
   options: [],
   freed: 0,
@@ -100,6 +102,7 @@ class WasmEngine {
 
 export async function load(/** @type {any} */ source, /** @type {string} */ options, /** @type {any} */ onProgress) {
   seen.options.push(options);
+  seen.files = source.files;
   pieces = [];
   onProgress("header", 0, source.size);
   onProgress("select", 0, source.size);

@@ -1,6 +1,7 @@
-/** A server of one file, which can behave badly. */
+/** A server of one file or several, which can behave badly. */
 
 import http from "node:http";
+import { Readable } from "node:stream";
 
 /**
  * @typedef {object} Behaviour
@@ -12,6 +13,7 @@ import http from "node:http";
  * @property {number[]} [statuses] The statuses of the first answers.
  * @property {(request: number) => string} [etag]
  * @property {number} [trickle] Bytes a write, with a pause after each.
+ * @property {Record<string, Uint8Array>} [files] What is at these paths instead; there is nothing at others.
  */
 
 /**
@@ -19,20 +21,23 @@ import http from "node:http";
  * @param {Behaviour} [behaviour] May be changed while the server runs.
  */
 export async function serveFile(file, behaviour = {}) {
-  /** @type {{ range: string | undefined, headers: http.IncomingHttpHeaders }[]} */
+  /** @type {{ path: string, range: string | undefined, headers: http.IncomingHttpHeaders }[]} */
   const requests = [];
   const server = http.createServer(async (request, response) => {
-    const range = request.headers.range;
-    requests.push({ range, headers: request.headers });
+    const { headers, url: path = "" } = request;
+    const { range } = headers;
+    requests.push({ path, range, headers });
+    const here = behaviour.files === undefined ? file : behaviour.files[path];
+    if (here === undefined) return response.writeHead(404).end("no");
     const status = behaviour.statuses?.shift();
     if (status !== undefined && status !== 200) return response.writeHead(status).end("no");
     const from = behaviour.ignoreRange ? 0 : Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
     const partial = range !== undefined && !behaviour.ignoreRange;
-    const body = file.subarray(from);
+    const body = here.subarray(from);
     response.writeHead(partial ? 206 : 200, {
       ETag: behaviour.etag?.(requests.length) ?? '"v1"',
       ...(behaviour.noLength ? {} : { "Content-Length": body.length }),
-      ...(partial ? { "Content-Range": `bytes ${from}-${file.length - 1}/${file.length}` } : {}),
+      ...(partial ? { "Content-Range": `bytes ${from}-${here.length - 1}/${here.length}` } : {}),
     });
     response.flushHeaders();
     const { cutAfter = Infinity, trickle = body.length } = behaviour;
@@ -59,6 +64,40 @@ export async function serveFile(file, behaviour = {}) {
       server.close();
     },
   };
+}
+
+/**
+ * A server of a file of any size, whose bytes are made as they are sent.
+ *
+ * @param {number} size
+ * @param {(offset: number) => number} byteAt
+ */
+export async function serveMade(size, byteAt) {
+  /** @type {(string | undefined)[]} */
+  const ranges = [];
+  const server = http.createServer((request, response) => {
+    const { range } = request.headers;
+    ranges.push(range);
+    const from = Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
+    const partial = range === undefined ? {} : { "Content-Range": `bytes ${from}-${size - 1}/${size}` };
+    response.writeHead(range === undefined ? 200 : 206, { "Content-Length": size - from, ...partial });
+    const pieces = function* () {
+      const PIECE = 1 << 16;
+      for (let at = from; at < size; at += PIECE) {
+        const bytes = new Uint8Array(Math.min(PIECE, size - at));
+        for (let i = 0; i < bytes.length; i += 1) bytes[i] = byteAt(at + i);
+        yield bytes;
+      }
+    };
+    Readable.from(pieces()).pipe(response);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${port}/model.gguf`, ranges, close };
 }
 
 /** Bytes that differ from their neighbours, so that nothing can be in the wrong place unseen. */

@@ -1,6 +1,7 @@
 //! What can be wrong with a GGUF file.
 
 use super::source::SourceError;
+use super::split::SplitError;
 
 /// A name from a file as messages show it: on one line, and not too long.
 pub(crate) fn shown(name: &str) -> String {
@@ -109,12 +110,28 @@ pub enum GgufError {
         /// The type or value found.
         found: String,
     },
-    /// One file of a model that was split over several.
-    #[error(
-        "this is one of {count} files of a split model; merge them with `llama-gguf-split --merge` and load the result"
-    )]
-    Split {
-        /// Number of files.
-        count: u64,
+    /// Files that are not one whole split model.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    /// One of several files cannot be used.
+    #[error("of the {given} files that are given, number {index}: {error}")]
+    File {
+        /// Its place among those given, from 1 on.
+        index: usize,
+        /// Number of files given.
+        given: usize,
+        /// What is wrong with it.
+        error: Box<GgufError>,
     },
+}
+
+impl GgufError {
+    /// The same, of one of several files. What a source says stays as it is: it knows its files itself.
+    pub(super) fn in_file(self, index: usize, given: usize) -> GgufError {
+        match self {
+            GgufError::Source(_) => self,
+            _ if given == 1 => self,
+            error => GgufError::File { index, given, error: Box::new(error) },
+        }
+    }
 }

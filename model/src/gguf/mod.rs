@@ -1,4 +1,5 @@
-//! GGUF files, versions 2 and 3, read over byte ranges: header first, tensors later, never the whole file.
+//! GGUF files, versions 2 and 3, read over byte ranges: header first, tensors later, never the whole file. A model that
+//! was split over several files is read as one: a source says where its files begin, and nobody else needs to know.
 //!
 //! Every count and length is held against the rest of the file, and against fixed limits, before anything is
 //! allocated for it.
@@ -8,6 +9,7 @@
 mod error;
 mod metadata;
 mod source;
+mod split;
 mod tensors;
 #[cfg(test)]
 mod tests;
@@ -21,9 +23,11 @@ use std::task::{Context, Poll, Waker};
 pub use error::GgufError;
 pub(crate) use error::shown;
 pub use metadata::{FromValue, Metadata, StringArray, Value};
-pub use source::{ByteSource, BytesSource, ReadFuture, SourceError};
+pub use source::{ByteSource, BytesSource, Files, ReadFuture, SourceError};
+pub use split::{SplitError, split_names};
 pub use tensors::TensorInfo;
 
+use source::Section;
 use window::Window;
 
 /// Metadata pairs of one file; real ones have fewer than 100.
@@ -31,26 +35,47 @@ const MAX_PAIRS: u64 = 1 << 16;
 /// Tensors of one file; the largest known models have a few thousand.
 const MAX_TENSORS: u64 = 1 << 17;
 
-/// The header of a GGUF file: all but the tensor data.
+/// The header of a GGUF file, or of all files of a split model: all but the tensor data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gguf {
     /// 2 or 3.
     pub version: u32,
     /// The key-value pairs.
     pub metadata: Metadata,
-    /// The tensors, in the order of the file.
+    /// The tensors, in the order of the file or files.
     pub tensors: Vec<TensorInfo>,
-    /// Where tensor data begins.
+    /// Where tensor data begins; of a split model, that of the file with the metadata.
     ///
-    /// *Units*: bytes from the beginning of the file.
+    /// *Units*: bytes from the beginning of the source.
     pub data_offset: u64,
 }
 
 impl Gguf {
-    /// Reads and checks a header.
+    /// Reads and checks the header of a file, or those of all files of a split model.
     ///
-    /// *Errors*: the file is not a usable GGUF file, or reading failed.
+    /// *Errors*: a file is no usable GGUF file, the files are not one model, or reading failed.
     pub async fn read(source: &dyn ByteSource) -> Result<Gguf, GgufError> {
+        let lengths = source.files();
+        let given = lengths.len();
+        let (mut files, mut start) = (Vec::new(), 0u64);
+        for (index, len) in lengths.into_iter().enumerate() {
+            let end = start.checked_add(len).ok_or_else(|| GgufError::TooLarge {
+                what: "the size of all files".into(),
+                found: len,
+                limit: u64::MAX - start,
+            })?;
+            let file = Gguf::read_file(&Section { source, start, len }).await;
+            let mut file = file.map_err(|error| error.in_file(index + 1, given))?;
+            file.data_offset = file.data_offset.saturating_add(start);
+            file.tensors.iter_mut().for_each(|tensor| tensor.offset += start);
+            files.push(file);
+            start = end;
+        }
+        split::join(files)
+    }
+
+    /// Reads one file.
+    async fn read_file(source: &dyn ByteSource) -> Result<Gguf, GgufError> {
         let mut window = Window::new(source);
         let version = prologue(&mut window, source.len()).await?;
         let tensor_count = window.u64(&|| "the header".into()).await?;
@@ -59,9 +84,6 @@ impl Gguf {
         check_count(&window, "the metadata count", pair_count, MAX_PAIRS, values::MIN_PAIR_BYTES)?;
 
         let metadata = values::read_metadata(&mut window, pair_count).await?;
-        if let Some(count) = metadata.get::<u64>("split.count")?.filter(|&n| n > 1) {
-            return Err(GgufError::Split { count });
-        }
         let (tensors, data_offset) = tensors::read_tensors(&mut window, tensor_count, &metadata, source.len()).await?;
         Ok(Gguf { version, metadata, tensors, data_offset })
     }

@@ -26,7 +26,9 @@ pub struct TensorInfo {
     pub format: Format,
     /// Row-major: the innermost dimension, the one that blocks lie along, is the last.
     pub shape: Vec<usize>,
-    /// First byte of the data, from the beginning of the file.
+    /// First byte of the data, from the beginning of the file, or of the first of several files.
+    ///
+    /// *Units*: bytes; beyond 32 bits in large files, whatever the machine.
     pub offset: u64,
     /// Bytes of the data, without padding.
     pub bytes: u64,
@@ -131,7 +133,8 @@ fn place(
     Ok(())
 }
 
-fn check_names(tensors: &[TensorInfo]) -> Result<(), GgufError> {
+/// That no two tensors have one name.
+pub(super) fn check_names(tensors: &[TensorInfo]) -> Result<(), GgufError> {
     let mut seen = HashSet::new();
     match tensors.iter().find(|t| !seen.insert(&*t.name)) {
         Some(twice) => Err(GgufError::Duplicate { what: "tensor", name: shown(&twice.name) }),

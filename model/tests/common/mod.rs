@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use anygpu_model::{BytesSource, GenerateOptions, Gguf, KvCache, Model, Recipe, Session};
+use anygpu_model::{ByteSource, BytesSource, GenerateOptions, Gguf, KvCache, Model, Recipe, Session};
 use backend_api::run::NativeHost;
 use backend_api::{Backend, Codec, compare};
 use reference_cpu::{Cpu, Options};
@@ -41,12 +41,16 @@ fn root() -> PathBuf {
 
 /// A model on a backend.
 pub fn load(bytes: Vec<u8>, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> Rc<Model> {
-    let gguf = Gguf::from_bytes(&bytes).unwrap();
+    load_from(&BytesSource(bytes), n_ctx, backend)
+}
+
+/// A model from any source on a backend.
+pub fn load_from(source: &dyn ByteSource, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> Rc<Model> {
+    let gguf = block_on(Gguf::read(source)).unwrap();
     let recipe = Recipe::new(&gguf, n_ctx).unwrap();
     let (mut done, mut total) = (0, 0);
     let mut progress = |d, t| (done, total) = (d, t);
-    let (source, host) = (BytesSource(bytes), NativeHost::default());
-    let model = block_on(Model::load(&source, recipe, backend, &host, &mut progress)).unwrap();
+    let model = block_on(Model::load(source, recipe, backend, &NativeHost::default(), &mut progress)).unwrap();
     assert!(done == total && total > 0, "progress ended at {done} of {total}");
     Rc::new(model)
 }

@@ -3,6 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod refusals;
+mod several_files;
+#[path = "../common/split.rs"]
+mod split;
 
 use std::rc::Rc;
 

@@ -1,0 +1,201 @@
+/**
+ * A model in several files, one of which may be all: they are opened one after the other, and read as one, the next
+ * behind the one before. What is in them is not looked at; the engine puts them in their order.
+ *
+ * At most one of them has a connection: browsers have few for one server, and those that are not read would stall.
+ */
+
+import { FileError, OptionsError } from "./errors.js";
+import { open } from "./open.js";
+
+/** @import { CacheState } from "../index.d.ts" */
+/** @import { OpenOptions, Opened, Surroundings } from "./open.js" */
+/** @import { Progress } from "./progress.js" */
+
+/** How the name of one of several files ends. */
+const NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
+
+/**
+ * The files of a split model at the addresses that follow from one of them; any other address stands for itself.
+ *
+ * @param {string} url Absolute.
+ * @returns {string[]}
+ */
+export function siblings(url) {
+  const address = new URL(url);
+  const path = address.pathname;
+  const [end, file, count] = NAME.exec(path) ?? ["", "0", "0"];
+  if (Number(file) < 1 || Number(file) > Number(count)) return [url];
+  return Array.from({ length: Number(count) }, (_, before) => {
+    const number = String(before + 1).padStart(5, "0");
+    address.pathname = `${path.slice(0, -end.length)}-${number}-of-${count}.gguf`;
+    return address.href;
+  });
+}
+
+/** Several sources as one. */
+export class FilesSource {
+  _sources;
+  /** The one that was read last: the others have no connection. */
+  _current;
+
+  /** @param {Opened["source"][]} sources At least one; all but the last are paused. */
+  constructor(sources) {
+    this._sources = sources;
+    this._current = sources[sources.length - 1];
+    /** The size of each, in bytes. */
+    this.files = sources.map((source) => source.size);
+    this.size = sum(this.files);
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   * @returns {Promise<Uint8Array>}
+   */
+  async readAt(offset, length) {
+    let start = 0;
+    for (const source of this._sources) {
+      if (offset < start + source.size) return this._turnTo(source).readAt(offset - start, length);
+      start += source.size;
+    }
+    throw new FileError(`byte ${offset} is wanted, but the files end at byte ${this.size}; load whole files again`);
+  }
+
+  async finish() {
+    for (const source of this._sources) await this._turnTo(source).finish();
+  }
+
+  async abort() {
+    for (const source of this._sources) await source.abort();
+  }
+
+  /** @param {Opened["source"]} source */
+  _turnTo(source) {
+    if (source !== this._current) this._current.pause();
+    this._current = source;
+    return source;
+  }
+}
+
+/**
+ * @typedef {Omit<OpenOptions, "sha256"> & { sha256?: string | string[] }} ModelOptions
+ */
+
+/**
+ * @typedef {object} OpenedModel
+ * @property {FilesSource} source
+ * @property {() => CacheState} cache Final once the source is finished.
+ * @property {() => void} release To be called when the source is not read any more.
+ */
+
+/**
+ * @param {Blob | string | (Blob | string)[]} what A file, an absolute URL, of which a split model needs one, or all files.
+ * @param {ModelOptions} options
+ * @param {Omit<Surroundings, "reserved"> & { progress: Progress }} around
+ * @returns {Promise<OpenedModel>}
+ */
+export async function openModel(what, options, around) {
+  const files = Array.isArray(what) ? what : typeof what === "string" ? siblings(what) : [what];
+  const digests = digestsOf(options.sha256, files.length);
+  const shares = new Shares(around.progress, files.length);
+  /** @type {Opened[]} */
+  const opened = [];
+  const release = () => opened.forEach((one) => one.release());
+  try {
+    for (const [index, file] of files.entries()) {
+      if (index > 0) opened[index - 1].source.pause();
+      const reserved = sum(opened.filter(({ cache }) => cache.state === "stored").map(({ source }) => source.size));
+      const here = { ...around, progress: shares.of(index), reserved };
+      opened.push(await open(file, { ...options, sha256: digests[index] }, here));
+      shares.settle(index);
+    }
+  } catch (error) {
+    for (const { source } of opened) await source.abort();
+    release();
+    throw error;
+  }
+  const source = new FilesSource(opened.map((one) => one.source));
+  return { source, cache: () => together(opened.map((one) => one.cache)), release };
+}
+
+/**
+ * @param {string | string[] | undefined} sha256
+ * @param {number} count
+ */
+function digestsOf(sha256, count) {
+  const digests = sha256 === undefined ? [] : Array.isArray(sha256) ? sha256 : [sha256];
+  if (sha256 !== undefined && digests.length !== count) {
+    const message = `the model has ${count} files, but sha256 is given for ${digests.length}; give an array with one for each`;
+    throw new OptionsError(message, { field: "sha256" });
+  }
+  return digests;
+}
+
+/**
+ * What the cache did for the model.
+ *
+ * @param {CacheState[]} files
+ * @returns {CacheState}
+ */
+function together(files) {
+  const has = (/** @type {CacheState["state"]} */ state) => files.find((file) => file.state === state);
+  return has("off") ?? has("stored") ?? files.find((file) => file.reason !== undefined) ?? files[0];
+}
+
+/** Progress of several downloads, reported as that of one. */
+class Shares {
+  _progress;
+  /** @type {number[]} */
+  _loaded;
+  /**
+   * Null while it is not known.
+   *
+   * @type {(number | null)[]}
+   */
+  _totals;
+
+  /**
+   * @param {Progress} progress
+   * @param {number} count
+   */
+  constructor(progress, count) {
+    this._progress = progress;
+    this._loaded = new Array(count).fill(0);
+    this._totals = new Array(count).fill(null);
+  }
+
+  /**
+   * What is told of one of them.
+   *
+   * @param {number} index
+   * @returns {Surroundings["progress"]}
+   */
+  of(index) {
+    return {
+      connect: () => {
+        if (index === 0) this._progress.connect();
+      },
+      download: (loaded, total) => {
+        this._loaded[index] = loaded;
+        if (total > 0) this._totals[index] = total;
+        const known = this._totals.every((total) => total !== null);
+        this._progress.download(sum(this._loaded), known ? sum(this._totals) : 0);
+      },
+    };
+  }
+
+  /**
+   * One of them is open: without a size by now, nothing of it is downloaded.
+   *
+   * @param {number} index
+   */
+  settle(index) {
+    if (this._totals[index] === null) this._totals[index] = 0;
+  }
+}
+
+/** @param {(number | null)[]} numbers */
+function sum(numbers) {
+  return numbers.reduce((/** @type {number} */ all, one) => all + (one ?? 0), 0);
+}

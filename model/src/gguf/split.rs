@@ -1,0 +1,173 @@
+//! Models that lie in several files.
+//!
+//! Each file is a GGUF file of its own, with some of the tensors, that says which of how many it is; the first has the
+//! model's metadata, and need not have tensors. They are taken in any order.
+//!
+//! *Source*: the tool `gguf-split` of the llama.cpp project.
+
+#[cfg(test)]
+mod tests;
+
+use super::Gguf;
+use super::error::GgufError;
+use super::tensors::check_names;
+
+/// Which file this is, from 0 on.
+const NO: &str = "split.no";
+/// How many files there are.
+const COUNT: &str = "split.count";
+/// How many tensors all files have together.
+const TENSORS: &str = "split.tensors.count";
+
+/// Names that a message lists before it only counts.
+const LISTED: usize = 3;
+
+/// Files that are not one whole model. Files are counted from 1 on, as in their names.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SplitError {
+    /// Some files of the model were not given.
+    #[error(
+        "the model lies in {count} files, of which these are missing: {missing}; keep all of them in one folder under \
+         such names, or choose all of them at once"
+    )]
+    Missing {
+        /// Number of files of the model.
+        count: u64,
+        /// How the names of the first of those end, and how many there are besides.
+        missing: String,
+    },
+    /// A file was given more than once.
+    #[error("file {file} of the split model is given twice; give each of its files once")]
+    Twice {
+        /// Which one.
+        file: u64,
+    },
+    /// A file of another model.
+    #[error(
+        "file {file} of {count} belongs to another split model: its {key} is {found}, that of the first file given is \
+         {expected}; give the files of one model only"
+    )]
+    Foreign {
+        /// Which file of its own model it is.
+        file: u64,
+        /// Number of files of its own model.
+        count: u64,
+        /// The metadata key that differs.
+        key: &'static str,
+        /// Its value.
+        found: u64,
+        /// The value in the file that was given first.
+        expected: u64,
+    },
+    /// A file that is no part of anything, among others.
+    #[error("of the {given} files that are given, number {index} is not part of a split model; load it by itself")]
+    Whole {
+        /// Its place among those given, from 1 on.
+        index: usize,
+        /// Number of files given.
+        given: usize,
+    },
+    /// The files have too many tensors, or too few.
+    #[error("the files of the split model have {found} tensors together instead of {expected}; download them again")]
+    Tensors {
+        /// Tensors of all files.
+        found: u64,
+        /// What the files say.
+        expected: u64,
+    },
+}
+
+/// What a file says of the split that it belongs to.
+struct Part {
+    no: u64,
+    count: u64,
+    tensors: u64,
+}
+
+impl Part {
+    /// None if the file is a whole model.
+    fn of(file: &Gguf) -> Result<Option<Part>, GgufError> {
+        let metadata = &file.metadata;
+        let Some(count) = metadata.get(COUNT)?.filter(|&count: &u64| count > 1) else { return Ok(None) };
+        let (no, tensors) = (metadata.require(NO)?, metadata.require(TENSORS)?);
+        if no >= count {
+            let (key, found) = (NO.into(), format!("{no}, with {count} files"));
+            return Err(GgufError::WrongValue { key, expected: "less than split.count", found });
+        }
+        Ok(Some(Part { no, count, tensors }))
+    }
+}
+
+/// One model of the files that were given, whose tensors have offsets in the source as a whole.
+pub(super) fn join(files: Vec<Gguf>) -> Result<Gguf, GgufError> {
+    let given = files.len();
+    let mut parts = Vec::new();
+    for (index, file) in (1..).zip(files) {
+        match Part::of(&file).map_err(|error| error.in_file(index, given))? {
+            None if given == 1 => return Ok(file),
+            None => return Err(SplitError::Whole { index, given }.into()),
+            Some(part) => parts.push((part, file)),
+        }
+    }
+    check_same(&parts)?;
+    parts.sort_by_key(|(part, _)| part.no);
+    check_complete(&parts)?;
+    let expected = parts.first().map_or(0, |(part, _)| part.tensors);
+    let mut parts = parts.into_iter().map(|(_, file)| file);
+    let Some(mut whole) = parts.next() else { return Err(GgufError::Magic { found: Vec::new() }) };
+    whole.tensors.extend(parts.flat_map(|file| file.tensors));
+    check_names(&whole.tensors)?;
+    let found = whole.tensors.len() as u64;
+    if found != expected {
+        return Err(SplitError::Tensors { found, expected }.into());
+    }
+    Ok(whole)
+}
+
+/// That all files tell of the same split as the first one.
+fn check_same(parts: &[(Part, Gguf)]) -> Result<(), SplitError> {
+    let Some((first, _)) = parts.first() else { return Ok(()) };
+    for (Part { no, count, tensors }, _) in parts {
+        for (key, found, expected) in [(COUNT, *count, first.count), (TENSORS, *tensors, first.tensors)] {
+            if found != expected {
+                return Err(SplitError::Foreign { file: no + 1, count: *count, key, found, expected });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// That each file is there once. They are in their order, and of one split.
+fn check_complete(parts: &[(Part, Gguf)]) -> Result<(), SplitError> {
+    if let Some(twice) = parts.windows(2).find(|two| two[0].0.no == two[1].0.no) {
+        return Err(SplitError::Twice { file: twice[0].0.no + 1 });
+    }
+    let Some((Part { count, .. }, _)) = parts.first() else { return Ok(()) };
+    let absent = count - parts.len() as u64;
+    if absent == 0 {
+        return Ok(());
+    }
+    let is_here = |no: &u64| parts.binary_search_by_key(no, |(part, _)| part.no).is_ok();
+    let names = (0..*count).filter(|no| !is_here(no)).take(LISTED).map(|no| format!("*{}", ending(no + 1, *count)));
+    let mut missing = names.collect::<Vec<_>>().join(", ");
+    if let more @ 1.. = absent.saturating_sub(LISTED as u64) {
+        missing += &format!(" and {more} more");
+    }
+    Err(SplitError::Missing { count: *count, missing })
+}
+
+/// How the name of a file ends, which is counted from 1 on.
+fn ending(file: u64, count: u64) -> String {
+    format!("-{file:05}-of-{count:05}.gguf")
+}
+
+/// The names of all files of the split model that has a file of this name, in their order; none if a name does not
+/// end like `-00001-of-00005.gguf`.
+pub fn split_names(name: &str) -> Option<Vec<String>> {
+    let (prefix, end) = name.split_at_checked(name.len().checked_sub(ending(1, 1).len())?)?;
+    let (file, count) = end.strip_prefix('-')?.strip_suffix(".gguf")?.split_once("-of-")?;
+    let number = |digits: &str| digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+    let (file, count) = (number(file)?, number(count)?);
+    let same = (1..=count).contains(&file) && end == ending(file, count);
+    same.then(|| (1..=count).map(|file| format!("{prefix}{}", ending(file, count))).collect())
+}
