@@ -1,0 +1,176 @@
+"""A graph of anygpu's operators, while it is made from nodes of ONNX."""
+
+from math import prod
+
+import numpy as np
+
+
+class Unmapped(Exception):
+    """Why a test has no counterpart among anygpu's operators."""
+
+
+class Value:
+    """A tensor of the graph. `stored` is the shape that it has there, `shape` the one that it has in ONNX.
+
+    Reshaping changes `shape` alone; elements are brought into a shape when a node needs them in it.
+    """
+
+    def __init__(self, source, stored, shape, dtype, array=None):
+        self.source, self.stored, self.shape, self.dtype, self.array = source, stored, shape, dtype, array
+
+
+def dims(shape):
+    """A shape as anygpu has it: a scalar is a vector of one element."""
+    return tuple(int(d) for d in shape) or (1,)
+
+
+def around(shape, axis):
+    """The elements outside an axis, along it and within it."""
+    return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
+
+
+class Graph:
+    """Nodes in SSA form, with the arrays that they begin with."""
+
+    def __init__(self):
+        self.inputs, self.nodes, self.results, self.outputs = [], [], 0, []
+
+    def input(self, array):
+        """An array of the test; indices become 32 bits wide, as anygpu has them."""
+        array = np.asarray(array)
+        if array.size == 0:
+            raise Unmapped("tensors without elements: a shape has no dimension of 0")
+        if array.dtype != np.float32:
+            if not np.issubdtype(array.dtype, np.signedinteger) or np.abs(array).max() > 2**31 - 1:
+                raise Unmapped(f"operands of the type {array.dtype}")
+            array = array.astype(np.int32)
+        if array.ndim > 4:
+            stored = (array.size,)
+        else:
+            stored = dims(array.shape)
+        dtype = "f32" if array.dtype == np.float32 else "i32"
+        self.inputs.append(array.reshape(stored))
+        return Value(("input", len(self.inputs) - 1), stored, tuple(array.shape), dtype, array)
+
+    def value(self, x):
+        """A tensor of the graph; a constant becomes an input."""
+        return x if isinstance(x, Value) else self.input(x)
+
+    def floats(self, x):
+        """The same, of floats."""
+        value = self.value(x)
+        if value.dtype != "f32":
+            raise Unmapped("arithmetic on integers: anygpu's integers are ids")
+        return value
+
+    def push(self, op, operands, *results, **params):
+        """Adds a node, whose results are given as (stored, shape, dtype); only the first two for floats."""
+        self.nodes.append({"op": op, "inputs": [v.source for v in operands], **params})
+        values = []
+        for stored, shape, *dtype in results:
+            values.append(Value(("result", self.results), dims(stored), tuple(shape), *(dtype or ["f32"])))
+            self.results += 1
+        return values[0] if len(values) == 1 else values
+
+    def at(self, x, shape):
+        """The elements in a shape, as operand of a node."""
+        v, shape = self.floats(x), dims(shape)
+        if len(shape) > 4:
+            raise Unmapped("tensors of more than 4 dimensions")
+        if v.stored == shape:
+            return v
+        perm = list(range(len(shape)))
+        return self.push("permute", [v], (shape, v.shape), view=list(shape), perm=perm)
+
+    @staticmethod
+    def reshape(v, shape):
+        """The same elements in another shape."""
+        return Value(v.source, v.stored, tuple(int(d) for d in shape), v.dtype, v.array)
+
+    def permute(self, x, perm):
+        """Dimension i of the result is dimension perm[i]. Those that stay neighbours are moved as one."""
+        v = self.floats(x)
+        shape = [v.shape[axis] for axis in perm]
+        wide = [axis for axis in range(len(perm)) if v.shape[axis] != 1]
+        groups = []
+        for axis in (axis for axis in perm if axis in wide):
+            if groups and wide.index(groups[-1][-1]) + 1 == wide.index(axis):
+                groups[-1].append(axis)
+            else:
+                groups.append([axis])
+        if len(groups) <= 1:
+            return self.reshape(v, shape)
+        order = sorted(groups)
+        sizes = [prod(v.shape[axis] for axis in group) for group in order]
+        perm = [order.index(group) for group in groups]
+        stored = [sizes[i] for i in perm]
+        return self.push("permute", [self.at(v, sizes)], (stored, shape), view=sizes, perm=perm)
+
+    def unary(self, kind, x):
+        """An elementwise function."""
+        v = self.floats(x)
+        return self.push("unary", [v], (v.stored, v.shape), kind=kind)
+
+    def scale(self, x, factor, bias=0.0):
+        """`factor * x + bias`."""
+        v = self.floats(x)
+        return self.push("scale", [v], (v.stored, v.shape), factor=float(factor), bias=float(bias))
+
+    def binary(self, kind, a, b):
+        """Elementwise arithmetic with broadcasting."""
+        a, b = self.floats(a), self.floats(b)
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        if a.shape == b.shape and a.stored == b.stored:
+            return self.push("binary", [a, b], (a.stored, shape), kind=kind)
+        return self.push("binary", [self.at(a, a.shape), self.at(b, b.shape)], (shape, shape), kind=kind)
+
+    def slice(self, x, axis, start, length):
+        """Some elements along an axis, seen as columns."""
+        v = self.floats(x)
+        outer, n, inner = around(v.shape, axis)
+        if length == n:
+            return v
+        if length <= 0:
+            raise Unmapped("tensors without elements: a shape has no dimension of 0")
+        shape = v.shape[:axis] + (length,) + v.shape[axis + 1 :]
+        columns = self.at(v, (outer, n * inner))
+        return self.push("slice", [columns], ((outer, length * inner), shape), start=start * inner, len=length * inner)
+
+    def concat(self, parts, axis):
+        """Tensors one after the other along an axis."""
+        whole = self.floats(parts[0])
+        for part in map(self.floats, parts[1:]):
+            n = whole.shape[axis] + part.shape[axis]
+            shape = whole.shape[:axis] + (n,) + whole.shape[axis + 1 :]
+            pair, stored, at = [(v, v.shape) for v in (whole, part)], shape, axis
+            if len(shape) > 4:
+                at, pair = 1, [(v, (prod(v.shape[:axis]), prod(v.shape[axis:]))) for v in (whole, part)]
+                stored = (prod(shape[:axis]), prod(shape[axis:]))
+            whole = self.push("concat", [self.at(v, s) for v, s in pair], (stored, shape), axis=at)
+        return whole
+
+    def output(self, value, expected):
+        """Makes a tensor an output, in the shape that the test gives; ids stay in theirs, since none but floats move."""
+        if not isinstance(value, Value):
+            raise Unmapped("results that follow from integers, constants and shapes alone")
+        expected = np.asarray(expected)
+        if tuple(expected.shape) != value.shape:
+            raise ValueError(f"{expected.shape} instead of {value.shape}")
+        if value.dtype == "i32":
+            if value.source[0] == "input":
+                raise Unmapped("copies of integers: anygpu's integers are ids")
+            expected = expected.astype(np.int32).reshape(value.stored)
+        else:
+            shape = dims(expected.shape) if expected.ndim <= 4 else value.stored
+            taken = value.source[0] == "input" or any(source == value.source for source, _ in self.outputs)
+            if taken and value.stored == shape:
+                value = self.push("permute", [value], (shape, shape), view=list(shape), perm=list(range(len(shape))))
+            value = self.at(value, shape)
+            expected = expected.reshape(shape)
+        self.outputs.append((value.source, expected))
+
+    def case(self):
+        """Nodes and outputs, with tensors numbered: inputs first, then what the nodes make."""
+        number = lambda source: source[1] + (len(self.inputs) if source[0] == "result" else 0)
+        nodes = [{**node, "inputs": [number(source) for source in node["inputs"]]} for node in self.nodes]
+        return nodes, [(number(source), array) for source, array in self.outputs]
