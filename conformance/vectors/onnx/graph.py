@@ -33,7 +33,7 @@ class Graph:
     """Nodes in SSA form, with the arrays that they begin with."""
 
     def __init__(self):
-        self.inputs, self.nodes, self.results, self.outputs = [], [], 0, []
+        self.inputs, self.states, self.nodes, self.results, self.outputs = [], set(), [], 0, []
 
     def input(self, array):
         """An array of the test; indices become 32 bits wide, as anygpu has them."""
@@ -51,6 +51,12 @@ class Graph:
         dtype = "f32" if array.dtype == np.float32 else "i32"
         self.inputs.append(array.reshape(stored))
         return Value(("input", len(self.inputs) - 1), stored, tuple(array.shape), dtype, array)
+
+    def state(self, array):
+        """What a node continues: it begins as this array."""
+        value = self.input(array)
+        self.states.add(value.source[1])
+        return value
 
     def value(self, x):
         """A tensor of the graph; a constant becomes an input."""
@@ -169,8 +175,13 @@ class Graph:
             expected = expected.reshape(shape)
         self.outputs.append((value.source, expected))
 
-    def case(self):
-        """Nodes and outputs, with tensors numbered: inputs first, then what the nodes make."""
-        number = lambda source: source[1] + (len(self.inputs) if source[0] == "result" else 0)
-        nodes = [{**node, "inputs": [number(source) for source in node["inputs"]]} for node in self.nodes]
-        return nodes, [(number(source), array) for source, array in self.outputs]
+    def case(self, place):
+        """Inputs that are used, nodes and outputs; tensors are numbered: inputs first, then what the nodes make."""
+        used = {source for node in self.nodes for source in node["inputs"]}
+        inputs = [i for i in range(len(self.inputs)) if ("input", i) in used]
+        number = lambda source: inputs.index(source[1]) if source[0] == "input" else len(inputs) + source[1]
+        return {
+            "inputs": [{**place(self.inputs[i]), **({"state": True} if i in self.states else {})} for i in inputs],
+            "nodes": [{**node, "inputs": [number(source) for source in node["inputs"]]} for node in self.nodes],
+            "outputs": [{"tensor": number(source), **place(array)} for source, array in self.outputs],
+        }

@@ -10,8 +10,8 @@ from trace import NOT_COMPARED, axis_of, constant
 
 __all__ = ["HANDLERS"]
 
-TOP_K = 64
-"""The most candidates that top_k keeps."""
+# The most candidates that top_k keeps, and the most taps that short_conv has.
+TOP_K, TAPS = 64, 16
 
 
 def on_last_axis(g, x, axis, apply):
@@ -234,3 +234,23 @@ def rotary(g, node, x, cos, sin, positions=None):
         whole.append(g.reshape(y, (1, t, width)))
     y = g.concat(whole, 0)
     return y if rank == 3 else head_major(g, y, heads)
+
+
+@onnx("CausalConvWithState")
+def causal_conv(g, node, x, kernel, bias=None, past=None):
+    (batch, channels, t), taps = x.shape, kernel.shape[2]
+    if not 2 <= taps <= TAPS:
+        raise Unmapped(f"convolutions of other than 2 to {TAPS} taps")
+    past = np.zeros((batch, channels, taps - 1), np.float32) if past is None else constant(past)
+    kernel, rows = g.at(kernel, (channels, taps)), g.permute(x, [0, 2, 1])
+    whole, states = [], []
+    for b in range(batch):
+        # States lie as rows do: one row of all channels a token.
+        operands = [g.state(past[b].T), g.at(g.slice(rows, 0, b, 1), (t, channels)), kernel]
+        y, state = g.push("short_conv", operands, ((t, channels),) * 2, ((taps - 1, channels),) * 2)
+        whole.append(g.reshape(y, (1, *y.shape)))
+        states.append(g.reshape(state, (1, *state.shape)))
+    y = g.concat(whole, 0)
+    y = y if bias is None else g.binary("add", y, bias)
+    y = y if node.get("activation", "none") == "none" else g.unary("silu", y)
+    return [g.permute(y, [0, 2, 1]), g.permute(g.concat(states, 0), [0, 2, 1])]

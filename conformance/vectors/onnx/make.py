@@ -1,9 +1,9 @@
 """Cases from the node tests of ONNX: those that map to anygpu's operators, and a list of the others.
 
-    python conformance/vectors/onnx/make.py --tests DIR --out DIR --list FILE
+    python conformance/vectors/onnx/make.py --tests DIR --out DIR
 
-DIR/cases.json becomes one case a line, DIR/arrays.bin their arrays, each once. `cargo xtask vectors` has the package
-with the tests fetched and runs this.
+Into DIR go cases.json, a case a line; arrays.bin, their arrays, each once; README.md, what is mapped and why the rest is
+not. `cargo xtask vectors` fetches the package with the tests and runs this.
 """
 
 import argparse
@@ -41,33 +41,31 @@ def convert(folder, arrays):
     sets = sorted(folder.glob("test_data_set_*"))
     for index, data in enumerate(sets):
         graph, left_out = trace(model, data, HANDLERS)
-        nodes, outputs = graph.case()
-        cases.append({
-            "name": folder.name if len(sets) == 1 else f"{folder.name} {index}",
-            "of": ops.pop() if len(ops) == 1 else "a graph",
-            "inputs": [arrays.place(array) for array in graph.inputs],
-            "nodes": nodes,
-            "outputs": [{"tensor": tensor, **arrays.place(array)} for tensor, array in outputs],
-        })  # fmt: skip
+        name = folder.name if len(sets) == 1 else f"{folder.name} {index}"
+        of = next(iter(ops)) if len(ops) == 1 else "a graph"
+        cases.append({"name": name, "of": of, **graph.case(arrays.place)})
     return cases, left_out
 
 
 def listing(version, cases, unmapped, partial):
     """The document that says what is mapped, and why the rest is not."""
-    tests = sum(len(names) for names in unmapped.values()) + len(cases)
+    left = sum(map(len, unmapped.values()))
     lines = [
         "# Node tests of ONNX",
         "",
-        f"Of the {tests} node tests that `onnx` {version} ships, {len(cases)} are cases of",
-        f"`conformance/vectors/onnx`, and {tests - len(cases)} are not. `cargo xtask vectors` writes this page and those cases.",
+        f"Of {len(cases) + left} node tests of ONNX ({version}), {len(cases)} are cases here and {left} are not. Their results were",
+        "computed by the authors of ONNX; `cargo xtask vectors` wrote this page and the files beside it.",
         "",
-        "Tests are mapped by what their nodes compute. A node becomes operators of anygpu's whose definitions make up its own,",
-        "with reshapes, transposes and slices where layouts differ; a test whose operator is given as a graph goes node by",
-        "node. What follows from integers, shapes and constants alone is computed beforehand, and indices become 32 bits wide.",
+        "    cargo run --release -p conformance -- --vectors conformance/vectors/onnx",
+        "",
+        "Tests are mapped by what their nodes compute, never by name. A node becomes operators of anygpu's whose definitions make",
+        "up its own, with reshapes, transposes, slices and copies where layouts differ; a test whose operator is given as a graph",
+        "goes node by node. What follows from integers, shapes and constants alone is computed beforehand; indices become 32 bits",
+        "wide. A backend that refuses an operator fails.",
         "",
         "## Mapped",
         "",
-        "| operators of anygpu's | nodes in all cases | cases |",
+        "| operator of anygpu's | nodes | cases |",
         "|---|---|---|",
     ]
     nodes = Counter(node["op"] for case in cases for node in case["nodes"])
@@ -91,7 +89,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tests", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--list", type=Path, required=True)
     options = parser.parse_args()
     arrays, cases, unmapped, partial = Arrays(), [], defaultdict(list), defaultdict(list)
     for folder in sorted(options.tests.iterdir()):
@@ -109,7 +106,7 @@ def main():
     body = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     (options.out / "cases.json").write_text(f"[\n{body}\n]\n")
     (options.out / "arrays.bin").write_bytes(arrays.bytes)
-    options.list.write_text(listing(onnx.__version__, cases, unmapped, partial))
+    (options.out / "README.md").write_text(listing(onnx.__version__, cases, unmapped, partial))
     print(f"{len(cases)} mapped, {sum(map(len, unmapped.values()))} not mapped")
 
 

@@ -107,7 +107,7 @@ def trace(model, data, handlers):
         array = read(data / f"input_{index}.pb")
         values[info.name] = graph.input(array) if array.dtype == np.float32 else array
     if not graph.inputs:
-        raise Unmapped("results that follow from integers, constants and shapes alone")
+        raise Unmapped("operands of integers or truth values alone, or none: anygpu computes with floats")
     for proto in model.graph.node:
         inputs = [values[name] for name in proto.input]
         node = Node(proto, opset)

@@ -2,7 +2,7 @@
 
 use backend_api::op::{
     ArgMax, Attention, Binary, BinaryKind, Concat, GetRows, Index, Masking, MatMul, Norm, NormKind, Pad, Permute, Rope,
-    RopeMode, Scale, Slice, Softmax, TopK, Unary, UnaryKind,
+    RopeMode, Scale, ShortConv, Slice, Softmax, TopK, Unary, UnaryKind,
 };
 use backend_api::{Error, Op, Shape};
 use serde::Deserialize;
@@ -49,6 +49,8 @@ pub enum Operator {
     Argmax,
     /// The k largest.
     TopK { k: usize },
+    /// A causal convolution, whose first operand is a state.
+    ShortConv,
     /// Attention of one sequence.
     Attention { n_head: usize, n_head_kv: usize, scale: f32, softcap: f32, causal: bool, explicit: bool },
 }
@@ -94,6 +96,7 @@ impl Operator {
             Operator::Pad { before, after } => Pad { before, after }.into(),
             Operator::Argmax => ArgMax.into(),
             Operator::TopK { k } => TopK { k }.into(),
+            Operator::ShortConv => ShortConv.into(),
             Operator::Attention { n_head, n_head_kv, scale, softcap, causal, explicit } => {
                 let masking = Masking { causal, explicit, ..Masking::default() };
                 Attention { n_head, n_head_kv, scale, softcap, masking }.into()

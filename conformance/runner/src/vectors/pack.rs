@@ -6,7 +6,7 @@ use anygpu_conformance::run::{Outcome, judge};
 use anyhow::{Context, Result, ensure};
 use backend_api::compare::Values;
 use backend_api::run::{NativeHost, Rig};
-use backend_api::{Backend, DType, Graph, Kind, StepLimits, StepParams, TensorId};
+use backend_api::{Backend, DType, Graph, Kind, StepLimits, StepParams, TensorId, Update};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -28,6 +28,9 @@ struct Place {
     shape: Vec<usize>,
     /// The byte where it begins.
     at: usize,
+    /// Whether an input is a state, which a node continues.
+    #[serde(default)]
+    state: bool,
 }
 
 /// The element type of an array.
@@ -87,7 +90,8 @@ fn run(case: Case, arrays: &[u8], backend: &dyn Backend) -> Result<Outcome> {
     let mut inputs = Vec::new();
     for (index, place) in case.inputs.iter().enumerate() {
         let array = place.array(arrays)?;
-        tensors.push(graph.external(Kind::Input, format!("input{index}"), &array.shape, array.data.dtype)?);
+        let kind = if place.state { Kind::State(Update::Replace) } else { Kind::Input };
+        tensors.push(graph.external(kind, format!("input{index}"), &array.shape, array.data.dtype)?);
         inputs.push(array.data.bytes);
     }
     let number =
@@ -106,9 +110,11 @@ fn run(case: Case, arrays: &[u8], backend: &dyn Backend) -> Result<Outcome> {
         graph.output(id, format!("output{}", output.tensor))?;
         expected.push((id, array.data));
     }
-    // Results come in the order of the tensors.
+    // Results come in the order of the tensors, those of states among them.
     expected.sort_by_key(|(id, _)| *id);
     let expected: Vec<Values> = expected.into_iter().map(|(_, values)| values).collect();
+    let written = |kind: Kind| matches!(kind, Kind::Output | Kind::State(_));
+    let kinds: Vec<Kind> = graph.externals().map(|(_, tensor)| tensor.kind).filter(|kind| written(*kind)).collect();
     let rows = StepLimits::of(&graph, 1).rows;
     let mut rig = Rig::guarded(backend, &graph)?;
     for (index, bytes) in inputs.iter().enumerate() {
@@ -116,6 +122,8 @@ fn run(case: Case, arrays: &[u8], backend: &dyn Backend) -> Result<Outcome> {
     }
     rig.step(&StepParams::at(0, if rows == usize::MAX { 1 } else { rows as u32 }))?;
     let found = pollster::block_on(rig.results(&NativeHost::default()))?;
+    let found: Vec<Values> =
+        found.into_iter().zip(kinds).filter(|(_, kind)| *kind == Kind::Output).map(|(values, _)| values).collect();
     Ok(judge(&found, &expected, tolerance, false))
 }
 
