@@ -12,11 +12,13 @@ class Unmapped(Exception):
 class Value:
     """A tensor of the graph. `stored` is the shape that it has there, `shape` the one that it has in ONNX.
 
-    Reshaping changes `shape` alone; elements are brought into a shape when a node needs them in it.
+    Reshaping changes `shape` alone; elements are brought into a shape when a node needs them in it. Ids cannot be: those
+    of another axis than the last keep it as `axis`, and lie as if it were the last.
     """
 
     def __init__(self, source, stored, shape, dtype, array=None):
         self.source, self.stored, self.shape, self.dtype, self.array = source, stored, shape, dtype, array
+        self.axis = None
 
 
 def dims(shape):
@@ -88,9 +90,11 @@ class Graph:
         perm = list(range(len(shape)))
         return self.push("permute", [v], (shape, v.shape), view=list(shape), perm=perm)
 
-    @staticmethod
-    def reshape(v, shape):
+    def reshape(self, x, shape):
         """The same elements in another shape."""
+        v = self.value(x)
+        if v.axis is not None:
+            raise Unmapped("ids that are transposed: none but floats are")
         return Value(v.source, v.stored, tuple(int(d) for d in shape), v.dtype, v.array)
 
     def permute(self, x, perm):
@@ -156,7 +160,7 @@ class Graph:
         return whole
 
     def output(self, value, expected):
-        """Makes a tensor an output, in the shape that the test gives; ids stay in theirs, since none but floats move."""
+        """Makes a tensor an output, in the shape that the test gives; what is expected of ids is brought into theirs."""
         if not isinstance(value, Value):
             raise Unmapped("results that follow from integers, constants and shapes alone")
         expected = np.asarray(expected)
@@ -165,6 +169,8 @@ class Graph:
         if value.dtype == "i32":
             if value.source[0] == "input":
                 raise Unmapped("copies of integers: anygpu's integers are ids")
+            if value.axis is not None:
+                expected = np.moveaxis(expected, value.axis, -1)
             expected = expected.astype(np.int32).reshape(value.stored)
         else:
             shape = dims(expected.shape) if expected.ndim <= 4 else value.stored

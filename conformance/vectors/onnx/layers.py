@@ -37,26 +37,22 @@ def softmax(g, node, x):
     return on_last_axis(g, x, axis_of(node.get("axis", -1), len(x.shape)), lambda x: row_softmax(g, x))
 
 
-def largest(g, node, x, axis, k, smallest):
-    """Values and ids of the k largest along an axis; the smallest are the largest of the negated."""
-    x = g.unary("neg", x) if smallest else g.floats(x)
-    rank = len(x.shape)
-    x = g.permute(x, [*(i for i in range(rank) if i != axis), axis])
-    shape = (*x.shape[:-1], k)
+@onnx("TopK")
+def top_k(g, node, x, k=None):
+    # The smallest are the largest of the negated.
+    smallest, k = not node.get("largest", 1), int(node.get("k") if k is None else constant(k).item())
     if k > TOP_K:
         raise Unmapped(f"more than {TOP_K} of the largest elements")
-    values, ids = g.push("top_k", [g.at(x, x.shape)], (shape, shape), (shape, shape, "i32"), k=k)
-    return g.unary("neg", values) if smallest else values, ids
-
-
-@onnx("TopK")
-def top_k(g, node, x, k):
-    x = g.floats(x)
-    axis = axis_of(node.get("axis", -1), len(x.shape))
-    if axis != len(x.shape) - 1:
-        raise Unmapped("ids along another axis than the last: none but floats are transposed")
-    values, ids = largest(g, node, x, axis, int(constant(k).item()), not node.get("largest", 1))
-    return [values, ids]
+    x = g.unary("neg", x) if smallest else g.floats(x)
+    rank, axis = len(x.shape), axis_of(node.get("axis", -1), len(x.shape))
+    perm = [*(i for i in range(rank) if i != axis), axis]
+    rows = g.permute(x, perm)
+    stored = (*rows.shape[:-1], k)
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    values, ids = g.push("top_k", [g.at(rows, rows.shape)], (stored, stored), (stored, shape, "i32"), k=k)
+    ids.axis = axis if axis < rank - 1 else None
+    values = g.permute(values, [perm.index(i) for i in range(rank)])
+    return [g.unary("neg", values) if smallest else values, ids]
 
 
 @onnx("ArgMax", "ArgMin")
@@ -90,13 +86,16 @@ def norm(g, x, kind, eps, n, gamma, beta=None):
 def layer_norm(g, node, x, gamma, beta=None):
     axis = axis_of(node.get("axis", -1), len(x.shape))
     n, eps = prod(x.shape[axis:]), node.get("epsilon", 1e-5)
-    if prod(gamma.shape) != n:
-        raise Unmapped("norms with a factor for more than one element")
-    if node.op == "RMSNormalization":
-        return norm(g, x, "rms", eps, n, gamma)
-    beta = np.zeros(n, np.float32) if beta is None else beta
+    kind = "rms" if node.op == "RMSNormalization" else "layer"
+    zeros = None if kind == "rms" else np.zeros(n, np.float32)
+    if all(v is None or prod(v.shape) == n for v in (gamma, beta)):
+        y = norm(g, x, kind, eps, n, gamma, zeros if beta is None else beta)
+    else:
+        # A factor for several elements is applied to the normed ones.
+        y = g.binary("mul", norm(g, x, kind, eps, n, np.ones(n, np.float32), zeros), gamma)
+        y = y if beta is None else g.binary("add", y, beta)
     # Mean and deviation are for training.
-    return [norm(g, x, "layer", eps, n, gamma, beta), NOT_COMPARED, NOT_COMPARED]
+    return y if kind == "rms" else [y, NOT_COMPARED, NOT_COMPARED]
 
 
 @onnx("GroupNormalization", "InstanceNormalization")

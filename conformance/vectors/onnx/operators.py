@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graph import Unmapped, around
-from trace import NOT_COMPARED, axis_of, constant
+from trace import axis_of, constant
 
 HANDLERS = {}
 
@@ -60,6 +60,8 @@ def softsign(g, node, x):
 
 @onnx("Add", "Sub", "Mul", "Div")
 def binary(g, node, a, b):
+    if node.opset < 7:
+        raise Unmapped("broadcasting as it was before opset 7")
     return g.binary(node.op.lower(), a, b)
 
 
