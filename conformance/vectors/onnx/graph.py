@@ -46,10 +46,7 @@ class Graph:
             if not np.issubdtype(array.dtype, np.signedinteger) or np.abs(array).max() > 2**31 - 1:
                 raise Unmapped(f"operands of the type {array.dtype}")
             array = array.astype(np.int32)
-        if array.ndim > 4:
-            stored = (array.size,)
-        else:
-            stored = dims(array.shape)
+        stored = dims(array.shape) if array.ndim <= 4 else (array.size,)
         dtype = "f32" if array.dtype == np.float32 else "i32"
         self.inputs.append(array.reshape(stored))
         return Value(("input", len(self.inputs) - 1), stored, tuple(array.shape), dtype, array)
@@ -150,13 +147,12 @@ class Graph:
         """Tensors one after the other along an axis."""
         whole = self.floats(parts[0])
         for part in map(self.floats, parts[1:]):
-            n = whole.shape[axis] + part.shape[axis]
-            shape = whole.shape[:axis] + (n,) + whole.shape[axis + 1 :]
-            pair, stored, at = [(v, v.shape) for v in (whole, part)], shape, axis
-            if len(shape) > 4:
-                at, pair = 1, [(v, (prod(v.shape[:axis]), prod(v.shape[axis:]))) for v in (whole, part)]
-                stored = (prod(shape[:axis]), prod(shape[axis:]))
-            whole = self.push("concat", [self.at(v, s) for v, s in pair], (stored, shape), axis=at)
+            shape = whole.shape[:axis] + (whole.shape[axis] + part.shape[axis],) + whole.shape[axis + 1 :]
+            # More than four dimensions are taken together around the axis.
+            few = len(shape) <= 4
+            fit = lambda dims: dims if few else (prod(dims[:axis]), prod(dims[axis:]))
+            operands = [self.at(v, fit(v.shape)) for v in (whole, part)]
+            whole = self.push("concat", operands, (fit(shape), shape), axis=axis if few else 1)
         return whole
 
     def output(self, value, expected):

@@ -6,7 +6,7 @@ import numpy as np
 
 from graph import Unmapped
 from operators import HANDLERS, onnx
-from trace import NOT_COMPARED, axis_of, constant
+from tracing import NOT_COMPARED, axis_of, constant
 
 __all__ = ["HANDLERS"]
 
@@ -23,6 +23,7 @@ def on_last_axis(g, x, axis, apply):
 
 
 def row_softmax(g, x):
+    """Softmax of rows, in whatever shape they lie."""
     shape = x.stored if x.stored[-1] == x.shape[-1] else (prod(x.shape[:-1]), x.shape[-1])
     return g.push("softmax", [g.at(x, shape)], (shape, x.shape), scale=1.0)
 
@@ -60,18 +61,11 @@ def arg_max(g, node, x):
     if node.get("select_last_index", 0):
         raise Unmapped("the last of equal elements: argmax gives the first")
     x = g.unary("neg", x) if node.op == "ArgMin" else g.floats(x)
-    rank = len(x.shape)
+    rank, shape = len(x.shape), list(x.shape)
     axis = axis_of(node.get("axis", 0), rank)
-    x = g.permute(x, [*(i for i in range(rank) if i != axis), axis])
-    kept = [1 if i == axis else d for i, d in enumerate(constant_shape(x, axis, rank))]
-    shape = kept if node.get("keepdims", 1) else kept[:axis] + kept[axis + 1 :]
-    return g.push("argmax", [g.at(x, x.shape)], (x.shape[:-1], shape, "i32"))
-
-
-def constant_shape(x, axis, rank):
-    """The shape of x before its axis was moved to the end."""
-    outer = list(x.shape[:-1])
-    return outer[:axis] + [x.shape[-1]] + outer[axis:]
+    rows = g.permute(x, [*(i for i in range(rank) if i != axis), axis])
+    shape[axis : axis + 1] = [1] if node.get("keepdims", 1) else []
+    return g.push("argmax", [g.at(rows, rows.shape)], (rows.shape[:-1], shape, "i32"))
 
 
 def norm(g, x, kind, eps, n, gamma, beta=None):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from layers import HANDLERS
-from trace import Unmapped, trace
+from tracing import Unmapped, trace
 
 
 class Arrays:
@@ -53,15 +53,15 @@ def listing(version, cases, unmapped, partial):
     lines = [
         "# Node tests of ONNX",
         "",
-        f"Of {len(cases) + left} node tests of ONNX ({version}), {len(cases)} are cases here and {left} are not. Their results were",
-        "computed by the authors of ONNX; `cargo xtask vectors` wrote this page and the files beside it.",
+        f"Of {len(cases) + left} node tests of ONNX ({version}, Apache-2.0), {len(cases)} are cases here and {left} are not.",
+        "Their results were computed by the authors of ONNX; `cargo xtask vectors` wrote this page and the files beside it.",
         "",
         "    cargo run --release -p conformance -- --vectors conformance/vectors/onnx",
         "",
-        "Tests are mapped by what their nodes compute, never by name. A node becomes operators of anygpu's whose definitions make",
-        "up its own, with reshapes, transposes, slices and copies where layouts differ; a test whose operator is given as a graph",
-        "goes node by node. What follows from integers, shapes and constants alone is computed beforehand; indices become 32 bits",
-        "wide. A backend that refuses an operator fails.",
+        "Tests are mapped by what their nodes compute, never by name. A node becomes operators of anygpu's whose",
+        "definitions make up its own, with reshapes, transposes, slices and copies where layouts differ; a test whose",
+        "operator is given as a graph goes node by node. What follows from integers, shapes and constants alone is",
+        "computed beforehand; indices become 32 bits wide. A backend that refuses an operator fails.",
         "",
         "## Mapped",
         "",
@@ -75,7 +75,7 @@ def listing(version, cases, unmapped, partial):
     of = defaultdict(list)
     for case in cases:
         of[case["of"]].append(case["name"].removeprefix("test_"))
-    lines += [f"| {op} | {', '.join(names)} |" for op, names in sorted(of.items(), key=lambda i: (i[0] == "a graph", i[0]))]
+    lines += [f"| {op} | {', '.join(of[op])} |" for op in sorted(of, key=lambda op: (op == "a graph", op))]
     if partial:
         lines += ["", "Results that are not compared, since anygpu's operators do not give them:", ""]
         lines += [f"- {', '.join(results)}: {', '.join(names)}" for results, names in sorted(partial.items())]

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graph import Unmapped, around
-from trace import axis_of, constant
+from tracing import axis_of, constant
 
 HANDLERS = {}
 
@@ -255,7 +255,8 @@ def gather(g, node, table, ids):
     rest = table.shape[:axis] + table.shape[axis + 1 :]
     # A vector of ids, whatever its shape: the rows come in the same order.
     rows = g.push("get_rows", [g.at(first, (v, d)), g.value(ids.reshape(-1))], ((ids.size, d), ids.shape + rest))
-    return g.permute(rows, [*range(ids.ndim, ids.ndim + axis), *range(ids.ndim), *range(ids.ndim + axis, len(rows.shape))])
+    before = range(ids.ndim, ids.ndim + axis)
+    return g.permute(rows, [*before, *range(ids.ndim), *range(ids.ndim + axis, len(rows.shape))])
 
 
 def matrix_product(g, a, b):

@@ -10,7 +10,7 @@ use backend_api::{Backend, DType, Graph, Kind, StepLimits, StepParams, TensorId,
 use serde::Deserialize;
 use std::path::Path;
 
-/// A graph with its inputs and what it must arrive at. Tensors are numbered: inputs first, then the results of the nodes.
+/// A graph with its inputs and what it must arrive at. Tensors are numbered: inputs first, then results of nodes.
 #[derive(Debug, Deserialize)]
 struct Case {
     name: String,

@@ -1,4 +1,4 @@
-"""From a node test of ONNX to a graph: what follows from shapes and integers is computed here, the rest becomes nodes."""
+"""From a node test of ONNX to a graph: what follows from shapes and integers is computed, the rest becomes nodes."""
 
 import numpy as np
 import onnx
@@ -79,12 +79,10 @@ def read(path):
 def fold(proto, opset, inputs):
     """The results of a node whose operands are all known."""
     names = [name for name in proto.input if name]
-    made = helper.make_graph(
-        [proto],
-        "fold",
-        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(inputs[n]).dtype), None) for n in names],
-        [helper.make_empty_tensor_value_info(n) for n in proto.output if n],
-    )
+    kind = lambda name: helper.np_dtype_to_tensor_dtype(np.asarray(inputs[name]).dtype)
+    operands = [helper.make_tensor_value_info(name, kind(name), None) for name in names]
+    results = [helper.make_empty_tensor_value_info(name) for name in proto.output if name]
+    made = helper.make_graph([proto], "fold", operands, results)
     model = helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)])
     with np.errstate(all="ignore"):
         results = ReferenceEvaluator(model).run(None, {name: np.asarray(inputs[name]) for name in names})
