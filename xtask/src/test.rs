@@ -104,7 +104,7 @@ const RUNS: &[Run] = &[
     },
     vectors!("vectors: reference and cpu", Need::Nothing, "reference", "cpu"),
     vectors!("vectors: webgpu", Need::Driver("webgpu"), "webgpu", "webgpu-core", "webgpu-split"),
-    vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f"),
+    vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f", "webgl-bits"),
     suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
     suite!(
         "conformance: webgpu",
