@@ -9,7 +9,7 @@ use backend_api::form::{Activation, ArgMaxAppend, Embed, Linear, LinearOperands,
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };
-use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
+use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
@@ -484,8 +484,20 @@ impl<'a> Lowering<'a> {
             lists = lists.div_ceil(2);
             (from, to) = (to, from);
         }
-        let values = common(self.draw("top_k")?.and(Target::Output(1)));
-        draws.push(values.scratch("src_lists", from));
+        // Drawn together, they must be of one size, and a slot may be larger than a storage.
+        let out = self.dense(self.output(0)?);
+        let is_slot = |i: usize| Ok::<bool, String>(self.output(i)?.kind == Kind::Temporary);
+        let apart = is_slot(0)? != is_slot(1)?;
+        let (first, second) =
+            if apart { (Target::Scratch(2), Target::Scratch(3)) } else { (Target::Output(0), Target::Output(1)) };
+        draws.push(common(Draw::new("top_k", first, &out).and(second)).scratch("src_lists", from));
+        if apart {
+            scratch.extend([out.texels(); 2]);
+            draws.extend([0, 1].map(|i| {
+                let copy = Draw::new("slice", Target::Output(i), &out).int("start", 0).int("x_cols", out.cols);
+                copy.scratch("src_x", 2 + i)
+            }));
+        }
         Ok(Kernel { draws, scratch })
     }
 }

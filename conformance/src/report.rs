@@ -119,13 +119,14 @@ impl Report {
         let mut out = String::new();
         let ran: Vec<&BackendReport> = self.backends.iter().filter(|b| b.skipped.is_none()).collect();
         // Writing to a string cannot fail.
-        let _ = write!(out, "{:14}", "operator");
+        let width = self.op_names().iter().map(|op| op.len()).fold(14, usize::max);
+        let _ = write!(out, "{:width$}", "operator");
         for backend in &ran {
             let _ = write!(out, "  {:>16}", backend.name);
         }
         out.push('\n');
         for op in self.op_names() {
-            let _ = write!(out, "{op:14}");
+            let _ = write!(out, "{op:width$}");
             for backend in &ran {
                 let _ = write!(out, "  {:>16}", self.cell(backend, op));
             }

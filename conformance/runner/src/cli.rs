@@ -29,7 +29,7 @@ struct Args {
     /// Run the cases of this operator or form only.
     #[arg(long)]
     op: Option<String>,
-    /// Replay cases from outside: a folder per case with case.json and .npy arrays.
+    /// Replay cases from outside instead: a folder per case with case.json and .npy arrays, or cases.json with arrays.bin.
     #[arg(long)]
     vectors: Option<PathBuf>,
     /// Break every shader once and see that the suite notices. With `--op` only what cases of this operator must notice.
