@@ -229,7 +229,7 @@ fn decoding_and_loading_cost_what_they_may() {
         for (layout, kv_cache) in floats.into_iter().chain([Packed, Bits].map(|l| (l, KvCache::coded(Codec::F16)))) {
             let backend = backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() }).unwrap();
             // Words are encoded from rows that were drawn before: the projection, keys and values, and each cache on its own.
-            let encoded = 3 * usize::from(layout == Bits && kv_cache != KvCache::default());
+            let encoded = 3 * u64::from(layout == Bits && kv_cache != KvCache::default());
             let costs = Costs { per_block: 6 + encoded, besides: 4, allocations: Some(0), on_device: true };
             let name = format!("webgl {layout:?} {kv_cache:?}");
             assert_eq!(measure(&name, Rc::new(backend), kv_cache, &costs), *expected(kv_cache), "{name}");
