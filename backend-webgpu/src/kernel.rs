@@ -176,6 +176,21 @@ impl Kernel {
         self.flag("BLOCKS", true)
     }
 
+    /// Sets the flags of kernels that read keys and values, each in a codec of its own.
+    pub fn keys_and_values(mut self, k: &Tensor, v: &Tensor) -> Kernel {
+        let flags = [("KEY_HALVES", "KEY_BLOCKS"), ("VALUE_HALVES", "VALUE_BLOCKS")];
+        for ((name, tensor), (halves, blocks)) in [("k", k), ("v", v)].into_iter().zip(flags) {
+            let DType::Coded(codec) = tensor.dtype else { continue };
+            if codec.spec().levels.is_none() {
+                self = self.flag(halves, true);
+                continue;
+            }
+            self.states.push((name, codec, tensor.shape.cols()));
+            self = self.flag(blocks, true);
+        }
+        self
+    }
+
     /// Binds dense operand `i` as `array<f32>`.
     pub fn input(self, name: &'static str, i: usize, tensor: &Tensor) -> Kernel {
         self.bind(name, element(tensor), Operand::Input(i), tensor)

@@ -44,6 +44,16 @@ impl Node<'_> {
         Kernel::new(file, grid(n.div_ceil(self.tuning.wg))).word("WG", literal(self.tuning.wg))
     }
 
+    /// Invocations for a row of so many columns. Mesa's software device ends the loops of a shader after 65,535 rounds in
+    /// all, silently, so that rows which are long for few invocations get more.
+    fn row_wg(&self, cols: usize) -> usize {
+        const COLUMNS: usize = 8192;
+        // As many as every device allows.
+        const MOST: usize = 256;
+        let needed = cols.div_ceil(COLUMNS).next_power_of_two().min(MOST);
+        self.tuning.row_wg.max(needed)
+    }
+
     /// A kernel whose workgroups of `wg` invocations reduce: to sums, maxima, or the best.
     fn reducing(&self, file: &'static str, grid: [u32; 3], wg: usize) -> Kernel {
         let kernel = Kernel::new(file, grid).word("WG", literal(wg));

@@ -130,6 +130,9 @@ const RUNS: &[Run] = &[
     ),
     suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
     suite!("conformance: webgl, bits", Need::Driver("webgl"), "--backend", "webgl-bits"),
+    suite!("llama.cpp's cases: cpu", Need::Nothing, "--peer", "small", "--backend", "cpu"),
+    suite!("llama.cpp's cases: webgpu", Need::Driver("webgpu"), "--peer", "small", "--backend", "webgpu"),
+    suite!("llama.cpp's cases: webgl", Need::Driver("webgl"), "--peer", "small", "--backend", "webgl"),
     suite!("mutation check", Need::Nothing, "--mutate"),
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. Its kernels are shaped for
     // software there, so the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU

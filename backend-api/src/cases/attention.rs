@@ -44,16 +44,24 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let plain = rows.iter().map(|row| (row, None)).chain(halves.iter().map(|row| (row, Some(Codec::F16))));
     let all = Codec::ALL.iter().flat_map(|codec| coded.iter().map(move |row| (row, Some(*codec), codec.spec().name)));
-    let plain = plain.map(|(row, codec)| (row, codec, ""));
+    let mixed = [
+        ("halves and q4_0", Some(Codec::F16), Some(Codec::Q4_0)),
+        ("q8_0 and halves", Some(Codec::Q8_0), Some(Codec::F16)),
+        ("floats and q5_1", None, Some(Codec::Q5_1)),
+        ("q4_1 and floats", Some(Codec::Q4_1), None),
+    ];
+    let mixed = mixed.iter().flat_map(|(name, k, v)| [&coded[0], &coded[2]].map(|row| (row, [*k, *v], *name)));
+    let plain = plain.map(|(row, codec)| (row, [codec; 2], ""));
+    let all = all.map(|(row, codec, name)| (row, [codec; 2], name));
     plain
         .chain(all)
-        .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codec, prefix)| {
+        .chain(mixed)
+        .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codecs, prefix)| {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
             let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
             Case::new(op, name, step, |o| {
                 let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
-                let keys_and_values = [[n, g * d], [n, g * dv]].map(|shape| o.keys(codec, &shape));
-                inputs.extend(keys_and_values);
+                inputs.extend([o.keys(codecs[0], &[n, g * d]), o.keys(codecs[1], &[n, g * dv])]);
                 if masking.explicit {
                     inputs.push(o.filled(&[m, n], Fill::Mask));
                 }

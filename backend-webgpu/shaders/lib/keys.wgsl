@@ -1,24 +1,18 @@
-// Keys and values as numbers: four at a time where heads are whole vectors of four.
-//!if BLOCKS
-//!reader k
-//!reader v
-
-fn key_at(i: u32) -> KEY {
-    return k_quad(i / KEY_QUADS, i % KEY_QUADS);
-}
-
-fn value_at(i: u32) -> VALUE {
-    return v_quad(i / VALUE_QUADS, i % VALUE_QUADS);
-}
-//!else
-//!if HALVES
+// Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
+//!if KEY_HALVES || VALUE_HALVES
 fn halves4(words: vec2<u32>) -> vec4<f32> {
     return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 
 //!end
+//!if KEY_BLOCKS
+//!reader k
 fn key_at(i: u32) -> KEY {
-//!if HALVES
+    return k_quad(i / KEY_QUADS, i % KEY_QUADS);
+}
+//!else
+fn key_at(i: u32) -> KEY {
+//!if KEY_HALVES
 //!if VEC4
     return halves4(k[i]);
 //!else
@@ -28,9 +22,16 @@ fn key_at(i: u32) -> KEY {
     return k[i];
 //!end
 }
+//!end
 
+//!if VALUE_BLOCKS
+//!reader v
 fn value_at(i: u32) -> VALUE {
-//!if HALVES
+    return v_quad(i / VALUE_QUADS, i % VALUE_QUADS);
+}
+//!else
+fn value_at(i: u32) -> VALUE {
+//!if VALUE_HALVES
 //!if VALUES4
     return halves4(v[i]);
 //!else

@@ -1,4 +1,4 @@
-// attention q4_0 subgroups vec4 values4 blocks
+// attention q4_0 subgroups vec4 values4 key_blocks value_blocks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -31,7 +31,7 @@ struct Params {
 // Attention with online softmax, a workgroup for each query row and head. 128u keys at a time: each invocation scores one
 // key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a vec4<f32>: four
 // numbers where heads allow it, so that more parts are summed at a time.
-// Keys and values as numbers: four at a time where heads are whole vectors of four.
+// Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
 // levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
 // Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
@@ -45,6 +45,10 @@ fn k_quad(row: u32, i: u32) -> vec4<f32> {
     return scale * (vec4<f32>(levels) - f32(8));
 }
 
+fn key_at(i: u32) -> vec4<f32> {
+    return k_quad(i / 48u, i % 48u);
+}
+
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
 // levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
 // Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
@@ -56,11 +60,6 @@ fn v_quad(row: u32, i: u32) -> vec4<f32> {
     let word = v[first + (i / 2u) % 4u] >> (16u * (i % 2u));
     var levels = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     return scale * (vec4<f32>(levels) - f32(8));
-}
-
-
-fn key_at(i: u32) -> vec4<f32> {
-    return k_quad(i / 48u, i % 48u);
 }
 
 fn value_at(i: u32) -> vec4<f32> {

@@ -1,4 +1,4 @@
-// attention_split q4_0 subgroups early blocks vec4 values4
+// attention_split q4_0 subgroups early key_blocks value_blocks vec4 values4
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -30,7 +30,7 @@ struct Params {
 // Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
 // sum of weights, which whoever reads them joins. 64u keys at a time: each invocation scores one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
-// Keys and values as numbers: four at a time where heads are whole vectors of four.
+// Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
 // levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
 // Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
@@ -44,6 +44,10 @@ fn k_quad(row: u32, i: u32) -> vec4<f32> {
     return scale * (vec4<f32>(levels) - f32(8));
 }
 
+fn key_at(i: u32) -> vec4<f32> {
+    return k_quad(i / 48u, i % 48u);
+}
+
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
 // levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
 // Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
@@ -55,11 +59,6 @@ fn v_quad(row: u32, i: u32) -> vec4<f32> {
     let word = v[first + (i / 2u) % 4u] >> (16u * (i % 2u));
     var levels = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     return scale * (vec4<f32>(levels) - f32(8));
-}
-
-
-fn key_at(i: u32) -> vec4<f32> {
-    return k_quad(i / 48u, i % 48u);
 }
 
 fn value_at(i: u32) -> vec4<f32> {

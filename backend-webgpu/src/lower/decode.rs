@@ -110,17 +110,16 @@ impl Parts<'_> {
     fn score(&self, node: &Node<'_>) -> Kernel {
         let tuning = &self.tuning;
         let channels = self.values.next_power_of_two().min(tuning.split_wg);
-        let coded = matches!(node.inputs[1].dtype, DType::Coded(_));
+        let [keys, values] = [1, 2].map(|i| matches!(node.inputs[i].dtype, DType::Coded(_)));
         let kernel = node
             .reducing("attention_split", grid(self.attention.n_head * tuning.splits), tuning.split_wg)
             // Each invocation can hold all its values: one channel of a few keys.
             .flag("EARLY", channels == self.values && channels <= tuning.split_early)
-            .codec(node.inputs[1], &["k"])
-            .codec(node.inputs[2], &["v"])
+            .keys_and_values(node.inputs[1], node.inputs[2])
             .word("KEY_QUADS", literal(node.inputs[1].shape.cols() / 4))
             .word("VALUE_QUADS", literal(node.inputs[2].shape.cols() / 4))
-            .flag("VEC4", coded)
-            .flag("VALUES4", coded)
+            .flag("VEC4", keys)
+            .flag("VALUES4", values)
             .word("KEY", "vec4<f32>")
             .word("VALUE", "vec4<f32>")
             .word("D4", literal(self.d4))

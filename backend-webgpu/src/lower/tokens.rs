@@ -3,9 +3,9 @@
 use super::wise::masked;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
-use backend_api::DType;
 use backend_api::form::QkvAppend;
 use backend_api::op::{Append, At, Attention, Rope, RopeMode, TopK};
+use backend_api::{DType, Tensor};
 
 /// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
 const MAX_HEAD: usize = 1024;
@@ -172,13 +172,17 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));
     }
     let lanes = |width: usize| if width.is_multiple_of(4) { 4 } else { 1 };
-    let coded = matches!(k.dtype, DType::Coded(_));
-    if written_together(k) > 2 && (lanes(d), lanes(dv)) != (4, 4) {
-        return Err(format!("{} is read four at a time; use f32 or f16 for heads of {d} and {dv} channels", k.dtype));
+    for (tensor, width) in [(k, d), (v, dv)] {
+        if written_together(tensor) > 2 && lanes(width) != 4 {
+            return Err(format!(
+                "{} is read four at a time; use f32 or f16 for heads of {width} channels",
+                tensor.dtype
+            ));
+        }
     }
-    let keys = |tensor, width| match lanes(width) {
-        4 => quads_type(tensor),
-        _ if coded => "array<u32>",
+    let keys = |tensor: &Tensor, width| match (lanes(width), tensor.dtype) {
+        (4, _) => quads_type(tensor),
+        (_, DType::Coded(_)) => "array<u32>",
         _ => row_type(width),
     };
     let number = |width| if lanes(width) == 4 { "vec4<f32>" } else { "f32" };
@@ -188,10 +192,9 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let kernel = node
         .reducing("attention", grid(m * op.n_head), node.tuning.attention_wg)
         .flag("VEC4", lanes(d) == 4)
-        .flag("VALUES4", coded && lanes(dv) == 4)
+        .flag("VALUES4", matches!(v.dtype, DType::Coded(_)) && lanes(dv) == 4)
         .word("D", literal(d))
-        .codec(k, &["k"])
-        .codec(v, &["v"])
+        .keys_and_values(k, v)
         .word("KEY_QUADS", literal(k.shape.cols() / 4))
         .word("VALUE_QUADS", literal(v.shape.cols() / 4))
         .word("KEY", number(d))

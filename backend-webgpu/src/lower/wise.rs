@@ -111,7 +111,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
     // Heads lie one after the other, so they are rows of their own.
     let (rows, cols) = (x.shape.rows() * op.heads, x.shape.cols() / op.heads);
     let mut kernel = node
-        .reducing("norm", grid(rows), node.tuning.row_wg)
+        .reducing("norm", grid(rows), node.row_wg(cols))
         .flag("LAYER", op.kind == NormKind::Layer)
         .u("rows", rows)
         .u("cols", cols)
@@ -126,7 +126,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
 pub fn softmax(op: &Softmax, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let [_, _, m, n] = x.shape.dims4();
-    let kernel = node.reducing("softmax", grid(x.shape.rows()), node.tuning.row_wg).u("rows", x.shape.rows());
+    let kernel = node.reducing("softmax", grid(x.shape.rows()), node.row_wg(n)).u("rows", x.shape.rows());
     let mut kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n).input("x", 0, x);
     if let Some(mask) = node.inputs.get(1) {
         kernel = kernel.input("mask", 1, mask);

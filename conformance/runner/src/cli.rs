@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::backends::open;
-use crate::{list, mutate, vectors};
+use crate::{list, mutate, peer, vectors};
 use anygpu_conformance::expect::Expectations;
 use anygpu_conformance::report::{BackendReport, Report};
 use anygpu_conformance::run::{Outcome, check};
@@ -32,6 +32,10 @@ struct Args {
     /// Replay cases from outside instead: a folder per case with case.json and .npy arrays, or cases.json with arrays.bin.
     #[arg(long)]
     vectors: Option<PathBuf>,
+    /// Run the cases of llama.cpp's operator suite that are ours instead, those of this size; `--op` takes one of its
+    /// names. What is not ours is counted with the reason.
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["vectors", "mutate", "list"])]
+    peer: Option<peer::Size>,
     /// Break every shader once and see that the suite notices. With `--op` only what cases of this operator must notice.
     #[arg(long)]
     mutate: bool,
@@ -59,7 +63,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<bool> {
-    if let Some(op) = args.op.as_deref().filter(|op| !cases::names().any(|name| name == *op)) {
+    if let Some(op) = args.op.as_deref().filter(|op| args.peer.is_none() && !cases::names().any(|name| name == *op)) {
         bail!("there is no operator or form {op}; there are {}", cases::names().collect::<Vec<_>>().join(", "));
     }
     let candidates: Vec<&Variant> = match args.backend.as_slice() {
@@ -75,6 +79,9 @@ fn run(args: &Args) -> Result<bool> {
         print!("{}", list::table(&points));
         write_json(args.json.as_deref(), &points)?;
         return Ok(points.iter().all(|point| point.missing.is_none()));
+    }
+    if let Some(size) = args.peer {
+        return finish(args, &peer::run(&candidates, args.op.as_deref(), size)?);
     }
     let expectations: Expectations = toml::from_str(include_str!("../../expectations.toml"))
         .context("conformance/expectations.toml cannot be read")?;
@@ -94,8 +101,13 @@ fn run(args: &Args) -> Result<bool> {
         };
         report.backends.push(entry);
     }
+    finish(args, &report)
+}
+
+/// Prints and writes a report. True if nothing failed.
+fn finish(args: &Args, report: &Report) -> Result<bool> {
     print!("{}", report.table());
-    write_json(args.json.as_deref(), &report)?;
+    write_json(args.json.as_deref(), report)?;
     if let Some(path) = &args.html {
         std::fs::write(path, report.html()).with_context(|| format!("cannot write {}", path.display()))?;
     }

@@ -5,6 +5,7 @@ mod backends;
 mod cli;
 mod list;
 mod mutate;
+mod peer;
 mod vectors;
 
 fn main() -> std::process::ExitCode {

@@ -165,6 +165,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("attention.wgsl", "attention", "dot(query[c], key_at(at + c))", "dot(query[c], key_at(at))"),
     of("attention_split.wgsl", "attention_linear", "sum += weight[run + i * ", "sum -= weight[run + i * "),
     of("lib/keys.wgsl", "attention", "return k_quad(i / ", "return -k_quad(i / "),
+    of("lib/keys.wgsl", "attention", "return v_quad(i / ", "return -v_quad(i / "),
     of("lib/keys.wgsl", "attention", "return halves4(k[i]);", "return halves4(k[i]).yxzw;"),
     of("lib/keys.wgsl", "attention", "return halves4(v[i]);", "return halves4(v[i]).yxzw;"),
     of("lib/products.wgsl", "linear", "x[row * (p.k / 4u) + min(i,", "x[row * (p.k / 4u) + min(i + 1u,"),
@@ -184,6 +185,7 @@ pub const WEBGPU: &[Mutation] = &[
         "(best_value[lane + s], best_index[lane], best_value[lane]",
     ),
     of("lib/keys.wgsl", "attention", "return k[i];", "return -k[i];"),
+    of("lib/keys.wgsl", "attention", "return v[i];", "return -v[i];"),
     of("lib/keys.wgsl", "attention", "unpack2x16float(v[i / 2u])[i % 2u]", "unpack2x16float(v[i / 2u])[0]"),
     of("lib/products.wgsl", "linear", "out[e] = x[row * p.k + 4u * i + e];", "out[e] = x[row * p.k + 4u * i];"),
     of(

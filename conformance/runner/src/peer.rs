@@ -1,0 +1,206 @@
+//! The cases of llama.cpp's operator suite, read from its own list: every case of a single operator that we have is run, at
+//! a threshold no looser than theirs, with inputs from a seed.
+//!
+//! Three things differ from how llama.cpp judges: errors are relative to the reference, infinities are compared one by
+//! one and so excuse nothing else, and inputs are the same on every run.
+
+mod operators;
+mod row;
+
+use crate::backends::open;
+use anygpu_conformance::report::{BackendReport, Report};
+use anygpu_conformance::run::{Outcome, judge, run as run_case};
+use anygpu_conformance::variants::Variant;
+use anyhow::{Context, Result, ensure};
+use backend_api::case::Case;
+use backend_api::run::NativeHost;
+use backend_api::{Backend, Error};
+use clap::ValueEnum;
+use pollster::block_on;
+use reference_cpu::{Cpu, Options};
+use row::Row;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which cases of the list are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Size {
+    /// Those that a software GPU makes in a moment.
+    Small,
+    /// The others, for a night or a GPU.
+    Large,
+}
+
+/// What a case of the small set may cost: operations that the list counts, and bytes of operands and results.
+const SMALL_FLOPS: u64 = 10_000_000;
+const SMALL_BYTES: u64 = 2_000_000;
+
+impl Size {
+    fn of(row: &Row) -> Size {
+        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES { Size::Small } else { Size::Large }
+    }
+}
+
+/// What the list has of an operator.
+#[derive(Debug, Default)]
+struct Listed {
+    /// Cases of this operator alone.
+    cases: usize,
+    /// Of those, the ones that llama.cpp's WebGPU backend says to support.
+    webgpu: usize,
+    /// Those that are cases of ours.
+    ours: usize,
+    /// Of those, the ones that another row gives, too, since our operands have no strides.
+    same: usize,
+    /// Different cases, by size.
+    small: Vec<Case>,
+    large: Vec<Case>,
+    /// Why others are not ours, with their number.
+    reasons: BTreeMap<&'static str, usize>,
+}
+
+/// The list by operator, in its order.
+fn listed() -> Result<Vec<(String, Listed)>> {
+    let mut all: Vec<(String, Listed)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for row in row::rows()?.into_iter().filter(|row| !row.whole_graph) {
+        if all.last().is_none_or(|(op, _)| *op != row.op) && !all.iter().any(|(op, _)| *op == row.op) {
+            all.push((row.op.clone(), Listed::default()));
+        }
+        let Some((_, of)) = all.iter_mut().find(|(op, _)| *op == row.op) else { continue };
+        of.cases += 1;
+        of.webgpu += usize::from(row.webgpu);
+        match operators::case(&row) {
+            Err(why) => *of.reasons.entry(why).or_default() += 1,
+            Ok(case) => {
+                of.ours += 1;
+                if !seen.insert(key(&case)) {
+                    of.same += 1;
+                } else if Size::of(&row) == Size::Small {
+                    of.small.push(case);
+                } else {
+                    of.large.push(case);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What makes a case another one than the rest.
+fn key(case: &Case) -> String {
+    let ops: Vec<_> = case.graph.nodes().iter().map(|node| &node.op).collect();
+    let operands: Vec<_> = case.graph.externals().map(|(_, tensor)| (&tensor.shape, tensor.dtype)).collect();
+    format!("{ops:?} {operands:?} {:?} {:?} {}", case.fills, case.step, case.tolerance)
+}
+
+/// Runs the cases of a size on the backends among `candidates`; of one of the list's operators only, if asked to.
+///
+/// *Errors*: a backend that cannot be opened, the name of an operator that the list has not.
+pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size) -> Result<Report> {
+    let mut list = listed()?;
+    if let Some(op) = op {
+        list.retain(|(name, _)| name.eq_ignore_ascii_case(op));
+        ensure!(!list.is_empty(), "the list has no operator {op}");
+    }
+    let mut backends = Vec::new();
+    for candidate in candidates {
+        let backend = open(candidate, None).with_context(|| format!("cannot open {}", candidate.name))?;
+        let report = BackendReport::new(candidate.name, &backend.info().adapter);
+        backends.push((backend, report));
+    }
+    let reference = Cpu::new(Options { fast: false, ..Options::default() });
+    let host = NativeHost::default();
+    println!(
+        "{:20} {:>6} {:>14} {:>6} {:>6} {:>6} {:>6}",
+        "operator", "cases", "peer's WebGPU", "ours", "same", "small", "large"
+    );
+    for (op, of) in &list {
+        let Listed { cases, webgpu, ours, same, small, large, .. } = of;
+        if *ours > 0 {
+            println!("{op:20} {cases:>6} {webgpu:>14} {ours:>6} {same:>6} {:>6} {:>6}", small.len(), large.len());
+        }
+        for case in if size == Size::Small { small } else { large } {
+            let expected = block_on(run_case(&reference, case, &host)).map(|(values, _)| values);
+            for (backend, report) in &mut backends {
+                let outcome = outcome(&**backend, case, &expected, &host);
+                if let Outcome::Failed(why) = &outcome {
+                    eprintln!("{} {op} [{}]: {why}", report.name, case.name);
+                }
+                report.add(op, &case.name, outcome, None);
+            }
+        }
+    }
+    summary(&list);
+    Ok(Report { backends: backends.into_iter().map(|(_, report)| report).collect() })
+}
+
+fn outcome(
+    backend: &dyn Backend,
+    case: &Case,
+    expected: &Result<Vec<backend_api::compare::Values>, Error>,
+    host: &NativeHost,
+) -> Outcome {
+    let expected = match expected {
+        Ok(values) => values,
+        Err(error) => return Outcome::Failed(format!("the reference failed: {error}")),
+    };
+    match block_on(run_case(backend, case, host)) {
+        Ok((found, whole)) => judge(&found, expected, case.tolerance_on(backend.info()), whole),
+        Err(error) => Outcome::Failed(error.to_string()),
+    }
+}
+
+/// How much of the list is ours, and why the rest is not.
+fn summary(list: &[(String, Listed)]) {
+    let sum = |of: fn(&Listed) -> usize| list.iter().map(|(_, listed)| of(listed)).sum::<usize>();
+    println!(
+        "{} cases of single operators, {} of them supported by the peer's WebGPU; {} are ours, {} of them different: {} small, {} large",
+        sum(|of| of.cases),
+        sum(|of| of.webgpu),
+        sum(|of| of.ours),
+        sum(|of| of.ours - of.same),
+        sum(|of| of.small.len()),
+        sum(|of| of.large.len()),
+    );
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (why, count) in list.iter().flat_map(|(_, of)| &of.reasons) {
+        *reasons.entry(why).or_default() += count;
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (why, count) in reasons {
+        println!("{count:>6} not ours: {why}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_case_or_has_a_reason() {
+        let list = listed().unwrap();
+        let single: usize = list.iter().map(|(_, of)| of.cases).sum();
+        // As the peer counts them.
+        assert_eq!(single, 19_726);
+        assert_eq!(list.iter().map(|(_, of)| of.webgpu).sum::<usize>(), 11_128);
+        for (op, of) in &list {
+            assert_eq!(of.cases, of.ours + of.reasons.values().sum::<usize>(), "{op}");
+            assert_eq!(of.ours, of.same + of.small.len() + of.large.len(), "{op}");
+            let names: BTreeSet<&str> = of.small.iter().chain(&of.large).map(|case| case.name.as_str()).collect();
+            assert_eq!(names.len(), of.small.len() + of.large.len(), "{op}");
+        }
+        let ours: usize = list.iter().map(|(_, of)| of.ours).sum();
+        assert!(ours > 1000, "only {ours} are ours");
+    }
+
+    #[test]
+    fn thresholds_are_no_looser_than_the_list_s() {
+        let rows = row::rows().unwrap();
+        for row in rows.iter().filter(|row| !row.whole_graph) {
+            if let Ok(case) = operators::case(row) {
+                assert!(case.tolerance <= row.threshold, "{} {}", row.op, row.text);
+            }
+        }
+    }
+}
