@@ -135,10 +135,10 @@ const RUNS: &[Run] = &[
     suite!("llama.cpp's cases: webgl", Need::Driver("webgl"), "--peer", "small", "--backend", "webgl"),
     suite!("mutation check", Need::Nothing, "--mutate"),
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. Its kernels are shaped for
-    // software there, so the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
+    // software there, so a fourth of the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
     // in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance"),
-    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "4"),
     page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
