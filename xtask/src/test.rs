@@ -158,14 +158,21 @@ const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,network,cache,object,page"
+        "selection,generation,network,cache,files,object,page"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
-    page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
+    page!(
+        "firefox, webgl: checks",
+        Firefox,
+        "webgl",
+        "checks",
+        "--only",
+        "selection,generation,network,cache,files,device"
+    ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
@@ -175,7 +182,14 @@ const RUNS: &[Run] = &[
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
     page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
-    page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "selection,generation,network,cache,device"),
+    page!(
+        "webkit, webgl: checks",
+        Webkit,
+        "webgl",
+        "checks",
+        "--only",
+        "selection,generation,network,cache,files,device"
+    ),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
@@ -184,7 +198,7 @@ const RUNS: &[Run] = &[
     old!("80", "webgl-bits", "conformance", "--every", "8"),
     old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "conformance", "--every", "8"),
-    old!("80", "webgl", "checks", "--only", "workers,build,device"),
+    old!("80", "webgl", "checks", "--only", "workers,build,device,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort"),
     old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
