@@ -145,7 +145,7 @@ fn outcome(
         Err(error) => return Outcome::Failed(format!("the reference failed: {error}")),
     };
     match block_on(run_case(backend, case, host)) {
-        Ok((found, whole)) => judge(&found, expected, case.tolerance_on(backend.info()), whole),
+        Ok((found, expanded)) => judge(&found, expected, case.tolerance_on(backend.info()), expanded),
         Err(error) => Outcome::Failed(error.to_string()),
     }
 }
