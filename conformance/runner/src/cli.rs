@@ -133,7 +133,7 @@ fn run_suite(name: &str, backend: &dyn Backend, op: Option<&str>, expectations: 
             eprintln!("{name} {} [{}]: {why}", case.op, case.name);
         }
         let expected = expectations.reason(name, &adapter, case.op, &case.name);
-        report.add(case.op, &case.name, outcome, expected);
+        report.add_case(&case, outcome, expected);
     }
     report
 }
