@@ -56,7 +56,8 @@ pub fn run(options: &Options) -> Result<bool> {
                     println!("== {browser}, {rung}: {model}");
                     generate(&browser, rung, model, tokens, &file)?;
                 }
-                let text = fs::read(&file).with_context(|| format!("{browser} gave no result (the reason is above)"))?;
+                let text =
+                    fs::read(&file).with_context(|| format!("{browser} gave no result (the reason is above)"))?;
                 serde_json::from_slice(&text)
                     .with_context(|| format!("{} holds no result; remove it and run again", file.display()))
             });
@@ -107,7 +108,7 @@ fn cell(results: &[Value], notes: &mut Vec<String>) -> String {
     }
     let models = results.iter().map(|result| match (result["passed"].as_u64(), result["failed"].as_u64()) {
         (Some(passed), Some(0)) if passed > 0 => format!("{passed} of {passed}"),
-        (Some(passed), Some(failed)) if result["error"].is_null() => {
+        (Some(passed), Some(failed)) if failed > 0 && result["error"].is_null() => {
             format!("**{failed} of {} FAIL**", passed + failed)
         }
         _ => {
