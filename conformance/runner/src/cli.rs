@@ -36,6 +36,9 @@ struct Args {
     /// names. What is not ours is counted with the reason.
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["vectors", "mutate", "list"])]
     peer: Option<peer::Size>,
+    /// Run a share of these cases only, such as 2/8: the second of eight processes that share them.
+    #[arg(long, requires = "peer", default_value = "1/1")]
+    share: peer::Share,
     /// Run so many cases of each operator instead, of random shapes and parameters. Of one that fails the simplest is shown.
     #[arg(long, value_name = "CASES", conflicts_with_all = ["vectors", "mutate", "list", "peer"])]
     random: Option<u32>,
@@ -87,7 +90,7 @@ fn run(args: &Args) -> Result<bool> {
         return Ok(points.iter().all(|point| point.missing.is_none()));
     }
     if let Some(size) = args.peer {
-        return finish(args, &peer::run(&candidates, args.op.as_deref(), size)?);
+        return finish(args, &peer::run(&candidates, args.op.as_deref(), size, args.share)?);
     }
     if let Some(cases) = args.random {
         return finish(args, &random::run(&candidates, args.op.as_deref(), cases, args.seed)?);
