@@ -36,7 +36,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let width = if sizes.n_blocks == BLOCKS_OF_27B { sizes.n_embd / sizes.n_head } else { sizes.head_dim };
     let global = Attention {
         scale: 1.0 / (width as f32).sqrt(),
-        softcap: keys.softcap("attn_logit_softcapping", Some(50.0))?.unwrap_or(0.0),
+        softcap: keys.nonzero("attn_logit_softcapping", Some(50.0))?.unwrap_or(0.0),
         rope: Some(Rope::read(keys, &sizes, RopeMode::Neox)?),
         ..Attention::new(&sizes)
     };
@@ -48,7 +48,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         local: Attention { window, ..global.clone() },
         global,
         is_local: keys.windowed(sizes.n_blocks, PERIOD)?,
-        softcap: keys.softcap("final_logit_softcapping", Some(30.0))?,
+        softcap: keys.nonzero("final_logit_softcapping", Some(30.0))?,
     }))
 }
 
