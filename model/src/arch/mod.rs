@@ -12,6 +12,8 @@ use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
+#[cfg(test)]
+mod families;
 mod gemma2;
 mod gemma3;
 mod gpt2;
