@@ -300,7 +300,7 @@ pub const WEBGL: &[Mutation] = &[
     of("norm.glsl", "norm_add", "v += lanes(src_residual,", "v -= lanes(src_residual,"),
     of("head_factors.glsl", "qkv_append", "of_queries ? q_width : k_width", "q_width"),
     of("rope_at.glsl", "qkv_append", "col - normed_start", "0"),
-    of("query.glsl", "self_attention", "head * (head_dim >> 2) + c4);\n//!else", "c4);\n//!else"),
+    of("query.glsl", "self_attention", "src_gamma, q_cols, 0, head * (head_dim >> 2) + c4", "src_gamma, q_cols, 0, c4"),
     of("norm_head_rows.glsl", "norm", "(index - row * heads) * head_dim", "(index - row * heads)"),
     of("norm_heads.glsl", "norm", "load1(src_gamma, head_dim, 0, channel)", "load1(src_gamma, head_dim, 0, 0)"),
     of("norm_rows.glsl", "norm", "(cols, row, eps", "(cols, row / 2, eps"),
