@@ -160,6 +160,14 @@ fn olmo3_stretches_angles_where_it_sees_all() {
 }
 
 #[test]
+fn gemma2_may_have_two_bases() {
+    let (local, global) = ("rope_table_swa".to_owned(), "rope_table".to_owned());
+    let two = graph("gemma2-swa", &[("gemma2.rope.freq_base_swa", float(5000.0))]);
+    assert_eq!(tables(&two)[..2], [local, global.clone()]);
+    assert_eq!(tables(&graph("gemma2-swa", &[]))[..2], [global.clone(), global]);
+}
+
+#[test]
 fn queries_grow_only_if_asked_to() {
     let factors = |graph: &Graph| {
         of(graph, |op| match op {
