@@ -1,6 +1,7 @@
 //! Mistral Small 3 and Ministral 3: as Llama, with heads of any width, YaRN, and queries that grow with the position.
 //!
-//! *Source*: Liu et al., "Ministral 3", 2026; of the queries: Nakanishi, "Scalable-Softmax Is Superior for Attention", 2025.
+//! *Source*: Liu et al., "Ministral 3", 2026; of the queries: Nakanishi, "Scalable-Softmax Is Superior for
+//! Attention", 2025.
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
