@@ -1,8 +1,9 @@
 //! `qkv_append`: splits the fused projection into Q, K and V, norms and rotates the heads of Q and K, and appends K and V
 //! to their caches.
 //!
-//! *Operands*: qkv `[t, (n_head + 2 * n_head_kv) * head_dim]`; with `norm` the gamma of Q and that of K, `[head_dim]` or as
-//! long as all heads; with `rope` the table `[n_ctx, n_dims]`; K cache and V cache, states `[n_ctx, n_head_kv * head_dim]`.
+//! *Operands*: qkv `[t, (n_head + 2 * n_head_kv) * head_dim]`; with `norm` the gamma of Q and that of K, `[head_dim]`
+//! or as long as all heads; with `rope` the table `[n_ctx, n_dims]`; K cache and V cache, states `[n_ctx, n_head_kv *
+//! head_dim]`.
 //! *Results*: q `[t, n_head * head_dim]`; the K cache; the V cache.
 
 use super::found::Found;

@@ -24,12 +24,13 @@ struct Queries {
     at_position: bool,
     /// How they are still to be rotated: channels, pairing, and the operand that is the table.
     rope: Option<(usize, RopeMode, usize)>,
-    /// How they are still to be normed: the norm, the scratch texture of factors, how many of them each row has, and the
-    /// operand that is gamma.
+    /// How they are still to be normed: the norm, the scratch texture of factors, how many of them each row has, and
+    /// the operand that is gamma.
     norm: Option<(QkNorm, usize, usize, usize)>,
 }
 
-/// The factors of a row whose queries and keys are normed: one for each head, or one for all queries and one for all keys.
+/// The factors of a row whose queries and keys are normed: one for each head, or one for all queries and one for all
+/// keys.
 fn normed_heads(op: &QkvAppend) -> usize {
     if op.norm.is_some_and(|norm| norm.whole) { 2 } else { op.n_head + op.n_head_kv }
 }

@@ -1,8 +1,8 @@
 //! Granite 3 and 4, dense: as Llama, with factors of the embedding, the scores, what layers add, and the logits.
 //!
-//! Every layer's result is multiplied by one factor `r` before it is added. Recorded is the residual stream over `r`, to
-//! which results are added as they are: whoever reads it norms it first, and an RMS norm of `x / r` with `eps / r^2` is
-//! that of `x` with `eps`. So the factor costs nothing.
+//! Every layer's result is multiplied by one factor `r` before it is added. Recorded is the residual stream over `r`,
+//! to which results are added as they are: whoever reads it norms it first, and an RMS norm of `x / r` with `eps / r^2`
+//! is that of `x` with `eps`. So the factor costs nothing.
 //!
 //! *Source*: Granite Team, "Granite 3.0 Language Models", 2024; of the factors: Yang et al., "Tensor Programs V", 2022.
 

@@ -1,7 +1,7 @@
 //! SmolLM3: as Llama, with every fourth block without rotation.
 //!
-//! *Source*: Bakouch et al., "SmolLM3: smol, multilingual, long-context reasoner", 2025; of blocks without positions: Yang
-//! et al., "RoPE to NoPE and Back Again", 2025.
+//! *Source*: Bakouch et al., "SmolLM3: smol, multilingual, long-context reasoner", 2025; of blocks without positions:
+//! Yang et al., "RoPE to NoPE and Back Again", 2025.
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 

@@ -112,8 +112,8 @@ pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
     }
 }
 
-/// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's, in
-/// each context that the manifest lists.
+/// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's,
+/// in each context that the manifest lists.
 pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let contexts: Vec<_> = manifest.into_iter().filter(|f| f.model == format!("{name}.gguf")).collect();
