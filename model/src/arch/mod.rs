@@ -12,21 +12,29 @@ use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
+#[cfg(test)]
+mod families;
 mod gemma2;
 mod gemma3;
 mod gpt2;
+mod granite;
 mod keys;
 mod layers;
 mod llama;
+mod mistral3;
+mod olmo2;
+mod phi3;
 mod qwen2;
 mod qwen3;
 mod recorder;
 mod rope;
+mod smollm3;
 mod state;
 #[cfg(test)]
 mod tests;
 mod weights;
 
+pub use layers::Temperature;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
 
@@ -61,6 +69,11 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen3", qwen3::read),
     ("gemma2", gemma2::read),
     ("gemma3", gemma3::read),
+    ("phi3", phi3::read),
+    ("smollm3", smollm3::read),
+    ("mistral3", mistral3::read),
+    ("olmo2", olmo2::read),
+    ("granite", granite::read),
 ];
 
 /// The sizes of a model.
