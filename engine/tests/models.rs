@@ -133,6 +133,11 @@ macro_rules! backends {
             }
 
             #[test]
+            fn lfm2_with_convolutions() {
+                fixture("lfm2-tiny");
+            }
+
+            #[test]
             fn caches_in_codecs() {
                 if let Some(backend) = $open {
                     common::codecs("qwen3-d32", backend);
@@ -148,6 +153,7 @@ macro_rules! backends {
                     common::stages("qwen3-d32", &backend, 1e-9);
                     common::stages("gemma3-swa", &backend, 1e-9);
                     common::stages("phi3-longrope", &backend, 1e-9);
+                    common::stages("lfm2-tiny", &backend, 1e-9);
                     common::stages("mistral3-yarn-temp", &backend, 1e-9);
                     common::stages("olmo2-tiny", &backend, 1e-9);
                     common::stages("granite-scales", &backend, 1e-9);

@@ -39,6 +39,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
 const U32: u32 = 4;
 const FLOAT: u32 = 6;
 const STRING: u32 = 8;
+const ARRAY: u32 = 9;
 const F32: u32 = 0;
 const Q4_0: u32 = 2;
 
@@ -74,14 +75,25 @@ impl Writer {
             ("block_count", sizes.blocks),
             ("embedding_length", sizes.width as u32),
             ("attention.head_count", sizes.heads as u32),
-            ("attention.head_count_kv", sizes.heads_kv as u32),
             ("feed_forward_length", sizes.feed_forward as u32),
             ("context_length", 4096),
             ("vocab_size", sizes.vocabulary as u32),
         ] {
-            file.pair(&format!("{architecture}.{key}"), U32, &value.to_le_bytes());
+            file.number(key, value);
         }
         file
+    }
+
+    fn number(&mut self, key: &str, value: u32) {
+        self.pair(&format!("{}.{key}", self.architecture), U32, &value.to_le_bytes());
+    }
+
+    /// A number for each block.
+    fn numbers(&mut self, key: &str, values: &[u32]) {
+        let mut bytes = U32.to_le_bytes().to_vec();
+        bytes.extend((values.len() as u64).to_le_bytes());
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self.pair(&format!("{}.{key}", self.architecture), ARRAY, &bytes);
     }
 
     fn pair(&mut self, key: &str, kind: u32, value: &[u8]) {
@@ -95,13 +107,15 @@ impl Writer {
         self.pair(&format!("{}.{key}", self.architecture), FLOAT, &value.to_le_bytes());
     }
 
-    /// A matrix in Q4_0, or a vector.
+    /// A matrix in Q4_0, or a vector or the taps of a convolution.
     fn tensor(&mut self, name: &str, dims: &[u64]) {
         self.count += 1;
         text(&mut self.tensors, &format!("{name}.weight"));
         self.tensors.extend((dims.len() as u32).to_le_bytes());
         dims.iter().for_each(|dim| self.tensors.extend(dim.to_le_bytes()));
-        let (kind, bytes) = if dims.len() == 1 { (F32, dims[0] * 4) } else { (Q4_0, dims[0] / 32 * 18 * dims[1]) };
+        let dense = dims.len() == 1 || name.ends_with(".conv");
+        let (kind, bytes) =
+            if dense { (F32, dims.iter().product::<u64>() * 4) } else { (Q4_0, dims[0] / 32 * 18 * dims[1]) };
         self.tensors.extend(kind.to_le_bytes());
         self.tensors.extend(self.offset.to_le_bytes());
         self.offset += bytes.next_multiple_of(32);
@@ -123,6 +137,15 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
     let Sizes { blocks, width, heads, heads_kv, feed_forward, vocabulary } = *sizes;
     let (head, kv) = (width / heads, width / heads * heads_kv);
     let mut file = Writer::new(family, sizes);
+    // Of LFM2 only the first block attends.
+    let attends = |block: u32| family != "lfm2" || block == 0;
+    if family == "lfm2" {
+        let heads: Vec<u32> = (0..blocks).map(|block| if attends(block) { heads_kv as u32 } else { 0 }).collect();
+        file.numbers("attention.head_count_kv", &heads);
+        file.number("shortconv.l_cache", 3);
+    } else {
+        file.number("attention.head_count_kv", heads_kv as u32);
+    }
     if family == "mistral3" {
         file.float("attention.temperature_scale", 0.1);
     }
@@ -132,7 +155,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         file.float("logit_scale", 8.0);
     }
     let norms: &[(&str, u64)] = match family {
-        "qwen3" => &[("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)],
+        "qwen3" | "lfm2" => &[("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)],
         "gemma2" | "gemma3" => &[
             ("attn_norm", width),
             ("ffn_norm", width),
@@ -154,13 +177,22 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         for (norm, len) in norms {
             file.tensor(&format!("blk.{block}.{norm}"), &[*len]);
         }
-        for (part, rows) in if family == "phi3" { &fused[..] } else { &apart } {
+        let parts: &[(&str, u64)] = match family {
+            "phi3" => &fused,
+            "lfm2" if !attends(block) => {
+                file.tensor(&format!("blk.{block}.shortconv.conv"), &[3, width]);
+                &[("shortconv.in_proj", 3 * width), ("ffn_gate", feed_forward), ("ffn_up", feed_forward)]
+            }
+            _ => &apart,
+        };
+        for (part, rows) in parts {
             file.tensor(&format!("blk.{block}.{part}"), &[width, *rows]);
         }
-        file.tensor(&format!("blk.{block}.attn_output"), &[width, width]);
+        let output = if attends(block) { "attn_output" } else { "shortconv.out_proj" };
+        file.tensor(&format!("blk.{block}.{output}"), &[width, width]);
         file.tensor(&format!("blk.{block}.ffn_down"), &[feed_forward, width]);
     }
-    file.tensor("output_norm", &[width]);
+    file.tensor(if family == "lfm2" { "token_embd_norm" } else { "output_norm" }, &[width]);
     file.tensor("output", &[width, vocabulary]);
     file.header()
 }
@@ -182,7 +214,7 @@ fn skipped(backend: &str) -> bool {
 }
 
 /// What a block of each family takes, in dispatches and in draws: norms of queries and keys, those after layers, and
-/// queries that grow with the position cost what is said here and nothing else does.
+/// queries that grow with the position cost what is said here and nothing else does. Of LFM2 it is a block with a convolution.
 const FAMILIES: &[(&str, usize, usize)] = &[
     ("llama", 5, 7),
     ("qwen2", 5, 7),
@@ -194,6 +226,7 @@ const FAMILIES: &[(&str, usize, usize)] = &[
     ("gemma2", 7, 9),
     ("gemma3", 8, 10),
     ("olmo2", 8, 10),
+    ("lfm2", 10, 12),
 ];
 
 #[test]
@@ -208,7 +241,7 @@ fn a_block_of_each_family_takes_few_dispatches_and_draws() {
                 "{name}: {} takes {} a block, and {} besides",
                 family.0,
                 (all[1] - all[0]) / 4,
-                2 * all[0] - all[1]
+                (2 * all[0]) as isize - all[1] as isize
             );
             assert_eq!(all[1] - all[0], 4 * of(family), "{name}: {}", family.0);
         }

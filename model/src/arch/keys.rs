@@ -15,6 +15,8 @@ const MAX_N_CTX: usize = 1 << 24;
 /// Far above any model known.
 pub(super) const MAX_WIDTH: usize = 1 << 20;
 const MAX_BLOCKS: usize = 1 << 12;
+/// The key of key and value heads, which some architectures have for each block.
+const HEADS_KV: &str = "attention.head_count_kv";
 
 /// Metadata keys of one architecture: `llama.block_count` and the like.
 pub(super) struct Keys<'a> {
@@ -76,13 +78,34 @@ impl<'a> Keys<'a> {
 
     /// The sizes of a transformer.
     pub fn sizes(&self) -> Result<Sizes, ModelError> {
+        let n_head = self.size("attention.head_count", MAX_WIDTH, None)?;
+        self.sizes_of(n_head, self.size(HEADS_KV, n_head, Some(n_head))?)
+    }
+
+    /// The sizes of a transformer of which only some blocks attend, and for each block whether it does: the others have 0
+    /// key and value heads.
+    pub fn hybrid_sizes(&self) -> Result<(Sizes, Vec<bool>), ModelError> {
+        let heads: Vec<u32> = self.metadata.require(&self.key(HEADS_KV))?;
+        let mut attending: Vec<u32> = heads.iter().copied().filter(|n| *n > 0).collect();
+        attending.dedup();
+        let [n_head_kv] = attending[..] else {
+            return Err(self.wrong(HEADS_KV, "all blocks that attend must have the same number of heads, and one must"));
+        };
+        let n_head = self.size("attention.head_count", MAX_WIDTH, None)?;
+        let sizes = self.sizes_of(n_head, n_head_kv as usize)?;
+        if heads.len() != sizes.n_blocks {
+            let reason = format!("it lists {} blocks, but there are {}", heads.len(), sizes.n_blocks);
+            return Err(self.wrong(HEADS_KV, reason));
+        }
+        Ok((sizes, heads.iter().map(|n| *n > 0).collect()))
+    }
+
+    fn sizes_of(&self, n_head: usize, n_head_kv: usize) -> Result<Sizes, ModelError> {
         let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;
         let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
-        let n_head = self.size("attention.head_count", MAX_WIDTH, None)?;
-        let n_head_kv = self.size("attention.head_count_kv", n_head, Some(n_head))?;
         if !n_head.is_multiple_of(n_head_kv) {
             let reason = format!("{n_head_kv} does not divide {n_head} query heads");
-            return Err(self.wrong("attention.head_count_kv", reason));
+            return Err(self.wrong(HEADS_KV, reason));
         }
         let whole = n_embd.is_multiple_of(n_head).then_some(n_embd / n_head);
         if whole.is_none() && self.metadata.value(&self.key("attention.key_length")).is_none() {

@@ -4,10 +4,10 @@
 
 use backend_api::format::ROW_ALIGN;
 use backend_api::op::{
-    self, Append, At, Binary, BinaryKind, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm, NormKind, Scale, Slice,
-    Unary, UnaryKind,
+    self, Append, At, Binary, BinaryKind, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm, NormKind, Scale,
+    ShortConv, Slice, Unary, UnaryKind,
 };
-use backend_api::{DType, TensorId};
+use backend_api::{DType, TensorId, Update};
 
 use super::Sizes;
 use super::recorder::{Recorded, Recorder};
@@ -145,6 +145,10 @@ impl Recorder<'_> {
         self.op(Binary { kind: BinaryKind::Add }, &[a, b])
     }
 
+    pub fn mul(&mut self, a: TensorId, b: TensorId) -> Recorded {
+        self.op(Binary { kind: BinaryKind::Mul }, &[a, b])
+    }
+
     pub fn unary(&mut self, kind: UnaryKind, x: TensorId) -> Recorded {
         self.op(Unary { kind }, &[x])
     }
@@ -233,6 +237,22 @@ impl Recorder<'_> {
         self.op(Glu { kind }, &[gate?, up?])
     }
 
+    /// One projection, and the three parts of its columns.
+    pub fn thirds(&mut self, name: &str, len: usize, x: TensorId) -> Result<[TensorId; 3], ModelError> {
+        let y = self.linear(name, 3 * len, x)?;
+        let [a, b, c] = [0, len, 2 * len].map(|start| self.op(Slice { start, len }, &[y]));
+        Ok([a?, b?, c?])
+    }
+
+    /// A convolution of each channel along the tokens, this one the last of so many.
+    pub fn short_conv(&mut self, name: &str, taps: usize, x: TensorId) -> Recorded {
+        let (name, shape) = (self.scoped(&format!("{name}.weight")), [self.cols(x), taps]);
+        let tensor = self.step.tensors.dense(&name, &shape)?.clone();
+        let kernel = self.weight(name.clone(), &shape, DType::F32, Contents::Tensors(vec![tensor]))?;
+        let before = self.state(format!("{name}.before"), &[taps - 1, shape[0]], DType::F32, Update::Replace)?;
+        Ok(self.ops(ShortConv, &[before, x, kernel])?[0])
+    }
+
     /// Attention from the normed input to the joined heads, without the projection that follows.
     pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
         let (q, kv) = (a.heads * a.head_dim, a.heads_kv * a.head_dim);
@@ -251,7 +271,7 @@ impl Recorder<'_> {
         let values = self.op(Append { at: At::Position }, &[v_cache, v])?;
         if let Some(temperature) = a.temperature {
             let factors = self.temperature(temperature)?;
-            q = self.op(Binary { kind: BinaryKind::Mul }, &[q, factors])?;
+            q = self.mul(q, factors)?;
         }
         let attention = op::Attention {
             n_head: a.heads,

@@ -20,6 +20,7 @@ mod gpt2;
 mod granite;
 mod keys;
 mod layers;
+mod lfm2;
 mod llama;
 mod mistral3;
 mod olmo2;
@@ -74,6 +75,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("mistral3", mistral3::read),
     ("olmo2", olmo2::read),
     ("granite", granite::read),
+    ("lfm2", lfm2::read),
 ];
 
 /// The sizes of a model.

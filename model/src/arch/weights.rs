@@ -68,11 +68,16 @@ impl Tensors {
 
     /// A vector of this length.
     pub fn vector(&self, name: &str, len: usize) -> Result<&TensorInfo, ModelError> {
-        let tensor = self.of_shape(name, &[len])?;
+        self.dense(name, &[len])
+    }
+
+    /// A tensor of this shape that is read as floats.
+    pub fn dense(&self, name: &str, shape: &[usize]) -> Result<&TensorInfo, ModelError> {
+        let tensor = self.of_shape(name, shape)?;
         if matches!(tensor.format, Format::F32 | Format::F16 | Format::BF16) {
             return Ok(tensor);
         }
-        let reason = format!("a vector of the type {} is not supported", tensor.format.name());
+        let reason = format!("its type is {}, but only f32, f16 and bf16 are supported for it", tensor.format.name());
         Err(ModelError::Tensor { name: shown(name), reason })
     }
 

@@ -54,6 +54,7 @@ fixtures! {
     mistral3_with_queries_that_grow = "mistral3-yarn-temp",
     olmo2_with_norms_after_layers = "olmo2-tiny",
     granite_with_factors = "granite-scales",
+    lfm2_with_convolutions = "lfm2-tiny",
 }
 
 #[test]

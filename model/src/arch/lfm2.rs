@@ -1,0 +1,87 @@
+//! LFM2: a few blocks attend; all others mix tokens by a short convolution between two gates, whose state is as small for a
+//! long text as for a short one.
+//!
+//! *Source*: Liquid AI, "LFM2 Technical Report", 2025.
+
+use backend_api::TensorId;
+use backend_api::op::{GluKind, Norm, RopeMode, ShortConv};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::{Recorded, Recorder};
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+#[derive(Debug)]
+struct Lfm2 {
+    sizes: Sizes,
+    n_ff: usize,
+    norm: Norm,
+    attention: Attention,
+    /// For each block whether it attends.
+    attends: Vec<bool>,
+    /// Tokens that a convolution sees.
+    taps: usize,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    let (sizes, attends) = keys.hybrid_sizes()?;
+    let norm = keys.rms_norm()?;
+    let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
+    let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(0);
+    let taps = keys.size("shortconv.l_cache", ShortConv::MAX_TAPS, None)?;
+    if taps < 2 {
+        return Err(keys.wrong("shortconv.l_cache", "a convolution needs 2 tokens or more"));
+    }
+    Ok(Box::new(Lfm2 {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm,
+        attention: Attention { window, qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) },
+        attends,
+        taps,
+    }))
+}
+
+impl Lfm2 {
+    /// `c * conv(b * v)`, where b, c and v are projections of a row.
+    fn convolution(&self, m: &mut Recorder<'_>, x: TensorId) -> Recorded {
+        let n_embd = self.sizes.n_embd;
+        let [b, c, v] = m.thirds("shortconv.in_proj", n_embd, x)?;
+        let z = m.mul(b, v)?;
+        let y = m.short_conv("shortconv.conv", self.taps, z)?;
+        m.mul(c, y)
+    }
+}
+
+impl Architecture for Lfm2 {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let Lfm2 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let x = m.input(|m| m.embed("token_embd"))?;
+        let x = m.blocks(x, |m, i, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let (a, output) = if self.attends[i] {
+                (m.attention(&self.attention, a)?, "attn_output")
+            } else {
+                (self.convolution(m, a)?, "shortconv.out_proj")
+            };
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear(output, *n_embd, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            m.add(f, x)
+        })?;
+        // The last norm goes by the name of one of the embedding.
+        m.output(x, |m, x| {
+            let x = m.norm("token_embd_norm", *norm, x)?;
+            m.logits(x)
+        })
+    }
+}
