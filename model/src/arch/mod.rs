@@ -12,12 +12,16 @@ use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
+mod bert;
 mod gemma2;
 mod gemma3;
 mod gpt2;
 mod keys;
 mod layers;
 mod llama;
+mod modern_bert;
+mod nomic_bert;
+mod pooling;
 mod qwen2;
 mod qwen3;
 mod recorder;
@@ -27,6 +31,7 @@ mod state;
 mod tests;
 mod weights;
 
+pub use pooling::Pooling;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
 
@@ -36,6 +41,8 @@ use weights::Tensors;
 
 /// The output of [`Head::Logits`] and [`Head::AllLogits`].
 pub const LOGITS: &str = "logits";
+/// The output of [`Head::Embedding`].
+pub const EMBEDDING: &str = "embedding";
 /// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made.
 pub const HIDDEN_IN: &str = "hidden_in";
 /// The output `[rows, n_embd]` of a stage without a head: what the next stage goes on from.
@@ -61,6 +68,14 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen3", qwen3::read),
     ("gemma2", gemma2::read),
     ("gemma3", gemma3::read),
+];
+
+/// Likewise, of models whose tokens see each other whatever their order, and that make no text.
+const ENCODERS: &[(&str, Read)] = &[
+    ("bert", bert::read),
+    ("nomic-bert", nomic_bert::read),
+    ("modern-bert", modern_bert::read),
+    ("gemma-embedding", gemma3::read),
 ];
 
 /// The sizes of a model.
@@ -97,6 +112,9 @@ pub enum Head {
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.
     AllLogits,
+    /// What an embedding model makes of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if nothing
+    /// is pooled. The step begins at position 0 and needs no KV cache.
+    Embedding,
 }
 
 /// A part of a model that a machine may run by itself. Stages hand over activations: the output [`HIDDEN_OUT`] of one is
@@ -142,6 +160,8 @@ pub struct Recipe {
     tensors: Tensors,
     stage: Stage,
     kv_cache: KvCache,
+    causal: bool,
+    pooling: Option<Pooling>,
     weights: Vec<Weight>,
 }
 
@@ -153,20 +173,33 @@ impl Recipe {
     /// longer than the model allows.
     pub fn new(gguf: &Gguf, n_ctx: Option<usize>) -> Result<Recipe, ModelError> {
         let found: &str = gguf.metadata.require("general.architecture")?;
-        let Some(&(name, read)) = ARCHITECTURES.iter().find(|(name, _)| *name == found) else {
-            let supported = ARCHITECTURES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let all = || ARCHITECTURES.iter().chain(ENCODERS);
+        let Some(&(name, read)) = all().find(|(name, _)| *name == found) else {
+            let supported = all().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             return Err(ModelError::Architecture { found: shown(found), supported });
         };
         let tensors = Tensors::new(gguf, name);
-        let architecture = read(&Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx })?;
+        let keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx };
+        let architecture = read(&keys)?;
+        let encodes = ENCODERS.iter().any(|(encoder, _)| *encoder == name);
+        let causal = keys.get("attention.causal")?.unwrap_or(!encodes);
+        let pooling = Pooling::read(&keys, encodes || !causal)?;
         let stage = Stage::whole(architecture.sizes());
-        let recipe = Recipe { architecture, tensors, stage, kv_cache: KvCache::default(), weights: Vec::new() };
-        recipe.with_listed_weights()
+        let (kv_cache, weights) = (KvCache::default(), Vec::new());
+        Recipe { architecture, tensors, stage, kv_cache, causal, pooling, weights }.with_listed_weights()
     }
 
     fn with_listed_weights(self) -> Result<Recipe, ModelError> {
-        let weights = self.record(1, Head::Logits)?.into_weights();
+        let head = if self.pooling.is_some() { Head::Embedding } else { Head::Logits };
+        let weights = self.record(1, head)?.into_weights();
         Ok(Recipe { weights, ..self })
+    }
+
+    /// The same as an embedding model that pools in this way, whatever the file says.
+    ///
+    /// *Errors*: tensors that pooling needs are missing or misshapen.
+    pub fn with_pooling(self, pooling: Pooling) -> Result<Recipe, ModelError> {
+        Recipe { pooling: Some(pooling), ..self }.with_listed_weights()
     }
 
     /// The same with another KV cache.
@@ -207,6 +240,16 @@ impl Recipe {
         self.stage == Stage::whole(self.sizes())
     }
 
+    /// How it makes one vector of a text, if it is an embedding model: those make no text.
+    pub fn pooling(&self) -> Option<Pooling> {
+        self.pooling
+    }
+
+    /// The head of the steps that the model is for.
+    pub fn head(&self) -> Head {
+        if self.pooling.is_some() { Head::Embedding } else { Head::Greedy }
+    }
+
     /// What is to be loaded, in the order of use.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
@@ -216,7 +259,7 @@ impl Recipe {
     ///
     /// *Errors*: sizes that do not fit together.
     pub fn states(&self) -> Result<Vec<StateSpec>, ModelError> {
-        Ok(self.record(1, Head::Greedy)?.into_states())
+        Ok(self.record(1, self.head())?.into_states())
     }
 
     /// The graph of a step of up to `rows` tokens. Its externals have the same names, shapes and dtypes whatever the
@@ -224,14 +267,21 @@ impl Recipe {
     ///
     /// With [`Head::None`] the last stage hands nothing over. A stage before it does not mind the head.
     ///
-    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head.
+    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head; text of an embedding model,
+    /// or an embedding of another one.
     pub fn graph(&self, rows: usize, head: Head) -> Result<Graph, ModelError> {
         self.record(rows, head)?.into_graph()
     }
 
     fn record(&self, rows: usize, head: Head) -> Result<Recorder<'_>, ModelError> {
-        let Recipe { tensors, stage, kv_cache, .. } = self;
-        let step = Step { tensors, sizes: self.sizes(), stage, kv_cache: *kv_cache, rows, head };
+        let Recipe { tensors, stage, kv_cache, causal, pooling, .. } = self;
+        match (head, pooling) {
+            (Head::Embedding, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
+            (Head::Embedding, Some(_)) | (_, None) => {}
+            (_, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
+        }
+        let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
+        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, causal, pooling, rows, head };
         let mut recorder = Recorder::new(step);
         self.architecture.record(&mut recorder)?;
         Ok(recorder)
