@@ -111,11 +111,15 @@ impl Recorder<'_> {
     /// Adds the row that stands for the first kind of tokens, where the file has it. Only pairs of texts have another.
     pub fn add_type(&mut self, name: &str, x: TensorId) -> Recorded {
         let (key, width) = (format!("{name}.weight"), self.step.sizes.n_embd);
-        if !self.has(&key) {
-            return Ok(x);
-        }
-        let table = self.matrix(name, &[(name, self.step.tensors.rows_of(&key, width)?)], width)?;
-        let row = self.op(GetRows { index: Index::First }, &[table])?;
+        let row = match self.step.tensors.find(&key) {
+            None => return Ok(x),
+            // Where there is one kind, files may leave out that it is one.
+            Some(tensor) if tensor.shape.len() == 1 => self.vector(&key, width)?,
+            Some(_) => {
+                let table = self.matrix(name, &[(name, self.step.tensors.rows_of(&key, width)?)], width)?;
+                self.op(GetRows { index: Index::First }, &[table])?
+            }
+        };
         self.add(x, row)
     }
 

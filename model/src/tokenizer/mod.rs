@@ -111,11 +111,16 @@ impl Tokenizer {
             Algorithm::Spm => Some(spm),
             Algorithm::WordPiece => wordpiece,
         };
-        let bos = id("bos", default(1, Some(101)))?;
-        // WordPiece ends a text with what separates texts. The key is spelled like this.
+        // Encoders begin a text with what stands for its class, and end it with what separates texts. The key of that is
+        // spelled like this.
+        let of_encoders = |found: Option<u32>, key| match (algorithm, found) {
+            (Algorithm::Bpe, None) => id(key, None),
+            _ => Ok(found),
+        };
+        let bos = of_encoders(id("bos", default(1, Some(101)))?, "cls")?;
         let eos = match algorithm {
             Algorithm::WordPiece => id("seperator", Some(102))?,
-            Algorithm::Bpe | Algorithm::Spm => id("eos", default(2, None))?,
+            Algorithm::Bpe | Algorithm::Spm => of_encoders(id("eos", default(2, None))?, "seperator")?,
         };
         let unknown = id("unknown", default(0, Some(100)))?;
         let eog = eog::find(metadata, &mut vocab, eos)?;
