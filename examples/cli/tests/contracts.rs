@@ -86,7 +86,8 @@ fn fixture(name: &str) -> String {
 fn embed_gives_a_vector_or_several() {
     let file = fixture("bert-mean.gguf");
     let embed = |more: &[&str]| json(&[&["embed", "--model", &file, "--json"], more].concat());
-    let vector = |value: &Value| -> Vec<f64> { value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
+    let vector =
+        |value: &Value| -> Vec<f64> { value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let one = embed(&["--tokens", "2,73,74,75,3"]);
     assert_eq!(one["pooling"], "mean");

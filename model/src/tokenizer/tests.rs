@@ -141,7 +141,9 @@ fn wordpiece(more: &[(&str, Value)]) -> Tokenizer {
     for (key, id) in [("bos", 2), ("unknown", 1), ("seperator", 3)] {
         m.insert(&format!("tokenizer.ggml.{key}_token_id"), Value::Uint(id));
     }
-    more.iter().for_each(|(key, value)| m.insert(&format!("tokenizer.ggml.{key}"), value.clone()));
+    for (key, value) in more {
+        m.insert(&format!("tokenizer.ggml.{key}"), value.clone());
+    }
     Tokenizer::from_metadata(&m).unwrap()
 }
 

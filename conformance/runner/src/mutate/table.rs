@@ -161,7 +161,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("softmax.wgsl", "softmax", "s + mask[i * p.n + c]", "s - mask[i * p.n + c]"),
     of("lib/index.wgsl", "get_rows", "u32(max(ids[i], 0))", "u32(max(ids[i] - 1, 0))"),
     of("lib/index.wgsl", "get_rows", "min(step.position + i, p.n_ctx - 1u)", "min(i, p.n_ctx - 1u)"),
-    of("lib/index.wgsl", "get_rows", "return 0u;", "return 1u;"),
+    of("lib/index.wgsl", "get_rows", "\n    return i;", "\n    return i + 1u;"),
     of("lib/index.wgsl", "get_rows", "max(step.rows, 1u) - 1u", "max(step.rows, 1u)"),
     // Of lines that only some variants have.
     of("append.wgsl", "append", "block[j] = x[i * ", "block[j] = -x[i * "),
