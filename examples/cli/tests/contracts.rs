@@ -231,7 +231,7 @@ fn errors_are_one_line_with_the_right_exit_code() {
     let (bert, ids) = (fixture("bert-mean.gguf"), vec!["5"; 33].join(","));
     let cases: &[(i32, &[&str])] = &[
         (1, &["embed", "--text", "a"]),
-        (1, &["embed", "--model", &bert, "--tokens", &ids]),
+        (1, &["embed", "--model", &bert, "--n-ctx", "32", "--tokens", &ids]),
         (1, &["embed", "--model", &bert, "--tokens", "96"]),
         (1, &["embed", "--model", &bert, "--text", "a", "--dimensions", "25"]),
         (2, &["embed", "--model", &bert, "--text", "a", "--pooling", "rank"]),

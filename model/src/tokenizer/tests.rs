@@ -161,7 +161,7 @@ fn wordpiece_takes_the_longest_piece() {
     assert_eq!(raw(&"a".repeat(101)), [1], "too long a word");
     assert_eq!(t.encode("[SEP]ab", true, true), [2, 3, 5, 3], "both ends are always added");
     assert_eq!(t.encode("", true, false), [2, 3]);
-    assert_eq!(t.decode(&[2, 5, 8, 10, 4], false), "abba! a");
+    assert_eq!(t.decode(&[5, 8, 10, 4], false), "abba! a");
     assert_eq!(raw(&"ab ".repeat(100_000)).len(), 100_000);
 }
 
