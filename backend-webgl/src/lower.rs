@@ -485,18 +485,19 @@ impl<'a> Lowering<'a> {
             lists = lists.div_ceil(2);
             (from, to) = (to, from);
         }
-        // Drawn together, they must be of one size, and a slot may be larger than a storage.
-        let out = self.dense(self.output(0)?);
+        // Drawn together, they must be of one size. A slot may be larger than a storage, and ids of a vector are rows.
+        let outs = [self.dense(self.output(0)?), self.dense(self.output(1)?)];
         let is_slot = |i: usize| Ok::<bool, String>(self.output(i)?.kind == Kind::Temporary);
-        let apart = is_slot(0)? != is_slot(1)?;
+        let apart = is_slot(0)? != is_slot(1)? || outs[0].texels() != outs[1].texels();
         let (first, second) =
             if apart { (Target::Scratch(2), Target::Scratch(3)) } else { (Target::Output(0), Target::Output(1)) };
-        draws.push(common(Draw::new("top_k", first, &out).and(second)).scratch("src_lists", from));
+        draws.push(common(Draw::new("top_k", first, &outs[0]).and(second)).scratch("src_lists", from));
         if apart {
-            scratch.extend([out.texels(); 2]);
+            scratch.extend([outs[0].texels(); 2]);
             draws.extend([0, 1].map(|i| {
-                let copy = Draw::new("slice", Target::Output(i), &out).int("start", 0).int("x_cols", out.cols);
-                copy.scratch("src_x", 2 + i)
+                let copy = Draw::new("permute", Target::Output(i), &outs[i]).scratch("src_x", 2 + i);
+                let copy = copy.int("x_cols", outs[0].cols).int("dim1", 1).int("dim2", 1);
+                copy.int("s0", outs[i].cols).int("s1", 0).int("s2", 0).int("s3", 1)
             }));
         }
         Ok(Kernel { draws, scratch })

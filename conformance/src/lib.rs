@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod expect;
+pub mod parts;
 pub mod report;
 pub mod run;
 pub mod suite;

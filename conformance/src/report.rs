@@ -1,6 +1,8 @@
 //! What a run found: operator by backend, worst NMSE, counts.
 
+use crate::parts::{self, Part};
 use crate::run::Outcome;
+use backend_api::case::Case;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -22,6 +24,23 @@ pub struct BackendReport {
     pub skipped: Option<String>,
     /// One for each operator.
     pub ops: Vec<OpReport>,
+    /// One for each use of a weight format or codec, in no particular order.
+    pub parts: Vec<PartReport>,
+}
+
+/// The results of the cases that go through a weight format or codec in a certain way.
+#[derive(Debug, Serialize)]
+pub struct PartReport {
+    /// What the format or codec is used in.
+    pub role: &'static str,
+    /// The format or codec.
+    pub of: &'static str,
+    /// Cases run.
+    pub cases: usize,
+    /// Cases that failed.
+    pub failed: usize,
+    /// The largest NMSE of the cases that passed.
+    pub worst_nmse: f64,
 }
 
 /// The results of one operator on one backend.
@@ -53,10 +72,28 @@ pub struct Failure {
 impl BackendReport {
     /// An empty report of a backend.
     pub fn new(name: &str, adapter: &str) -> BackendReport {
-        BackendReport { name: name.into(), adapter: adapter.into(), skipped: None, ops: Vec::new() }
+        BackendReport { name: name.into(), adapter: adapter.into(), skipped: None, ops: Vec::new(), parts: Vec::new() }
     }
 
-    /// Adds the outcome of a case.
+    /// Adds the outcome of a case of the suite.
+    pub fn add_case(&mut self, case: &Case, outcome: Outcome, expected: Option<&str>) {
+        for Part { role, of } in parts::of(case) {
+            let same = |part: &PartReport| part.role == role && part.of == of;
+            let at = self.parts.iter().position(same).unwrap_or_else(|| {
+                self.parts.push(PartReport { role, of, cases: 0, failed: 0, worst_nmse: 0.0 });
+                self.parts.len() - 1
+            });
+            let part = &mut self.parts[at];
+            part.cases += 1;
+            match &outcome {
+                Outcome::Passed { nmse, .. } => part.worst_nmse = part.worst_nmse.max(*nmse),
+                Outcome::Failed(_) => part.failed += 1,
+            }
+        }
+        self.add(case.op, &case.name, outcome, expected);
+    }
+
+    /// Adds the outcome of a case by the name of its operator and its own.
     pub fn add(&mut self, op: &str, case: &str, outcome: Outcome, expected: Option<&str>) {
         if self.ops.last().is_none_or(|last| last.op != op) {
             let empty = OpReport { op: op.into(), cases: 0, expanded: 0, worst_nmse: 0.0, failures: Vec::new() };

@@ -9,6 +9,7 @@ mod versions;
 pub use choice::Choice;
 pub use kind::Kind;
 pub use old::lacks as lacks_for_old;
+pub use versions::VERSIONS;
 
 use crate::memory::{Peaks, Sampler};
 use crate::process::{self, Group};

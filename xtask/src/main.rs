@@ -14,6 +14,7 @@ mod performance;
 mod process;
 mod progress;
 mod python;
+mod rungs;
 mod tally;
 mod test;
 mod tree;
@@ -79,6 +80,10 @@ enum Task {
     ///
     /// `cargo xtask web --no-serve` comes first. Software devices need about ten minutes for all of it.
     Matrix(matrix::Options),
+    /// Write docs/browsers.md: what generates the right text in all browsers, old ones too
+    ///
+    /// `cargo xtask web --no-serve` comes first. It takes about an hour; `--reuse` goes on where a run before ended.
+    Rungs(rungs::Options),
     /// Write the tables of docs/performance.md and its picture from the results in docs/performance
     ///
     /// Each is a file that `cargo xtask bench --json docs/performance/NAME.json` wrote; its name is the run's title. What
@@ -111,6 +116,7 @@ fn main() -> ExitCode {
         Task::Browser(options) => browser::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Matrix(options) => matrix::run(&options),
+        Task::Rungs(options) => rungs::run(&options),
         Task::Performance => performance::run().map(|()| true),
         Task::Vectors(options) => vectors::run(&options),
         Task::Fuzz { seconds, start } => fuzz::run(seconds, start),

@@ -1,4 +1,4 @@
-//! The matrix of `docs`: what the conformance suite found, operator by device, in browsers and natively.
+//! The matrix of `docs`: what the conformance suite found in browsers and natively, by operator, weight format and codec.
 
 mod picture;
 
@@ -32,6 +32,8 @@ const COLUMNS: &[Column] = &[
     Column { title: "WebKit WebGL2", place: Place::Browser(Kind::Webkit), backend: "webgl" },
     Column { title: "native Vulkan", place: Place::Native, backend: "webgpu" },
     Column { title: "native GLES", place: Place::Native, backend: "webgl" },
+    Column { title: "GLES, r32f", place: Place::Native, backend: "webgl-r32f" },
+    Column { title: "GLES, bits", place: Place::Native, backend: "webgl-bits" },
     Column { title: "CPU", place: Place::Native, backend: "cpu" },
 ];
 
@@ -55,8 +57,19 @@ struct Results {
     adapter: String,
     skipped: Option<serde_json::Value>,
     ops: Vec<OpResults>,
+    parts: Vec<PartResults>,
     #[serde(default)]
     user_agent: String,
+}
+
+/// The cases that go through a weight format or codec in a certain way.
+#[derive(Debug, Deserialize)]
+struct PartResults {
+    role: String,
+    of: String,
+    cases: usize,
+    failed: usize,
+    worst_nmse: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -160,13 +173,23 @@ impl Column {
     }
 }
 
+impl Cell {
+    fn new(cases: usize, failed: usize, nmse: f64) -> Cell {
+        if failed == 0 { Cell::Passed { cases, nmse } } else { Cell::Failed { failed, cases } }
+    }
+}
+
 impl Results {
     fn cell(&self, op: &str) -> Cell {
         let Some(found) = self.ops.iter().find(|found| found.op == op) else { return Cell::Absent };
-        match found.failures.iter().filter(|failure| failure.expected.is_none()).count() {
-            0 => Cell::Passed { cases: found.cases, nmse: found.worst_nmse },
-            failed => Cell::Failed { failed, cases: found.cases },
-        }
+        let failed = found.failures.iter().filter(|failure| failure.expected.is_none()).count();
+        Cell::new(found.cases, failed, found.worst_nmse)
+    }
+
+    /// What became of the cases that go through a format or codec in this way.
+    fn part(&self, role: &str, of: &str) -> Cell {
+        let found = self.parts.iter().find(|found| found.role == role && found.of == of);
+        found.map_or(Cell::Absent, |found| Cell::new(found.cases, found.failed, found.worst_nmse))
     }
 
     fn cases(&self) -> usize {
@@ -174,20 +197,42 @@ impl Results {
     }
 }
 
+/// A table of formats or codecs: a title, the role, and what the first column holds.
+const PARTS: &[(&str, &str, &str)] = &[
+    ("Rows of a table, by weight format", "get_rows", "format"),
+    ("Products of one row, by weight format", "matvec", "format"),
+    ("Products of several rows, by weight format", "matmul", "format"),
+    ("Writing into a state, by codec", "append", "codec"),
+    ("Attention over keys or values, by codec", "attention", "codec"),
+];
+
 impl Table {
     /// The operators, in the suite's order.
     fn ops(&self) -> Vec<&str> {
-        let mut ops: Vec<&str> = Vec::new();
-        for found in self.columns.iter().flat_map(|(_, results)| &results.ops) {
-            if !ops.contains(&found.op.as_str()) {
-                ops.push(&found.op);
-            }
-        }
-        ops
+        distinct(self.columns.iter().flat_map(|(_, results)| &results.ops).map(|found| found.op.as_str()))
+    }
+
+    /// The formats or codecs of a role.
+    fn parts(&self, role: &str) -> Vec<&str> {
+        let all = self.columns.iter().flat_map(|(_, results)| &results.parts);
+        let mut parts = distinct(all.filter(|found| found.role == role).map(|found| found.of.as_str()));
+        parts.sort_unstable();
+        parts
     }
 
     fn row(&self, op: &str) -> Vec<Cell> {
         self.columns.iter().map(|(_, results)| results.cell(op)).collect()
+    }
+
+    /// One table: a row for each name.
+    fn grid(&self, out: &mut String, first: &str, names: &[&str], cell: impl Fn(&Results, &str) -> Cell) {
+        let titles = self.columns.iter().map(|(column, _)| column.title.to_owned());
+        line(out, std::iter::once(first.to_owned()).chain(titles));
+        line(out, (0..=self.columns.len()).map(|index| if index == 0 { "---".into() } else { "---:".into() }));
+        for name in names {
+            let cells = self.columns.iter().map(|(_, results)| cell(results, name).to_string());
+            line(out, std::iter::once(format!("`{name}`")).chain(cells));
+        }
     }
 
     fn markdown(&self) -> String {
@@ -200,28 +245,39 @@ impl Table {
              Written by `cargo xtask matrix`; do not edit.\n\n\
              ![The same as a picture](conformance.svg)\n\n",
         );
-        let mut line = |cells: &mut dyn Iterator<Item = String>| {
-            for cell in cells {
-                let _ = write!(out, "| {cell} ");
-            }
-            out.push_str("|\n");
-        };
-        let titles = self.columns.iter().map(|(column, _)| column.title.to_owned());
-        line(&mut std::iter::once("operator".to_owned()).chain(titles));
-        line(&mut (0..=self.columns.len()).map(|index| if index == 0 { "---".into() } else { "---:".into() }));
-        for op in self.ops() {
-            let cells = self.row(op).into_iter().map(|cell| cell.to_string());
-            line(&mut std::iter::once(format!("`{op}`")).chain(cells));
-        }
+        self.grid(&mut out, "operator", &self.ops(), Results::cell);
         let counts = self.columns.iter().map(|(_, results)| format!("{} cases", results.cases()));
-        line(&mut std::iter::once("all".to_owned()).chain(counts));
-        out.push_str("\n| column | device | browser |\n|---|---|---|\n");
+        line(&mut out, std::iter::once("all".to_owned()).chain(counts));
+        for (title, role, first) in PARTS {
+            let _ = write!(out, "\n## {title}\n\n");
+            self.grid(&mut out, first, &self.parts(role), |results, of| results.part(role, of));
+        }
+        out.push_str("\n## Devices\n\n| column | device | browser |\n|---|---|---|\n");
         for (column, results) in &self.columns {
             let browser = if results.user_agent.is_empty() { "none" } else { &results.user_agent };
             let _ = writeln!(out, "| {} | {} | {browser} |", column.title, results.adapter);
         }
         out
     }
+}
+
+/// Each of them once, in the order of their first place.
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for name in all {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// A line of a table.
+fn line(out: &mut String, cells: impl Iterator<Item = String>) {
+    for cell in cells {
+        let _ = write!(out, "| {cell} ");
+    }
+    out.push_str("|\n");
 }
 
 impl std::fmt::Display for Cell {

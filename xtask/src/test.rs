@@ -133,6 +133,29 @@ const RUNS: &[Run] = &[
     suite!("llama.cpp's cases: cpu", Need::Nothing, "--peer", "small", "--backend", "cpu"),
     suite!("llama.cpp's cases: webgpu", Need::Driver("webgpu"), "--peer", "small", "--backend", "webgpu"),
     suite!("llama.cpp's cases: webgl", Need::Driver("webgl"), "--peer", "small", "--backend", "webgl"),
+    suite!("random cases: cpu", Need::Nothing, "--random", "500", "--backend", "cpu"),
+    suite!(
+        "random cases: webgpu",
+        Need::Driver("webgpu"),
+        "--random",
+        "40",
+        "--backend",
+        "webgpu",
+        "--backend",
+        "webgpu-core"
+    ),
+    suite!(
+        "random cases: webgl",
+        Need::Driver("webgl"),
+        "--random",
+        "30",
+        "--backend",
+        "webgl",
+        "--backend",
+        "webgl-fold",
+        "--backend",
+        "webgl-bits"
+    ),
     suite!("mutation check", Need::Nothing, "--mutate"),
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. Its kernels are shaped for
     // software there, so a fourth of the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU

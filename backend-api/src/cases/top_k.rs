@@ -8,6 +8,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("one of one", &[1, 1], 1, Fill::Shuffled),
         ("three of rows", &[4, 33], 3, Fill::Shuffled),
         ("all", &[2, 20], 20, Fill::Shuffled),
+        ("of a vector", &[70], 9, Fill::Shuffled),
         ("vocabulary", &[1, 49_152], 64, Fill::Shuffled),
         ("forty", &[1, 5256], 40, Fill::Uniform(-10.0, 20.0)),
         ("all nan", &[2, 300], 9, Fill::Values(vec![nan])),

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::backends::open;
-use crate::{list, mutate, peer, vectors};
+use crate::{list, mutate, peer, random, vectors};
 use anygpu_conformance::expect::Expectations;
 use anygpu_conformance::report::{BackendReport, Report};
 use anygpu_conformance::run::{Outcome, check};
@@ -36,6 +36,15 @@ struct Args {
     /// names. What is not ours is counted with the reason.
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["vectors", "mutate", "list"])]
     peer: Option<peer::Size>,
+    /// Run a share of these cases only, such as 2/8: the second of eight processes that share them.
+    #[arg(long, requires = "peer", default_value = "1/1")]
+    share: peer::Share,
+    /// Run so many cases of each operator instead, of random shapes and parameters. Of one that fails the simplest is shown.
+    #[arg(long, value_name = "CASES", conflicts_with_all = ["vectors", "mutate", "list", "peer"])]
+    random: Option<u32>,
+    /// What decides the random cases.
+    #[arg(long, default_value_t = 1, requires = "random")]
+    seed: u64,
     /// Break every shader once and see that the suite notices. With `--op` only what cases of this operator must notice.
     #[arg(long)]
     mutate: bool,
@@ -81,7 +90,10 @@ fn run(args: &Args) -> Result<bool> {
         return Ok(points.iter().all(|point| point.missing.is_none()));
     }
     if let Some(size) = args.peer {
-        return finish(args, &peer::run(&candidates, args.op.as_deref(), size)?);
+        return finish(args, &peer::run(&candidates, args.op.as_deref(), size, args.share)?);
+    }
+    if let Some(cases) = args.random {
+        return finish(args, &random::run(&candidates, args.op.as_deref(), cases, args.seed)?);
     }
     let expectations: Expectations = toml::from_str(include_str!("../../expectations.toml"))
         .context("conformance/expectations.toml cannot be read")?;
@@ -133,7 +145,7 @@ fn run_suite(name: &str, backend: &dyn Backend, op: Option<&str>, expectations: 
             eprintln!("{name} {} [{}]: {why}", case.op, case.name);
         }
         let expected = expectations.reason(name, &adapter, case.op, &case.name);
-        report.add(case.op, &case.name, outcome, expected);
+        report.add_case(&case, outcome, expected);
     }
     report
 }

@@ -6,6 +6,7 @@ mod cli;
 mod list;
 mod mutate;
 mod peer;
+mod random;
 mod vectors;
 
 fn main() -> std::process::ExitCode {

@@ -20,6 +20,7 @@ use pollster::block_on;
 use reference_cpu::{Cpu, Options};
 use row::Row;
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 /// Which cases of the list are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,6 +29,25 @@ pub enum Size {
     Small,
     /// The others, for a night or a GPU.
     Large,
+}
+
+/// A part of the cases, for one of several processes that share them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    first: usize,
+    of: usize,
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Share, String> {
+        let parsed = text.split_once('/').and_then(|(first, of)| Some((first.parse().ok()?, of.parse().ok()?)));
+        match parsed {
+            Some((first, of)) if (1..=of).contains(&first) => Ok(Share { first, of }),
+            _ => Err(format!("a share is such as 2/8, the second of eight, not {text}")),
+        }
+    }
 }
 
 /// What a case of the small set may cost: operations that the list counts, and bytes of operands and results.
@@ -93,10 +113,10 @@ fn key(case: &Case) -> String {
     format!("{ops:?} {operands:?} {:?} {:?} {}", case.fills, case.step, case.tolerance)
 }
 
-/// Runs the cases of a size on the backends among `candidates`; of one of the list's operators only, if asked to.
+/// Runs a share of the cases of a size on the backends among `candidates`; of one of the list's operators only, if asked to.
 ///
 /// *Errors*: a backend that cannot be opened, the name of an operator that the list has not.
-pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size) -> Result<Report> {
+pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size, share: Share) -> Result<Report> {
     let mut list = listed()?;
     if let Some(op) = op {
         list.retain(|(name, _)| name.eq_ignore_ascii_case(op));
@@ -119,7 +139,8 @@ pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size) -> Result<Repo
         if *ours > 0 {
             println!("{op:20} {cases:>6} {webgpu:>14} {ours:>6} {same:>6} {:>6} {:>6}", small.len(), large.len());
         }
-        for case in if size == Size::Small { small } else { large } {
+        let cases = if size == Size::Small { small } else { large };
+        for case in cases.iter().skip(share.first - 1).step_by(share.of) {
             let expected = block_on(run_case(&reference, case, &host)).map(|(values, _)| values);
             for (backend, report) in &mut backends {
                 let outcome = outcome(&**backend, case, &expected, &host);
@@ -192,6 +213,14 @@ mod tests {
         }
         let ours: usize = list.iter().map(|(_, of)| of.ours).sum();
         assert!(ours > 1000, "only {ours} are ours");
+    }
+
+    #[test]
+    fn shares_are_whole_numbers_of_all() {
+        assert_eq!("2/8".parse(), Ok(Share { first: 2, of: 8 }));
+        for wrong in ["", "2", "0/8", "9/8", "1/0", "a/b", "-1/2"] {
+            assert!(wrong.parse::<Share>().unwrap_err().contains("2/8"), "{wrong}");
+        }
     }
 
     #[test]

@@ -115,12 +115,8 @@ pub async fn conformance(options: String, on_case: Function, cancel: WasmCancel)
         };
         let told = Told { index, total: cases.len(), op: case.op, case: &case.name, ok, nmse, message };
         on_case.call1(&JsValue::UNDEFINED, &json(&told)?.into())?;
-        report.add(
-            case.op,
-            &case.name,
-            outcome,
-            options.expectations.reason(variant.name, &adapter, case.op, &case.name),
-        );
+        let expected = options.expectations.reason(variant.name, &adapter, case.op, &case.name);
+        report.add_case(case, outcome, expected);
         run += 1;
         host.turn().await;
     }

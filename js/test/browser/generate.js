@@ -1,7 +1,7 @@
 // Generation: greedy, token for token equal to the reference; sampled, equal to the CPU; and what a token costs.
 
 import { AnyGpu, Results, beat, model, options, reference, say } from "./run.js";
-import { checkSampling } from "./sampling.js";
+import { CASES, checkSampling } from "./sampling.js";
 
 /** What a decode step may cost on a GPU, or the CPU. */
 const PER_STEP = { objects: 0, submits: 1, uploaded: 256, read_back: 64 };
@@ -65,8 +65,9 @@ export default async function generate() {
     if (options.tokens < STEADY) await results.skip(`cost of ${name}`, `it takes ${STEADY} tokens to measure`);
     else await results.add(`cost of ${name}`, excess(stats));
   }
-  // A larger model would be loaded a second time.
-  if (options.prompt === null && options.model === "gab") await checkSampling(results, engine);
+  if (options.prompt === null && model.reference) {
+    await checkSampling(results, engine, options.model === "gab" ? Object.keys(CASES) : ["all"]);
+  }
   const stats = await engine.stats();
   await engine.dispose();
   return { ...results, info, report: engine.report, wasm_memory: memory, stats, answers };

@@ -1,0 +1,307 @@
+//! For each operator a case drawn at random: any shape, broadcast and parameter that it allows, in small.
+
+use super::draw::Draw;
+use backend_api::case::{Case, Fill, Operands};
+use backend_api::form::{Activation, Form, Linear};
+use backend_api::format::Format;
+use backend_api::op::{
+    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm,
+    NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Scale, ShortConv, Slice, Softmax, TopK, Unary, UnaryKind,
+};
+use backend_api::{Codec, Shape, StepParams, TensorId};
+
+/// The operators and forms by name.
+pub const ALL: &[(&str, fn(&mut Draw<'_>) -> Case)] = &[
+    ("get_rows", get_rows),
+    ("matmul", matmul),
+    ("norm", norm),
+    ("softmax", softmax),
+    ("unary", unary),
+    ("binary", binary),
+    ("scale", scale),
+    ("glu", glu),
+    ("rope", rope),
+    ("permute", permute),
+    ("slice", slice),
+    ("concat", concat),
+    ("pad", pad),
+    ("append", append),
+    ("argmax", argmax),
+    ("top_k", top_k),
+    ("attention", attention),
+    ("short_conv", short_conv),
+    ("linear", linear),
+];
+
+/// Packed matrices have more rows than this. Errors are relative to all results together, and a few may all happen to be small
+/// sums of large products, which the CPU rounds.
+const FEWEST: usize = 32;
+
+/// Where products are multiplied with each other, they are also of more columns than this: a multiple of all block lengths.
+const NARROWEST: usize = 256;
+
+/// Functions after a product that grow as it does. Others jump, saturate or explode, and make small errors of large products
+/// large.
+const SMOOTH: &[UnaryKind] = &[
+    UnaryKind::Silu,
+    UnaryKind::Relu,
+    UnaryKind::GeluTanh,
+    UnaryKind::GeluErf,
+    UnaryKind::GeluQuick,
+    UnaryKind::Softplus,
+    UnaryKind::Hardswish,
+];
+
+/// A case whose name is all that it was made of.
+fn case(
+    form: impl Into<Form> + std::fmt::Debug,
+    step: StepParams,
+    operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
+) -> Case {
+    let about = format!("{form:?}");
+    let mut case = Case::new(form, "", step, operands);
+    let shapes: Vec<_> =
+        case.graph.externals().map(|(_, tensor)| format!("{} {}", tensor.dtype, tensor.shape)).collect();
+    case.name = format!("{about} of {}, position {}, rows {}", shapes.join(", "), step.position, step.rows);
+    case
+}
+
+fn once() -> StepParams {
+    StepParams::at(0, 1)
+}
+
+/// A weight format, and a number of columns that it allows.
+fn packed(draw: &mut Draw<'_>, cols: usize) -> (Format, usize) {
+    let format = draw.pick(Format::ALL);
+    let len = format.spec().block_len;
+    (format, len * draw.size((cols / len).max(3)))
+}
+
+fn get_rows(draw: &mut Draw<'_>) -> Case {
+    let (rows, ids) = (draw.size(50), draw.dims(1..=2, 9));
+    let is_packed = draw.chance();
+    let (format, cols) = packed(draw, 700);
+    let dense_cols = draw.size(200);
+    let mut case = case(GetRows { index: Index::Ids }, once(), |o| {
+        let table = if is_packed { o.packed(format, rows, cols) } else { o.input(&[rows, dense_cols]) };
+        vec![table, o.ids(&ids, rows as u32)]
+    });
+    if is_packed {
+        // Decoding computes, where looking up does not.
+        case.tolerance = 1e-7;
+    }
+    case
+}
+
+fn matmul(draw: &mut Draw<'_>) -> Case {
+    let (m, n) = (draw.size(24), draw.size(150));
+    if draw.chance() {
+        let (format, k) = packed(draw, 700);
+        let n = FEWEST + n;
+        return case(MatMul, once(), |o| vec![o.input(&[m, k]), o.packed(format, n, k)]);
+    }
+    let (k, rank) = (draw.size(130), draw.number(2, 4));
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for _ in 2..rank {
+        // One batch is repeated to be the other.
+        let (few, times, swap) = (draw.size(3), draw.size(3), draw.chance());
+        let [small, large] = [few, few * times];
+        a.push(if swap { small } else { large });
+        b.push(if swap { large } else { small });
+    }
+    a.extend([m, k]);
+    b.extend([n, k]);
+    case(MatMul, once(), |o| vec![o.input(&a), o.input(&b)])
+}
+
+fn norm(draw: &mut Draw<'_>) -> Case {
+    let (kind, eps, heads) = (draw.pick(&NormKind::ALL), draw.pick(&[1e-5, 1e-6, 1e-2]), draw.size(5));
+    let mut dims = draw.dims(1..=4, 300);
+    let width = dims[dims.len() - 1];
+    *dims.last_mut().expect("dims has a column") = width * heads;
+    case(Norm { kind, eps, heads }, once(), |o| {
+        let x = o.filled(&dims, Fill::Uniform(-10.0, 11.0));
+        let params: Vec<_> = (0..kind.params()).map(|_| o.weight(&[width])).collect();
+        [x].into_iter().chain(params).collect()
+    })
+}
+
+/// A way to mask so many keys for so many queries, and a step at which it makes sense.
+fn masking(draw: &mut Draw<'_>, m: usize, n: usize) -> (Masking, StepParams) {
+    let causal = draw.chance();
+    let cached = draw.chance() && m <= n;
+    let window = if causal && draw.chance() { draw.size(n) as u32 } else { 0 };
+    let masking = Masking { causal, window, cached, explicit: draw.chance() };
+    let step = if cached {
+        let rows = draw.number(1, m);
+        StepParams::at(draw.number(0, n - m) as u32, rows as u32)
+    } else {
+        StepParams::at(0, m as u32)
+    };
+    (masking, step)
+}
+
+fn softmax(draw: &mut Draw<'_>) -> Case {
+    let mut dims = draw.dims(2..=4, 400);
+    let [.., m, n] = dims[..] else { unreachable!("there are two dimensions or more") };
+    let (masking, step) = masking(draw, m, n);
+    if masking.cached {
+        // Rows beyond the step's real ones are not specified.
+        let at = dims.len() - 2;
+        dims[at] = step.rows as usize;
+    }
+    let (scale, softcap) = (draw.pick(&[1.0, 0.25]), draw.pick(&[0.0, 7.0]));
+    case(Softmax { scale, softcap, masking }, step, |o| {
+        let x = o.filled(&dims, Fill::Uniform(-20.0, 20.0));
+        let mask = masking.explicit.then(|| o.filled(&dims[dims.len() - 2..], Fill::Mask));
+        [x].into_iter().chain(mask).collect()
+    })
+}
+
+fn unary(draw: &mut Draw<'_>) -> Case {
+    let (kind, dims) = (draw.pick(UnaryKind::ALL), draw.dims(1..=4, 300));
+    let (lo, hi) = kind.range();
+    case(Unary { kind }, once(), |o| vec![o.filled(&dims, Fill::Uniform(lo, hi))])
+}
+
+fn binary(draw: &mut Draw<'_>) -> Case {
+    let (kind, whole) = (draw.pick(&BinaryKind::ALL), draw.dims(1..=4, 200));
+    // Of each dimension at least one operand has all.
+    let (mut a, mut b) = (whole.clone(), whole.clone());
+    for axis in 0..whole.len() {
+        match draw.number(0, 4) {
+            3 => a[axis] = 1,
+            4 => b[axis] = 1,
+            _ => {}
+        }
+    }
+    let lead = draw.number(0, whole.len() - 1);
+    let (a, b) = if draw.chance() { (a, b[lead..].to_vec()) } else { (a[lead..].to_vec(), b) };
+    case(Binary { kind }, once(), |o| vec![o.input(&a), o.filled(&b, Fill::Uniform(0.5, 1.5))])
+}
+
+fn scale(draw: &mut Draw<'_>) -> Case {
+    let (factor, bias) = (draw.pick(&[1.0, 25.298_221, -2.0]), draw.pick(&[0.0, 3.5]));
+    let dims = draw.dims(1..=4, 300);
+    case(Scale { factor, bias }, once(), |o| vec![o.filled(&dims, Fill::Uniform(-10.0, 10.0))])
+}
+
+fn glu(draw: &mut Draw<'_>) -> Case {
+    let (kind, dims) = (draw.pick(&GluKind::ALL), draw.dims(1..=4, 300));
+    case(Glu { kind }, once(), |o| vec![o.filled(&dims, Fill::Uniform(-150.0, 150.0)), o.input(&dims)])
+}
+
+fn rope(draw: &mut Draw<'_>) -> Case {
+    let (mode, n_head, tokens) = (draw.pick(&[RopeMode::Normal, RopeMode::Neox]), draw.size(9), draw.size(9));
+    let n_dims = 2 * draw.size(40);
+    let (more, position) = (draw.size(20) - 1, draw.size(30) - 1);
+    let rows = position + tokens;
+    let table = RopeTable::plain(n_dims, 10_000.0).rows((0..rows as u32).map(|p| p * 37));
+    case(Rope { n_head, n_dims, mode }, StepParams::at(position as u32, tokens as u32), |o| {
+        let x = o.input(&[tokens, n_head * (n_dims + more)]);
+        vec![x, o.filled(&[rows, n_dims], Fill::Values(table))]
+    })
+}
+
+fn permute(draw: &mut Draw<'_>) -> Case {
+    let dims = draw.dims(1..=4, 60);
+    let perm = draw.order(dims.len());
+    let view = Shape::new(&dims).expect("at most four dimensions");
+    // The source may have any shape of this size.
+    let source = if draw.chance() { vec![dims.iter().product()] } else { dims };
+    case(Permute { view, perm }, once(), |o| vec![o.input(&source)])
+}
+
+fn slice(draw: &mut Draw<'_>) -> Case {
+    let (dims, start, len) = (draw.dims(1..=4, 100), draw.size(50) - 1, draw.size(100));
+    let mut whole = dims;
+    *whole.last_mut().expect("dims has a column") += start + len;
+    case(Slice { start, len }, once(), |o| vec![o.input(&whole)])
+}
+
+fn concat(draw: &mut Draw<'_>) -> Case {
+    let a = draw.dims(1..=4, 100);
+    let axis = draw.number(0, a.len() - 1);
+    let mut b = a.clone();
+    b[axis] = draw.size(9);
+    case(Concat { axis }, once(), |o| vec![o.input(&a), o.input(&b)])
+}
+
+fn pad(draw: &mut Draw<'_>) -> Case {
+    let dims = draw.dims(1..=4, 60);
+    let mut around =
+        || -> [usize; 4] { std::array::from_fn(|axis| draw.number(0, if axis < 4 - dims.len() { 0 } else { 3 })) };
+    let (before, after) = (around(), around());
+    case(Pad { before, after }, once(), |o| vec![o.input(&dims)])
+}
+
+/// A codec or none, and a number of columns that its rows may have.
+fn coded(draw: &mut Draw<'_>, cols: usize) -> (Option<Codec>, usize) {
+    let codec = draw.chance().then(|| draw.pick(Codec::ALL));
+    let len = codec.map_or(1, |codec| codec.spec().block_len);
+    (codec, len * draw.size((cols / len).max(1)))
+}
+
+fn append(draw: &mut Draw<'_>) -> Case {
+    let (rows, (codec, cols)) = (draw.size(6), coded(draw, 300));
+    let position = draw.size(20) - 1;
+    let state = position + rows + draw.size(5) - 1;
+    let step = StepParams::at(position as u32, draw.number(1, rows) as u32);
+    case(Append { at: At::Position }, step, |o| vec![o.state(codec, &[state, cols]), o.input(&[rows, cols])])
+}
+
+fn argmax(draw: &mut Draw<'_>) -> Case {
+    let dims = draw.dims(1..=3, 2000);
+    case(ArgMax, once(), |o| vec![o.filled(&dims, Fill::Shuffled)])
+}
+
+fn top_k(draw: &mut Draw<'_>) -> Case {
+    let dims = draw.dims(1..=3, 2000);
+    let k = draw.size(TopK::MAX.min(dims[dims.len() - 1]));
+    case(TopK { k }, once(), |o| vec![o.filled(&dims, Fill::Shuffled)])
+}
+
+fn attention(draw: &mut Draw<'_>) -> Case {
+    let (n_head_kv, times, m, n) = (draw.size(4), draw.size(4), draw.size(12), draw.size(150));
+    let ((keys, d), (values, dv)) = (coded(draw, 100), coded(draw, 100));
+    let (masking, step) = masking(draw, m, n);
+    // Rows beyond the step's real ones are not specified.
+    let m = if masking.cached { step.rows as usize } else { m };
+    let n_head = n_head_kv * times;
+    let op = Attention { n_head, n_head_kv, scale: 1.0 / (d as f32).sqrt(), softcap: draw.pick(&[0.0, 5.0]), masking };
+    case(op, step, |o| {
+        let q = o.filled(&[m, n_head * d], Fill::Uniform(-2.0, 2.0));
+        let (keys, values) = (o.keys(keys, &[n, n_head_kv * d]), o.keys(values, &[n, n_head_kv * dv]));
+        let mask = masking.explicit.then(|| o.filled(&[m, n], Fill::Mask));
+        [q, keys, values].into_iter().chain(mask).collect()
+    })
+}
+
+fn short_conv(draw: &mut Draw<'_>) -> Case {
+    let (taps, rows, channels) = (1 + draw.size(ShortConv::MAX_TAPS - 1), draw.size(9), draw.size(150));
+    let step = StepParams::at(3, draw.number(1, rows) as u32);
+    case(ShortConv, step, |o| {
+        vec![o.replaced(&[taps - 1, channels]), o.input(&[rows, channels]), o.weight(&[channels, taps])]
+    })
+}
+
+fn linear(draw: &mut Draw<'_>) -> Case {
+    let (m, (format, k)) = (draw.size(12), packed(draw, 500));
+    let kinds = [None, Some(NormKind::Rms), Some(NormKind::Layer)];
+    let norm = draw.pick(&kinds).map(|kind| Norm { kind, eps: 1e-5, heads: 1 });
+    let units = SMOOTH.iter().map(|kind| Activation::Unary(*kind));
+    let gated = GluKind::ALL.iter().map(|kind| Activation::Glu(*kind));
+    let all: Vec<_> = [Activation::None].into_iter().chain(gated).chain(units).collect();
+    let (bias, activation, residual) = (draw.chance(), draw.pick(&all), draw.chance());
+    let k = NARROWEST + k;
+    let n = (FEWEST + draw.size(90)) * if matches!(activation, Activation::Glu(_)) { 2 } else { 1 };
+    let op = Linear { norm, bias, activation, residual };
+    case(op, StepParams::at(0, m as u32), |o| {
+        let mut operands = vec![o.input(&[m, k])];
+        operands.extend((0..norm.map_or(0, |norm| norm.kind.params())).map(|_| o.weight(&[k])).collect::<Vec<_>>());
+        operands.push(o.packed(format, n, k));
+        operands.extend(bias.then(|| o.weight(&[n])));
+        operands.extend(residual.then(|| o.input(&[m, op.out_cols(n)])));
+        operands
+    })
+}
