@@ -70,12 +70,14 @@ impl Value<'_> {
                 text(out, value);
             }
             Value::Texts(values) => {
-                [9, 8].map(|number| kind(out, number));
+                kind(out, 9);
+                kind(out, 8);
                 out.extend((values.len() as u64).to_le_bytes());
                 values.iter().for_each(|value| text(out, value));
             }
             Value::Ints(values) => {
-                [9, 5].map(|number| kind(out, number));
+                kind(out, 9);
+                kind(out, 5);
                 out.extend((values.len() as u64).to_le_bytes());
                 values.iter().for_each(|value| out.extend(value.to_le_bytes()));
             }
