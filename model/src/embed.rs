@@ -3,6 +3,7 @@
 //! Tokens of a text may see each other whatever their order, so all of a text goes through the model in one step, of a
 //! program for as many rows or somewhat more. Rows beyond the text's are computed, but nothing looks at them.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use backend_api::run::{Host, read_rows};
@@ -15,8 +16,6 @@ use crate::session::no_storage;
 
 /// Rows of the smallest program.
 const LEAST_ROWS: usize = 8;
-/// Programs that are kept: each has memory for its rows.
-const MOST_PROGRAMS: usize = 4;
 
 /// What a model makes of a text.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +60,6 @@ impl Embedding {
 }
 
 struct Compiled {
-    rows: usize,
     program: Box<dyn Program>,
     output: StorageId,
     /// Of a vector.
@@ -72,8 +70,9 @@ struct Compiled {
 
 /// Makes embeddings of texts, one after the other.
 pub struct Embedder {
-    // Programs go before the storages that they are bound to. The one used last is the last.
-    programs: Vec<Compiled>,
+    // Programs go before the storages that they are bound to. Rows double with every second one, so that all together have
+    // less memory than four of the largest.
+    programs: HashMap<usize, Compiled>,
     states: Storages,
     model: Rc<Model>,
     pooling: Pooling,
@@ -94,7 +93,7 @@ impl Embedder {
             states.create(&Tensor { name, shape: Shape::new(&shape)?, dtype, kind: Kind::State(update) })?;
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
-        Ok(Embedder { programs: Vec::new(), states, model, pooling, history })
+        Ok(Embedder { programs: HashMap::new(), states, model, pooling, history })
     }
 
     /// The model.
@@ -116,16 +115,11 @@ impl Embedder {
 
     /// The program for so many rows.
     fn program(&mut self, rows: usize) -> Result<&mut Compiled, ModelError> {
-        if let Some(at) = self.programs.iter().position(|compiled| compiled.rows == rows) {
-            self.programs[at..].rotate_left(1);
-        } else {
-            if self.programs.len() == MOST_PROGRAMS {
-                self.programs.remove(0);
-            }
+        if !self.programs.contains_key(&rows) {
             let compiled = self.compile(rows)?;
-            self.programs.push(compiled);
+            self.programs.insert(rows, compiled);
         }
-        Ok(self.programs.last_mut().ok_or_else(|| no_storage("a program"))?)
+        Ok(self.programs.get_mut(&rows).ok_or_else(|| no_storage("a program"))?)
     }
 
     fn compile(&self, rows: usize) -> Result<Compiled, ModelError> {
@@ -146,7 +140,7 @@ impl Embedder {
         }
         let program = backend.compile(&plan, &bound)?;
         let output = outputs.get(EMBEDDING).ok_or_else(|| no_storage(EMBEDDING))?;
-        Ok(Compiled { rows, program, output, width, _outputs: outputs })
+        Ok(Compiled { program, output, width, _outputs: outputs })
     }
 
     /// Waits until the device has done everything so far.
