@@ -1,5 +1,5 @@
-// get_rows: rows of a table, TABLE_PACKED or dense: those that IDS, the history's TOKENS or POSITIONS name, or the FIRST
-// or the LAST row.
+// get_rows: rows of a table, TABLE_PACKED or dense: those that IDS, the history's TOKENS or POSITIONS name, or the
+// FIRST or the LAST row.
 //!include frame.glsl
 //!if TABLE_PACKED
 //!include group_lanes.glsl
