@@ -312,7 +312,8 @@ export function embeddingRequest(value, options) {
   const request = embeddingFields("request", value);
   if (request.input === undefined) refuse("input", "a string, an array of token ids, or an array of either", undefined);
   const { input: prompts, dimensions, normalize, encoding_format, model } = request;
-  return { prompts, embed: { dimensions, normalize }, base64: encoding_format === "base64", signals: signalsOf(request, options), model };
+  const base64 = encoding_format === "base64";
+  return { prompts, embed: { dimensions, normalize }, base64, signals: signalsOf(request, options), model };
 }
 
 /**
@@ -334,5 +335,6 @@ const signalsOf = (request, options) =>
 function splitRequest(prompt, request, options) {
   const generate = Object.fromEntries(Object.keys(GENERATE).map((key) => [key, request[key]]));
   generate.max_tokens = generate.max_tokens ?? request.max_completion_tokens;
-  return { prompt, generate, stream: request.stream === true, signals: signalsOf(request, options), model: request.model };
+  const signals = signalsOf(request, options);
+  return { prompt, generate, stream: request.stream === true, signals, model: request.model };
 }

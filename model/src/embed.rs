@@ -44,8 +44,8 @@ impl Embedding {
         Embedding { values, width }
     }
 
-    /// The same with only the first numbers of each vector, as far as there are so many. It makes sense with models that
-    /// were trained for it, and before [normalizing](Self::normalized).
+    /// The same with only the first numbers of each vector. It makes sense with models that were trained for it, and
+    /// before [normalizing](Self::normalized).
     ///
     /// *Errors*: no numbers would be left.
     pub fn shortened(self, width: usize) -> Result<Embedding, ModelError> {
@@ -70,8 +70,8 @@ struct Compiled {
 
 /// Makes embeddings of texts, one after the other.
 pub struct Embedder {
-    // Programs go before the storages that they are bound to. Rows double with every second one, so that all together have
-    // less memory than four of the largest.
+    // Programs go before the storages that they are bound to. Rows double with every second one, so that all together
+    // have less memory than four of the largest.
     programs: HashMap<usize, Compiled>,
     states: Storages,
     model: Rc<Model>,
@@ -180,8 +180,8 @@ impl Embedder {
     }
 }
 
-/// Rows of the program for a text: a power of two, or one and a half of it, so that at most half as many again are computed
-/// for nothing and few programs do for texts of all lengths. No program has more than the context.
+/// Rows of the program for a text: a power of two, or one and a half of it, so that at most half as many again are
+/// computed for nothing and few programs do for texts of all lengths. No program has more than the context.
 fn rows_for(tokens: usize, n_ctx: usize) -> usize {
     let power = tokens.max(LEAST_ROWS).next_power_of_two();
     let rows = if tokens <= power / 4 * 3 && power > LEAST_ROWS { power / 4 * 3 } else { power };

@@ -74,8 +74,8 @@ pub enum ModelError {
     EmptyPrompt,
     /// An embedding was asked of a model that is made for text.
     #[error(
-        "this {architecture} model gives no embeddings, since its file names no pooling; load it with one (mean, cls, last or \
-         none), or use an embedding model"
+        "this {architecture} model gives no embeddings, since its file names no pooling; load it with one (mean, cls, \
+         last or none), or use an embedding model"
     )]
     NoPooling {
         /// The architecture.

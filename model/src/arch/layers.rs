@@ -296,8 +296,8 @@ impl Recorder<'_> {
 /// The most channels of a head that every backend takes with ease.
 const EASY_HEAD: usize = 256;
 
-/// The mean of the step's rows: attention that gives each the same weight, whatever it is asked. Columns are dealt to heads,
-/// since there is no limit to how wide rows may be.
+/// The mean of the step's rows: attention that gives each the same weight, whatever it is asked. Columns are dealt to
+/// heads, since there is no limit to how wide rows may be.
 fn mean(cols: usize) -> op::Attention {
     let n_head = (1..cols).find(|n| cols.is_multiple_of(*n) && cols / n <= EASY_HEAD).unwrap_or(cols);
     let masking = Masking { cached: true, ..Masking::default() };

@@ -112,8 +112,8 @@ pub enum Head {
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.
     AllLogits,
-    /// What an embedding model makes of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if nothing
-    /// is pooled. The step begins at position 0 and needs no KV cache.
+    /// What an embedding model makes of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if
+    /// nothing is pooled. The step begins at position 0 and needs no KV cache.
     Embedding,
 }
 
@@ -267,8 +267,8 @@ impl Recipe {
     ///
     /// With [`Head::None`] the last stage hands nothing over. A stage before it does not mind the head.
     ///
-    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head; text of an embedding model,
-    /// or an embedding of another one.
+    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head; text of an embedding
+    /// model, or an embedding of another one.
     pub fn graph(&self, rows: usize, head: Head) -> Result<Graph, ModelError> {
         self.record(rows, head)?.into_graph()
     }
