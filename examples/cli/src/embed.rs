@@ -29,10 +29,11 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
         let pooled = embedder.pooling() != anygpu::Pooling::None;
         let mut values: Vec<Value> = embeddings.iter().map(|embedding| value(embedding, pooled)).collect();
         let pooling = embedder.pooling().name();
-        return Ok(match values.len() {
-            1 => output::json(&json!({ "embedding": values.swap_remove(0), "pooling": pooling }))?,
-            _ => output::json(&json!({ "embeddings": values, "pooling": pooling }))?,
-        });
+        let report = match values.len() {
+            1 => json!({ "embedding": values.swap_remove(0), "pooling": pooling }),
+            _ => json!({ "embeddings": values, "pooling": pooling }),
+        };
+        return Ok(output::json(&report)?);
     }
     for vector in embeddings.iter().flat_map(Embedding::vectors) {
         let numbers: Vec<String> = vector.iter().map(f32::to_string).collect();
