@@ -18,6 +18,7 @@ mod linear;
 mod linear_qkv;
 mod matmul;
 mod norm;
+mod norm_add;
 mod pad;
 mod permute;
 mod qkv_append;
@@ -71,6 +72,7 @@ pub fn all() -> Vec<Case> {
         attention::cases(),
         short_conv::cases(),
         linear::cases(),
+        norm_add::cases(),
         qkv_append::cases(),
         self_attention::cases(),
         embed::cases(),

@@ -9,6 +9,7 @@ pub mod embed;
 mod found;
 pub mod linear;
 pub mod linear_qkv;
+pub mod norm_add;
 pub mod qkv_append;
 pub mod self_attention;
 
@@ -18,7 +19,8 @@ pub use embed::Embed;
 pub use found::Found;
 pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
-pub use qkv_append::QkvAppend;
+pub use norm_add::NormAdd;
+pub use qkv_append::{QkNorm, QkvAppend};
 pub use self_attention::SelfAttention;
 
 use crate::error::Error;
@@ -86,6 +88,8 @@ forms! {
     QkvAppend = "qkv_append",
     /// Norm, matmul, bias, activation, residual.
     Linear = "linear",
+    /// Norm, residual.
+    NormAdd = "norm_add",
     /// Token and position rows, added.
     Embed = "embed",
     /// Argmax, append to the token history.

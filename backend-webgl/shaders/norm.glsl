@@ -1,4 +1,4 @@
-// norm: LAYER or RMS norm of each row. With ROWS pass 1 has looked at whole rows.
+// norm: LAYER or RMS norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
 //!include frame.glsl
 //!include norm_stats.glsl
 
@@ -14,6 +14,9 @@ vec4 value(int row, int col) {
     vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
 //!if LAYER
     v += lanes(src_beta, out_cols, 0, col);
+//!end
+//!if RESIDUAL
+    v += lanes(src_residual, out_cols, row, col);
 //!end
     return v;
 }

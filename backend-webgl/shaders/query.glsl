@@ -5,7 +5,11 @@
 vec4 normed4(int row, int head, int c4) {
     vec4 x = load4(src_q, q_cols, row, head * (head_dim >> 2) + c4);
 //!if NORM
+//!if NORM_WHOLE
+    x *= raw_at(src_factors, row * normed_heads) * load4(src_gamma, q_cols, 0, head * (head_dim >> 2) + c4);
+//!else
     x *= raw_at(src_factors, row * normed_heads + head) * load4(src_gamma, head_dim, 0, c4);
+//!end
 //!end
     return x;
 }

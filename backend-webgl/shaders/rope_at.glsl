@@ -1,10 +1,14 @@
 // An element of a row of heads of x, rotated by the table's angles for a position. With NORM heads are normed before by
-// the factors that pass 1 found.
+// the factors that pass 1 found: one for each, or with NORM_WHOLE one for all queries and one for all keys.
 
 float normed(int cols, int row, int col) {
     float x = load1(src_x, cols, row, col);
 //!if NORM
+//!if NORM_WHOLE
+    x *= raw_at(src_factors, row * normed_heads + normed_part) * load1(src_gamma, cols, 0, col - normed_start);
+//!else
     x *= raw_at(src_factors, row * normed_heads + col / head_dim) * load1(src_gamma, head_dim, 0, col % head_dim);
+//!end
 //!end
     return x;
 }

@@ -5,7 +5,7 @@ mod attention;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
-use backend_api::form::{Activation, ArgMaxAppend, Embed, Linear, LinearOperands, QkvAppend, SelfAttention};
+use backend_api::form::{Activation, ArgMaxAppend, Embed, Linear, LinearOperands, NormAdd, QkvAppend, SelfAttention};
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };
@@ -15,8 +15,14 @@ use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Shape, Tensor, T
 const LIST: usize = TopK::MAX;
 
 /// The forms of several nodes that have kernels here.
-pub(crate) const MATCHERS: &[Matcher] =
-    &[SelfAttention::matcher, QkvAppend::matcher, Linear::matcher, Embed::matcher, ArgMaxAppend::matcher];
+pub(crate) const MATCHERS: &[Matcher] = &[
+    SelfAttention::matcher,
+    QkvAppend::matcher,
+    Linear::matcher,
+    NormAdd::matcher,
+    Embed::matcher,
+    ArgMaxAppend::matcher,
+];
 
 /// The kernel of a cover.
 ///
@@ -118,6 +124,8 @@ impl<'a> Lowering<'a> {
         match form {
             Form::Op(op) => self.primitive(op),
             Form::Linear(op) => self.linear(op),
+            Form::NormAdd(op) if op.norm.heads != 1 => Err("norms of heads are drawn in passes of their own".into()),
+            Form::NormAdd(op) => self.norm(&op.norm),
             Form::QkvAppend(op) => self.qkv_append(op),
             Form::SelfAttention(op) => self.self_attention(op),
             Form::Embed(_) => {
@@ -339,6 +347,7 @@ impl<'a> Lowering<'a> {
             .int("queries", queries)
     }
 
+    /// A norm, and what its result is added to if there is one operand more.
     fn norm(&self, op: &Norm) -> Result<Kernel, String> {
         if op.heads != 1 {
             return self.norm_heads(op);
@@ -351,6 +360,10 @@ impl<'a> Lowering<'a> {
         let mut last = stats(self.draw("norm")?).input("src_gamma", 1, self.input(1)?);
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
+        }
+        let residual = 1 + op.kind.params();
+        if let Some(tensor) = self.inputs.get(residual) {
+            last = last.define("RESIDUAL", "").input("src_residual", residual, tensor);
         }
         Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
     }

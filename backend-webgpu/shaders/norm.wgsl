@@ -1,4 +1,4 @@
-// Layer or RMS norm, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
+// Layer or RMS norm, with RESIDUAL added to something, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
 // of squares would cancel.
 //!include lib/reduce.wgsl
 
@@ -32,6 +32,9 @@ fn main(
         var value = (x[first + c] - mean) * scale * gamma[c];
 //!if LAYER
         value += beta[c];
+//!end
+//!if RESIDUAL
+        value += residual[first + c];
 //!end
         out[first + c] = value;
     }

@@ -6,11 +6,19 @@
 //!include lib/rotate.wgsl
 //!end
 
-// The reciprocal root mean square of the head; 1 for heads of V, which stay as they are.
+// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads of V, which stay as they are.
 var<private> head_scale: f32 = 1.0;
 
 // Element i of x, which is in column `col`, as it is normed.
 fn normed(i: u32, col: u32) -> f32 {
+//!if NORM_WHOLE
+    if (col < p.q_cols) {
+        return x[i] * head_scale * q_gamma[col];
+    }
+    if (col < p.q_cols + p.kv_cols) {
+        return x[i] * head_scale * k_gamma[col - p.q_cols];
+    }
+//!else
     let channel = col % p.head_dim;
     if (col < p.q_cols) {
         return x[i] * head_scale * q_gamma[channel];
@@ -18,6 +26,7 @@ fn normed(i: u32, col: u32) -> f32 {
     if (col < p.q_cols + p.kv_cols) {
         return x[i] * head_scale * k_gamma[channel];
     }
+//!end
     return x[i];
 }
 
@@ -45,12 +54,20 @@ fn main(
     let row = job / p.heads;
     let first = job % p.heads * p.head_dim;
     if (first < p.q_cols + p.kv_cols) {
+//!if NORM_WHOLE
+        let of_keys = first >= p.q_cols;
+        let start = row * p.cols + select(0u, p.q_cols, of_keys);
+        let count = select(p.q_cols, p.kv_cols, of_keys);
+//!else
+        let start = row * p.cols + first;
+        let count = p.head_dim;
+//!end
         var squares = 0.0;
-        for (var c = lane; c < p.head_dim; c += WG) {
-            let value = x[row * p.cols + first + c];
+        for (var c = lane; c < count; c += WG) {
+            let value = x[start + c];
             squares += value * value;
         }
-        head_scale = 1.0 / sqrt(workgroup_sum(lane, squares) / f32(p.head_dim) + p.eps);
+        head_scale = 1.0 / sqrt(workgroup_sum(lane, squares) / f32(count) + p.eps);
     }
     for (var c = EACH * lane; c < p.head_dim; c += EACH * WG) {
         let col = first + c;

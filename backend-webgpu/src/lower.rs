@@ -10,7 +10,7 @@ use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
-use backend_api::form::{ArgMaxAppend, AttentionLinear, Embed, Linear, LinearQkv, QkvAppend};
+use backend_api::form::{ArgMaxAppend, AttentionLinear, Embed, Linear, LinearQkv, NormAdd, QkvAppend};
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
@@ -22,6 +22,7 @@ pub const MATCHERS: &[Matcher] = &[
     AttentionLinear::matcher,
     QkvAppend::matcher,
     Linear::matcher,
+    NormAdd::matcher,
     Embed::matcher,
     ArgMaxAppend::matcher,
 ];
@@ -94,6 +95,7 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     let kernels = match form {
         Form::Op(op) => primitive(op, node),
         Form::Linear(op) => linear::linear(op, node),
+        Form::NormAdd(op) => wise::norm(&op.norm, node),
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Form::Embed(_) => rows::embed(node),

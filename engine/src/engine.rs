@@ -9,8 +9,12 @@ use model::{
 };
 
 use crate::error::EngineError;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::native::seconds;
 use crate::report::Report;
 use crate::select::{SelectOptions, select};
+#[cfg(target_arch = "wasm32")]
+use crate::web::seconds;
 
 /// How to load a model.
 #[derive(Debug, Clone, Default)]
@@ -102,11 +106,15 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
         let mut weights = |done, total| progress(Progress::Weights { done, total });
+        let mut chat = ChatTemplate::from_metadata(&gguf.metadata);
+        if let Ok(chat) = &mut chat {
+            chat.set_now(seconds());
+        }
         let model = Model::load(source, recipe, backend, &*host, &mut weights).await?;
         Ok(Engine {
             model: Rc::new(model),
             tokenizer: Tokenizer::from_metadata(&gguf.metadata),
-            chat: ChatTemplate::from_metadata(&gguf.metadata),
+            chat,
             metadata: gguf.metadata,
             report,
             host,

@@ -19,6 +19,14 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     pollster::block_on(future)
 }
 
+/// The time of day, for texts that tell it.
+///
+/// *Units*: seconds since 1970-01-01.
+pub(crate) fn seconds() -> i64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+}
+
 /// A file on disk that is read by byte ranges.
 #[derive(Debug)]
 pub struct FileSource {

@@ -19,6 +19,13 @@ const IDLE_MS: f64 = 0.25;
 /// *Units*: milliseconds.
 const EAGER_MS: f64 = 4.0;
 
+/// The time of day, for texts that tell it.
+///
+/// *Units*: seconds since 1970-01-01, in the user's time zone.
+pub(crate) fn seconds() -> i64 {
+    (js_sys::Date::now() / 1e3 - js_sys::Date::new_0().get_timezone_offset() * 60.0) as i64
+}
+
 /// The event loop of a page or a worker.
 pub struct WebHost {
     port: MessagePort,

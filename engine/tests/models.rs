@@ -147,6 +147,32 @@ macro_rules! backends {
             }
 
             #[test]
+            fn phi3_with_fused_projections_and_two_lists_of_factors() {
+                fixture("phi3-4k");
+                fixture("phi3-longrope");
+            }
+
+            #[test]
+            fn smollm3_without_rotation_here_and_there() {
+                fixture("smollm3-nope");
+            }
+
+            #[test]
+            fn mistral3_with_queries_that_grow() {
+                fixture("mistral3-yarn-temp");
+            }
+
+            #[test]
+            fn olmo2_with_norms_after_layers() {
+                fixture("olmo2-tiny");
+            }
+
+            #[test]
+            fn granite_with_factors() {
+                fixture("granite-scales");
+            }
+
+            #[test]
             fn caches_in_codecs() {
                 if let Some(backend) = $open {
                     common::codecs("qwen3-d32", backend);
@@ -161,6 +187,10 @@ macro_rules! backends {
                     common::stages("qwen2-bias", &backend, 1e-9);
                     common::stages("qwen3-d32", &backend, 1e-9);
                     common::stages("gemma3-swa", &backend, 1e-9);
+                    common::stages("phi3-longrope", &backend, 1e-9);
+                    common::stages("mistral3-yarn-temp", &backend, 1e-9);
+                    common::stages("olmo2-tiny", &backend, 1e-9);
+                    common::stages("granite-scales", &backend, 1e-9);
                 }
             }
 

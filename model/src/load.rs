@@ -1,6 +1,7 @@
 //! Brings weights from a file to a device, a piece at a time.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use backend_api::format::ROW_ALIGN;
@@ -129,7 +130,7 @@ fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
         Contents::Tensors(tensors) => tensors.iter().map(|t| t.bytes).sum(),
         Contents::Rope(_, factors) => factors.iter().map(|t| t.bytes).sum(),
-        Contents::Zeros => 0,
+        Contents::Zeros | Contents::Temperature(_) => 0,
     }
 }
 
@@ -155,7 +156,7 @@ impl<'a> Part<'a> {
                 starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
             }
             Contents::Rope(_, factors) => vec![Part { weight, id, first: 0, tensor: factors.as_ref() }],
-            Contents::Zeros => vec![Part { weight, id, first: 0, tensor: None }],
+            Contents::Zeros | Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensor: None }],
         }
     }
 }
@@ -190,14 +191,26 @@ impl Loader<'_> {
                         return Err(ModelError::Tensor { name: tensor.name.to_string(), reason });
                     }
                 }
-                let n_ctx = weight.shape[0];
-                let step = (PIECE / (4 * table.n_dims)).max(1);
-                for first in (0..n_ctx).step_by(step) {
-                    let values = table.rows(first as u32..n_ctx.min(first + step) as u32);
-                    self.backend.write(id, first, bytemuck::cast_slice(&values))?;
-                    self.host.turn().await;
-                }
+                self.positions(weight, id, |positions| table.rows(positions)).await?;
             }
+            Contents::Temperature(table) => self.positions(weight, id, |positions| table.rows(positions)).await?,
+        }
+        Ok(())
+    }
+
+    /// Writes a table of a row for each position.
+    async fn positions(
+        &mut self,
+        weight: &Weight,
+        id: StorageId,
+        rows: impl Fn(Range<u32>) -> Vec<f32>,
+    ) -> Result<(), ModelError> {
+        let (n_ctx, cols) = (weight.shape[0], weight.shape[1]);
+        let step = (PIECE / (4 * cols)).max(1);
+        for first in (0..n_ctx).step_by(step) {
+            let values = rows(first as u32..n_ctx.min(first + step) as u32);
+            self.backend.write(id, first, bytemuck::cast_slice(&values))?;
+            self.host.turn().await;
         }
         Ok(())
     }

@@ -39,7 +39,16 @@ fn only_wanted_rows_are_computed() {
         let wanted = |node: &&backend_api::Node| matches!(&node.op, Op::GetRows(op) if op.index == Index::Last);
         graph.nodes().iter().filter(wanted).count()
     };
-    for file in ["gpt2-tiny", "llama-gqa-tied", "qwen2-bias", "qwen3-d32", "gemma3-swa"] {
+    for file in [
+        "gpt2-tiny",
+        "llama-gqa-tied",
+        "qwen2-bias",
+        "qwen3-d32",
+        "gemma3-swa",
+        "phi3-4k",
+        "olmo2-tiny",
+        "granite-scales",
+    ] {
         let recipe = recipe(&format!("fixtures/{file}"));
         let n_blocks = recipe.n_blocks();
         assert_eq!(last(&recipe.graph(4, Head::Logits).unwrap()), 2, "{file}");

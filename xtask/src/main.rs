@@ -3,6 +3,7 @@
 
 mod bench;
 mod browser;
+mod crashed;
 #[cfg(test)]
 mod documented;
 mod drivers;

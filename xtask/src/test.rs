@@ -1,14 +1,15 @@
 //! All tests, and what they add up to.
 
 use crate::browser::{self, Kind};
+use crate::crashed::Crashed;
 use crate::tally::Tally;
 use crate::{drivers, models, process, root};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// One command whose output states how many of its checks passed.
@@ -395,33 +396,20 @@ impl Program {
 }
 
 impl Run {
-    /// Runs it, showing its output. A run that exits with an error without having counted a failure counts as one.
+    /// Runs it, showing its output. A run that exits with an error without having counted a failure counts as one. A test
+    /// program that a signal ended is run once more.
     fn start(&self, skip: &str) -> Result<Tally> {
         println!("\n== {}", self.title);
-        // The tests of the package know it by another name.
-        let chromium = Kind::Chromium.find().ok();
-        let mut child = self
-            .program
-            .command()?
-            .args(self.args)
-            .current_dir(root())
-            .env("ANYGPU_SKIP", skip)
-            .envs(chromium.map(|program| ("CHROMIUM", program)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.title))?;
-        let mut tally = Tally::default();
-        let mut lines = BufReader::new(child.stdout.take().context("no output to read")?);
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            let text = String::from_utf8_lossy(&line);
-            print!("{text}");
-            tally.read(&text);
-            line.clear();
+        let (mut tally, status, crashed) = self.once(self.args.iter().copied(), skip)?;
+        let mut good = status.success() || !crashed.is_empty();
+        for program in &crashed {
+            println!("RUN AGAIN, because a signal ended it: cargo test {program}");
+            let args = ["test", "--release"].into_iter().chain(program.split(' '));
+            let (again, status, _) = self.once(args.chain(["--", "--show-output"]), skip)?;
+            tally.add(again);
+            good &= status.success();
         }
-        let status = child.wait()?;
-        if !status.success() && tally.failed == 0 {
+        if !good && tally.failed == 0 {
             println!("{}: ended with {status}", self.title);
             tally.failed = 1;
         }
@@ -430,4 +418,51 @@ impl Run {
             _ => Ok(tally),
         }
     }
+
+    /// Runs it once with these arguments: what it counted, how it ended, and the test programs that a signal ended.
+    fn once<'a>(&self, args: impl Iterator<Item = &'a str>, skip: &str) -> Result<(Tally, ExitStatus, Vec<String>)> {
+        // The tests of the package know it by another name.
+        let chromium = Kind::Chromium.find().ok();
+        let mut child = self
+            .program
+            .command()?
+            .args(args)
+            .current_dir(root())
+            .env("ANYGPU_SKIP", skip)
+            .envs(chromium.map(|program| ("CHROMIUM", program)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.title))?;
+        let mut tally = Tally::default();
+        let mut crashed = Crashed::default();
+        let stdout = child.stdout.take().context("no output to read")?;
+        let stderr = child.stderr.take().context("no errors to read")?;
+        std::thread::scope(|scope| {
+            let errors = scope.spawn(|| {
+                each_line(stderr, |text| {
+                    eprint!("{text}");
+                    crashed.read(text);
+                })
+            });
+            each_line(stdout, |text| {
+                print!("{text}");
+                tally.read(text);
+            })?;
+            errors.join().map_err(|_| anyhow!("the errors could not be read"))?
+        })?;
+        Ok((tally, child.wait()?, crashed.programs))
+    }
+}
+
+/// Does something with each line, whatever its encoding.
+fn each_line(from: impl Read, mut each: impl FnMut(&str)) -> Result<()> {
+    let mut lines = BufReader::new(from);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        each(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    Ok(())
 }

@@ -32,9 +32,21 @@ pub(super) fn cases() -> Vec<Case> {
         ("normed, halves", 1, 4, 2, 32, Some((32, RopeMode::Neox)), StepParams::at(7, 1)),
         ("normed, halves, prefill", 4, 4, 2, 16, Some((8, RopeMode::Normal)), StepParams::at(3, 3)),
     ];
+    let whole: &[Row] = &[
+        ("normed whole, decode", 1, 4, 2, 32, Some((32, RopeMode::Neox)), StepParams::at(7, 1)),
+        ("normed whole, prefill", 5, 4, 2, 16, Some((16, RopeMode::Normal)), StepParams::at(3, 4)),
+        ("normed whole, odd heads", 3, 3, 1, 6, Some((4, RopeMode::Neox)), StepParams::at(1, 3)),
+    ];
     let half = Some(Codec::F16);
-    let eps = Some(1e-6);
-    let lists = [(rows, None, None), (halves, half, None), (normed, None, eps), (normed_halves, half, eps)];
+    let eps = Some(QkNorm { eps: 1e-6, whole: false });
+    let eps_whole = Some(QkNorm { eps: 1e-6, whole: true });
+    let lists = [
+        (rows, None, None),
+        (halves, half, None),
+        (normed, None, eps),
+        (normed_halves, half, eps),
+        (whole, None, eps_whole),
+    ];
     let coded: &[Row] = &[
         ("decode", 1, 9, 3, 64, Some((64, RopeMode::Normal)), StepParams::at(7, 1)),
         ("prefill neox", 5, 4, 2, 16, Some((16, RopeMode::Neox)), StepParams::at(3, 4)),
@@ -54,8 +66,8 @@ pub(super) fn cases() -> Vec<Case> {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
             Case::new(QkvAppend { n_head: h, n_head_kv: g, head_dim: d, norm, rope }, name, step, |o| {
                 let mut list = vec![o.input(&[t, (h + 2 * g) * d])];
-                if norm.is_some() {
-                    list.extend([o.weight(&[d]), o.weight(&[d])]);
+                if let Some(QkNorm { whole, .. }) = norm {
+                    list.extend([h, g].map(|heads| o.weight(&[if whole { heads * d } else { d }])));
                 }
                 if let Some((n, _)) = rope {
                     let table = RopeTable::plain(n, 10_000.0).rows((0..16).map(|p| p * 5));

@@ -43,7 +43,14 @@ pub(super) fn cases() -> Vec<Case> {
         ("normed, prefill", None, [5, 4, 2, 16], normal(16), 0, StepParams::at(3, 5)),
         ("normed, projected", Some((q8, rms)), [1, 4, 2, 32], neox(32), 0, StepParams::at(11, 1)),
     ];
-    let lists = [(rows, None, None), (halves, Some(Codec::F16), None), (normed, None, Some(1e-6))];
+    let whole: &[Row] = &[
+        ("normed whole", None, [1, 4, 2, 32], neox(32), 0, StepParams::at(30, 1)),
+        ("normed whole, some channels rotate", None, [1, 3, 1, 24], normal(12), 0, StepParams::at(5, 1)),
+        ("normed whole, no rope", None, [1, 4, 2, 16], None, 0, StepParams::at(9, 1)),
+    ];
+    let of = |whole| Some(QkNorm { eps: 1e-6, whole });
+    let lists =
+        [(rows, None, None), (halves, Some(Codec::F16), None), (normed, None, of(false)), (whole, None, of(true))];
     let all = lists.into_iter().flat_map(|(rows, codec, norm)| rows.iter().map(move |row| (row, codec, norm, "")));
     let coded: &[Row] = &[
         ("decode", None, [1, 9, 3, 64], normal(64), 0, StepParams::at(20, 1)),
@@ -77,8 +84,9 @@ pub(super) fn cases() -> Vec<Case> {
                 } else {
                     list.push(o.input(&[t, width]));
                 }
-                if norm.is_some() {
-                    list.extend([o.weight(&[head_dim]), o.weight(&[head_dim])]);
+                if let Some(QkNorm { whole, .. }) = norm {
+                    let heads = [n_head, n_head_kv].map(|heads| if whole { heads } else { 1 });
+                    list.extend(heads.map(|heads| o.weight(&[heads * head_dim])));
                 }
                 if let Some((n, _)) = rope {
                     let table = RopeTable::plain(n, 10_000.0).rows((0..48).map(|p| p * 5));

@@ -1,8 +1,9 @@
 //! `qkv_append`: splits the fused projection into Q, K and V, norms and rotates the heads of Q and K, and appends K and V
 //! to their caches.
 //!
-//! *Operands*: qkv `[t, (n_head + 2 * n_head_kv) * head_dim]`; with `norm` the gamma of Q and that of K `[head_dim]`; with
-//! `rope` the table `[n_ctx, n_dims]`; K cache and V cache, states `[n_ctx, n_head_kv * head_dim]`.
+//! *Operands*: qkv `[t, (n_head + 2 * n_head_kv) * head_dim]`; with `norm` the gamma of Q and that of K, `[head_dim]`
+//! or as long as all heads; with `rope` the table `[n_ctx, n_dims]`; K cache and V cache, states `[n_ctx, n_head_kv *
+//! head_dim]`.
 //! *Results*: q `[t, n_head * head_dim]`; the K cache; the V cache.
 
 use super::found::Found;
@@ -11,6 +12,15 @@ use crate::error::Error;
 use crate::graph::{Graph, TensorId};
 use crate::links::Links;
 use crate::op::{Append, At, Norm, NormKind, Op, Rope, RopeMode, Slice};
+
+/// An RMS norm of Q and K.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QkNorm {
+    /// Added under the root.
+    pub eps: f32,
+    /// Whether all heads of a row are normed at once, rather than each by itself.
+    pub whole: bool,
+}
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +31,8 @@ pub struct QkvAppend {
     pub n_head_kv: usize,
     /// Channels of a head.
     pub head_dim: usize,
-    /// The epsilon of an RMS norm of each head of Q and K, if there is one.
-    pub norm: Option<f32>,
+    /// The norm of Q and K, if there is one.
+    pub norm: Option<QkNorm>,
     /// Rotating channels and pairing; none for models with learned positions.
     pub rope: Option<(usize, RopeMode)>,
 }
@@ -62,14 +72,13 @@ impl QkvAppend {
         }
         let mut nodes = vec![q_at, k_at, v_at];
         let (mut rope, mut table, mut heads) = (None, None, None);
-        let (mut norm, mut gammas) = (None, Vec::new());
+        let (mut normed, mut gammas) = (None, Vec::new());
         if let Some((q_at, q_norm, q_gamma, q_out)) = norm_of(links, q) {
             let (k_at, k_norm, k_gamma, k_out) = norm_of(links, k)?;
             if q_norm.eps != k_norm.eps {
                 return None;
             }
-            heads = Some((q_norm.heads, k_norm.heads));
-            norm = Some(q_norm.eps);
+            normed = Some((q_norm.eps, (q_norm.heads, k_norm.heads)));
             gammas = vec![q_gamma, k_gamma];
             (q, k) = (q_out, k_out);
             nodes.extend([q_at, k_at]);
@@ -79,21 +88,25 @@ impl QkvAppend {
             if (q_rope.n_dims, q_rope.mode, q_table) != (k_rope.n_dims, k_rope.mode, k_table) {
                 return None;
             }
-            if heads.is_some_and(|heads| heads != (q_rope.n_head, k_rope.n_head)) {
-                return None;
-            }
             heads = Some((q_rope.n_head, k_rope.n_head));
             rope = Some((q_rope.n_dims, q_rope.mode));
             table = Some(q_table);
             (q, k) = (q_out, k_out);
             nodes.extend([q_at, k_at]);
         }
-        // Without rotation only attention knows the heads, and without attention any split will do.
+        // Without rotation attention knows the heads, or norms do, and without them any split will do.
         let attended = || match links.only_user(q)?.1.op {
             Op::Attention(op) => Some((op.n_head, op.n_head_kv)),
             _ => None,
         };
-        let (n_head, n_head_kv) = heads.or_else(attended).unwrap_or((cols(q) / cols(k), 1));
+        let heads = heads.or_else(attended).or(normed.map(|(_, heads)| heads)).unwrap_or((cols(q) / cols(k), 1));
+        let norm = match normed {
+            None => None,
+            Some((eps, each)) if each == heads => Some(QkNorm { eps, whole: false }),
+            Some((eps, (1, 1))) => Some(QkNorm { eps, whole: true }),
+            Some(_) => return None,
+        };
+        let (n_head, n_head_kv) = heads;
         let head_dim = cols(k) / n_head_kv;
         if cols(q) != n_head * head_dim {
             return None;
@@ -121,8 +134,8 @@ impl QkvAppend {
         let mut q = graph.push(Slice { start: 0, len: q_len }, &[x])?;
         let mut k = graph.push(Slice { start: q_len, len: kv_len }, &[x])?;
         let v = graph.push(Slice { start: q_len + kv_len, len: kv_len }, &[x])?;
-        if let (Some(eps), Some([q_gamma, k_gamma])) = (self.norm, self.gammas()) {
-            let norm = |heads| Norm { kind: NormKind::Rms, eps, heads };
+        if let (Some(QkNorm { eps, whole }), Some([q_gamma, k_gamma])) = (self.norm, self.gammas()) {
+            let norm = |heads| Norm { kind: NormKind::Rms, eps, heads: if whole { 1 } else { heads } };
             q = graph.push(norm(self.n_head), &[q, operands[q_gamma]])?;
             k = graph.push(norm(self.n_head_kv), &[k, operands[k_gamma]])?;
         }

@@ -250,7 +250,7 @@ vec4 cap(vec4 score) {
 
 vec4 normed4(int row, int head, int c4) {
     vec4 x = load4(src_q, q_cols, row, head * (head_dim >> 2) + c4);
-    x *= raw_at(src_factors, row * normed_heads + head) * load4(src_gamma, head_dim, 0, c4);
+    x *= raw_at(src_factors, row * normed_heads) * load4(src_gamma, q_cols, 0, head * (head_dim >> 2) + c4);
     return x;
 }
 
@@ -317,4 +317,4 @@ vec4 value(int row, int col) {
     vec4 score = cap(scale * products(query, head, col, end - 1));
     return score;
 }
-// attention_scores HEAD_IN_LINE ALIGNED ROPE NEOX NORM bits
+// attention_scores HEAD_IN_LINE ALIGNED ROPE NEOX NORM NORM_WHOLE bits

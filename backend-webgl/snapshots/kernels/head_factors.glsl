@@ -16,8 +16,9 @@ layout(std140) uniform Params {
     int out_count;
     float eps;
     int x_cols;
-    int head_dim;
     int normed_heads;
+    int q_width;
+    int k_width;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -31,7 +32,8 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// qkv_append with a norm, pass 1: of each head of Q and K in each row the reciprocal root mean square.
+// qkv_append with a norm, pass 1: of each head of Q and K in each row, with
+// NORM_WHOLE of all heads of Q and all of K, the reciprocal root mean square.
 // The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
 // that of a second target; it is called after it.
 // Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
@@ -111,7 +113,8 @@ float raw(int index) {
     float mean;
     float factor;
     int row = index / normed_heads;
-    head_stats(x_cols, row, (index - row * normed_heads) * head_dim, head_dim, eps, mean, factor);
+    bool of_queries = index == row * normed_heads;
+    head_stats(x_cols, row, of_queries ? 0 : q_width, of_queries ? q_width : k_width, eps, mean, factor);
     return factor;
 }
-// head_factors bits
+// head_factors NORM_WHOLE bits

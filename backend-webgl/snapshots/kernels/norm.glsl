@@ -34,10 +34,12 @@ uniform usampler2D t1;
 uniform usampler2D t2;
 #define src_beta t2
 uniform usampler2D t3;
-#define src_mean t3
+#define src_residual t3
 uniform usampler2D t4;
-#define src_factor t4
-// norm: LAYER or RMS norm of each row. With ROWS pass 1 has looked at whole rows.
+#define src_mean t4
+uniform usampler2D t5;
+#define src_factor t5
+// norm: LAYER or RMS norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -104,15 +106,20 @@ void main() {
 // Mean and reciprocal deviation of a row of x (layer norm), or 0 and the reciprocal root mean square.
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
-// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
-    return fold((row * cols + 32 * group) / LANES);
+    return ivec2(8 * group, row);
 }
 
-#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
+vec4 within_row(vec4 v, int cols, int c4) {
+    return mix(vec4(0.0), v, bvec4(4 * c4 < cols));
+}
 
+#define group4(source, cols, at, i) \
+    within_row(load4(source, cols, (at).y, min((at).x + (i), ((cols) - 1) >> 2)), cols, (at).x + (i))
+
+// Zero for columns past the end of a row.
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
-    return v;
+    return keep(v, 4 * (at.x + i), cols);
 }
 
 float total(vec4 v) {
@@ -150,6 +157,7 @@ vec4 value(int row, int col) {
     float factor = raw_at(src_factor, row);
     vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
     v += lanes(src_beta, out_cols, 0, col);
+    v += lanes(src_residual, out_cols, row, col);
     return v;
 }
-// norm LAYER WHOLE_GROUPS ROWS bits
+// norm LAYER RESIDUAL ROWS bits

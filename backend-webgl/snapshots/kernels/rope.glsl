@@ -20,6 +20,8 @@ layout(std140) uniform Params {
     int n_dims;
     int table_rows;
     int normed_heads;
+    int normed_part;
+    int normed_start;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -116,11 +118,11 @@ vec4 value(int row, int col) {
 }
 
 // An element of a row of heads of x, rotated by the table's angles for a position. With NORM heads are normed before by
-// the factors that pass 1 found.
+// the factors that pass 1 found: one for each, or with NORM_WHOLE one for all queries and one for all keys.
 
 float normed(int cols, int row, int col) {
     float x = load1(src_x, cols, row, col);
-    x *= raw_at(src_factors, row * normed_heads + col / head_dim) * load1(src_gamma, head_dim, 0, col % head_dim);
+    x *= raw_at(src_factors, row * normed_heads + normed_part) * load1(src_gamma, cols, 0, col - normed_start);
     return x;
 }
 
@@ -142,4 +144,4 @@ float rotated(int cols, int row, int col, int position) {
 float element(int row, int col) {
     return rotated(x_cols, row, col, int(step_position) + row);
 }
-// rope ROPE NEOX NORM bits
+// rope ROPE NEOX NORM NORM_WHOLE bits

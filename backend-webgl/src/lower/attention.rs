@@ -3,7 +3,7 @@
 use super::Lowering;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Source, Target};
-use backend_api::form::{Activation, QkvAppend, SelfAttention};
+use backend_api::form::{Activation, QkNorm, QkvAppend, SelfAttention};
 use backend_api::op::{At, Attention, RopeMode};
 use backend_api::{DType, Shape};
 
@@ -24,9 +24,15 @@ struct Queries {
     at_position: bool,
     /// How they are still to be rotated: channels, pairing, and the operand that is the table.
     rope: Option<(usize, RopeMode, usize)>,
-    /// How they are still to be normed: the scratch texture of factors, the heads that it has for each row, and the
-    /// operand that is gamma.
-    norm: Option<(usize, usize, usize)>,
+    /// How they are still to be normed: the norm, the scratch texture of factors, how many of them each row has, and
+    /// the operand that is gamma.
+    norm: Option<(QkNorm, usize, usize, usize)>,
+}
+
+/// The factors of a row whose queries and keys are normed: one for each head, or one for all queries and one for all
+/// keys.
+fn normed_heads(op: &QkvAppend) -> usize {
+    if op.norm.is_some_and(|norm| norm.whole) { 2 } else { op.n_head + op.n_head_kv }
 }
 
 impl Lowering<'_> {
@@ -59,8 +65,9 @@ impl Lowering<'_> {
         if let Some((n_dims, mode, table)) = queries.rope {
             first = self.rope_table(first, n_dims, mode, table)?.define_if(n_dims < d, "ROPE_PART");
         }
-        if let Some((factors, heads, gamma)) = queries.norm {
-            first = first.define("NORM", "").int("normed_heads", heads).scratch("src_factors", factors);
+        if let Some((norm, factors, heads, gamma)) = queries.norm {
+            first = first.define("NORM", "").define_if(norm.whole, "NORM_WHOLE").int("normed_heads", heads);
+            first = first.scratch("src_factors", factors);
             first = first.input("src_gamma", gamma, self.input(gamma)?);
         }
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
@@ -104,13 +111,14 @@ impl Lowering<'_> {
             let (appends, rows) = self.kv_append(&op.qkv, [FACTORS, ROWS])?;
             draws.extend(appends);
             extra = rows;
-            let norm = op.qkv.gammas().map(|[gamma, _]| (FACTORS, n_head + n_head_kv, gamma));
+            let norm =
+                norm.zip(op.qkv.gammas()).map(|(norm, [gamma, _])| (norm, FACTORS, normed_heads(&op.qkv), gamma));
             (draws, Queries { from: Source::Input(0), cols, at_position: false, rope, norm })
         };
         let mut kernel = self.attend(&op.attention, queries, [end - 2, end - 1])?;
         kernel.draws.splice(..0, append);
         if norm.is_some() || !extra.is_empty() {
-            kernel.scratch.push(if norm.is_some() { n_head + n_head_kv } else { 1 });
+            kernel.scratch.push(if norm.is_some() { normed_heads(&op.qkv) } else { 1 });
             kernel.scratch.extend(extra);
         }
         Ok(kernel)
@@ -144,25 +152,35 @@ impl Lowering<'_> {
         let scratch = match (&factors, rows.is_empty()) {
             (None, true) => Vec::new(),
             (None, false) => [vec![1], rows].concat(),
-            (Some(_), _) => [vec![self.input(0)?.shape.dim(0) * (op.n_head + op.n_head_kv)], rows].concat(),
+            (Some(_), _) => [vec![self.input(0)?.shape.dim(0) * normed_heads(op)], rows].concat(),
         };
         Ok(Kernel { draws: factors.into_iter().chain([q]).chain(appends).collect(), scratch })
     }
 
     /// What the heads of Q and K are multiplied with, if they are normed, into a scratch texture.
     fn head_factors(&self, op: &QkvAppend, to: usize) -> Result<Option<Draw>, String> {
-        let Some(eps) = op.norm else { return Ok(None) };
-        let (x, heads) = (self.input(0)?, op.n_head + op.n_head_kv);
-        let draw = Draw::raw("head_factors", to, x.shape.dim(0) * heads).input("src_x", 0, x).float("eps", eps);
-        Ok(Some(draw.int("x_cols", x.shape.cols()).int("head_dim", op.head_dim).int("normed_heads", heads)))
+        let Some(norm) = op.norm else { return Ok(None) };
+        let (x, heads) = (self.input(0)?, normed_heads(op));
+        let draw = Draw::raw("head_factors", to, x.shape.dim(0) * heads).input("src_x", 0, x).float("eps", norm.eps);
+        let draw = draw.int("x_cols", x.shape.cols()).int("normed_heads", heads);
+        Ok(Some(if norm.whole {
+            let draw = draw.define("NORM_WHOLE", "").int("q_width", op.n_head * op.head_dim);
+            draw.int("k_width", op.n_head_kv * op.head_dim)
+        } else {
+            draw.int("head_dim", op.head_dim)
+        }))
     }
 
     /// A draw that norms and rotates heads of the projection that is operand 0: those of Q (0) or of K (1).
     fn turned(&self, draw: Draw, op: &QkvAppend, which: usize, factors: usize) -> Result<Draw, String> {
         let rope = op.rope.zip(op.table()).map(|((n_dims, mode), table)| (n_dims, mode, table));
         let draw = self.rope(draw, self.input(0)?.shape.cols(), op.head_dim, rope)?;
-        let Some(gammas) = op.gammas() else { return Ok(draw) };
-        let draw = draw.define("NORM", "").int("normed_heads", op.n_head + op.n_head_kv);
+        let Some((norm, gammas)) = op.norm.zip(op.gammas()) else { return Ok(draw) };
+        let mut draw = draw.define("NORM", "").int("normed_heads", normed_heads(op));
+        if norm.whole {
+            draw = draw.define("NORM_WHOLE", "").int("normed_part", which);
+            draw = draw.int("normed_start", which * op.n_head * op.head_dim);
+        }
         Ok(draw.scratch("src_factors", factors).input("src_gamma", gammas[which], self.input(gammas[which])?))
     }
 

@@ -1,4 +1,4 @@
-// norm subgroups layer
+// norm subgroups layer residual
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -20,9 +20,10 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> gamma: array<f32>;
 @group(0) @binding(4) var<storage, read> beta: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
-// Layer or RMS norm, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
+// Layer or RMS norm, with RESIDUAL added to something, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
 // of squares would cancel.
 // Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
 // reduced, then the spans.
@@ -103,6 +104,7 @@ fn main(
     for (var c = lane; c < p.cols; c += 64u) {
         var value = (x[first + c] - mean) * scale * gamma[c];
         value += beta[c];
+        value += residual[first + c];
         out[first + c] = value;
     }
 }

@@ -229,7 +229,7 @@ fn rotated(i: u32, col: u32, position: u32) -> f32 {
     return normed(i, col) * c - normed(i + distance, col + distance) * s;
 }
 
-// The reciprocal root mean square of the head; 1 for heads of V, which stay as they are.
+// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads of V, which stay as they are.
 var<private> head_scale: f32 = 1.0;
 
 // Element i of x, which is in column `col`, as it is normed.
@@ -266,12 +266,14 @@ fn main(
     let row = job / p.heads;
     let first = job % p.heads * p.head_dim;
     if (first < p.q_cols + p.kv_cols) {
+        let start = row * p.cols + first;
+        let count = p.head_dim;
         var squares = 0.0;
-        for (var c = lane; c < p.head_dim; c += 64u) {
-            let value = x[row * p.cols + first + c];
+        for (var c = lane; c < count; c += 64u) {
+            let value = x[start + c];
             squares += value * value;
         }
-        head_scale = 1.0 / sqrt(workgroup_sum(lane, squares) / f32(p.head_dim) + p.eps);
+        head_scale = 1.0 / sqrt(workgroup_sum(lane, squares) / f32(count) + p.eps);
     }
     for (var c = 32u * lane; c < p.head_dim; c += 32u * 64u) {
         let col = first + c;

@@ -3,7 +3,7 @@
 use super::wise::masked;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
-use backend_api::form::QkvAppend;
+use backend_api::form::{QkNorm, QkvAppend};
 use backend_api::op::{Append, At, Attention, Rope, RopeMode, TopK};
 use backend_api::{DType, Tensor};
 
@@ -42,10 +42,12 @@ pub fn qkv_append(op: &QkvAppend, node: &Node<'_>) -> Kernels {
         return Err(format!("{each} neighbours are written together"));
     }
     let mut kernel = match (op.norm, op.gammas()) {
-        (Some(eps), Some([q_gamma, k_gamma])) => {
+        (Some(QkNorm { eps, whole }), Some([q_gamma, k_gamma])) => {
             let (rows, heads) = (qkv.shape.dim(0), op.n_head + 2 * op.n_head_kv);
-            node.reducing("qkv_heads", grid(rows * heads), node.tuning.row_wg)
+            let wg = node.row_wg(if whole { node.outputs[0].shape.cols() } else { op.head_dim });
+            node.reducing("qkv_heads", grid(rows * heads), wg)
                 .flag("NORM", true)
+                .flag("NORM_WHOLE", whole)
                 .f("eps", eps)
                 .u("rows", rows)
                 .u("heads", heads)

@@ -106,6 +106,7 @@ pub fn pad(op: &Pad, node: &Node<'_>) -> Kernels {
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 
+/// A norm, and what its result is added to if there is one operand more.
 pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     // Heads lie one after the other, so they are rows of their own.
@@ -117,8 +118,12 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
         .u("cols", cols)
         .f("eps", op.eps)
         .input("x", 0, x);
-    for (name, (i, tensor)) in ["gamma", "beta"].into_iter().zip(node.inputs.iter().enumerate().skip(1)) {
+    let params = 1 + op.kind.params();
+    for (name, (i, tensor)) in ["gamma", "beta"].into_iter().zip(node.inputs.iter().enumerate().take(params).skip(1)) {
         kernel = kernel.input(name, i, tensor);
+    }
+    if let Some(residual) = node.inputs.get(params) {
+        kernel = kernel.flag("RESIDUAL", true).input("residual", params, residual);
     }
     Ok(vec![kernel.output("out", 0, out)])
 }

@@ -33,11 +33,16 @@ struct Gemma2 {
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     let sizes = keys.sizes()?;
+    let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
+    let local_rope = match keys.nonzero("rope.freq_base_swa", None)? {
+        Some(freq_base) => rope.plain("rope_table_swa", freq_base),
+        None => rope.clone(),
+    };
     let width = if sizes.n_blocks == BLOCKS_OF_27B { sizes.n_embd / sizes.n_head } else { sizes.head_dim };
     let global = Attention {
         scale: 1.0 / (width as f32).sqrt(),
-        softcap: keys.softcap("attn_logit_softcapping", Some(50.0))?.unwrap_or(0.0),
-        rope: Some(Rope::read(keys, &sizes, RopeMode::Neox)?),
+        softcap: keys.nonzero("attn_logit_softcapping", Some(50.0))?.unwrap_or(0.0),
+        rope: Some(rope),
         ..Attention::new(&sizes)
     };
     let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(4096);
@@ -45,10 +50,10 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         sizes,
         n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
         norm: keys.rms_norm()?,
-        local: Attention { window, ..global.clone() },
+        local: Attention { window, rope: Some(local_rope), ..global.clone() },
         global,
         is_local: keys.windowed(sizes.n_blocks, PERIOD)?,
-        softcap: keys.softcap("final_logit_softcapping", Some(30.0))?,
+        softcap: keys.nonzero("final_logit_softcapping", Some(30.0))?,
     }))
 }
 

@@ -3,7 +3,7 @@
 //!
 //! *Source*: Gemma Team, "Gemma 3 Technical Report", 2025; Vera et al., "EmbeddingGemma", 2025.
 
-use backend_api::op::{GluKind, Norm, RopeMode, RopeTable};
+use backend_api::op::{GluKind, Norm, RopeMode};
 
 use super::keys::{Keys, MAX_WIDTH};
 use super::layers::Attention;
@@ -36,8 +36,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let norm = keys.rms_norm()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
     let base = keys.positive("rope.freq_base_swa", Some(10_000.0))?;
-    let angles = RopeTable::plain(rope.angles.n_dims, base);
-    let local_rope = Rope { table: "rope_table_swa", angles, ..rope.clone() };
+    let local_rope = rope.plain("rope_table_swa", base);
     let global = Attention { scale: scale(&sizes), qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) };
     let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(0);
     Ok(Box::new(Gemma3 {
@@ -47,7 +46,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         local: Attention { window, rope: Some(local_rope), ..global.clone() },
         global,
         is_local: if window == 0 { vec![false; sizes.n_blocks] } else { keys.windowed(sizes.n_blocks, PERIOD)? },
-        softcap: keys.softcap("final_logit_softcapping", None)?,
+        softcap: keys.nonzero("final_logit_softcapping", None)?,
     }))
 }
 

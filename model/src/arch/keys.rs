@@ -3,6 +3,7 @@
 use backend_api::op::{Norm, NormKind};
 
 use super::Sizes;
+use super::rope::LONG_FACTORS;
 use super::weights::Tensors;
 use crate::error::ModelError;
 use crate::gguf::{FromValue, Metadata, Value};
@@ -10,7 +11,7 @@ use crate::gguf::{FromValue, Metadata, Value};
 /// The context that is made unless another one is asked for; KV caches of whole training contexts fill small GPUs.
 const DEFAULT_N_CTX: usize = 2048;
 /// Positions and ids must stay exact where backends hold them as floats.
-pub(super) const MAX_N_CTX: usize = 1 << 24;
+const MAX_N_CTX: usize = 1 << 24;
 /// Far above any model known.
 pub(super) const MAX_WIDTH: usize = 1 << 20;
 const MAX_BLOCKS: usize = 1 << 12;
@@ -93,8 +94,10 @@ impl<'a> Keys<'a> {
             return Err(self.wrong("attention.value_length", "values as wide as keys are needed"));
         }
         let n_ctx = self.n_ctx.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
-        if !(1..=n_ctx_train).contains(&n_ctx) {
-            return Err(ModelError::Context { asked: n_ctx, limit: n_ctx_train });
+        // Files with factors for long contexts may name the one that they were trained with before.
+        let limit = if self.tensors.find(LONG_FACTORS).is_some() { MAX_N_CTX } else { n_ctx_train };
+        if !(1..=limit).contains(&n_ctx) {
+            return Err(ModelError::Context { asked: n_ctx, limit });
         }
         Ok(Sizes {
             n_ctx,
@@ -106,6 +109,14 @@ impl<'a> Keys<'a> {
             n_blocks: self.size("block_count", MAX_BLOCKS, None)?,
             n_vocab: self.tensors.rows_of("token_embd.weight", n_embd)?,
         })
+    }
+
+    /// Refuses mixtures of experts.
+    pub fn dense(&self) -> Result<(), ModelError> {
+        match self.get::<u64>("expert_count")? {
+            Some(n) if n > 0 => Err(self.wrong("expert_count", "mixtures of experts are not supported")),
+            _ => Ok(()),
+        }
     }
 
     /// An RMS norm.
@@ -120,8 +131,8 @@ impl<'a> Keys<'a> {
         Ok(Norm { kind: NormKind::Layer, eps, heads: 1 })
     }
 
-    /// A soft cap; 0 = none.
-    pub fn softcap(&self, key: &str, default: Option<f32>) -> Result<Option<f32>, ModelError> {
+    /// A positive number; 0 = none.
+    pub fn nonzero(&self, key: &str, default: Option<f32>) -> Result<Option<f32>, ModelError> {
         match self.get::<f32>(key)? {
             None => Ok(default),
             Some(0.0) => Ok(None),

@@ -30,8 +30,12 @@ pub(super) struct Attention {
     pub softcap: f32,
     /// Positions that a query looks back, itself included, or around itself where attention is not causal; 0 = all.
     pub window: u32,
-    /// Norm of each query and key head.
+    /// Norm of queries and keys: of each head, or of all heads of a row at once.
     pub qk_norm: Option<Norm>,
+    /// Whether that norm is of all heads at once.
+    pub norm_rows: bool,
+    /// What queries are multiplied with as positions grow.
+    pub temperature: Option<Temperature>,
     /// Rotation of queries and keys.
     pub rope: Option<Rope>,
 }
@@ -47,8 +51,28 @@ impl Attention {
             softcap: 0.0,
             window: 0,
             qk_norm: None,
+            norm_rows: false,
+            temperature: None,
             rope: None,
         }
+    }
+}
+
+/// A factor of queries that is 1 within the original context and grows with its multiples, so that attention over more
+/// keys stays as sharp.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Temperature {
+    /// Multiplies the logarithm.
+    pub scale: f32,
+    /// The original context.
+    pub n_ctx_orig: u32,
+}
+
+impl Temperature {
+    /// The factors of some positions: `1 + scale ln(1 + floor(position / n_ctx_orig))`, computed in f64.
+    pub fn rows(&self, positions: impl Iterator<Item = u32>) -> Vec<f32> {
+        let factor = |position| 1.0 + f64::from(self.scale) * f64::from(1 + position / self.n_ctx_orig).ln();
+        positions.map(|position| factor(position) as f32).collect()
     }
 }
 
@@ -121,6 +145,15 @@ impl Recorder<'_> {
             }
         };
         self.add(x, row)
+    }
+
+    /// A number for each row, by its position.
+    fn temperature(&mut self, temperature: Temperature) -> Recorded {
+        const NAME: &str = "attn_temperature";
+        let shape = [self.step.sizes.n_ctx, 1];
+        let table = self.weight(NAME.into(), &shape, DType::F32, Contents::Temperature(temperature))?;
+        let index = Index::Positions { rows: self.step.rows };
+        self.once(&format!("{NAME}.rows"), |m| m.op(GetRows { index }, &[table]))
     }
 
     pub fn add(&mut self, a: TensorId, b: TensorId) -> Recorded {
@@ -211,12 +244,12 @@ impl Recorder<'_> {
         self.op(Glu { kind }, &halves)
     }
 
-    /// A gated unit of `n_ff` columns whose projections are one matrix of the file, the gate's rows first.
-    pub fn fused_glu(&mut self, kind: GluKind, name: &str, n_ff: usize, x: TensorId) -> Recorded {
-        let y = self.linear(name, 2 * n_ff, x)?;
-        let gate = self.op(Slice { start: 0, len: n_ff }, &[y])?;
-        let up = self.op(Slice { start: n_ff, len: n_ff }, &[y])?;
-        self.op(Glu { kind }, &[gate, up])
+    /// The same where the file has the rows of both in one tensor of that name.
+    pub fn fused_glu(&mut self, name: &str, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
+        let both = self.linear(name, 2 * n_ff, x)?;
+        let halves = [0, n_ff].map(|start| self.op(Slice { start, len: n_ff }, &[both]));
+        let [gate, up] = halves;
+        self.op(Glu { kind }, &[gate?, up?])
     }
 
     /// Attention from the normed input to the joined heads, without the projection that follows.
@@ -224,8 +257,9 @@ impl Recorder<'_> {
         let (q, kv) = (a.heads * a.head_dim, a.heads_kv * a.head_dim);
         let [mut q, mut k, v] = self.joint("attn_qkv", [("attn_q", q), ("attn_k", kv), ("attn_v", kv)], x)?;
         if let Some(norm) = a.qk_norm {
-            q = self.norm("attn_q_norm", Norm { heads: a.heads, ..norm }, q)?;
-            k = self.norm("attn_k_norm", Norm { heads: a.heads_kv, ..norm }, k)?;
+            let of = |heads| Norm { heads: if a.norm_rows { 1 } else { heads }, ..norm };
+            q = self.norm("attn_q_norm", of(a.heads), q)?;
+            k = self.norm("attn_k_norm", of(a.heads_kv), k)?;
         }
         if let Some(rope) = &a.rope {
             q = self.rope(rope, a.heads, q)?;
@@ -240,6 +274,10 @@ impl Recorder<'_> {
                 (keys, self.op(Append { at: At::Position }, &[v_cache, v])?)
             }
         };
+        if let Some(temperature) = a.temperature {
+            let factors = self.temperature(temperature)?;
+            q = self.op(Binary { kind: BinaryKind::Mul }, &[q, factors])?;
+        }
         let attention = op::Attention {
             n_head: a.heads,
             n_head_kv: a.heads_kv,
@@ -252,10 +290,7 @@ impl Recorder<'_> {
 
     fn rope(&mut self, rope: &Rope, n_head: usize, x: TensorId) -> Recorded {
         let n_dims = rope.angles.n_dims;
-        let factors = match rope.factors.and_then(|name| self.step.tensors.find(name)) {
-            Some(tensor) => Some(self.step.tensors.vector(&tensor.name, n_dims / 2)?.clone()),
-            None => None,
-        };
+        let factors = rope.factors.map(|name| self.step.tensors.vector(name, n_dims / 2)).transpose()?.cloned();
         let contents = Contents::Rope(rope.angles.clone(), factors);
         let table = self.weight(rope.table.into(), &[self.step.sizes.n_ctx, n_dims], DType::F32, contents)?;
         self.op(op::Rope { n_head, n_dims, mode: rope.mode }, &[x, table])

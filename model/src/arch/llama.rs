@@ -20,12 +20,9 @@ struct Llama {
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    if keys.get::<u64>("expert_count")?.is_some_and(|n| n > 0) {
-        return Err(keys.wrong("expert_count", "mixtures of experts are not supported"));
-    }
+    keys.dense()?;
     let sizes = keys.sizes()?;
-    // Llama 3.1 and later stretch the lower frequencies by these.
-    let rope = Rope { factors: Some("rope_freqs.weight"), ..Rope::read(keys, &sizes, RopeMode::Normal)? };
+    let rope = Rope::read(keys, &sizes, RopeMode::Normal)?;
     Ok(Box::new(Llama {
         sizes,
         n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,

@@ -13,24 +13,32 @@ use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
 mod bert;
+#[cfg(test)]
+mod families;
 mod gemma2;
 mod gemma3;
 mod gpt2;
+mod granite;
 mod keys;
 mod layers;
 mod llama;
+mod mistral3;
 mod modern_bert;
 mod nomic_bert;
+mod olmo2;
+mod phi3;
 mod pooling;
 mod qwen2;
 mod qwen3;
 mod recorder;
 mod rope;
+mod smollm3;
 mod state;
 #[cfg(test)]
 mod tests;
 mod weights;
 
+pub use layers::Temperature;
 pub use pooling::Pooling;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
@@ -68,6 +76,11 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen3", qwen3::read),
     ("gemma2", gemma2::read),
     ("gemma3", gemma3::read),
+    ("phi3", phi3::read),
+    ("smollm3", smollm3::read),
+    ("mistral3", mistral3::read),
+    ("olmo2", olmo2::read),
+    ("granite", granite::read),
 ];
 
 /// Likewise, of models whose tokens see each other whatever their order, and that make no text.

@@ -79,7 +79,7 @@ impl Architecture for ModernBert {
             let a = m.linear("attn_output", *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.fused_glu(self.glu, "ffn_up", *n_ff, f)?;
+            let f = m.fused_glu("ffn_up", self.glu, *n_ff, f)?;
             let f = m.linear("ffn_down", *n_embd, f)?;
             m.add(f, x)
         })?;

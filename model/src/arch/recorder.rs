@@ -41,7 +41,7 @@ pub(super) struct Recorder<'a> {
     narrowed: bool,
     /// What the logits are made of: the vectors of the tokens.
     pub hidden: Option<TensorId>,
-    /// Weights and states met so far.
+    /// Weights, states and shared results met so far.
     known: HashMap<String, TensorId>,
     weights: Vec<Weight>,
     states: Vec<StateSpec>,
@@ -194,6 +194,16 @@ impl<'a> Recorder<'a> {
         let id = self.graph.external(Kind::State(update), &name, shape, dtype)?;
         self.known.insert(name.clone(), id);
         self.states.push(StateSpec { name, shape: shape.to_vec(), dtype, update });
+        Ok(id)
+    }
+
+    /// What is computed once for all blocks.
+    pub fn once(&mut self, name: &str, result: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
+        if let Some(id) = self.known.get(name) {
+            return Ok(*id);
+        }
+        let id = result(self)?;
+        self.known.insert(name.into(), id);
         Ok(id)
     }
 

@@ -3,8 +3,11 @@
 use backend_api::op::{RopeMode, RopeTable, Yarn};
 
 use super::Sizes;
-use super::keys::{Keys, MAX_N_CTX};
+use super::keys::Keys;
 use crate::error::ModelError;
+
+/// The divisors of angles for contexts beyond the original one.
+pub(super) const LONG_FACTORS: &str = "rope_factors_long.weight";
 
 /// A rotation of queries and keys.
 #[derive(Debug, Clone)]
@@ -13,42 +16,60 @@ pub(super) struct Rope {
     pub table: &'static str,
     /// The angles.
     pub angles: RopeTable,
-    /// The tensor with divisors of the angles, if the file has it.
+    /// The file's tensor with divisors of the angles, if there is one.
     pub factors: Option<&'static str>,
     /// Which channels form pairs.
     pub mode: RopeMode,
 }
 
 impl Rope {
-    /// The base, and linear or YaRN scaling.
+    /// The base, linear or YaRN scaling, and which factors divide the angles: those of a tensor made for it, or of two
+    /// for short and for long contexts the one that suits the session's.
     pub fn read(keys: &Keys<'_>, sizes: &Sizes, mode: RopeMode) -> Result<Rope, ModelError> {
         let n_dims = keys.size("rope.dimension_count", sizes.head_dim, Some(sizes.head_dim))?;
         if !n_dims.is_multiple_of(2) {
             return Err(keys.wrong("rope.dimension_count", format!("{n_dims} channels make no pairs")));
         }
         let mut angles = RopeTable::plain(n_dims, keys.positive("rope.freq_base", Some(10_000.0))?);
-        let legacy = keys.get::<f32>("rope.scale_linear")?;
-        let factor = keys.get::<f32>("rope.scaling.factor")?.or(legacy).unwrap_or(1.0);
-        if !(factor.is_finite() && factor >= 0.0) {
-            return Err(keys.wrong("rope.scaling.factor", format!("{factor} is not a positive number")));
+        let kind = keys.get::<&str>("rope.scaling.type")?.unwrap_or("linear");
+        if !matches!(kind, "none" | "linear" | "yarn" | "longrope") {
+            return Err(keys.wrong("rope.scaling.type", "only none, linear, yarn and longrope are supported"));
         }
-        let scale = if factor == 0.0 { 1.0 } else { 1.0 / factor };
-        match keys.get::<&str>("rope.scaling.type")?.unwrap_or("linear") {
-            "none" => {}
-            "linear" => angles.freq_scale = scale,
-            "yarn" => {
-                angles.freq_scale = scale;
-                angles.magnitude = keys.positive("rope.scaling.attn_factor", Some(1.0))?;
-                let original = "rope.scaling.original_context_length";
-                angles.yarn = Some(Yarn {
-                    ext_factor: keys.positive("rope.scaling.yarn_ext_factor", Some(1.0))?,
-                    beta_fast: keys.positive("rope.scaling.yarn_beta_fast", Some(32.0))?,
-                    beta_slow: keys.positive("rope.scaling.yarn_beta_slow", Some(1.0))?,
-                    n_ctx_orig: keys.size(original, MAX_N_CTX, Some(sizes.n_ctx_train))? as u32,
-                });
-            }
-            _ => return Err(keys.wrong("rope.scaling.type", "only none, linear and yarn are supported")),
+        let legacy = keys.nonzero("rope.scale_linear", None)?;
+        let factor = keys.nonzero("rope.scaling.factor", legacy)?.filter(|_| kind != "none").unwrap_or(1.0);
+        angles.freq_scale = 1.0 / factor;
+        angles.magnitude = keys.positive("rope.scaling.attn_factor", Some(1.0))?;
+        let n_ctx_orig = n_ctx_orig(keys, sizes)?;
+        if let Some(ext_factor) = keys.nonzero("rope.scaling.yarn_ext_factor", (kind == "yarn").then_some(1.0))? {
+            angles.magnitude *= yarn_magnitude(factor, keys.nonzero("rope.scaling.yarn_log_multiplier", None)?);
+            angles.yarn = Some(Yarn {
+                ext_factor,
+                beta_fast: keys.positive("rope.scaling.yarn_beta_fast", Some(32.0))?,
+                beta_slow: keys.positive("rope.scaling.yarn_beta_slow", Some(1.0))?,
+                n_ctx_orig,
+            });
         }
-        Ok(Rope { table: "rope_table", angles, factors: None, mode })
+        let long = sizes.n_ctx > n_ctx_orig as usize;
+        let factors = ["rope_freqs.weight", if long { LONG_FACTORS } else { "rope_factors_short.weight" }];
+        let factors = factors.into_iter().find(|name| keys.tensors.find(name).is_some());
+        Ok(Rope { table: "rope_table", angles, factors, mode })
     }
+
+    /// The same channels with nothing stretched, under another name and perhaps another base.
+    pub fn plain(&self, table: &'static str, freq_base: f32) -> Rope {
+        Rope { table, angles: RopeTable::plain(self.angles.n_dims, freq_base), factors: None, mode: self.mode }
+    }
+}
+
+/// The context that a model knew before its angles were stretched.
+pub(super) fn n_ctx_orig(keys: &Keys<'_>, sizes: &Sizes) -> Result<u32, ModelError> {
+    let original = keys.get::<u32>("rope.scaling.original_context_length")?;
+    Ok(original.filter(|n| *n > 0).unwrap_or(sizes.n_ctx_train as u32))
+}
+
+/// What sines and cosines grow by besides the `1 + 0.1 ln factor` that tables have: models that name a multiplier of
+/// the logarithm divide by what it makes of it, since their training put that into the scale of the scores.
+fn yarn_magnitude(factor: f32, log_multiplier: Option<f32>) -> f32 {
+    let grow = |multiplier: f32| if factor > 1.0 { 1.0 + 0.1 * multiplier * factor.ln() } else { 1.0 };
+    grow(1.0) / grow(log_multiplier.unwrap_or(0.0)) / (1.0 + 0.1 * factor.ln())
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use backend_api::op::RopeTable;
 use backend_api::{DType, Format};
 
+use super::layers::Temperature;
 use crate::error::ModelError;
 use crate::gguf::{Gguf, TensorInfo, shown};
 
@@ -30,6 +31,8 @@ pub enum Contents {
     Zeros,
     /// Sines and cosines of positions; the factors, if any, are a tensor of the file.
     Rope(RopeTable, Option<TensorInfo>),
+    /// Factors of queries by position.
+    Temperature(Temperature),
 }
 
 /// The tensors of a file by name, with checks of what an architecture asks of them.

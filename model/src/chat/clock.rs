@@ -1,4 +1,4 @@
-//! `strftime_now`, with which Llama's templates insert today's date.
+//! `strftime_now`, with which templates insert today's date.
 
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 const MONTHS: [(&str, i64); 12] = [

@@ -92,7 +92,7 @@ impl ChatTemplate {
         }
         let mut environment = environment();
         environment
-            .add_template_owned(NAME, source.to_owned())
+            .add_template_owned(NAME, with_known_blocks(source))
             .map_err(|e| ChatError::Template(one_line(&e.to_string())))?;
         let tokens = metadata.get::<&Arc<StringArray>>("tokenizer.ggml.tokens")?;
         let token = |key: &str| -> Result<String, GgufError> {
@@ -173,6 +173,29 @@ fn environment() -> Environment<'static> {
         Err(Error::new(ErrorKind::InvalidOperation, text.to_owned()))
     });
     environment
+}
+
+/// The same with blocks of Jinja's own in place of `generation`, which marks for training what an assistant says and
+/// changes nothing of the text (SmolLM3).
+fn with_known_blocks(source: &str) -> String {
+    const BLOCKS: [(&str, &str); 2] = [("generation", "if true"), ("endgeneration", "endif")];
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find("{%") {
+        let tag = &rest[at + 2..];
+        let word = tag.trim_start_matches(['-', '+']).trim_start();
+        out.push_str(&rest[..rest.len() - word.len()]);
+        rest = word;
+        for (mark, block) in BLOCKS {
+            if let Some(end) = word.strip_prefix(mark)
+                && end.trim_start().trim_start_matches(['-', '+']).starts_with("%}")
+            {
+                out.push_str(block);
+                rest = end;
+            }
+        }
+    }
+    out + rest
 }
 
 /// Messages come from files, so they may hold anything.

@@ -145,6 +145,104 @@ fn qwen3_drops_earlier_thoughts() {
 }
 
 #[test]
+fn smollm3_marks_what_an_assistant_says() {
+    let source = "{%- set mode = '/think' -%}
+{%- if messages[0].role == 'system' -%}
+    {%- set system = messages[0].content -%}
+    {%- if '/no_think' in system -%}{%- set mode = '/no_think' -%}{%- endif -%}
+    {%- set custom = system.replace('/no_think', '').replace('/think', '').rstrip() -%}
+{%- endif -%}
+{{- '<|im_start|>system\nReasoning Mode: ' + mode + '\n\n' + custom + '<|im_end|>\n' -}}
+{%- for message in messages -%}
+    {%- set content = message.content if message.content is string else '' -%}
+    {%- if message.role == 'user' -%}
+        {{ '<|im_start|>' + message.role + '\n' + content + '<|im_end|>\n' }}
+    {%- elif message.role == 'assistant' -%}
+        {% generation %}
+        {%- if mode == '/think' -%}
+            {{ '<|im_start|>assistant\n' + content.lstrip('\n') + '<|im_end|>\n' }}
+        {%- else -%}
+            {{ '<|im_start|>assistant\n<think>\n\n</think>\n' + content.lstrip('\n') + '<|im_end|>\n' }}
+        {%- endif -%}
+        {% endgeneration %}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+    {{ '<|im_start|>assistant\n' }}
+{%- endif -%}";
+    let messages = [Message::new("system", "S /no_think"), Message::new("user", "U"), Message::new("assistant", "\nA")];
+    assert_eq!(
+        template(source).unwrap().render(&messages, true).unwrap(),
+        "<|im_start|>system\nReasoning Mode: /no_think\n\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n\
+         <|im_start|>assistant\n<think>\n\n</think>\nA<|im_end|>\n<|im_start|>assistant\n"
+    );
+    renders("{%-generation-%} a {%+ endgeneration +%}b{{ generation is defined }}", "a bFalse");
+}
+
+#[test]
+fn mistral_filters_messages() {
+    let source = "{%- set today = strftime_now('%Y-%m-%d') %}
+{%- set default = 'Today is ' + today + '.\\nWhat may I do?' %}
+{{- bos_token }}
+{%- if messages[0]['role'] == 'system' %}
+    {%- set system, turns = messages[0]['content'], messages[1:] %}
+{%- else %}
+    {%- set system, turns = default, messages %}
+{%- endif %}
+{%- if not tools is defined %}
+    {%- set tools = none %}
+{%- endif %}
+{{- '[SYSTEM_PROMPT]' + system + '[/SYSTEM_PROMPT]' }}
+{%- set asked = turns | selectattr('role', 'equalto', 'user') | list %}
+{%- set plain = [] %}
+{%- for message in turns %}
+    {%- if message['role'] not in ['tool', 'tool_results'] and not message.get('tool_calls') %}
+        {%- set plain = plain + [message] %}
+    {%- endif %}
+{%- endfor %}
+{%- for message in turns %}
+    {%- if message['role'] == 'user' %}
+        {%- if tools is not none and message == asked[-1] %}{{- tools | tojson }}{%- endif %}
+        {{- '[INST]' + message['content'] + '[/INST]' }}
+    {%- else %}
+        {{- message['content'] + eos_token }}
+    {%- endif %}
+{%- endfor %}";
+    let mut chat = template(source).unwrap();
+    chat.set_now(0);
+    let turns = [Message::new("user", "U"), Message::new("assistant", "A"), Message::new("user", "V")];
+    assert_eq!(
+        chat.render(&turns, true).unwrap(),
+        "<bos>[SYSTEM_PROMPT]Today is 1970-01-01.\nWhat may I do?[/SYSTEM_PROMPT][INST]U[/INST]A<eos>[INST]V[/INST]"
+    );
+    let text = chat.render(&system_user(), true).unwrap();
+    assert_eq!(text, "<bos>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT][INST]U[/INST]");
+}
+
+#[test]
+fn granite_names_its_roles() {
+    let source = "{%- set ns = namespace(system='You are helpful.') %}
+{%- for message in messages %}
+    {%- if message.role == 'system' %}{%- set ns.system = message.content %}{%- endif %}
+{%- endfor %}
+{%- if tools is defined and tools %}{%- set ns.system = ns.system + tools | tojson(indent=4) %}{%- endif %}
+{{- '<|start_of_role|>system<|end_of_role|>' ~ ns.system ~ '<|end_of_text|>\n' }}
+{%- for message in messages if message.role != 'system' %}
+    {{- '<|start_of_role|>' ~ message.role ~ '<|end_of_role|>' ~ message.content ~ '<|end_of_text|>\n' }}
+    {%- if loop.last and add_generation_prompt %}
+        {{- '<|start_of_role|>assistant' }}
+        {%- if controls %}{{- ' ' + controls | tojson() }}{%- endif %}
+        {{- '<|end_of_role|>' }}
+    {%- endif %}
+{%- endfor %}";
+    renders(
+        source,
+        "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>U<|end_of_text|>\n\
+         <|start_of_role|>assistant<|end_of_role|>",
+    );
+}
+
+#[test]
 fn json_is_pythons() {
     renders("{{ messages[0]|tojson }}", r#"{"role": "system", "content": "S"}"#);
     renders("{{ {'b': [1, true], 'a': '<ü>'}|tojson }}", r#"{"b": [1, true], "a": "<ü>"}"#);

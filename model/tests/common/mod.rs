@@ -79,7 +79,6 @@ struct Fixture {
     nmse_vs_float64_numpy: f64,
 }
 
-/// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's.
 /// A KV cache in each codec: near the exact one, and the same as that of the plain CPU.
 pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
@@ -115,9 +114,16 @@ pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
     }
 }
 
+/// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's,
+/// in each context that the manifest lists.
 pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
-    let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
+    let contexts: Vec<_> = manifest.into_iter().filter(|f| f.model == format!("{name}.gguf")).collect();
+    assert!(!contexts.is_empty(), "{name} is not in the manifest");
+    contexts.iter().for_each(|fixture| known_answers(name, fixture, backend.clone()));
+}
+
+fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
     let reference = floats(&models(&format!("fixtures/{}", fixture.logits)));
     let model = load(models(&format!("fixtures/{}", fixture.model)), Some(fixture.n_ctx), backend);
     let (host, tokens) = (NativeHost::default(), &fixture.tokens);

@@ -48,6 +48,12 @@ fixtures! {
     gemma2_with_softcaps = "gemma2-swa",
     gemma3_with_windows = "gemma3-swa",
     gemma3_with_a_softcap = "gemma3-noswa-softcap",
+    phi3_with_a_window_that_counts_for_nothing = "phi3-4k",
+    phi3_with_factors_of_angles = "phi3-longrope",
+    smollm3_without_rotation_here_and_there = "smollm3-nope",
+    mistral3_with_queries_that_grow = "mistral3-yarn-temp",
+    olmo2_with_norms_after_layers = "olmo2-tiny",
+    granite_with_factors = "granite-scales",
 }
 
 macro_rules! embeddings {

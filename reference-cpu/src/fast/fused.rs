@@ -5,6 +5,7 @@ use crate::args::{Args, round};
 use crate::plain::rows::rotate;
 use crate::plain::select::largest;
 use backend_api::Form;
+use backend_api::form::QkNorm;
 
 pub(super) fn qkv_append(form: &Form, args: &mut Args<'_>) {
     let Form::QkvAppend(op) = form else { return };
@@ -17,8 +18,9 @@ pub(super) fn qkv_append(form: &Form, args: &mut Args<'_>) {
     let table = op.rope.zip(op.table()).map(|((n, mode), place)| (args.input(place), n, mode));
     let gammas = op.gammas().map(|places| places.map(|place| args.input(place).floats()));
     let normed = |row: &mut [f32], which: usize| {
-        if let (Some(eps), Some(gammas)) = (op.norm, gammas) {
-            row.chunks_exact_mut(op.head_dim).for_each(|head| rms(head, gammas[which], eps));
+        if let (Some(QkNorm { eps, whole }), Some(gammas)) = (op.norm, gammas) {
+            let len = if whole { row.len() } else { op.head_dim };
+            row.chunks_exact_mut(len).for_each(|head| rms(head, gammas[which], eps));
         }
     };
     let rotated = |row: &mut [f32], i: usize| {
@@ -47,7 +49,7 @@ pub(super) fn qkv_append(form: &Form, args: &mut Args<'_>) {
     }
 }
 
-/// RMS norm of a head, summed in f64 like the definition.
+/// RMS norm of a head, or of all, summed in f64 like the definition.
 fn rms(head: &mut [f32], gamma: &[f32], eps: f32) {
     let squares: f64 = head.iter().map(|v| f64::from(*v).powi(2)).sum();
     let scale = (1.0 / (squares / head.len() as f64 + f64::from(eps)).sqrt()) as f32;

@@ -1,0 +1,214 @@
+//! What keys and tensors of files change in the graphs of families.
+
+use backend_api::op::{BinaryKind, Index, Op, RopeTable, Yarn};
+
+use super::keys::Keys;
+use super::layers::Temperature;
+use super::rope::Rope;
+use super::weights::Tensors;
+use super::*;
+use crate::gguf::Value;
+
+/// A fixture with other values of some keys, or with `None` without them.
+fn file(name: &str, pairs: &[(&str, Option<Value>)]) -> Gguf {
+    let path = format!("{}/../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
+    let mut bytes = std::fs::read(path).unwrap();
+    for (key, _) in pairs {
+        // A key of another name is no key that anybody reads.
+        if let Some(at) = bytes.windows(key.len()).position(|found| found == key.as_bytes()) {
+            bytes[at + key.len() - 1] = b'_';
+        }
+    }
+    let mut gguf = Gguf::from_bytes(&bytes).unwrap();
+    for (key, value) in pairs {
+        assert!(value.clone().is_none_or(|value| gguf.metadata.insert(key, value)), "{key}");
+    }
+    gguf
+}
+
+fn float(value: f64) -> Option<Value> {
+    Some(Value::Float(value))
+}
+
+fn uint(value: u64) -> Option<Value> {
+    Some(Value::Uint(value))
+}
+
+fn text(value: &str) -> Option<Value> {
+    Some(Value::String(value.into()))
+}
+
+/// The graph of a greedy token.
+fn graph(name: &str, pairs: &[(&str, Option<Value>)]) -> Graph {
+    Recipe::new(&file(name, pairs), Some(64)).unwrap().graph(1, Head::Greedy).unwrap()
+}
+
+fn refused(name: &str, pairs: &[(&str, Option<Value>)]) -> String {
+    Recipe::new(&file(name, pairs), Some(64)).unwrap_err().to_string()
+}
+
+/// What a function finds in the nodes of a graph.
+fn of<T>(graph: &Graph, find: impl Fn(&Op) -> Option<T>) -> Vec<T> {
+    graph.nodes().iter().filter_map(|node| find(&node.op)).collect()
+}
+
+fn windows(graph: &Graph) -> Vec<u32> {
+    of(graph, |op| match op {
+        Op::Attention(op) => Some(op.masking.window),
+        _ => None,
+    })
+}
+
+/// The tables of angles in the order of blocks, those of queries alone.
+fn tables(graph: &Graph) -> Vec<String> {
+    let rotations = graph.nodes().iter().filter(|node| matches!(node.op, Op::Rope(_)));
+    rotations.map(|node| graph.tensor(node.inputs[1]).name.clone()).step_by(2).collect()
+}
+
+fn rope(name: &str, n_ctx: usize, pairs: &[(&str, Option<Value>)]) -> Result<Rope, ModelError> {
+    let gguf = file(name, pairs);
+    let found: &str = gguf.metadata.require("general.architecture").unwrap();
+    let &(architecture, _) = ARCHITECTURES.iter().find(|(name, _)| *name == found).unwrap();
+    let tensors = Tensors::new(&gguf, architecture);
+    let keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx: Some(n_ctx) };
+    Rope::read(&keys, &keys.sizes()?, backend_api::op::RopeMode::Neox)
+}
+
+#[test]
+fn angles_are_stretched_as_files_say() {
+    let plain = RopeTable::plain(16, 10_000.0);
+    let read = |pairs: &[(&str, Option<Value>)]| rope("phi3-4k", 64, pairs).unwrap().angles;
+    let (kind, factor) = ("phi3.rope.scaling.type", "phi3.rope.scaling.factor");
+    assert_eq!(read(&[]), plain);
+    assert_eq!(read(&[(factor, float(0.0))]), plain);
+    assert_eq!(read(&[(factor, float(4.0)), (kind, text("none"))]), plain);
+    let linear = RopeTable { freq_scale: 0.25, ..plain.clone() };
+    assert_eq!(read(&[(factor, float(4.0))]), linear);
+    assert_eq!(read(&[("phi3.rope.scale_linear", float(4.0))]), linear);
+    let louder = [("phi3.rope.scaling.attn_factor", float(1.5)), (kind, text("longrope"))];
+    assert_eq!(read(&louder), RopeTable { magnitude: 1.5, ..plain.clone() });
+
+    let mut yarn = vec![(kind, text("yarn")), (factor, float(4.0))];
+    let grow = 1.0 + 0.1 * 4f32.ln();
+    let stretched = RopeTable {
+        yarn: Some(Yarn { ext_factor: 1.0, beta_fast: 32.0, beta_slow: 1.0, n_ctx_orig: 256 }),
+        ..linear.clone()
+    };
+    let found = read(&yarn);
+    assert_eq!(RopeTable { magnitude: 1.0, ..found.clone() }, stretched);
+    assert!((found.magnitude - 1.0).abs() < 1e-6, "{}", found.magnitude);
+    yarn.push(("phi3.rope.scaling.yarn_log_multiplier", float(1.0)));
+    let found = read(&yarn).magnitude;
+    assert!((found - 1.0 / grow).abs() < 1e-6, "the table's growth is taken back: {found}");
+    yarn.push(("phi3.rope.scaling.yarn_ext_factor", float(0.0)));
+    assert_eq!(read(&yarn), linear);
+
+    let error = rope("phi3-4k", 64, &[(kind, text("dynamic"))]).unwrap_err().to_string();
+    assert!(error.contains("phi3.rope.scaling.type") && error.contains("longrope"), "{error}");
+}
+
+#[test]
+fn factors_of_angles_suit_the_context() {
+    let factors = |name, n_ctx| rope(name, n_ctx, &[]).map(|rope| rope.factors);
+    assert_eq!(factors("phi3-longrope", 300).unwrap(), Some("rope_factors_short.weight"));
+    assert_eq!(factors("phi3-longrope", 301).unwrap(), Some("rope_factors_long.weight"));
+    assert_eq!(factors("phi3-4k", 256).unwrap(), None);
+    assert!(factors("phi3-4k", 257).unwrap_err().to_string().contains("1 to 256"));
+}
+
+#[test]
+fn heads_rotate_in_part() {
+    let graph = graph("phi3-4k", &[("phi3.rope.dimension_count", uint(12))]);
+    let dims = of(&graph, |op| match op {
+        Op::Rope(op) => Some(op.n_dims),
+        _ => None,
+    });
+    assert_eq!(dims, [12; 6]);
+    assert_eq!(windows(&graph), [0; 3], "the window of the file counts for nothing");
+}
+
+#[test]
+fn every_fourth_block_of_smollm3_does_not_rotate() {
+    assert_eq!(tables(&graph("smollm3-nope", &[])).len(), 4);
+    assert_eq!(tables(&graph("smollm3-nope", &[("smollm3.block_count", uint(4))])).len(), 3);
+}
+
+#[test]
+fn olmo3_stretches_angles_where_it_sees_all() {
+    let key = "olmo2.attention.sliding_window";
+    let (local, global) = ("rope_table_swa", "rope_table");
+    let all = graph("olmo2-tiny", &[]);
+    assert_eq!((windows(&all), tables(&all)), (vec![0; 3], vec![global.to_owned(); 3]));
+    let period = graph("olmo2-tiny", &[(key, uint(7))]);
+    assert_eq!((windows(&period), tables(&period)), (vec![7; 3], vec![local.to_owned(); 3]));
+    let listed = Some(Value::Bools(vec![true, false, true]));
+    let pairs = [
+        (key, uint(7)),
+        ("olmo2.attention.sliding_window_pattern", listed),
+        ("olmo2.rope.scaling.type", text("yarn")),
+        ("olmo2.rope.scaling.factor", float(8.0)),
+    ];
+    let recipe = Recipe::new(&file("olmo2-tiny", &pairs), Some(64)).unwrap();
+    let graph = recipe.graph(1, Head::Greedy).unwrap();
+    assert_eq!((windows(&graph), tables(&graph)), (vec![7, 0, 7], vec![local.into(), global.into(), local.into()]));
+    let stretched = |name: &str| match &recipe.weights().iter().find(|weight| weight.name == name).unwrap().contents {
+        Contents::Rope(angles, None) => (angles.freq_base, angles.freq_scale, angles.yarn.is_some()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(stretched(local), (500_000.0, 1.0, false));
+    assert_eq!(stretched(global), (500_000.0, 0.125, true));
+}
+
+#[test]
+fn gemma2_may_have_two_bases() {
+    let (local, global) = ("rope_table_swa".to_owned(), "rope_table".to_owned());
+    let two = graph("gemma2-swa", &[("gemma2.rope.freq_base_swa", float(5000.0))]);
+    assert_eq!(tables(&two)[..2], [local, global.clone()]);
+    assert_eq!(tables(&graph("gemma2-swa", &[]))[..2], [global.clone(), global]);
+}
+
+#[test]
+fn queries_grow_only_if_asked_to() {
+    let factors = |graph: &Graph| {
+        of(graph, |op| match op {
+            Op::GetRows(op) => matches!(op.index, Index::Positions { .. }).then_some(()),
+            Op::Binary(op) => (op.kind == BinaryKind::Mul).then_some(()),
+            _ => None,
+        })
+        .len()
+    };
+    assert_eq!(factors(&graph("mistral3-yarn-temp", &[])), 1 + 3, "one row of the table for all blocks");
+    assert_eq!(factors(&graph("mistral3-yarn-temp", &[("mistral3.attention.temperature_scale", None)])), 0);
+    let rows = Temperature { scale: 0.5, n_ctx_orig: 8 }.rows([0, 7, 8, 23, 24].into_iter());
+    assert_eq!(rows, [1.0, 1.0, 1.0 + 0.5 * 2f64.ln(), 1.0 + 0.5 * 3f64.ln(), 1.0 + 0.5 * 4f64.ln()].map(|x| x as f32));
+}
+
+#[test]
+fn factors_of_granite_may_be_absent() {
+    let scores = |graph: &Graph| {
+        of(graph, |op| match op {
+            Op::Attention(op) => Some(op.scale),
+            _ => None,
+        })
+    };
+    let unscaled = ["granite.attention.scale", "granite.residual_scale", "granite.embedding_scale"];
+    let unscaled = graph("granite-scales", &unscaled.map(|key| (key, float(0.0))));
+    assert_eq!(scores(&unscaled), [1.0 / 6f32.sqrt(); 3]);
+    assert_eq!(scores(&graph("granite-scales", &[])), [0.11; 3]);
+    let still = graph("granite-scales", &[("granite.rope.scaling.finetuned", Some(Value::Bool(false)))]);
+    assert_eq!((tables(&unscaled).len(), tables(&still).len()), (3, 0));
+    assert!(refused("granite-scales", &[("granite.logit_scale", float(0.0))]).contains("granite.logit_scale"));
+}
+
+#[test]
+fn experts_are_refused() {
+    for (name, key) in [
+        ("phi3-4k", "phi3.expert_count"),
+        ("smollm3-nope", "smollm3.expert_count"),
+        ("mistral3-yarn-temp", "mistral3.expert_count"),
+        ("olmo2-tiny", "olmo2.expert_count"),
+        ("granite-scales", "granite.expert_count"),
+    ] {
+        assert!(refused(name, &[(key, uint(8))]).contains("experts"), "{name}");
+    }
+}

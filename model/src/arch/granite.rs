@@ -1,0 +1,78 @@
+//! Granite 3 and 4, dense: as Llama, with factors of the embedding, the scores, what layers add, and the logits.
+//!
+//! Every layer's result is multiplied by one factor `r` before it is added. Recorded is the residual stream over `r`,
+//! to which results are added as they are: whoever reads it norms it first, and an RMS norm of `x / r` with `eps / r^2`
+//! is that of `x` with `eps`. So the factor costs nothing.
+//!
+//! *Source*: Granite Team, "Granite 3.0 Language Models", 2024; of the factors: Yang et al., "Tensor Programs V", 2022.
+
+use backend_api::op::{GluKind, Norm, RopeMode};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+#[derive(Debug)]
+struct Granite {
+    sizes: Sizes,
+    n_ff: usize,
+    /// Of the residual stream over what layers' results are multiplied with.
+    norm: Norm,
+    /// Multiplies the embedding, likewise.
+    embedding_scale: f32,
+    /// Divides the logits.
+    logit_scale: f32,
+    attention: Attention,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    keys.dense()?;
+    let sizes = keys.sizes()?;
+    let rotated = keys.get::<bool>("rope.scaling.finetuned")?.unwrap_or(true);
+    let rope = if rotated { Some(Rope::read(keys, &sizes, RopeMode::Normal)?) } else { None };
+    let plain = Attention::new(&sizes);
+    let scale = keys.nonzero("attention.scale", Some(plain.scale))?.unwrap_or(plain.scale);
+    let residual_scale = keys.nonzero("residual_scale", None)?.unwrap_or(1.0);
+    let norm = keys.rms_norm()?;
+    Ok(Box::new(Granite {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm: Norm { eps: norm.eps / (residual_scale * residual_scale), ..norm },
+        embedding_scale: keys.nonzero("embedding_scale", None)?.unwrap_or(1.0) / residual_scale,
+        logit_scale: keys.positive("logit_scale", None)?,
+        attention: Attention { scale, rope, ..plain },
+    }))
+}
+
+impl Architecture for Granite {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let Granite { sizes: Sizes { n_embd, .. }, n_ff, norm, attention, .. } = self;
+        let x = m.input(|m| {
+            let x = m.embed("token_embd")?;
+            m.scale(self.embedding_scale, x)
+        })?;
+        let x = m.blocks(x, |m, _, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let a = m.attention(attention, a)?;
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear("attn_output", *n_embd, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            let logits = m.logits(x)?;
+            m.scale(1.0 / self.logit_scale, logits)
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! SmolLM3: as Llama, with every fourth block without rotation.
+//!
+//! *Source*: Bakouch et al., "SmolLM3: smol, multilingual, long-context reasoner", 2025; of blocks without positions:
+//! Yang et al., "RoPE to NoPE and Back Again", 2025.
+
+use backend_api::op::{GluKind, Norm, RopeMode};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+/// Blocks from one without rotation to the next.
+const PERIOD: usize = 4;
+
+#[derive(Debug)]
+struct SmolLm3 {
+    sizes: Sizes,
+    n_ff: usize,
+    norm: Norm,
+    rotated: Attention,
+    unrotated: Attention,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    keys.dense()?;
+    let sizes = keys.sizes()?;
+    let rope = Rope::read(keys, &sizes, RopeMode::Normal)?;
+    Ok(Box::new(SmolLm3 {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm: keys.rms_norm()?,
+        rotated: Attention { rope: Some(rope), ..Attention::new(&sizes) },
+        unrotated: Attention::new(&sizes),
+    }))
+}
+
+impl Architecture for SmolLm3 {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let SmolLm3 { sizes: Sizes { n_embd, .. }, n_ff, norm, rotated, unrotated } = self;
+        let x = m.input(|m| m.embed("token_embd"))?;
+        let x = m.blocks(x, |m, i, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let a = m.attention(if (i + 1) % PERIOD == 0 { unrotated } else { rotated }, a)?;
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear("attn_output", *n_embd, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            m.logits(x)
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Test programs that a signal ended, from what Cargo says about them.
+//!
+//! Mesa's software drivers crash about once in some hundred runs of many small models, on threads of their own and never
+//! twice at the same place. A test program that ended so is run once more, and that is said; any other end is a failure.
+
+/// Finds them in Cargo's standard error.
+#[derive(Debug, Default)]
+pub struct Crashed {
+    /// The program that the last lines are about.
+    current: Option<String>,
+    /// How Cargo is told to run each of those that a signal ended.
+    pub programs: Vec<String>,
+}
+
+impl Crashed {
+    /// Takes one line.
+    pub fn read(&mut self, line: &str) {
+        if let Some((_, rest)) = line.split_once("test failed, to rerun pass `") {
+            self.current = rest.split('`').next().map(str::to_owned);
+        } else if line.contains("process didn't exit successfully") && line.contains("(signal: ") {
+            self.programs.extend(self.current.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_told_from_a_failure() {
+        let mut crashed = Crashed::default();
+        let lines = [
+            "error: test failed, to rerun pass `-p one --lib`",
+            "  process didn't exit successfully: `target/release/deps/one-1` (exit status: 101)",
+            "error: test failed, to rerun pass `-p two --test models`",
+            "Caused by:",
+            "  process didn't exit successfully: `target/release/deps/models-2` (signal: 11, SIGSEGV: invalid memory reference)",
+            "error: 2 targets failed:",
+            "    `-p two --test models`",
+        ];
+        lines.iter().for_each(|line| crashed.read(line));
+        assert_eq!(crashed.programs, ["-p two --test models"]);
+    }
+}
