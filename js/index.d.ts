@@ -84,6 +84,11 @@ export interface LoadOptions extends SelectOptions {
    * or five or four bits for each, down to about a seventh: `_1` has the smallest number of each 32 beside the scale.
    */
   kvCache?: "f32" | "f16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0";
+  /**
+   * Makes it an embedding model that makes one vector of those of a text's tokens in this way: their mean, the first, or the
+   * last. By default what the file says; a file that says nothing is a language model, unless it can be none.
+   */
+  pooling?: "mean" | "cls" | "last";
   /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
   onProgress?: (progress: LoadProgress) => void;
   /**
@@ -212,6 +217,8 @@ export interface ModelInfo {
   has_tokenizer: boolean;
   /** Whether the file brings a chat template that can be used. */
   has_chat: boolean;
+  /** How vectors of tokens become one of a text; null of a language model, which makes no embeddings. */
+  pooling: "none" | "mean" | "cls" | "last" | null;
   /** The backend it runs on. */
   backend: "webgpu" | "webgl" | "cpu";
   /** Device and driver as they name themselves. */
@@ -377,6 +384,43 @@ export interface CompletionRequest extends GenerateRequest {
   logprobs?: number | false | null;
   /** Not supported: only `""`. */
   suffix?: string | null;
+}
+
+/** Texts to embed. */
+export interface EmbeddingRequest {
+  /** A text or its token ids, or at most 2048 of either. Each text must fit the context. */
+  input: string | ArrayLike<number> | readonly string[] | readonly (readonly number[])[];
+  /** The name that the answer has; the model's own by default. */
+  model?: string | null;
+  /** Whether vectors are arrays of numbers, by default, or 32-bit floats (little-endian) in base64. */
+  encoding_format?: "float" | "base64" | null;
+  /** Keeps only so many numbers of each vector: for models that were trained for it. */
+  dimensions?: number | null;
+  /** Whether vectors are brought to length 1; true by default. */
+  normalize?: boolean | null;
+  /** Aborts between texts. */
+  signal?: AbortSignal | null;
+  /** Makes no difference. */
+  user?: string | null;
+}
+
+/** The embedding of a text. */
+export interface Embedding<E = number[]> {
+  object: "embedding";
+  /** The place of the text in the request. */
+  index: number;
+  /** The vector, as `encoding_format` says. */
+  embedding: E;
+}
+
+/** The embeddings of a request's texts, in their order. */
+export interface EmbeddingList<E = number[]> {
+  object: "list";
+  data: Embedding<E>[];
+  /** The name of the request, or else of the model. */
+  model: string;
+  /** Tokens of all texts. */
+  usage: { prompt_tokens: number; total_tokens: number };
 }
 
 /** What goes with a request, as OpenAI's client takes it. */
@@ -577,6 +621,20 @@ export interface Completions {
   create(request: CompletionRequest, options?: RequestOptions): Stream<CompletionChunk> | Promise<Completion>;
 }
 
+/** Embeddings: vectors that point in like directions where texts mean like things. */
+export interface Embeddings {
+  /** Those of texts, with vectors in base64. Rejects like the other form. */
+  create(request: EmbeddingRequest & { encoding_format: "base64" }, options?: RequestOptions): Promise<EmbeddingList<string>>;
+  /**
+   * Those of texts.
+   *
+   * Rejects with {@link OptionsError} (a field makes no sense, or the model is a language model), {@link ContextError} (a
+   * text is too long), {@link FileError} (no tokenizer), {@link DeviceLostError}, {@link OutOfMemoryError},
+   * {@link DisposedError}, {@link CrashError}, or the signal's reason.
+   */
+  create(request: EmbeddingRequest, options?: RequestOptions): Promise<EmbeddingList>;
+}
+
 /** A backend of the conformance suite, or a variant of one. */
 export type ConformanceBackend =
   | "webgpu"
@@ -749,6 +807,8 @@ export class AnyGpu {
   readonly chat: { readonly completions: ChatCompletions };
   /** Plain completions. */
   readonly completions: Completions;
+  /** Embeddings, of models that are made for them. */
+  readonly embeddings: Embeddings;
 
   /** The token ids of a text, or of a conversation up to where the answer begins. */
   encode(text: string | ChatMessage[]): Promise<Uint32Array>;

@@ -31,11 +31,15 @@ impl StepLimits {
                     Index::Tokens { rows } => (rows, dim(1)),
                     Index::Positions { rows } => (rows, dim(0)),
                     Index::Last => (dim(0), usize::MAX),
-                    Index::Ids => continue,
+                    Index::First | Index::Ids => continue,
                 },
                 Op::Append(op) if op.at == At::Position => (dim(1), dim(0)),
                 Op::ShortConv(_) => (dim(1), usize::MAX),
                 Op::Rope(_) => (dim(0), dim(1)),
+                // Queries that see all keys are no rows of the step.
+                Op::Attention(op) if op.masking.cached && !op.masking.causal && op.masking.window == 0 => {
+                    (usize::MAX, dim(1))
+                }
                 Op::Attention(op) if op.masking.cached => (dim(0), dim(1)),
                 _ => continue,
             };

@@ -1,4 +1,5 @@
-// get_rows: rows of a table, TABLE_PACKED or dense, which IDS, the history's TOKENS or POSITIONS name, or the LAST row.
+// get_rows: rows of a table, TABLE_PACKED or dense: those that IDS, the history's TOKENS or POSITIONS name, or the
+// FIRST or the LAST row.
 //!include frame.glsl
 //!if TABLE_PACKED
 //!include group_lanes.glsl
@@ -15,6 +16,9 @@ vec4 value(int row, int col) {
 //!end
 //!if POSITIONS
     int id = int(step_position) + row;
+//!end
+//!if FIRST
+    int id = 0;
 //!end
 //!if LAST
     int id = int(step_rows) - 1;

@@ -224,6 +224,7 @@ impl<'a> Lowering<'a> {
                 draw.define("TOKENS", "").input("src_ids", 1, history).int("n_ctx", history.shape.len())
             }
             Index::Positions { .. } => draw.define("POSITIONS", ""),
+            Index::First => draw.define("FIRST", ""),
             Index::Last => draw.define("LAST", ""),
         }
         .into())

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use model::{
-    ByteSource, ChatError, ChatTemplate, GenerateOptions, Generation, Gguf, Host, KvCache, Message, Metadata, Model,
-    Piece, Recipe, Session, Tokenizer, TokenizerError,
+    ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
+    Message, Metadata, Model, Piece, Pooling, Recipe, Session, Tokenizer, TokenizerError,
 };
 
 use crate::error::EngineError;
@@ -25,6 +25,8 @@ pub struct EngineOptions {
     pub n_ctx: Option<usize>,
     /// What the KV cache holds.
     pub kv_cache: KvCache,
+    /// Makes it an embedding model that pools in this way, whatever the file says.
+    pub pooling: Option<Pooling>,
 }
 
 /// How far loading is.
@@ -165,11 +167,25 @@ impl Engine {
 
     /// An empty text.
     ///
-    /// *Errors*: memory for the KV cache, or the device was lost.
+    /// *Errors*: memory for the KV cache, or the device was lost; a model for embeddings.
     pub fn session(&self) -> Result<Session, EngineError> {
         let mut session = Session::new(self.model.clone())?;
         session.set_short_prompt(self.backend().info().short_prompt);
         Ok(session)
+    }
+
+    /// What makes embeddings of texts.
+    ///
+    /// *Errors*: memory, or the device was lost; a model that is not for embeddings.
+    pub fn embedder(&self) -> Result<Embedder, EngineError> {
+        Ok(Embedder::new(self.model.clone())?)
+    }
+
+    /// The embedding of a text whose tokens [`Self::encode`] gave, as the model makes it: not brought to any length.
+    ///
+    /// *Errors*: as [`Embedder::embed`].
+    pub async fn embed(&self, embedder: &mut Embedder, tokens: &[u32]) -> Result<Embedding, EngineError> {
+        Ok(embedder.embed(tokens, &*self.host).await?)
     }
 
     /// The tokens of a prompt. An empty one becomes the token that begins a text, if the model has one.
@@ -219,5 +235,9 @@ async fn read(
     progress(Progress::Header);
     let gguf = Gguf::read(source).await?;
     let recipe = Recipe::new(&gguf, options.n_ctx)?.with_kv_cache(options.kv_cache);
+    let recipe = match options.pooling {
+        Some(pooling) => recipe.with_pooling(pooling)?,
+        None => recipe,
+    };
     Ok((gguf, recipe))
 }

@@ -47,9 +47,9 @@ pub use backend_api::run::Host;
 pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
-    ByteSource, BytesSource, ChatError, ChatTemplate, Fault, Files, Finish, GenerateOptions, Generation, Gguf,
-    GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Recipe, Sampling, Session, SourceError,
-    SplitError, StreamDecoder, Tokenizer, TokenizerError,
+    ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, GenerateOptions,
+    Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Pooling, Recipe, Sampling,
+    Session, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
 };
 
 pub use engine::{Engine, EngineOptions, Progress};

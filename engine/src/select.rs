@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use backend_api::run::{Host, Rig};
 use backend_api::{Backend, DType, Error, Format, Graph, Products, Tuned};
-use model::{Head, Model, Recipe};
+use model::{Model, Recipe};
 
 use crate::error::EngineError;
 use crate::ladder::{Candidate, LADDER};
@@ -198,7 +198,7 @@ async fn examine(
     let graph = match recipe {
         Some(recipe) => {
             Model::check(recipe, backend).map_err(|e| e.to_string())?;
-            recipe.graph(1, Head::Greedy).map_err(|e| e.to_string())?
+            recipe.graph(1, recipe.head()).map_err(|e| e.to_string())?
         }
         None => sample_graph().map_err(|e| e.to_string())?,
     };

@@ -50,6 +50,12 @@ macro_rules! backends {
                 }
             }
 
+            fn embedding(file: &str) {
+                if let Some(backend) = $open {
+                    common::embedding(file, &backend);
+                }
+            }
+
             #[test]
             fn gpt2() {
                 fixture("gpt2-tiny");
@@ -104,6 +110,40 @@ macro_rules! backends {
             fn gemma3_with_windows_and_two_rotations() {
                 fixture("gemma3-swa");
                 fixture("gemma3-noswa-softcap");
+            }
+
+            #[test]
+            fn bert() {
+                embedding("bert-mean");
+                embedding("bert-cls-fused");
+                embedding("bert-q8_0");
+            }
+
+            #[test]
+            fn nomic_bert_with_rotation() {
+                embedding("nomic-bert-mean");
+            }
+
+            #[test]
+            fn modern_bert_with_windows() {
+                embedding("modern-bert-mean");
+            }
+
+            #[test]
+            fn gemma_embedding_with_projections() {
+                embedding("gemma-embedding-dense");
+            }
+
+            #[test]
+            fn qwen3_as_an_embedder() {
+                embedding("qwen3-embed-last");
+            }
+
+            #[test]
+            fn minilm() {
+                if let Some(backend) = $open {
+                    common::minilm(&backend);
+                }
             }
 
             #[test]

@@ -55,6 +55,8 @@ export class Core extends Module {
         return this.queued(() => this._load(params, context));
       case "generate":
         return this.queued(() => this._generate(params, context));
+      case "embed":
+        return this.queued(() => this._embed(params, context));
       case "probe":
         return this.queued(() => this._probe(params.engine));
       case "tune":
@@ -183,6 +185,23 @@ export class Core extends Module {
     return this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._loaded().generate(tokens, JSON.stringify(generate), onPiece, cancel)),
     );
+  }
+
+  /**
+   * @param {{ prompts: Prompt[], embed: { dimensions?: number, normalize?: boolean } }} params
+   * @param {Context} context
+   */
+  async _embed({ prompts, embed: { dimensions = 0, normalize = true } }, { signal }) {
+    /** @type {Float32Array[]} */
+    const vectors = [];
+    let prompt_tokens = 0;
+    for (const prompt of prompts) {
+      throwIfAborted(signal);
+      const tokens = this._encode(prompt);
+      vectors.push(await this._loaded().embed(tokens, dimensions, normalize));
+      prompt_tokens += tokens.length;
+    }
+    return { vectors, prompt_tokens };
   }
 
   /** @param {Prompt} prompt */

@@ -3,13 +3,13 @@
 import { cache } from "./cache.js";
 import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
-import { chatCompletions, completions } from "./openai.js";
+import { chatCompletions, completions, embeddings } from "./openai.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
 import { messages, tokens } from "./request.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
-/** @import { Run } from "./openai.js" */
+/** @import { Embed, Run } from "./openai.js" */
 
 export {
   AnyGpuError,
@@ -48,6 +48,9 @@ export class AnyGpu {
     const name = facts.info.name ?? facts.info.architecture;
     this.chat = { completions: chatCompletions(run, name) };
     this.completions = completions(run, name);
+    /** @type {Embed} */
+    const embed = ({ prompts, embed }, signal) => this._connection.client.call("embed", { prompts, embed }, { signal });
+    this.embeddings = embeddings(embed, name);
   }
 
   static cache = cache;
@@ -57,9 +60,9 @@ export class AnyGpu {
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
-    const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
+    const { backend = "auto", worker = true, nCtx, kvCache, pooling, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
     const what = blobsOrUrls(source);
-    const engine = engineOptions({ backend, webgl, webgpu }, nCtx, kvCache);
+    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling });
     const connection = await connect(ENGINE, backend, worker, signal);
     try {
       const params = { what, options: rest, engine };
@@ -81,8 +84,8 @@ export class AnyGpu {
    */
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
-    const { backend = "auto", worker = true, nCtx, kvCache, signal, onProgress, webgl, webgpu, ...rest } = load;
-    const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) };
+    const { backend = "auto", worker = true, nCtx, kvCache, pooling, signal, onProgress, webgl, webgpu, ...rest } = load;
+    const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling }) };
     const connection = await connect(ENGINE, backend, worker, signal);
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
@@ -209,14 +212,14 @@ function blobOrUrl(source) {
  * The options under the engine's own names.
  *
  * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
- * @param {number} [nCtx]
- * @param {LoadOptions["kvCache"]} [kvCache]
+ * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "pooling">} [load]
  */
-function engineOptions({ backend, webgl, webgpu }, nCtx, kvCache) {
+function engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling } = {}) {
   return {
     backend,
     n_ctx: nCtx,
     kv_cache: kvCache,
+    pooling,
     webgl_layout: webgl?.layout,
     webgl_max_texture_size: webgl?.maxTextureSize,
     webgpu_max_binding: webgpu?.maxBinding,

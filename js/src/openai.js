@@ -1,10 +1,10 @@
 /** Requests and answers in the shapes of OpenAI's API. */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
-import { chatRequest, completionRequest } from "./request.js";
+import { chatRequest, completionRequest, embeddingRequest } from "./request.js";
 
-/** @import { ChatCompletions, Completions } from "../index.d.ts" */
-/** @import { Request } from "./request.js" */
+/** @import { ChatCompletions, Completions, Embeddings } from "../index.d.ts" */
+/** @import { EmbeddingRequest, Request } from "./request.js" */
 
 /**
  * @typedef {object} Generated What the engine says of a generation.
@@ -22,6 +22,10 @@ import { chatRequest, completionRequest } from "./request.js";
 /** @typedef {{ token?: number, text: string }} Piece */
 
 /** @typedef {(request: Request, signal: AbortSignal | undefined, onPiece: (piece: Piece) => void) => Promise<Generated>} Run */
+
+/** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded What the engine says of texts. */
+
+/** @typedef {(request: EmbeddingRequest, signal: AbortSignal | undefined) => Promise<Embedded>} Embed */
 
 /**
  * @typedef {object} Shape How one of the two APIs looks.
@@ -68,6 +72,33 @@ export const chatCompletions = (run, model) => /** @type {any} */ (completionsOf
  * @returns {Completions}
  */
 export const completions = (run, model) => /** @type {any} */ (completionsOf(PLAIN, run, model));
+
+/**
+ * @param {Embed} embed
+ * @param {string} model
+ * @returns {Embeddings}
+ */
+export const embeddings = (embed, model) => ({
+  async create(/** @type {unknown} */ value, /** @type {unknown} */ options) {
+    const request = embeddingRequest(value, options);
+    const { signal, end } = follow(request.signals);
+    const { vectors, prompt_tokens } = await embed(request, signal).finally(end);
+    const coded = request.base64 ? base64 : (/** @type {Float32Array} */ vector) => Array.from(vector);
+    return /** @type {any} */ ({
+      object: "list",
+      data: vectors.map((vector, index) => ({ object: "embedding", index, embedding: coded(vector) })),
+      model: request.model ?? model,
+      usage: { prompt_tokens, total_tokens: prompt_tokens },
+    });
+  },
+});
+
+/** The bytes of 32-bit floats, little-endian. */
+function base64(/** @type {Float32Array} */ vector) {
+  const view = new DataView(new ArrayBuffer(4 * vector.length));
+  vector.forEach((value, index) => view.setFloat32(4 * index, value, true));
+  return btoa(Array.from(new Uint8Array(view.buffer), (byte) => String.fromCharCode(byte)).join(""));
+}
 
 /**
  * @param {Shape} shape

@@ -34,6 +34,7 @@ const LOAD = {
   ...SELECT,
   nCtx: integer(1),
   kvCache: oneOf(["f32", "f16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]),
+  pooling: oneOf(["mean", "cls", "last"]),
   onProgress: callback,
   cache: oneOf([true, false, "require"]),
   maxCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),

@@ -135,6 +135,13 @@ export const tokens = (name, value) => {
   return Uint32Array.from(/** @type {number[]} */ (ids));
 };
 
+/** @param {string} name @param {unknown} value */
+const one = (name, value) => (typeof value === "string" ? { text: value } : { tokens: tokens(name, value) });
+
+/** Whether a value has several texts, or may have. */
+const isList = (/** @type {any} */ value) =>
+  Array.isArray(value) && (typeof value[0] === "string" || (typeof value[0] === "object" && value[0] !== null));
+
 /**
  * A text or token ids, or an array with one of either. Null stands for an empty text.
  *
@@ -143,12 +150,25 @@ export const tokens = (name, value) => {
  * @returns {Prompt}
  */
 const prompt = (name, value) => {
-  const one = (/** @type {string} */ name, /** @type {unknown} */ value) =>
-    typeof value === "string" ? { text: value } : { tokens: tokens(name, value) };
-  const isList = Array.isArray(value) && (typeof value[0] === "string" || Array.isArray(value[0]));
-  if (!isList) return one(name, value);
+  if (!isList(value)) return one(name, value);
   if (value.length === 1) return one(`${name}[0]`, value[0]);
   throw new OptionsError(`${name} can only be one text, not ${value.length}: ask once for each`, { field: name });
+};
+
+/** As many texts as OpenAI's API takes at once. */
+const MOST_TEXTS = 2048;
+
+/**
+ * Texts, or token ids of them, or one of either.
+ *
+ * @param {string} name
+ * @param {any} value
+ * @returns {Prompt[]}
+ */
+const input = (name, value) => {
+  if (!isList(value)) return [one(name, value)];
+  if (value.length > MOST_TEXTS) refuse(name, `at most ${MOST_TEXTS} texts`, value.length);
+  return value.map((/** @type {unknown} */ text, /** @type {number} */ index) => one(`${name}[${index}]`, text));
 };
 
 /** Fields that go to the engine. */
@@ -217,6 +237,17 @@ export const TEXT = {
   suffix: only([""], "nothing is filled in; leave it out"),
 };
 
+/** The fields of a request for embeddings. */
+export const EMBEDDING = {
+  input: use(input),
+  model: use(string),
+  encoding_format: use(oneOf(["float", "base64"])),
+  dimensions: use(integer(1)),
+  normalize: use(boolean),
+  signal: use(signal),
+  user: ignored,
+};
+
 /** The options beside a request: of those of OpenAI's client only the signal matters, as there is no network. */
 const WITH = {
   signal: use(signal),
@@ -227,7 +258,7 @@ const WITH = {
   idempotencyKey: ignored,
 };
 
-const [chatFields, textFields, withFields] = [CHAT, TEXT, WITH].map(fields);
+const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBEDDING, WITH].map(fields);
 
 /** @typedef {{ messages: { role: string, content: string }[] } | { text: string } | { tokens: Uint32Array }} Prompt */
 
@@ -236,6 +267,15 @@ const [chatFields, textFields, withFields] = [CHAT, TEXT, WITH].map(fields);
  * @property {Prompt} prompt
  * @property {Record<string, unknown>} generate What goes to the engine.
  * @property {boolean} stream
+ * @property {AbortSignal[]} signals Each of them ends it.
+ * @property {string} [model]
+ */
+
+/**
+ * @typedef {object} EmbeddingRequest
+ * @property {Prompt[]} prompts
+ * @property {{ dimensions?: number, normalize?: boolean }} embed What goes to the engine.
+ * @property {boolean} base64
  * @property {AbortSignal[]} signals Each of them ends it.
  * @property {string} [model]
  */
@@ -264,6 +304,29 @@ export function completionRequest(value, options) {
 }
 
 /**
+ * @param {unknown} value
+ * @param {unknown} [options] What goes with it.
+ * @returns {EmbeddingRequest}
+ */
+export function embeddingRequest(value, options) {
+  const request = embeddingFields("request", value);
+  if (request.input === undefined) refuse("input", "a string, an array of token ids, or an array of either", undefined);
+  const { input: prompts, dimensions, normalize, encoding_format, model } = request;
+  const base64 = encoding_format === "base64";
+  return { prompts, embed: { dimensions, normalize }, base64, signals: signalsOf(request, options), model };
+}
+
+/**
+ * The signals of a request and of what goes with it.
+ *
+ * @param {Record<string, any>} request
+ * @param {unknown} options
+ * @returns {AbortSignal[]}
+ */
+const signalsOf = (request, options) =>
+  [request.signal, withFields("options", options ?? {}).signal].filter((given) => given !== undefined);
+
+/**
  * @param {Prompt} prompt
  * @param {Record<string, any>} request
  * @param {unknown} options
@@ -272,6 +335,6 @@ export function completionRequest(value, options) {
 function splitRequest(prompt, request, options) {
   const generate = Object.fromEntries(Object.keys(GENERATE).map((key) => [key, request[key]]));
   generate.max_tokens = generate.max_tokens ?? request.max_completion_tokens;
-  const signals = [request.signal, withFields("options", options ?? {}).signal].filter((given) => given !== undefined);
+  const signals = signalsOf(request, options);
   return { prompt, generate, stream: request.stream === true, signals, model: request.model };
 }

@@ -72,6 +72,24 @@ pub enum ModelError {
     /// There is nothing to continue.
     #[error("the prompt has no tokens; give at least one, such as the token that begins a text")]
     EmptyPrompt,
+    /// An embedding was asked of a model that is made for text.
+    #[error(
+        "this {architecture} model gives no embeddings, since its file names no pooling; load it with one (mean, cls, \
+         last or none), or use an embedding model"
+    )]
+    NoPooling {
+        /// The architecture.
+        architecture: &'static str,
+    },
+    /// Text was asked of an embedding model.
+    #[error("this {architecture} model makes embeddings and no text; ask it for embeddings, or use a language model")]
+    NoText {
+        /// The architecture.
+        architecture: &'static str,
+    },
+    /// An embedding with NaN or infinite numbers.
+    #[error("there is no embedding, since numbers in it are NaN or infinite; download or convert the file again")]
+    NoEmbedding,
     /// A token id outside the vocabulary.
     #[error("token {id} is not in the vocabulary of {vocab}; use the tokenizer of this model")]
     Token {

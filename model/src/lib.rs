@@ -6,6 +6,7 @@
 pub mod arch;
 pub mod chat;
 mod diagnose;
+mod embed;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
@@ -20,9 +21,10 @@ pub mod tokenizer;
 
 pub use backend_api::run::Host;
 
-pub use arch::{Head, Recipe, Sizes, Stage, StateSpec};
+pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
 pub use chat::{ChatError, ChatTemplate, Message};
 pub use diagnose::Fault;
+pub use embed::{Embedder, Embedding};
 pub use error::ModelError;
 pub use generate::{Finish, GenerateOptions, Generation, Piece, Sampling};
 pub use gguf::{ByteSource, BytesSource, Files, Gguf, GgufError, Metadata, SourceError, SplitError, TensorInfo};

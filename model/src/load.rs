@@ -94,8 +94,10 @@ impl Model {
     /// *Errors*: all operators that it cannot run.
     pub fn check(recipe: &Recipe, backend: &dyn Backend) -> Result<(), ModelError> {
         let prefill = ROW_ALIGN.min(recipe.sizes().n_ctx);
-        for (rows, head) in [(1, Head::Greedy), (1, Head::Sample), (prefill, Head::Logits)] {
-            backend.cover(&recipe.graph(rows, head)?)?;
+        let text = [(1, Head::Greedy), (1, Head::Sample), (prefill, Head::Logits)];
+        let embedding = [(prefill, Head::Embedding)];
+        for (rows, head) in if recipe.pooling().is_none() { &text[..] } else { &embedding } {
+            backend.cover(&recipe.graph(*rows, *head)?)?;
         }
         Ok(())
     }
@@ -128,7 +130,7 @@ fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
         Contents::Tensors(tensors) => tensors.iter().map(|t| t.bytes).sum(),
         Contents::Rope(_, factors) => factors.iter().map(|t| t.bytes).sum(),
-        Contents::Temperature(_) => 0,
+        Contents::Zeros | Contents::Temperature(_) => 0,
     }
 }
 
@@ -154,7 +156,7 @@ impl<'a> Part<'a> {
                 starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
             }
             Contents::Rope(_, factors) => vec![Part { weight, id, first: 0, tensor: factors.as_ref() }],
-            Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensor: None }],
+            Contents::Zeros | Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensor: None }],
         }
     }
 }
@@ -178,6 +180,7 @@ impl Loader<'_> {
                     self.tensor(tensor, weight.dtype, id, first).await?;
                 }
             }
+            Contents::Zeros => self.backend.write(id, 0, &vec![0; 4 * weight.shape.iter().product::<usize>()])?,
             Contents::Rope(table, _) => {
                 let mut table = table.clone();
                 if let Some(tensor) = tensor {

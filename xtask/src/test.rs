@@ -166,13 +166,13 @@ const RUNS: &[Run] = &[
     page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device"),
+    page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device,embedding"),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
     page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,device,page"),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,device,page,embedding"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
@@ -182,7 +182,7 @@ const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,network,cache,files,object,page"
+        "selection,generation,embedding,network,cache,files,object,page"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
@@ -195,12 +195,12 @@ const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,network,cache,files,device"
+        "selection,generation,embedding,network,cache,files,device"
     ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device"),
+    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "8"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
@@ -212,7 +212,7 @@ const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,network,cache,files,device"
+        "selection,generation,embedding,network,cache,files,device"
     ),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.

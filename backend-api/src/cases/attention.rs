@@ -7,6 +7,9 @@ pub(super) fn cases() -> Vec<Case> {
     let cached = Masking { causal: true, cached: true, ..Masking::default() };
     let window = Masking { window: 4, ..cached };
     let explicit = Masking { explicit: true, ..Masking::default() };
+    let both = Masking { cached: true, ..Masking::default() };
+    let around = |window| Masking { window, ..both };
+    let free = Masking { window: 4, ..Masking::default() };
     // (name, masking, softcap, m, n, heads, KV heads, d, dv, step)
     type Row = (&'static str, Masking, f32, usize, usize, usize, usize, usize, usize, StepParams);
     let rows: &[Row] = &[
@@ -21,6 +24,15 @@ pub(super) fn cases() -> Vec<Case> {
         ("prefill, continued", cached, 0.0, 5, 48, 4, 2, 8, 8, StepParams::at(17, 5)),
         ("window", window, 0.0, 6, 24, 4, 2, 16, 16, StepParams::at(9, 6)),
         ("window, decode", window, 0.0, 1, 24, 4, 2, 16, 16, StepParams::at(2, 1)),
+        ("both sides", both, 0.0, 6, 6, 4, 2, 16, 16, StepParams::at(0, 6)),
+        ("both sides, fewer rows", both, 0.0, 6, 40, 3, 3, 32, 32, StepParams::at(2, 6)),
+        ("both sides, head of 12", both, 0.0, 5, 5, 2, 2, 12, 12, StepParams::at(0, 5)),
+        ("one query of all keys", both, 0.0, 1, 40, 3, 3, 20, 20, StepParams::at(0, 33)),
+        ("window around", around(6), 0.0, 9, 9, 4, 2, 16, 16, StepParams::at(0, 9)),
+        ("window around, odd", around(5), 0.0, 9, 24, 2, 2, 64, 64, StepParams::at(7, 9)),
+        ("window around, wide", around(128), 0.0, 3, 200, 2, 1, 32, 32, StepParams::at(100, 3)),
+        ("window around of one", around(1), 0.0, 4, 8, 2, 2, 16, 16, StepParams::at(3, 4)),
+        ("window around, all keys", free, 0.0, 5, 7, 3, 3, 7, 5, StepParams::at(0, 5)),
         ("softcap", cached, 5.0, 4, 24, 4, 4, 32, 32, StepParams::at(3, 4)),
         ("explicit mask", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
         ("dv differs", causal, 0.0, 5, 7, 4, 2, 24, 12, StepParams::at(0, 5)),

@@ -28,7 +28,7 @@ pub(super) fn cases() -> Vec<Case> {
         let mut case = Case::new(GetRows { index }, format!("f32 {name}"), step, |o| match index {
             Index::Ids => vec![o.input(&[v, d]), o.ids(ids, v as u32)],
             Index::Tokens { .. } => vec![o.input(&[v, d]), o.history(16, v as u32)],
-            Index::Positions { .. } | Index::Last => vec![o.input(&[v, d])],
+            Index::Positions { .. } | Index::First | Index::Last => vec![o.input(&[v, d])],
         });
         case.tolerance = EXACT;
         cases.push(case);
@@ -37,6 +37,7 @@ pub(super) fn cases() -> Vec<Case> {
     dense("ids, narrow rows", Index::Ids, 19, 20, &[6]);
     dense("tokens", Index::Tokens { rows: 2 }, 19, 64, &[]);
     dense("positions", Index::Positions { rows: 2 }, 19, 30, &[]);
+    dense("first", Index::First, 5, 33, &[]);
     dense("last", Index::Last, 5, 33, &[]);
     cases.push(Case::new(GetRows { index: Index::Ids }, "ids out of range are clamped", step, |o| {
         let table = o.packed(Format::Q8_0, 8, 32);

@@ -17,6 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("causal", &[3, 5, 9], 0.25, 0.0, causal, StepParams::at(0, 5)),
         ("cached", &[3, 4, 40], 0.25, 0.0, cached, StepParams::at(11, 4)),
         ("window", &[2, 4, 24], 0.25, 0.0, window, StepParams::at(7, 4)),
+        ("window around", &[3, 5, 9], 0.25, 0.0, Masking { window: 4, ..none }, StepParams::at(0, 5)),
         ("softcap", &[2, 4, 24], 1.0, 4.0, cached, StepParams::at(7, 4)),
         ("explicit", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
     ];

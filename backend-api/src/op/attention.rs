@@ -18,9 +18,11 @@ use crate::tensor::{DType, Tensor};
 pub struct Masking {
     /// Keys after the query's position are hidden.
     pub causal: bool,
-    /// If not 0, keys `window` or more positions before the query are hidden (causal only).
+    /// If not 0: with causal masking, keys `window` or more positions before the query are hidden; without, keys more than
+    /// `window / 2` positions before or after it.
     pub window: u32,
-    /// The keys are a cache filled up to the step's position plus rows; the rest is hidden.
+    /// The keys are those of all positions from 0 on, such as a cache. They are filled up to the step's position plus rows;
+    /// the rest is hidden.
     pub cached: bool,
     /// An operand is added to the scores.
     pub explicit: bool,
@@ -31,14 +33,14 @@ impl Masking {
     pub fn visible(&self, i: usize, m: usize, n: usize, step: &StepParams) -> (usize, usize) {
         let filled = if self.cached { (step.position as usize + step.rows as usize).min(n) } else { n };
         let at = if self.cached { step.position as usize + i } else { (n + i).saturating_sub(m) };
-        let end = if self.causal { filled.min(at + 1) } else { filled };
-        let start = if self.causal && self.window > 0 { (at + 1).saturating_sub(self.window as usize) } else { 0 };
-        (start.min(end), end)
-    }
-
-    /// Checks that the parameters make sense together.
-    pub(super) fn check(&self) -> Result<(), String> {
-        ensure(self.window == 0 || self.causal, || "a window needs causal masking".into())
+        let (before, after) = match (self.causal, self.window as usize) {
+            (true, 0) => (at, 0),
+            (true, window) => (window - 1, 0),
+            (false, 0) => (at, filled),
+            (false, window) => (window / 2, window / 2),
+        };
+        let end = filled.min(at.saturating_add(after).saturating_add(1));
+        (at.saturating_sub(before).min(end), end)
     }
 }
 
@@ -74,7 +76,6 @@ impl Describe for Attention {
         floats(&inputs[..1])?;
         floats_of_any_codec(&inputs[1..3])?;
         floats(&inputs[3..])?;
-        self.masking.check()?;
         let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
         let matrices = inputs.iter().all(|t| t.shape.rank() == 2);
         ensure(matrices, || "operands must be matrices of tokens".into())?;

@@ -21,6 +21,8 @@ pub enum Index {
         /// Rows of the result.
         rows: usize,
     },
+    /// The table's first row alone.
+    First,
     /// The step's last real row alone (`StepParams::rows - 1`).
     Last,
 }
@@ -62,7 +64,7 @@ impl Describe for GetRows {
                 ensure(rows <= table.shape.dim(0), || format!("{rows} rows exceed the table"))?;
                 shape(&[rows, d])?
             }
-            Index::Last => {
+            Index::First | Index::Last => {
                 let [_] = arity(inputs)?;
                 shape(&[1, d])?
             }

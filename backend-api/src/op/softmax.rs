@@ -25,7 +25,6 @@ impl Describe for Softmax {
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
         floats(inputs)?;
-        self.masking.check()?;
         let expected = if self.masking.explicit { 2 } else { 1 };
         ensure(inputs.len() == expected, || format!("takes {expected} operands, not {}", inputs.len()))?;
         ensure(self.scale.is_finite() && self.softcap >= 0.0, || "scale and soft cap must be finite".into())?;

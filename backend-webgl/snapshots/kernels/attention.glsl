@@ -225,8 +225,10 @@ const float LOWEST = -3.0e38;
 void visible(int i, int m, int n, out int start, out int end) {
     end = cached != 0 ? min(int(step_position) + int(step_rows), n) : n;
     int at = cached != 0 ? int(step_position) + i : max(n + i - m, 0);
+    int before = causal != 0 ? window - 1 : window / 2;
     if (causal != 0) end = min(end, at + 1);
-    start = window > 0 ? max(at + 1 - window, 0) : 0;
+    else if (window > 0) end = min(end, at + before + 1);
+    start = window > 0 ? max(at - before, 0) : 0;
     start = min(start, end);
 }
 

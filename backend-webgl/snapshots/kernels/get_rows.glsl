@@ -35,7 +35,8 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_ids t0
-// get_rows: rows of a table, TABLE_PACKED or dense, which IDS, the history's TOKENS or POSITIONS name, or the LAST row.
+// get_rows: rows of a table, TABLE_PACKED or dense: those that IDS, the history's TOKENS or POSITIONS name, or the
+// FIRST or the LAST row.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the

@@ -9,6 +9,9 @@ fn row_id(i: u32) -> u32 {
 //!if POSITIONS
     return step.position + i;
 //!end
+//!if FIRST
+    return i;
+//!end
 //!if LAST
     return max(step.rows, 1u) - 1u;
 //!end

@@ -109,6 +109,9 @@ fn visible(i: u32) -> vec2<u32> {
         if (p.window != 0u) {
             start = max(at + 1u, p.window) - p.window;
         }
+    } else if (p.window != 0u) {
+        end = min(filled, at + p.window / 2u + 1u);
+        start = max(at, p.window / 2u) - p.window / 2u;
     }
     return vec2<u32>(min(start, end), end);
 }

@@ -25,6 +25,7 @@ pub fn get_rows(op: &GetRows, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Index::Ids => "IDS",
         Index::Tokens { .. } => "TOKENS",
         Index::Positions { .. } => "POSITIONS",
+        Index::First => "FIRST",
         Index::Last => "LAST",
     };
     let kernel = |chunk: &Chunk| {

@@ -1,7 +1,7 @@
 //! The command line. Its contracts are stable: others script against them.
 
 use anygpu::bench::QUEUED;
-use anygpu::{Choice, KvCache, Products};
+use anygpu::{Choice, KvCache, Pooling, Products};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
@@ -35,6 +35,8 @@ pub enum Command {
     Generate(GenerateArgs),
     /// The logits of a prompt
     Logits(LogitsArgs),
+    /// The embeddings of texts: vectors that point in like directions where texts mean like things
+    Embed(EmbedArgs),
     /// Text to token ids
     Tokenize {
         #[command(flatten)]
@@ -206,6 +208,42 @@ pub struct LogitsArgs {
     /// {"prompt_tokens": [...], "top": [[id, logit], ...]} of the last position
     #[arg(long)]
     pub json: bool,
+}
+
+/// What to embed.
+#[derive(Debug, Args)]
+pub struct EmbedArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Tokens that a text may have [default: what the model was trained for, at most 2048]
+    #[arg(long, value_name = "TOKENS")]
+    pub n_ctx: Option<usize>,
+    #[command(flatten)]
+    pub input: TextArgs,
+    /// How the vectors of a text's tokens become one: mean, cls (the first), last, or none [default: what the file says]
+    #[arg(long, value_name = "none|mean|cls|last")]
+    pub pooling: Option<Pooling>,
+    /// Leave vectors as long as the model makes them, instead of bringing them to length 1
+    #[arg(long)]
+    pub raw: bool,
+    /// Keep only so many numbers of each vector: for models that were trained for it
+    #[arg(long, value_name = "N")]
+    pub dimensions: Option<usize>,
+    /// {"embedding": [...], "pooling": "mean"}; of several texts {"embeddings": [[...], ...], "pooling": "mean"}
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Texts, or the tokens of one.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct TextArgs {
+    /// A text; may be given several times
+    #[arg(long, allow_hyphen_values = true)]
+    pub text: Vec<String>,
+    /// A text as token ids
+    #[arg(long, value_delimiter = ',')]
+    pub tokens: Option<Vec<u32>>,
 }
 
 /// A prompt as text or as tokens.

@@ -58,7 +58,7 @@ impl ModelArgs {
 impl LoadArgs {
     /// The same, as the engine takes it.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
-        EngineOptions { select: device.options(), n_ctx: self.n_ctx, kv_cache: self.kv_cache }
+        EngineOptions { select: device.options(), n_ctx: self.n_ctx, kv_cache: self.kv_cache, pooling: None }
     }
 }
 
@@ -112,6 +112,20 @@ impl Bar {
     }
 }
 
+/// Chooses a backend and loads a model, with a progress bar. Gives its name in reports, too.
+///
+/// *Errors*: the file is unusable, or no backend that was asked for can run it.
+pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Engine)> {
+    let name = model.name();
+    let source = model.open()?;
+    let bar = Bar::new(&name)?;
+    let host = Rc::new(NativeHost::default());
+    let engine = block_on(Engine::load(&*source, options, host, &mut |at| bar.loading(at)));
+    bar.clear();
+    let engine = engine.with_context(|| name.clone())?;
+    Ok((name, engine))
+}
+
 /// A model on a device, with one session that begins anew for each call.
 pub struct Loaded {
     /// Its name in reports.
@@ -125,14 +139,8 @@ impl Loaded {
     ///
     /// *Errors*: the file is unusable, or no backend that was asked for can run it.
     pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
-        let name = args.model.name();
-        let source = args.model.open()?;
-        let bar = Bar::new(&name)?;
-        let host = Rc::new(NativeHost::default());
-        let engine = block_on(Engine::load(&*source, &args.options(device), host, &mut |at| bar.loading(at)));
-        bar.clear();
-        let engine = engine.with_context(|| name.clone())?;
-        let session = RefCell::new(engine.session()?);
+        let (name, engine) = engine(&args.model, &args.options(device))?;
+        let session = RefCell::new(engine.session().with_context(|| name.clone())?);
         Ok(Loaded { name, engine, session })
     }
 

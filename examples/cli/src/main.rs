@@ -4,6 +4,7 @@
 mod alloc;
 mod args;
 mod bench;
+mod embed;
 mod embedded;
 mod generate;
 mod interrupt;
@@ -57,6 +58,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Generate(args)) => return generate::run(args, device),
         Some(Command::Probe { json }) => probe::run(device, *json)?,
         Some(Command::Logits(args)) => logits::run(args, device)?,
+        Some(Command::Embed(args)) => embed::run(args, device)?,
         Some(Command::Tokenize { model, text, no_special, json }) => tokens::encode(model, text, !no_special, *json)?,
         Some(Command::Detokenize { model, tokens, no_special, json }) => {
             tokens::decode(model, tokens, !no_special, *json)?;

@@ -77,6 +77,38 @@ fn logits_give_the_reference_and_an_array_of_all_positions() {
     assert_eq!(file.len() % 64, (4 * 5256 * 4) % 64);
 }
 
+/// A file of `models/fixtures`.
+fn fixture(name: &str) -> String {
+    format!("{}/../../models/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn embed_gives_a_vector_or_several() {
+    let file = fixture("bert-mean.gguf");
+    let embed = |more: &[&str]| json(&[&["embed", "--model", &file, "--json"], more].concat());
+    let vector =
+        |value: &Value| -> Vec<f64> { value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let one = embed(&["--tokens", "2,73,74,75,3"]);
+    assert_eq!(one["pooling"], "mean");
+    let one = vector(&one["embedding"]);
+    assert_eq!(one.len(), 24);
+    approx::assert_abs_diff_eq!(dot(&one, &one), 1.0, epsilon = 1e-6);
+    let raw = vector(&embed(&["--tokens", "2,73,74,75,3", "--raw"])["embedding"]);
+    let length = dot(&raw, &raw).sqrt();
+    approx::assert_abs_diff_eq!(dot(&raw, &one), length, epsilon = 1e-5);
+    assert!((length - 1.0).abs() > 1e-3, "{length}");
+    let texts = embed(&["--text", "the cat sat", "--text", "", "--dimensions", "5"]);
+    let texts = texts["embeddings"].as_array().unwrap();
+    assert_eq!([texts.len(), vector(&texts[0]).len(), vector(&texts[1]).len()], [2, 5, 5]);
+    let rows = embed(&["--tokens", "2,73,3", "--pooling", "none"]);
+    assert_eq!((&rows["pooling"], rows["embedding"].as_array().unwrap().len()), (&"none".into(), 3));
+    let chat = json(&["embed", "--text", "Once", "--pooling", "last", "--json"]);
+    assert_eq!(vector(&chat["embedding"]).len(), 512);
+    let plain = anygpu(&["embed", "--model", &file, "--text", "the cat"]);
+    assert_eq!(String::from_utf8(plain.stdout).unwrap().split_whitespace().count(), 24);
+}
+
 #[test]
 fn tokenize_and_detokenize_are_inverse() {
     let tokens = json(&["tokenize", "--text", "Once upon a time", "--json"]);
@@ -196,7 +228,15 @@ fn errors_are_one_line_with_the_right_exit_code() {
     let nan = file("nan.gguf", &with_nan(gab, "blk.1.attn_norm.weight"));
     let absent = folder.join("absent.gguf").to_str().unwrap().to_owned();
     let long = "word ".repeat(3000);
+    let (bert, ids) = (fixture("bert-mean.gguf"), vec!["5"; 33].join(","));
     let cases: &[(i32, &[&str])] = &[
+        (1, &["embed", "--text", "a"]),
+        (1, &["embed", "--model", &bert, "--n-ctx", "32", "--tokens", &ids]),
+        (1, &["embed", "--model", &bert, "--tokens", "96"]),
+        (1, &["embed", "--model", &bert, "--text", "a", "--dimensions", "25"]),
+        (2, &["embed", "--model", &bert, "--text", "a", "--pooling", "rank"]),
+        (1, &["generate", "--model", &bert]),
+        (1, &["logits", "--model", &bert, "--tokens", "1"]),
         (1, &["generate", "--model", &absent]),
         (1, &["generate", "--model", folder.to_str().unwrap()]),
         (1, &["generate", "--model", &empty]),

@@ -4,11 +4,11 @@ use crate::error;
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    Engine, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message, Products, Progress,
-    Sampling, SelectOptions, Session, Stats, TopK, Winners, select,
+    Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message,
+    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Stats, TopK, Winners, select,
 };
 use bindings_common::{WasmCancel, json};
-use js_sys::{Function, Promise};
+use js_sys::{Float32Array, Function, Promise};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,6 +25,7 @@ pub struct LoadOptions {
     backend: Option<String>,
     n_ctx: Option<usize>,
     kv_cache: Option<String>,
+    pooling: Option<String>,
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
@@ -72,7 +73,8 @@ impl LoadOptions {
             tuned: Rc::new(self.tuned()),
         };
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
-        Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache })
+        let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
+        Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache, pooling })
     }
 }
 
@@ -157,6 +159,7 @@ struct Info<'a> {
     file_bytes: u64,
     has_tokenizer: bool,
     has_chat: bool,
+    pooling: Option<&'static str>,
     backend: &'static str,
     adapter: &'a str,
     software: bool,
@@ -165,14 +168,20 @@ struct Info<'a> {
     compile_ms: f64,
 }
 
-/// A model on its backend, with one text.
+/// A model on its backend, with one text or what makes embeddings.
 #[wasm_bindgen]
 pub struct WasmEngine(Rc<Loaded>);
 
+/// What the model is for.
+enum Work {
+    Text(Session),
+    Embeddings(Embedder),
+}
+
 struct Loaded {
     engine: Engine,
-    /// Absent while it generates.
-    session: RefCell<Option<Session>>,
+    /// Absent while it works.
+    work: RefCell<Option<Work>>,
     file_bytes: u64,
     /// Reading the header and choosing the backend, and compiling. In milliseconds.
     open_ms: f64,
@@ -198,17 +207,27 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let start = host.now_ms();
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
     let loaded = engine.host().now_ms();
-    let mut session = engine.session().map_err(|e| error::engine(&e))?;
+    let work = work(&engine).await.map_err(|e| error::engine(&e))?;
+    let compile_ms = engine.host().now_ms() - loaded;
+    let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
+    Ok(WasmEngine(Rc::new(Loaded { engine, work: RefCell::new(Some(work)), file_bytes, open_ms, compile_ms })))
+}
+
+/// What the model is for, with programs of short texts.
+async fn work(engine: &Engine) -> Result<Work, EngineError> {
     // Shaders are compiled now, so that the page is not held up when it shows text. In software that takes seconds, so what
     // a longer prompt needs waits for one.
     let now = if engine.backend().info().software { &PROMPTS[..1] } else { &PROMPTS };
-    for tokens in now {
-        session.prepare_prompt(*tokens, Head::Greedy).map_err(|e| error::engine(&e.into()))?;
+    if engine.model().recipe().pooling().is_some() {
+        let mut embedder = engine.embedder()?;
+        now.iter().try_for_each(|tokens| embedder.prepare(*tokens))?;
+        embedder.settle(engine.host()).await?;
+        return Ok(Work::Embeddings(embedder));
     }
-    session.settle(engine.host()).await.map_err(|e| error::engine(&e.into()))?;
-    let compile_ms = engine.host().now_ms() - loaded;
-    let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
-    Ok(WasmEngine(Rc::new(Loaded { engine, session: RefCell::new(Some(session)), file_bytes, open_ms, compile_ms })))
+    let mut session = engine.session()?;
+    now.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::Greedy))?;
+    session.settle(engine.host()).await?;
+    Ok(Work::Text(session))
 }
 
 /// Which backends work here, as JSON.
@@ -241,6 +260,7 @@ impl WasmEngine {
             file_bytes: self.0.file_bytes,
             has_tokenizer: engine.tokenizer().is_ok(),
             has_chat: engine.has_chat_template(),
+            pooling: recipe.pooling().map(Pooling::name),
             backend: backend.name,
             adapter: &backend.adapter,
             software: backend.software,
@@ -284,8 +304,9 @@ impl WasmEngine {
         let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.flag());
         future_to_promise(async move {
             let request: Request = request.map_err(error::options)?;
-            let Some(mut session) = loaded.session.take() else {
-                return Err(error::options("a generation is under way; wait for its end, or load the model twice"));
+            let mut session = match loaded.take()? {
+                Work::Text(session) => session,
+                other => return Err(loaded.refuse(other, |architecture| ModelError::NoText { architecture })),
             };
             let options = request.options(loaded.engine.generate_options(), cancel);
             let mut told = |piece: anygpu::Piece<'_>| {
@@ -294,10 +315,55 @@ impl WasmEngine {
                 let _ = on_piece.call2(&JsValue::UNDEFINED, &token, &piece.text.into());
             };
             let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
-            loaded.session.replace(Some(session));
+            loaded.work.replace(Some(Work::Text(session)));
             let generation = generation.map_err(|e| error::engine(&e))?;
             Ok(answer(tokens.len(), &generation)?.into())
         })
+    }
+
+    /// The embedding of a text, of length 1 if `normalize`, and only its first `dimensions` numbers unless that is 0. The
+    /// promise gives a `Float32Array`. One at a time.
+    pub fn embed(&self, tokens: Vec<u32>, dimensions: usize, normalize: bool) -> Promise {
+        let loaded = self.0.clone();
+        future_to_promise(async move {
+            let mut embedder = match loaded.take()? {
+                Work::Embeddings(embedder) => embedder,
+                other => return Err(loaded.refuse(other, |architecture| ModelError::NoPooling { architecture })),
+            };
+            let embedding = loaded.embed(&mut embedder, &tokens, dimensions, normalize).await;
+            loaded.work.replace(Some(Work::Embeddings(embedder)));
+            Ok(Float32Array::from(&embedding.map_err(|e| error::engine(&e))?[..]).into())
+        })
+    }
+}
+
+impl Loaded {
+    fn take(&self) -> Result<Work, JsValue> {
+        self.work.take().ok_or_else(|| error::options("the model is at work; wait for its end, or load it twice"))
+    }
+
+    /// Puts back what is not for the request, and says so.
+    fn refuse(&self, work: Work, why: impl Fn(&'static str) -> ModelError) -> JsValue {
+        self.work.replace(Some(work));
+        error::engine(&why(self.engine.model().recipe().architecture()).into())
+    }
+
+    async fn embed(
+        &self,
+        embedder: &mut Embedder,
+        tokens: &[u32],
+        dimensions: usize,
+        normalize: bool,
+    ) -> Result<Vec<f32>, EngineError> {
+        if embedder.pooling() == Pooling::None {
+            let why = "this model makes a vector of each token, not of a text; load it with a pooling, such as mean";
+            return Err(ModelError::Options(why.into()).into());
+        }
+        let mut embedding = self.engine.embed(embedder, tokens).await?;
+        if dimensions > 0 {
+            embedding = embedding.shortened(dimensions)?;
+        }
+        Ok(if normalize { embedding.normalized() } else { embedding }.values)
     }
 }
 

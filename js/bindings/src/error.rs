@@ -29,11 +29,14 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::Hyper { .. }
         | ModelError::MissingTensor { .. }
         | ModelError::Tensor { .. } => "file",
-        ModelError::NotANumber { .. } => "not_a_number",
+        ModelError::NotANumber { .. } | ModelError::NoEmbedding => "not_a_number",
         ModelError::ContextFull { .. } => "context",
-        ModelError::Context { .. } | ModelError::EmptyPrompt | ModelError::Token { .. } | ModelError::Options(_) => {
-            "options"
-        }
+        ModelError::Context { .. }
+        | ModelError::EmptyPrompt
+        | ModelError::Token { .. }
+        | ModelError::NoPooling { .. }
+        | ModelError::NoText { .. }
+        | ModelError::Options(_) => "options",
         ModelError::Backend(error) => return backend(error),
     };
     coded(code, &error.to_string()).into()

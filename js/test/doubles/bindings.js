@@ -95,6 +95,12 @@ class WasmEngine {
     const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1 };
     return JSON.stringify({ ...counts, tokens: generated, text, finish, steady_steps: 1, steady: { dispatches: 5 } });
   }
+  /** @param {Uint32Array} tokens @param {number} dimensions @param {boolean} normalize */
+  async embed(tokens, dimensions, normalize) {
+    await turn();
+    const vector = Float32Array.of(tokens.length, normalize ? 1 : 0, 0.5);
+    return dimensions > 0 ? vector.slice(0, dimensions) : vector;
+  }
   free() {
     seen.freed += 1;
   }

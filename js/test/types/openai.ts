@@ -9,9 +9,10 @@ import type {
   ChatCompletionMessage,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
+import type { CreateEmbeddingResponse, EmbeddingCreateParams } from "openai/resources/embeddings";
 import type { RequestOptions } from "openai/internal/request-options";
 import type * as declared from "../../index.d.ts";
-import { CHAT, MESSAGE, TEXT } from "../../src/request.js";
+import { CHAT, EMBEDDING, MESSAGE, TEXT } from "../../src/request.js";
 
 type Chat = declared.ChatCompletions;
 type Plain = declared.Completions;
@@ -26,6 +27,8 @@ export const text = (api: Plain, body: CompletionCreateParamsNonStreaming): Prom
 // What streamed pieces of a text say before the last, null, is not in these types, though that API says it.
 export const pieces = (api: Plain, body: CompletionCreateParamsStreaming): AsyncIterable<declared.CompletionChunk> => api.create(body);
 export const eitherText = (api: Plain, body: CompletionCreateParamsBase): unknown => api.create(body);
+export const embed = (api: declared.Embeddings, body: EmbeddingCreateParams, options: RequestOptions): Promise<CreateEmbeddingResponse> =>
+  api.create(body, options);
 export const turns = (engine: declared.AnyGpu, messages: ChatCompletionMessageParam[]): Promise<Uint32Array> => engine.encode(messages);
 export const again = (answer: ChatCompletionMessage): declared.ChatMessage => answer;
 export const own = (answer: declared.ChatCompletion): ChatCompletionMessageParam => answer.choices[0].message;
@@ -35,6 +38,8 @@ type Fields<T> = Record<keyof T, unknown>;
 type Same<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
 export const chat: Fields<ChatCompletionCreateParamsBase> = CHAT;
 export const plain: Fields<CompletionCreateParamsBase> = TEXT;
+export const embedding: Fields<EmbeddingCreateParams> = EMBEDDING;
+export const sameEmbedding: Same<typeof EMBEDDING, declared.EmbeddingRequest> = true;
 export const sameChat: Same<typeof CHAT, declared.ChatRequest> = true;
 export const sameText: Same<typeof TEXT, declared.CompletionRequest> = true;
 type Keys<T> = T extends unknown ? keyof T : never;

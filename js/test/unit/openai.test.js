@@ -164,3 +164,41 @@ test("texts become tokens and back", async () => {
   await assert.rejects(opened.decode(/** @type {any} */ ([1.5])), { name: "OptionsError", field: "tokens[0]" });
   await assert.rejects(opened.encode(/** @type {any} */ (5)), OptionsError);
 });
+
+test("embeddings have the shape that clients know", async () => {
+  const { embeddings } = await open();
+  const one = await embeddings.create({ input: "abc", model: "mine" });
+  assert.deepEqual(one, {
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding: [3, 1, 0.5] }],
+    model: "mine",
+    usage: { prompt_tokens: 3, total_tokens: 3 },
+  });
+  const several = await embeddings.create({ input: ["a", "bc"], dimensions: 2, normalize: false });
+  assert.deepEqual(several.data, [
+    { object: "embedding", index: 0, embedding: [1, 0] },
+    { object: "embedding", index: 1, embedding: [2, 0] },
+  ]);
+  assert.deepEqual([several.model, several.usage], ["double", { prompt_tokens: 3, total_tokens: 3 }]);
+  const tokens = await embeddings.create({ input: [[1, 2], [3]] });
+  assert.deepEqual(tokens.data.map(({ embedding }) => embedding[0]), [2, 1]);
+  assert.equal((await embeddings.create({ input: [7, 8, 9, 10] })).data[0].embedding[0], 4);
+});
+
+test("embeddings in base64 are the bytes of floats", async () => {
+  const { embeddings } = await open();
+  const { data } = await embeddings.create({ input: "abc", encoding_format: "base64" });
+  const bytes = Buffer.from(data[0].embedding, "base64");
+  assert.deepEqual([0, 4, 8].map((at) => bytes.readFloatLE(at)), [3, 1, 0.5]);
+});
+
+test("requests for embeddings that make no sense are refused, and an abort ends them", async () => {
+  const { embeddings } = await open();
+  const wrong = [{}, { input: 5 }, { input: "a", encoding_format: "int8" }, { input: "a", dimensions: 0 }, { input: ["a", 5] }];
+  wrong.push({ input: new Array(2049).fill("a") }, /** @type {any} */ ({ input: "a", prompt: "a" }));
+  for (const request of wrong) await assert.rejects(embeddings.create(/** @type {any} */ (request)), OptionsError);
+  const controller = new AbortController();
+  const aborted = embeddings.create({ input: new Array(500).fill("a") }, { signal: controller.signal });
+  controller.abort(new Error("enough"));
+  await assert.rejects(aborted, /enough/);
+});

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { CHAT, MESSAGE, TEXT, chatRequest, completionRequest } from "../../src/request.js";
+import { CHAT, EMBEDDING, MESSAGE, TEXT, chatRequest, completionRequest } from "../../src/request.js";
 import { chatCompletions, completions } from "../../src/openai.js";
 
 const messages = [{ role: "user", content: "hi" }];
@@ -115,7 +115,7 @@ for (const [kind, table] of Object.entries(TABLES)) {
 test("the README has every field", () => {
   const read = (/** @type {string} */ name) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
   const readme = read("README.md");
-  const names = new Set([...Object.keys(CHAT), ...Object.keys(TEXT), ...Object.keys(MESSAGE)]);
+  const names = new Set([...Object.keys(CHAT), ...Object.keys(TEXT), ...Object.keys(MESSAGE), ...Object.keys(EMBEDDING)]);
   assert.deepEqual([...names].filter((name) => !readme.includes(`\`${name}\``)), []);
 });
 

@@ -1,7 +1,7 @@
 //! Gemma 3, text: windows in most blocks, whose rotation has a base of its own; norms before and after each layer and on
-//! queries and keys; a gated tanh GELU.
+//! queries and keys; a gated tanh GELU. EmbeddingGemma is the same, but that its tokens see those after them, too.
 //!
-//! *Source*: Gemma Team, "Gemma 3 Technical Report", 2025.
+//! *Source*: Gemma Team, "Gemma 3 Technical Report", 2025; Vera et al., "EmbeddingGemma", 2025.
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 

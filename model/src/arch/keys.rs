@@ -166,6 +166,20 @@ impl<'a> Keys<'a> {
     /// For each block whether it looks at a window only: as listed, or all but the last of each `period` of blocks, which
     /// metadata may name.
     pub fn windowed(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
+        self.windowed_but(n_blocks, period, |i, period| (i + 1) % period == 0)
+    }
+
+    /// Likewise, where it is the first of each period that looks at everything.
+    pub fn windowed_after_the_first(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
+        self.windowed_but(n_blocks, period, |i, period| i % period == 0)
+    }
+
+    fn windowed_but(
+        &self,
+        n_blocks: usize,
+        period: usize,
+        sees_all: impl Fn(usize, usize) -> bool,
+    ) -> Result<Vec<bool>, ModelError> {
         let key = "attention.sliding_window_pattern";
         if let Some(Value::Bools(_)) = self.metadata.value(&self.key(key)) {
             let listed: Vec<bool> = self.metadata.require(&self.key(key))?;
@@ -175,6 +189,6 @@ impl<'a> Keys<'a> {
             return Err(self.wrong(key, format!("it lists {} blocks, but there are {n_blocks}", listed.len())));
         }
         let period = self.size(key, MAX_BLOCKS, Some(period))?;
-        Ok((0..n_blocks).map(|i| (i + 1) % period != 0).collect())
+        Ok((0..n_blocks).map(|i| !sees_all(i, period)).collect())
     }
 }

@@ -9,13 +9,13 @@ use backend_api::op::{
 };
 use backend_api::{DType, TensorId, Update};
 
-use super::Sizes;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
 use super::weights::Contents;
+use super::{Head, Pooling, Sizes};
 use crate::error::ModelError;
 
-/// Causal attention of a block over its own keys and values.
+/// Attention of a block over its own keys and values: causal, unless the model says otherwise.
 #[derive(Debug, Clone)]
 pub(super) struct Attention {
     /// Query heads.
@@ -28,7 +28,7 @@ pub(super) struct Attention {
     pub scale: f32,
     /// Soft cap of the scores; 0 = none.
     pub softcap: f32,
-    /// Positions that a query looks back, itself included; 0 = all.
+    /// Positions that a query looks back, itself included, or around itself where attention is not causal; 0 = all.
     pub window: u32,
     /// Norm of queries and keys: of each head, or of all heads of a row at once.
     pub qk_norm: Option<Norm>,
@@ -132,6 +132,21 @@ impl Recorder<'_> {
         self.op(GetRows { index: Index::Positions { rows: self.step.rows } }, &[table])
     }
 
+    /// Adds the row that stands for the first kind of tokens, where the file has it. Only pairs of texts have another.
+    pub fn add_type(&mut self, name: &str, x: TensorId) -> Recorded {
+        let (key, width) = (format!("{name}.weight"), self.step.sizes.n_embd);
+        let row = match self.step.tensors.find(&key) {
+            None => return Ok(x),
+            // Where there is one kind, files may leave out that it is one.
+            Some(tensor) if tensor.shape.len() == 1 => self.vector(&key, width)?,
+            Some(_) => {
+                let table = self.matrix(name, &[(name, self.step.tensors.rows_of(&key, width)?)], width)?;
+                self.op(GetRows { index: Index::First }, &[table])?
+            }
+        };
+        self.add(x, row)
+    }
+
     /// A number for each row, by its position.
     fn temperature(&mut self, temperature: Temperature) -> Recorded {
         const NAME: &str = "attn_temperature";
@@ -165,12 +180,16 @@ impl Recorder<'_> {
         self.scale(cap, x)
     }
 
-    /// Rows brought to unit size; layer norm has a bias besides.
+    /// Rows brought to unit size; layer norm has a bias besides, which is zero where the file has none.
     pub fn norm(&mut self, name: &str, norm: Norm, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
         let mut operands = vec![x, self.vector(&format!("{name}.weight"), len)?];
         if norm.kind == NormKind::Layer {
-            operands.push(self.vector(&format!("{name}.bias"), len)?);
+            let bias = format!("{name}.bias");
+            operands.push(match self.has(&bias) {
+                true => self.vector(&bias, len)?,
+                false => self.weight(self.scoped(&bias), &[len], DType::F32, Contents::Zeros)?,
+            });
         }
         self.op(norm, &operands)
     }
@@ -266,9 +285,15 @@ impl Recorder<'_> {
             q = self.rope(rope, a.heads, q)?;
             k = self.rope(rope, a.heads_kv, k)?;
         }
-        let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
-        let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
-        let values = self.op(Append { at: At::Position }, &[v_cache, v])?;
+        let (keys, values) = match self.step.head {
+            // All keys are those of the step.
+            Head::Embedding => (k, v),
+            _ => {
+                let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
+                let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
+                (keys, self.op(Append { at: At::Position }, &[v_cache, v])?)
+            }
+        };
         if let Some(temperature) = a.temperature {
             let factors = self.temperature(temperature)?;
             q = self.mul(q, factors)?;
@@ -278,7 +303,7 @@ impl Recorder<'_> {
             n_head_kv: a.heads_kv,
             scale: a.scale,
             softcap: a.softcap,
-            masking: Masking { causal: true, cached: true, window: a.window, ..Masking::default() },
+            masking: Masking { causal: self.step.causal, cached: true, window: a.window, ..Masking::default() },
         };
         self.op(attention, &[q, keys, values])
     }
@@ -293,6 +318,10 @@ impl Recorder<'_> {
 
     /// Logits: the `output` projection, or the token embedding's where a file ties them.
     pub fn logits(&mut self, x: TensorId) -> Recorded {
+        self.hidden = Some(x);
+        if self.step.head == Head::Embedding {
+            return Ok(x);
+        }
         let Sizes { n_vocab, n_embd, .. } = *self.step.sizes;
         if self.has("output.weight") {
             return self.linear("output", n_vocab, x);
@@ -301,4 +330,31 @@ impl Recorder<'_> {
         let y = self.op(MatMul, &[x, weight])?;
         self.biased("output", &[("output", n_vocab)], y)
     }
+
+    /// One vector of those of a text's tokens, and the projections that may follow.
+    pub fn pool(&mut self, x: TensorId) -> Recorded {
+        let mut x = x;
+        if self.step.pooling == Some(Pooling::Mean) && self.step.rows > 1 {
+            let row = self.op(GetRows { index: Index::First }, &[x])?;
+            x = self.op(mean(self.cols(x)), &[row, x, x])?;
+        }
+        for name in ["dense_2", "dense_3"] {
+            let weight = format!("{name}.weight");
+            if self.has(&weight) {
+                x = self.linear(name, self.step.tensors.rows_of(&weight, self.cols(x))?, x)?;
+            }
+        }
+        Ok(x)
+    }
+}
+
+/// The most channels of a head that every backend takes with ease.
+const EASY_HEAD: usize = 256;
+
+/// The mean of the step's rows: attention that gives each the same weight, whatever it is asked. Columns are dealt to
+/// heads, since there is no limit to how wide rows may be.
+fn mean(cols: usize) -> op::Attention {
+    let n_head = (1..cols).find(|n| cols.is_multiple_of(*n) && cols / n <= EASY_HEAD).unwrap_or(cols);
+    let masking = Masking { cached: true, ..Masking::default() };
+    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, masking }
 }

@@ -12,6 +12,7 @@ use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
+mod bert;
 #[cfg(test)]
 mod families;
 mod gemma2;
@@ -23,8 +24,11 @@ mod layers;
 mod lfm2;
 mod llama;
 mod mistral3;
+mod modern_bert;
+mod nomic_bert;
 mod olmo2;
 mod phi3;
+mod pooling;
 mod qwen2;
 mod qwen3;
 mod recorder;
@@ -36,6 +40,7 @@ mod tests;
 mod weights;
 
 pub use layers::Temperature;
+pub use pooling::Pooling;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
 
@@ -45,6 +50,8 @@ use weights::Tensors;
 
 /// The output of [`Head::Logits`] and [`Head::AllLogits`].
 pub const LOGITS: &str = "logits";
+/// The output of [`Head::Embedding`].
+pub const EMBEDDING: &str = "embedding";
 /// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made.
 pub const HIDDEN_IN: &str = "hidden_in";
 /// The output `[rows, n_embd]` of a stage without a head: what the next stage goes on from.
@@ -76,6 +83,14 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("olmo2", olmo2::read),
     ("granite", granite::read),
     ("lfm2", lfm2::read),
+];
+
+/// Likewise, of models whose tokens see each other whatever their order, and that make no text.
+const ENCODERS: &[(&str, Read)] = &[
+    ("bert", bert::read),
+    ("nomic-bert", nomic_bert::read),
+    ("modern-bert", modern_bert::read),
+    ("gemma-embedding", gemma3::read),
 ];
 
 /// The sizes of a model.
@@ -112,6 +127,9 @@ pub enum Head {
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.
     AllLogits,
+    /// What an embedding model makes of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if
+    /// nothing is pooled. The step begins at position 0 and needs no KV cache.
+    Embedding,
 }
 
 /// A part of a model that a machine may run by itself. Stages hand over activations: the output [`HIDDEN_OUT`] of one is
@@ -157,6 +175,8 @@ pub struct Recipe {
     tensors: Tensors,
     stage: Stage,
     kv_cache: KvCache,
+    causal: bool,
+    pooling: Option<Pooling>,
     weights: Vec<Weight>,
 }
 
@@ -168,20 +188,33 @@ impl Recipe {
     /// longer than the model allows.
     pub fn new(gguf: &Gguf, n_ctx: Option<usize>) -> Result<Recipe, ModelError> {
         let found: &str = gguf.metadata.require("general.architecture")?;
-        let Some(&(name, read)) = ARCHITECTURES.iter().find(|(name, _)| *name == found) else {
-            let supported = ARCHITECTURES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let all = || ARCHITECTURES.iter().chain(ENCODERS);
+        let Some(&(name, read)) = all().find(|(name, _)| *name == found) else {
+            let supported = all().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             return Err(ModelError::Architecture { found: shown(found), supported });
         };
         let tensors = Tensors::new(gguf, name);
-        let architecture = read(&Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx })?;
+        let keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx };
+        let architecture = read(&keys)?;
+        let encodes = ENCODERS.iter().any(|(encoder, _)| *encoder == name);
+        let causal = keys.get("attention.causal")?.unwrap_or(!encodes);
+        let pooling = Pooling::read(&keys, encodes || !causal)?;
         let stage = Stage::whole(architecture.sizes());
-        let recipe = Recipe { architecture, tensors, stage, kv_cache: KvCache::default(), weights: Vec::new() };
-        recipe.with_listed_weights()
+        let (kv_cache, weights) = (KvCache::default(), Vec::new());
+        Recipe { architecture, tensors, stage, kv_cache, causal, pooling, weights }.with_listed_weights()
     }
 
     fn with_listed_weights(self) -> Result<Recipe, ModelError> {
-        let weights = self.record(1, Head::Logits)?.into_weights();
+        let head = if self.pooling.is_some() { Head::Embedding } else { Head::Logits };
+        let weights = self.record(1, head)?.into_weights();
         Ok(Recipe { weights, ..self })
+    }
+
+    /// The same as an embedding model that pools in this way, whatever the file says.
+    ///
+    /// *Errors*: tensors that pooling needs are missing or misshapen.
+    pub fn with_pooling(self, pooling: Pooling) -> Result<Recipe, ModelError> {
+        Recipe { pooling: Some(pooling), ..self }.with_listed_weights()
     }
 
     /// The same with another KV cache.
@@ -222,6 +255,16 @@ impl Recipe {
         self.stage == Stage::whole(self.sizes())
     }
 
+    /// How it makes one vector of a text, if it is an embedding model: those make no text.
+    pub fn pooling(&self) -> Option<Pooling> {
+        self.pooling
+    }
+
+    /// The head of the steps that the model is for.
+    pub fn head(&self) -> Head {
+        if self.pooling.is_some() { Head::Embedding } else { Head::Greedy }
+    }
+
     /// What is to be loaded, in the order of use.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
@@ -231,7 +274,7 @@ impl Recipe {
     ///
     /// *Errors*: sizes that do not fit together.
     pub fn states(&self) -> Result<Vec<StateSpec>, ModelError> {
-        Ok(self.record(1, Head::Greedy)?.into_states())
+        Ok(self.record(1, self.head())?.into_states())
     }
 
     /// The graph of a step of up to `rows` tokens. Its externals have the same names, shapes and dtypes whatever the
@@ -239,14 +282,21 @@ impl Recipe {
     ///
     /// With [`Head::None`] the last stage hands nothing over. A stage before it does not mind the head.
     ///
-    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head.
+    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head; text of an embedding
+    /// model, or an embedding of another one.
     pub fn graph(&self, rows: usize, head: Head) -> Result<Graph, ModelError> {
         self.record(rows, head)?.into_graph()
     }
 
     fn record(&self, rows: usize, head: Head) -> Result<Recorder<'_>, ModelError> {
-        let Recipe { tensors, stage, kv_cache, .. } = self;
-        let step = Step { tensors, sizes: self.sizes(), stage, kv_cache: *kv_cache, rows, head };
+        let Recipe { tensors, stage, kv_cache, causal, pooling, .. } = self;
+        match (head, pooling) {
+            (Head::Embedding, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
+            (Head::Embedding, Some(_)) | (_, None) => {}
+            (_, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
+        }
+        let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
+        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, causal, pooling, rows, head };
         let mut recorder = Recorder::new(step);
         self.architecture.record(&mut recorder)?;
         Ok(recorder)

@@ -7,7 +7,7 @@ use backend_api::{DType, Graph, Kind, TensorId, Update};
 
 use super::state::{HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
-use super::{HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Sizes, Stage};
+use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stage};
 use crate::error::ModelError;
 use crate::kv_cache::KvCache;
 
@@ -21,6 +21,10 @@ pub(super) struct Step<'a> {
     pub sizes: &'a Sizes,
     pub stage: &'a Stage,
     pub kv_cache: KvCache,
+    /// Whether tokens see only those before them.
+    pub causal: bool,
+    /// How the rows of a text become one, in embedding models.
+    pub pooling: Option<Pooling>,
     pub rows: usize,
     pub head: Head,
 }
@@ -35,6 +39,8 @@ pub(super) struct Recorder<'a> {
     block: usize,
     /// Whether only the rows that the head wants are left.
     narrowed: bool,
+    /// What the logits are made of: the vectors of the tokens.
+    pub hidden: Option<TensorId>,
     /// Weights, states and shared results met so far.
     known: HashMap<String, TensorId>,
     weights: Vec<Weight>,
@@ -49,6 +55,7 @@ impl<'a> Recorder<'a> {
             scope: String::new(),
             block: 0,
             narrowed: false,
+            hidden: None,
             known: HashMap::new(),
             weights: Vec::new(),
             states: Vec::new(),
@@ -106,10 +113,15 @@ impl<'a> Recorder<'a> {
         if !stage.head {
             return Ok(self.graph.output(x, HIDDEN_OUT)?);
         }
-        let x = if self.narrowed { x } else { self.last_row(x)? };
+        let x = if self.narrowed { x } else { self.wanted_row(x)? };
         let logits = head(self, x)?;
         let token = match self.step.head {
             Head::None => return Ok(()),
+            Head::Embedding => {
+                // Encoders have no logits.
+                let pooled = self.pool(self.hidden.unwrap_or(logits))?;
+                return Ok(self.graph.output(pooled, EMBEDDING)?);
+            }
             Head::Logits | Head::AllLogits => return Ok(self.graph.output(logits, LOGITS)?),
             Head::Greedy => self.op(ArgMax, &[logits])?,
             Head::Sample => {
@@ -128,18 +140,21 @@ impl<'a> Recorder<'a> {
         let mut rows = rows;
         if self.step.stage.head && self.block + 1 == self.step.sizes.n_blocks {
             for x in &mut rows {
-                *x = self.last_row(*x)?;
+                *x = self.wanted_row(*x)?;
             }
             self.narrowed = true;
         }
         Ok(rows)
     }
 
-    fn last_row(&mut self, x: TensorId) -> Recorded {
-        if self.step.head == Head::AllLogits || self.step.rows == 1 {
-            return Ok(x);
-        }
-        self.op(GetRows { index: Index::Last }, &[x])
+    fn wanted_row(&mut self, x: TensorId) -> Recorded {
+        let index = match (self.step.head, self.step.pooling) {
+            _ if self.step.rows == 1 => return Ok(x),
+            (Head::AllLogits, _) | (Head::Embedding, Some(Pooling::None | Pooling::Mean)) => return Ok(x),
+            (Head::Embedding, Some(Pooling::Cls)) => Index::First,
+            _ => Index::Last,
+        };
+        self.op(GetRows { index }, &[x])
     }
 
     pub fn op(&mut self, op: impl Into<Op>, operands: &[TensorId]) -> Recorded {

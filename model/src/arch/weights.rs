@@ -27,6 +27,8 @@ pub struct Weight {
 pub enum Contents {
     /// Tensors of the file, one below the other.
     Tensors(Vec<TensorInfo>),
+    /// Zeros, for what a file leaves out.
+    Zeros,
     /// Sines and cosines of positions; the factors, if any, are a tensor of the file.
     Rope(RopeTable, Option<TensorInfo>),
     /// Factors of queries by position.

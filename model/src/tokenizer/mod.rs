@@ -1,7 +1,7 @@
 //! Text to tokens and back, from a file's metadata.
 //!
-//! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`) or to SentencePiece
-//! (`llama`). Results equal llama.cpp's.
+//! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`), to SentencePiece (`llama`) or
+//! to WordPiece (`bert`). Results equal llama.cpp's, and the publisher's where WordPiece differs.
 
 mod bpe;
 mod eog;
@@ -12,6 +12,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod vocab;
+mod wordpiece;
 
 use crate::gguf::{GgufError, Metadata, shown};
 
@@ -22,6 +23,7 @@ use spm::Spm;
 pub use stream::StreamDecoder;
 pub use vocab::TokenKind;
 use vocab::Vocab;
+use wordpiece::WordPiece;
 
 /// A file whose tokenizer cannot be used. The model can still be run on token ids.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -31,7 +33,8 @@ pub enum TokenizerError {
     Missing,
     /// An algorithm that this build lacks.
     #[error(
-        "the tokenizer \"{0}\" is not supported, only \"gpt2\" and \"llama\"; give token ids, or use another model"
+        "the tokenizer \"{0}\" is not supported, only \"gpt2\", \"llama\" and \"bert\"; give token ids, or use another \
+         model"
     )]
     Model(String),
     /// A pre-tokenizer that this build lacks.
@@ -59,6 +62,15 @@ pub enum TokenizerError {
 enum Model {
     Bpe(Box<Bpe>),
     Spm(Box<Spm>),
+    WordPiece(Box<WordPiece>),
+}
+
+/// The algorithms, by the names that files give them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Algorithm {
+    Bpe,
+    Spm,
+    WordPiece,
 }
 
 /// A tokenizer.
@@ -81,10 +93,11 @@ impl Tokenizer {
     ///
     /// *Errors*: the file has no tokenizer, or one that this build lacks, or its description is malformed.
     pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
-        let spm = match metadata.get::<&str>("tokenizer.ggml.model")? {
+        let algorithm = match metadata.get::<&str>("tokenizer.ggml.model")? {
             None | Some("none") => return Err(TokenizerError::Missing),
-            Some("gpt2") => false,
-            Some("llama") => true,
+            Some("gpt2") => Algorithm::Bpe,
+            Some("llama") => Algorithm::Spm,
+            Some("bert") => Algorithm::WordPiece,
             Some(other) => return Err(TokenizerError::Model(shown(other))),
         };
         let mut vocab = Vocab::from_metadata(metadata)?;
@@ -92,18 +105,37 @@ impl Tokenizer {
             let id = metadata.get::<u32>(&format!("tokenizer.ggml.{key}_token_id"))?.or(default);
             Ok(id.filter(|&id| (id as usize) < vocab.len()))
         };
-        let bos = id("bos", spm.then_some(1))?;
-        let eos = id("eos", spm.then_some(2))?;
-        let unknown = id("unknown", spm.then_some(0))?;
+        // Numbers that files may leave out, as the algorithms' first vocabularies have them.
+        let default = |spm, wordpiece| match algorithm {
+            Algorithm::Bpe => None,
+            Algorithm::Spm => Some(spm),
+            Algorithm::WordPiece => wordpiece,
+        };
+        // Encoders begin a text with what stands for its class, and end it with what separates texts. The key of that is
+        // spelled like this.
+        let of_encoders = |found: Option<u32>, key| match (algorithm, found) {
+            (Algorithm::Bpe, None) => id(key, None),
+            _ => Ok(found),
+        };
+        let bos = of_encoders(id("bos", default(1, Some(101)))?, "cls")?;
+        let eos = match algorithm {
+            Algorithm::WordPiece => id("seperator", Some(102))?,
+            Algorithm::Bpe | Algorithm::Spm => of_encoders(id("eos", default(2, None))?, "seperator")?,
+        };
+        let unknown = id("unknown", default(0, Some(100)))?;
         let eog = eog::find(metadata, &mut vocab, eos)?;
 
-        let (model, add_bos, clean_spaces) = if spm {
-            (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false)
-        } else {
-            let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
-            let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(shown(name)))?;
-            (Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?.into()), pre.add_bos, pre.clean_spaces)
+        let (model, add_bos, clean_spaces) = match algorithm {
+            Algorithm::Spm => (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false),
+            Algorithm::WordPiece => (Model::WordPiece(WordPiece::from_metadata(metadata, unknown)?.into()), true, true),
+            Algorithm::Bpe => {
+                let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
+                let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(shown(name)))?;
+                (Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?.into()), pre.add_bos, pre.clean_spaces)
+            }
         };
+        // Texts of WordPiece models always have both around them.
+        let both = algorithm == Algorithm::WordPiece;
         let flag = |key: &str, default: bool| -> Result<bool, GgufError> {
             Ok(metadata.get::<bool>(&format!("tokenizer.ggml.{key}"))?.unwrap_or(default))
         };
@@ -117,9 +149,9 @@ impl Tokenizer {
             bos,
             eos,
             eog,
-            add_bos: flag("add_bos_token", add_bos)?,
-            add_eos: flag("add_eos_token", false)?,
-            add_space_prefix: flag("add_space_prefix", spm)?,
+            add_bos: both || flag("add_bos_token", add_bos)?,
+            add_eos: both || flag("add_eos_token", false)?,
+            add_space_prefix: both || flag("add_space_prefix", algorithm == Algorithm::Spm)?,
             clean_spaces,
             vocab,
         })
@@ -138,6 +170,7 @@ impl Tokenizer {
                 Fragment::Token(id) => out.push(id),
                 Fragment::Text(text) => match &self.model {
                     Model::Bpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
+                    Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, &mut out),
                     Model::Spm(spm) => {
                         let prefix = if self.add_space_prefix && after_special { spm::SPACE } else { "" };
                         spm.encode(&self.vocab, &(prefix.to_owned() + &text.replace(' ', spm::SPACE)), &mut out);
@@ -182,7 +215,7 @@ impl Tokenizer {
                 }
             }
             (TokenKind::Byte, _) => out.extend(spm::byte_of(text)),
-            (TokenKind::Normal | TokenKind::User, Model::Spm(_)) => {
+            (TokenKind::Normal | TokenKind::User, Model::Spm(_) | Model::WordPiece(_)) => {
                 for (i, part) in text.split(spm::SPACE).enumerate() {
                     if i > 0 {
                         out.push(b' ');

@@ -117,6 +117,65 @@ fn llama3_takes_whole_pieces() {
     assert_eq!(t.encode("abc", true, false), [12, 7]);
 }
 
+const WORDPIECE: &[(&str, f32, i32)] = &[
+    ("[PAD]", 0.0, 3),
+    ("[UNK]", 0.0, 2),
+    ("[CLS]", 0.0, 3),
+    ("[SEP]", 0.0, 3),
+    ("\u{2581}a", 0.0, 1),
+    ("\u{2581}ab", 0.0, 1),
+    ("a", 0.0, 1),
+    ("b", 0.0, 1),
+    ("ba", 0.0, 1),
+    ("\u{2581}A", 0.0, 1),
+    ("\u{2581}!", 0.0, 1),
+    ("\u{2581}中", 0.0, 1),
+    ("\u{2581}ä", 0.0, 1),
+    ("\u{2581}\u{1112}", 0.0, 1),
+    ("\u{1161}\u{11AB}", 0.0, 1),
+];
+
+/// With metadata of its own besides.
+fn wordpiece(more: &[(&str, Value)]) -> Tokenizer {
+    let mut m = metadata("bert", WORDPIECE);
+    for (key, id) in [("bos", 2), ("unknown", 1), ("seperator", 3)] {
+        m.insert(&format!("tokenizer.ggml.{key}_token_id"), Value::Uint(id));
+    }
+    for (key, value) in more {
+        m.insert(&format!("tokenizer.ggml.{key}"), value.clone());
+    }
+    Tokenizer::from_metadata(&m).unwrap()
+}
+
+#[test]
+fn wordpiece_takes_the_longest_piece() {
+    let t = wordpiece(&[("add_bos_token", Value::Bool(false)), ("add_eos_token", Value::Bool(false))]);
+    let raw = |text: &str| t.encode(text, false, false);
+    assert_eq!(raw("ab abba"), [5, 5, 8], "a word that begins, and one that goes on");
+    assert_eq!(raw("abab"), [5, 6, 7]);
+    assert_eq!(raw("ac ab"), [1, 5], "a word with a part that is not known is unknown as a whole");
+    assert_eq!(raw("A\u{301}B!a\u{200B}b\0"), [5, 10, 5], "case, accents and what cannot be seen");
+    assert_eq!(raw("a中\u{85}a\u{2003}a"), [4, 11, 4, 4], "ideographs are words");
+    assert_eq!(raw("\u{D55C}"), [13, 14], "syllables are taken apart, as published");
+    assert_eq!(raw(&"a".repeat(100)).len(), 100);
+    assert_eq!(raw(&"a".repeat(101)), [1], "too long a word");
+    assert_eq!(t.encode("[SEP]ab", true, true), [2, 3, 5, 3], "both ends are always added");
+    assert_eq!(t.encode("", true, false), [2, 3]);
+    assert_eq!(t.decode(&[5, 8, 10, 4], false), "abba! a");
+    assert_eq!(raw(&"ab ".repeat(100_000)).len(), 100_000);
+}
+
+#[test]
+fn wordpiece_keeps_case_and_accents_if_told_to() {
+    let cased = wordpiece(&[("normalizer.lowercase", Value::Bool(false))]);
+    assert_eq!(cased.encode("A Ab ä", false, false), [9, 9, 7, 12], "accents stay where case does");
+    let bare = wordpiece(&[("normalizer.strip_accents", Value::Bool(false))]);
+    assert_eq!(bare.encode("A Ä", false, false), [4, 12]);
+    let both = [("lowercase", false), ("strip_accents", true)].map(|(key, on)| (format!("normalizer.{key}"), on));
+    let stripped = wordpiece(&both.each_ref().map(|(key, on)| (&key[..], Value::Bool(*on))));
+    assert_eq!(stripped.encode("Ä", false, false), [9]);
+}
+
 #[test]
 fn unusable_tokenizers() {
     let error = |m: &Metadata| Tokenizer::from_metadata(m).expect_err("unusable");

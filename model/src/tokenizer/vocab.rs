@@ -90,6 +90,22 @@ impl Vocab {
         self.by_text.get(at).copied()
     }
 
+    /// The longest token that a text begins with, and its bytes: the ordered list is narrowed byte by byte.
+    pub fn longest_prefix(&self, text: &str) -> Option<(u32, usize)> {
+        let mut ids = &self.by_text[..];
+        let mut longest = None;
+        for (depth, byte) in text.bytes().enumerate() {
+            let byte_at = |id: &u32| self.text(*id).as_bytes().get(depth).copied();
+            ids = &ids[ids.partition_point(|id| byte_at(id) < Some(byte))..];
+            ids = &ids[..ids.partition_point(|id| byte_at(id) == Some(byte))];
+            let Some(&first) = ids.first() else { break };
+            if self.text(first).len() == depth + 1 {
+                longest = Some((first, depth + 1));
+            }
+        }
+        longest
+    }
+
     /// Ids ordered by text.
     pub fn by_text(&self) -> &[u32] {
         &self.by_text

@@ -11,10 +11,12 @@ use backend_api::run::NativeHost;
 use backend_api::{Backend, Codec, compare};
 use reference_cpu::{Cpu, Options};
 
+mod embeddings;
 mod sequences;
 mod stages;
 mod states;
 
+pub use embeddings::{embedding, minilm};
 pub use sequences::sequences;
 pub use stages::stages;
 pub use states::convolution;

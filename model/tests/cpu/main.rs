@@ -57,10 +57,38 @@ fixtures! {
     lfm2_with_convolutions = "lfm2-tiny",
 }
 
+macro_rules! embeddings {
+    ($($test:ident = $file:literal),+ $(,)?) => {
+        mod embeddings {
+            $(#[test]
+            fn $test() {
+                super::common::embedding($file, &super::cpu(false));
+                super::common::embedding($file, &super::cpu(true));
+            })+
+        }
+    };
+}
+
+embeddings! {
+    bert_by_the_mean = "bert-mean",
+    bert_by_the_first_token = "bert-cls-fused",
+    bert_q8_0 = "bert-q8_0",
+    nomic_bert = "nomic-bert-mean",
+    modern_bert = "modern-bert-mean",
+    gemma_with_projections = "gemma-embedding-dense",
+    qwen3_by_the_last_token = "qwen3-embed-last",
+}
+
 #[test]
 fn caches_in_codecs() {
     common::codecs("qwen3-d32", cpu(false));
     common::codecs("qwen3-d32", cpu(true));
+}
+
+/// On the fast CPU alone: the plain one would take minutes.
+#[test]
+fn minilm() {
+    common::minilm(&cpu(true));
 }
 
 #[test]

@@ -6,7 +6,10 @@ use std::rc::Rc;
 use backend_api::run::NativeHost;
 
 use crate::common::{self, block_on, load, models};
-use anygpu_model::{BytesSource, Finish, GenerateOptions, Gguf, Model, ModelError, Recipe, Sampling, Session, Stage};
+use anygpu_model::{
+    BytesSource, Embedder, Finish, GenerateOptions, Gguf, Head, Model, ModelError, Pooling, Recipe, Sampling, Session,
+    Stage,
+};
 use reference_cpu::{Cpu, Options};
 
 fn session(n_ctx: usize) -> Session {
@@ -47,6 +50,40 @@ fn files() {
     let gguf = Gguf::from_bytes(&models("fixtures/llama-q8_0.gguf")).unwrap();
     refused(Recipe::new(&gguf, Some(0)).unwrap_err(), &["context of 0"]);
     refused(Recipe::new(&gguf, Some(usize::MAX)).unwrap_err(), &["context of", "1 to 256"]);
+}
+
+#[test]
+fn texts_of_embedding_models_and_embeddings_of_others() {
+    let recipe = |file: &str| Recipe::new(&Gguf::from_bytes(&models(&format!("fixtures/{file}.gguf"))).unwrap(), None);
+    for (file, name) in [("bert-mean", "bert"), ("qwen3-embed-last", "qwen3")] {
+        let encoder = recipe(file).unwrap();
+        assert_eq!(encoder.head(), Head::Embedding);
+        for head in [Head::None, Head::Greedy, Head::Logits] {
+            refused(encoder.graph(1, head).unwrap_err(), &[name, "makes embeddings and no text"]);
+        }
+        let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
+        let model = load(models(&format!("fixtures/{file}.gguf")), None, backend);
+        refused(Session::new(model).err().unwrap(), &["makes embeddings and no text"]);
+    }
+    let text = recipe("llama-q8_0").unwrap();
+    refused(text.graph(1, Head::Embedding).unwrap_err(), &["llama", "no pooling", "mean, cls, last or none"]);
+    let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
+    refused(Embedder::new(load(models("fixtures/llama-q8_0.gguf"), None, backend)).err().unwrap(), &["no pooling"]);
+}
+
+#[test]
+fn poolings_that_files_name() {
+    let with = |pooling: u32| {
+        let mut bytes = models("fixtures/bert-mean.gguf");
+        let key = b"bert.pooling_type";
+        let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(key)).unwrap() + key.len() + 4;
+        bytes[at..at + 4].copy_from_slice(&pooling.to_le_bytes());
+        Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None)
+    };
+    let known = Pooling::ALL.map(Some);
+    assert_eq!([0, 1, 2, 3].map(|number| with(number).unwrap().pooling()), known);
+    refused(with(4).unwrap_err(), &["bert.pooling_type", "rank", "not supported"]);
+    refused(with(77).unwrap_err(), &["bert.pooling_type", "77"]);
 }
 
 #[test]

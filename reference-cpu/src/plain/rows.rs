@@ -16,6 +16,7 @@ pub(super) fn get_rows(op: &Op, args: &mut Args<'_>) {
             Index::Ids => i64::from(ids[i]),
             Index::Tokens { .. } => i64::from(ids[(position as usize + i).min(ids.len() - 1)]),
             Index::Positions { .. } => position + i as i64,
+            Index::First => 0,
             Index::Last => last,
         };
         out.copy_from_slice(table.row(id.clamp(0, v - 1) as usize, scratch));

@@ -81,6 +81,8 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/index.wgsl", "get_rows", "return step.position + i;", "return step.position + i + 1u;"),
     of("lib/lanes.wgsl", "linear", "sum += lanes_own[lane + i];", "sum -= lanes_own[lane + i];"),
     of("lib/masking.wgsl", "softmax", "min(filled, at + 1u)", "min(filled, at)"),
+    of("lib/masking.wgsl", "attention", "at + p.window / 2u + 1u", "at + p.window / 2u"),
+    of("lib/masking.wgsl", "attention", "max(at, p.window / 2u)", "max(at + 1u, p.window / 2u)"),
     of("lib/reduce.wgsl", "norm", "sum += reduce_all[lane * SPAN + i];", "sum -= reduce_all[lane * SPAN + i];"),
     of("lib/keys.wgsl", "attention", "unpack2x16float(words.y)", "unpack2x16float(words.x)"),
     of("lib/put.wgsl", "qkv_append", "v_cache[(at - p.kv_cols)", "v_cache[(at + 2u - p.kv_cols)"),
@@ -162,6 +164,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("softmax.wgsl", "softmax", "s + mask[i * p.n + c]", "s - mask[i * p.n + c]"),
     of("lib/index.wgsl", "get_rows", "u32(max(ids[i], 0))", "u32(max(ids[i] - 1, 0))"),
     of("lib/index.wgsl", "get_rows", "min(step.position + i, p.n_ctx - 1u)", "min(i, p.n_ctx - 1u)"),
+    of("lib/index.wgsl", "get_rows", "\n    return i;", "\n    return i + 1u;"),
     of("lib/index.wgsl", "get_rows", "max(step.rows, 1u) - 1u", "max(step.rows, 1u)"),
     // Of lines that only some variants have.
     of("append.wgsl", "append", "block[j] = x[i * ", "block[j] = -x[i * "),
@@ -295,6 +298,8 @@ pub const WEBGL: &[Mutation] = &[
     of("block.glsl", "linear", "(strip * blocks + block) * block_line", "(strip * blocks) * block_line"),
     of("linear_join.glsl", "linear", "if (which == 1) return fetch(src_row1", "if (which == 2) return fetch(src_row1"),
     of("masking.glsl", "softmax", "min(end, at + 1)", "min(end, at)"),
+    of("masking.glsl", "attention", "at + before + 1", "at + before"),
+    of("masking.glsl", "attention", ": window / 2;", ": window - 1;"),
     of("matmul.glsl", "matmul", "b_row + min(col + 2, out_cols - 1)", "b_row + min(col + 1, out_cols - 1)"),
     of("norm.glsl", "norm", "v += lanes(src_beta,", "v -= lanes(src_beta,"),
     of("norm.glsl", "norm_add", "v += lanes(src_residual,", "v -= lanes(src_residual,"),
@@ -406,6 +411,7 @@ pub const WEBGL: &[Mutation] = &[
     of("get_rows.glsl", "get_rows", "row / ids_cols, row % ids_cols", "row / ids_cols, 0"),
     of("get_rows.glsl", "get_rows", "min(int(step_position) + row, n_ctx - 1)", "min(row, n_ctx - 1)"),
     of("get_rows.glsl", "get_rows", "int id = int(step_position) + row;", "int id = row;"),
+    of("get_rows.glsl", "get_rows", "int id = 0;", "int id = 1;"),
     of("get_rows.glsl", "get_rows", "int id = int(step_rows) - 1;", "int id = int(step_rows);"),
     of(
         "linear.glsl",

@@ -130,7 +130,7 @@ fn norm(draw: &mut Draw<'_>) -> Case {
 fn masking(draw: &mut Draw<'_>, m: usize, n: usize) -> (Masking, StepParams) {
     let causal = draw.chance();
     let cached = draw.chance() && m <= n;
-    let window = if causal && draw.chance() { draw.size(n) as u32 } else { 0 };
+    let window = if draw.chance() { draw.size(n) as u32 } else { 0 };
     let masking = Masking { causal, window, cached, explicit: draw.chance() };
     let step = if cached {
         let rows = draw.number(1, m);

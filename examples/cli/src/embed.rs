@@ -1,0 +1,48 @@
+//! `embed`: vectors of texts.
+
+use crate::args::{DeviceArgs, EmbedArgs};
+use crate::{load, output};
+use anygpu::native::block_on;
+use anygpu::{Embedding, EngineOptions, KvCache};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+/// Runs `embed`.
+pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
+    let EmbedArgs { n_ctx, pooling, .. } = *args;
+    let options = EngineOptions { select: device.options(), n_ctx, kv_cache: KvCache::default(), pooling };
+    let (name, engine) = load::engine(&args.model, &options)?;
+    let texts: Vec<Vec<u32>> = match &args.input.tokens {
+        Some(tokens) => vec![tokens.clone()],
+        None => args.input.text.iter().map(|text| engine.encode(text)).collect::<Result<_, _>>()?,
+    };
+    let mut embedder = engine.embedder().with_context(|| name)?;
+    let mut embeddings = Vec::new();
+    for tokens in &texts {
+        let mut embedding = block_on(engine.embed(&mut embedder, tokens))?;
+        if let Some(width) = args.dimensions {
+            embedding = embedding.shortened(width)?;
+        }
+        embeddings.push(if args.raw { embedding } else { embedding.normalized() });
+    }
+    if args.json {
+        let pooled = embedder.pooling() != anygpu::Pooling::None;
+        let mut values: Vec<Value> = embeddings.iter().map(|embedding| value(embedding, pooled)).collect();
+        let pooling = embedder.pooling().name();
+        let report = match values.len() {
+            1 => json!({ "embedding": values.swap_remove(0), "pooling": pooling }),
+            _ => json!({ "embeddings": values, "pooling": pooling }),
+        };
+        return Ok(output::json(&report)?);
+    }
+    for vector in embeddings.iter().flat_map(Embedding::vectors) {
+        let numbers: Vec<String> = vector.iter().map(f32::to_string).collect();
+        output::text(&format!("{}\n", numbers.join(" ")))?;
+    }
+    Ok(())
+}
+
+/// A vector, or a list of one for each token where they are not pooled.
+fn value(embedding: &Embedding, pooled: bool) -> Value {
+    if pooled { json!(embedding.values) } else { json!(embedding.vectors().collect::<Vec<_>>()) }
+}

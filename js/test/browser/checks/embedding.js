@@ -1,0 +1,51 @@
+// Embedding models.
+
+import { errors } from "../run.js";
+import { assert, equal, load, rejection } from "../expect.js";
+
+const NAME = "bert-mean";
+
+/** The cosine of the angle between two vectors. */
+function cosine(a, b) {
+  const product = (x, y) => x.reduce((sum, value, i) => sum + value * y[i], 0);
+  return product(a, b) / Math.sqrt(product(a, a) * product(b, b));
+}
+
+export default {
+  "texts become the vectors that llama.cpp makes of them": async () => {
+    const known = await (await fetch("/files/embeddings.json")).json();
+    const { tokens, text_cases: texts } = known.find(({ model }) => model === `${NAME}.gguf`);
+    const expected = new Float32Array(await (await fetch(`/files/${NAME}.embedding.f32`)).arrayBuffer());
+    const engine = await load(`/files/${NAME}.gguf`, { nCtx: 32 });
+    try {
+      equal(engine.info.pooling, "mean", "the pooling");
+      // A longer text first: what it leaves behind must not matter.
+      const longer = [...tokens, ...tokens].slice(0, 32);
+      const { data, usage } = await engine.embeddings.create({ input: [longer, tokens] });
+      equal(usage.total_tokens, 32 + tokens.length, "the tokens");
+      const [, { embedding }] = data;
+      assert(Math.abs(cosine(embedding, embedding) - 1) < 1e-6, "a vector is not itself");
+      assert(Math.abs(Math.hypot(...embedding) - 1) < 1e-5, `the length is ${Math.hypot(...embedding)}`);
+      assert(1 - cosine(embedding, expected) < 1e-6, `the cosine is ${cosine(embedding, expected)}`);
+      const [{ text, tokens: pieces }] = texts;
+      equal((await engine.encode(text)).join(), pieces.join(), "the tokens of a text");
+      const coded = await engine.embeddings.create({ input: text, encoding_format: "base64" });
+      const bytes = Uint8Array.from(atob(coded.data[0].embedding), (c) => c.charCodeAt(0));
+      equal(bytes.length, 4 * expected.length, "the bytes of a vector");
+      await rejection(engine.embeddings.create({ input: new Array(33).fill(5) }), errors.ContextError);
+      await rejection(engine.completions.create({ prompt: "a" }), errors.OptionsError);
+    } finally {
+      await engine.dispose();
+    }
+  },
+
+  "a language model makes no embeddings unless it is told how": async () => {
+    const engine = await load();
+    await rejection(engine.embeddings.create({ input: "a" }), errors.OptionsError);
+    await engine.dispose();
+    const embedder = await load(undefined, { pooling: "last" });
+    const { data } = await embedder.embeddings.create({ input: "Once upon a time", dimensions: 16 });
+    equal(data[0].embedding.length, 16, "the numbers of a vector");
+    await embedder.dispose();
+  },
+};

@@ -1,0 +1,218 @@
+//! Embeddings: a vector of each text.
+//!
+//! Tokens of a text may see each other whatever their order, so all of a text goes through the model in one step, of a
+//! program for as many rows or somewhat more. Rows beyond the text's are computed, but nothing looks at them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use backend_api::run::{Host, read_rows};
+use backend_api::{Kind, Program, Shape, StepParams, StorageId, Tensor};
+
+use crate::arch::{EMBEDDING, HISTORY, Pooling, StateSpec};
+use crate::error::ModelError;
+use crate::load::{Model, Storages};
+use crate::session::no_storage;
+
+/// Rows of the smallest program.
+const LEAST_ROWS: usize = 8;
+
+/// What a model makes of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// One vector after the other: one, or one for each token where nothing is pooled.
+    pub values: Vec<f32>,
+    /// Numbers of a vector.
+    pub width: usize,
+}
+
+impl Embedding {
+    /// The vectors.
+    pub fn vectors(&self) -> impl ExactSizeIterator<Item = &[f32]> {
+        self.values.chunks_exact(self.width)
+    }
+
+    /// The same with vectors of length 1, which compare by their product. One of zeros stays as it is.
+    pub fn normalized(self) -> Embedding {
+        let Embedding { mut values, width } = self;
+        for vector in values.chunks_exact_mut(width) {
+            let length = vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+            if length > 0.0 {
+                vector.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
+            }
+        }
+        Embedding { values, width }
+    }
+
+    /// The same with only the first numbers of each vector. It makes sense with models that were trained for it, and
+    /// before [normalizing](Self::normalized).
+    ///
+    /// *Errors*: no numbers would be left.
+    pub fn shortened(self, width: usize) -> Result<Embedding, ModelError> {
+        if width == 0 || width > self.width {
+            let why =
+                format!("a vector of {width} numbers was asked for, but there are 1 to {}; ask for those", self.width);
+            return Err(ModelError::Options(why));
+        }
+        let values = self.vectors().flat_map(|vector| &vector[..width]).copied().collect();
+        Ok(Embedding { values, width })
+    }
+}
+
+struct Compiled {
+    program: Box<dyn Program>,
+    output: StorageId,
+    /// Of a vector.
+    width: usize,
+    /// Freed after the program.
+    _outputs: Storages,
+}
+
+/// Makes embeddings of texts, one after the other.
+pub struct Embedder {
+    // Programs go before the storages that they are bound to. Rows double with every second one, so that all together
+    // have less memory than four of the largest.
+    programs: HashMap<usize, Compiled>,
+    states: Storages,
+    model: Rc<Model>,
+    pooling: Pooling,
+    history: StorageId,
+}
+
+impl Embedder {
+    /// *Errors*: the model is none for embeddings; memory; the device was lost.
+    pub fn new(model: Rc<Model>) -> Result<Embedder, ModelError> {
+        let recipe = model.recipe();
+        let pooling = recipe.pooling().ok_or(ModelError::NoPooling { architecture: recipe.architecture() })?;
+        if !recipe.is_whole() {
+            let why = "a stage of a model gives no embedding by itself; load the whole model for embeddings";
+            return Err(ModelError::Options(why.into()));
+        }
+        let mut states = Storages::new(model.backend().clone());
+        for StateSpec { name, shape, dtype, update } in recipe.states()? {
+            states.create(&Tensor { name, shape: Shape::new(&shape)?, dtype, kind: Kind::State(update) })?;
+        }
+        let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
+        Ok(Embedder { programs: HashMap::new(), states, model, pooling, history })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<Model> {
+        &self.model
+    }
+
+    /// How the vectors of a text's tokens become one.
+    pub fn pooling(&self) -> Pooling {
+        self.pooling
+    }
+
+    /// Compiles the program for a text of so many tokens, unless that was done before.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn prepare(&mut self, tokens: usize) -> Result<(), ModelError> {
+        self.program(rows_for(tokens, self.model.recipe().sizes().n_ctx)).map(|_| ())
+    }
+
+    /// The program for so many rows.
+    fn program(&mut self, rows: usize) -> Result<&mut Compiled, ModelError> {
+        if !self.programs.contains_key(&rows) {
+            let compiled = self.compile(rows)?;
+            self.programs.insert(rows, compiled);
+        }
+        Ok(self.programs.get_mut(&rows).ok_or_else(|| no_storage("a program"))?)
+    }
+
+    fn compile(&self, rows: usize) -> Result<Compiled, ModelError> {
+        let Embedder { model, states, .. } = self;
+        let backend = model.backend();
+        let plan = backend.plan(model.recipe().graph(rows, model.recipe().head())?)?;
+        let (mut outputs, mut width) = (Storages::new(backend.clone()), 0);
+        let mut bound = Vec::new();
+        for (_, tensor) in plan.graph().externals() {
+            bound.push(match tensor.kind {
+                Kind::Weight => model.weight(&tensor.name).ok_or_else(|| no_storage(&tensor.name))?,
+                Kind::State(_) => states.get(&tensor.name).ok_or_else(|| no_storage(&tensor.name))?,
+                Kind::Output | Kind::Input | Kind::Temporary => {
+                    width = tensor.shape.cols();
+                    outputs.create(tensor)?
+                }
+            });
+        }
+        let program = backend.compile(&plan, &bound)?;
+        let output = outputs.get(EMBEDDING).ok_or_else(|| no_storage(EMBEDDING))?;
+        Ok(Compiled { program, output, width, _outputs: outputs })
+    }
+
+    /// Waits until the device has done everything so far.
+    ///
+    /// *Errors*: it was lost meanwhile.
+    pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
+        Ok(read_rows(&**self.model.backend(), self.history, 0, 1, &mut [0; 4], host).await?)
+    }
+
+    /// The embedding of a text, as the model makes it: not brought to any length.
+    ///
+    /// *Errors*: no tokens, unknown ones, or more than the context holds; numbers that are not finite; as
+    /// [`Self::prepare`]; the device was lost.
+    pub async fn embed(&mut self, tokens: &[u32], host: &dyn Host) -> Result<Embedding, ModelError> {
+        let sizes = *self.model.recipe().sizes();
+        if tokens.is_empty() {
+            return Err(ModelError::EmptyPrompt);
+        }
+        if tokens.len() > sizes.n_ctx {
+            return Err(ModelError::ContextFull { tokens: tokens.len(), used: 0, n_ctx: sizes.n_ctx });
+        }
+        if let Some(&id) = tokens.iter().find(|id| **id as usize >= sizes.n_vocab) {
+            return Err(ModelError::Token { id, vocab: sizes.n_vocab });
+        }
+        let (backend, history, pooling) = (self.model.backend().clone(), self.history, self.pooling);
+        let compiled = self.program(rows_for(tokens.len(), sizes.n_ctx))?;
+        backend.write(history, 0, bytemuck::cast_slice(tokens))?;
+        compiled.program.step(&StepParams::at(0, tokens.len() as u32))?;
+        let (output, width) = (compiled.output, compiled.width);
+        let rows = if pooling == Pooling::None { tokens.len() } else { 1 };
+        let mut values = vec![0f32; rows * width];
+        read_rows(&*backend, output, 0, rows, bytemuck::cast_slice_mut(&mut values), host).await?;
+        if !values.iter().all(|value| value.is_finite()) {
+            return Err(ModelError::NoEmbedding);
+        }
+        Ok(Embedding { values, width })
+    }
+}
+
+/// Rows of the program for a text: a power of two, or one and a half of it, so that at most half as many again are
+/// computed for nothing and few programs do for texts of all lengths. No program has more than the context.
+fn rows_for(tokens: usize, n_ctx: usize) -> usize {
+    let power = tokens.max(LEAST_ROWS).next_power_of_two();
+    let rows = if tokens <= power / 4 * 3 && power > LEAST_ROWS { power / 4 * 3 } else { power };
+    rows.min(n_ctx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_have_enough_rows_and_not_many_more() {
+        for n_ctx in [1, 5, 8, 100, 512, 2048] {
+            let mut all: Vec<usize> = (1..=n_ctx).map(|tokens| rows_for(tokens, n_ctx)).collect();
+            for (rows, tokens) in all.iter().zip(1..) {
+                assert!(*rows >= tokens && *rows <= n_ctx, "{rows} rows for {tokens} of {n_ctx}");
+                assert!(2 * rows <= 3 * tokens.max(LEAST_ROWS), "{rows} rows for {tokens}");
+            }
+            all.dedup();
+            assert!(all.len() <= 18, "{} programs for {n_ctx}", all.len());
+        }
+    }
+
+    #[test]
+    fn vectors_are_shortened_before_they_are_normalized() {
+        let embedding = Embedding { values: vec![3.0, 4.0, 9.0, 0.0, 0.0, 1.0], width: 3 };
+        let short = embedding.clone().shortened(2).unwrap().normalized();
+        assert_eq!(short, Embedding { values: vec![0.6, 0.8, 0.0, 0.0], width: 2 });
+        assert_eq!(embedding.vectors().len(), 2);
+        for width in [0, 4] {
+            assert!(embedding.clone().shortened(width).is_err());
+        }
+    }
+}

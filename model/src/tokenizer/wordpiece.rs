@@ -1,0 +1,102 @@
+//! WordPiece: words, taken apart into the longest pieces that the vocabulary has. A word that cannot be taken apart as a
+//! whole is unknown.
+//!
+//! *Source*: Devlin et al., "BERT", 2019, and the tokenizer that was published with it.
+
+use regex_automata::meta::Regex;
+use unicode_normalization::char::decompose_canonical;
+
+use super::TokenizerError;
+use super::spm::SPACE;
+use super::vocab::Vocab;
+use crate::gguf::Metadata;
+
+/// Longer words are unknown, as published; the work for each byte of text stays bounded.
+const MAX_CHARS: usize = 100;
+
+/// What a text loses: what cannot be seen, but for white space.
+const UNSEEN: &str = r"[[\x00\x{FFFD}\p{Cc}\p{Cf}\p{Co}]--[\t\n\r]]+";
+/// Likewise, with accents.
+const UNSEEN_OR_ACCENT: &str = r"[[\x00\x{FFFD}\p{Cc}\p{Cf}\p{Co}\p{Mn}]--[\t\n\r]]+";
+
+/// What is a word by itself: punctuation, symbols of ASCII, ideographs.
+macro_rules! single {
+    () => {
+        concat!(
+            r"\p{P}$+<=>^`|~\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}",
+            r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}"
+        )
+    };
+}
+const WORD: &str = concat!("[", single!(), r"]|[^\s", single!(), "]+");
+
+#[derive(Debug)]
+pub(super) struct WordPiece {
+    unseen: Regex,
+    word: Regex,
+    lowercase: bool,
+    strip_accents: bool,
+    unknown: Option<u32>,
+}
+
+impl WordPiece {
+    /// *Errors*: the description is malformed.
+    pub fn from_metadata(metadata: &Metadata, unknown: Option<u32>) -> Result<WordPiece, TokenizerError> {
+        let flag = |key: &str| metadata.get::<bool>(&format!("tokenizer.ggml.normalizer.{key}"));
+        let lowercase = flag("lowercase")?.unwrap_or(true);
+        let strip_accents = flag("strip_accents")?.unwrap_or(lowercase);
+        let compiled = |pattern| Regex::new(pattern).map_err(|e| TokenizerError::Expression(e.to_string()));
+        Ok(WordPiece {
+            unseen: compiled(if strip_accents { UNSEEN_OR_ACCENT } else { UNSEEN })?,
+            word: compiled(WORD)?,
+            lowercase,
+            strip_accents,
+            unknown,
+        })
+    }
+
+    /// The tokens of a text without special ones.
+    pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
+        let text = self.normalize(text);
+        for word in self.word.find_iter(&text) {
+            self.encode_word(vocab, &text[word.range()], out);
+        }
+    }
+
+    /// The text without what cannot be seen, and without case and accents where the vocabulary has none.
+    fn normalize(&self, text: &str) -> String {
+        let mut decomposed = String::with_capacity(text.len());
+        for c in text.chars() {
+            if self.strip_accents {
+                decompose_canonical(c, |c| decomposed.push(c));
+            } else {
+                decomposed.push(c);
+            }
+        }
+        let mut seen = String::with_capacity(decomposed.len());
+        let mut end = 0;
+        for unseen in self.unseen.find_iter(&decomposed) {
+            seen.push_str(&decomposed[end..unseen.start()]);
+            end = unseen.end();
+        }
+        seen.push_str(&decomposed[end..]);
+        if self.lowercase { seen.chars().flat_map(char::to_lowercase).collect() } else { seen }
+    }
+
+    fn encode_word(&self, vocab: &Vocab, word: &str, out: &mut Vec<u32>) {
+        let before = out.len();
+        if word.chars().nth(MAX_CHARS).is_none() {
+            let marked = format!("{SPACE}{word}");
+            let mut rest = &marked[..];
+            while let Some((id, len)) = vocab.longest_prefix(rest) {
+                out.push(id);
+                rest = &rest[len..];
+            }
+            if rest.is_empty() {
+                return;
+            }
+        }
+        out.truncate(before);
+        out.extend(self.unknown);
+    }
+}
