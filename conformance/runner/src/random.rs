@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use backend_api::Backend;
 use backend_api::run::NativeHost;
 use draw::Draw;
+use operators::Make;
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -40,8 +41,6 @@ pub fn run(candidates: &[&Variant], op: Option<&str>, cases: u32, seed: u64) -> 
     }
     Ok(report)
 }
-
-type Make = fn(&mut Draw<'_>) -> backend_api::case::Case;
 
 /// Runs random cases of an operator until one fails, and then simpler ones.
 fn search(backend: &dyn Backend, op: &str, make: Make, cases: u32, seed: u64, report: &mut BackendReport) {

@@ -34,6 +34,9 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     if taps < 2 {
         return Err(keys.wrong("shortconv.l_cache", "a convolution needs 2 tokens or more"));
     }
+    if keys.get("attention.causal")? == Some(false) {
+        return Err(keys.wrong("attention.causal", "convolutions over later tokens are not supported"));
+    }
     Ok(Box::new(Lfm2 {
         sizes,
         n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,

@@ -10,8 +10,11 @@ use backend_api::op::{
 };
 use backend_api::{Codec, Shape, StepParams, TensorId};
 
+/// Makes a case of what it draws.
+pub type Make = fn(&mut Draw<'_>) -> Case;
+
 /// The operators and forms by name.
-pub const ALL: &[(&str, fn(&mut Draw<'_>) -> Case)] = &[
+pub const ALL: &[(&str, Make)] = &[
     ("get_rows", get_rows),
     ("matmul", matmul),
     ("norm", norm),
