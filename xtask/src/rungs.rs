@@ -13,6 +13,9 @@ use std::process::{Command, Stdio};
 /// The browsers of this machine; the old ones follow.
 const INSTALLED: &[&str] = &["chromium", "firefox", "webkit"];
 
+/// The oldest Chromium that is supported. One before it says what it lacks, and runs nothing.
+const OLDEST: u32 = 80;
+
 /// The ways to run a model, as `xtask browser --backend` takes them.
 const RUNGS: &[&str] = &["webgpu", "webgl-packed", "webgl-r32f", "webgl-bits", "cpu"];
 
@@ -40,7 +43,11 @@ struct Row {
 pub fn run(options: &Options) -> Result<bool> {
     let folder = root().join("target").join("rungs");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let old = VERSIONS.iter().rev().map(|version| format!("chromium@{}", version.number));
+    let old = VERSIONS
+        .iter()
+        .rev()
+        .filter(|version| version.number >= OLDEST)
+        .map(|version| format!("chromium@{}", version.number));
     let browsers = INSTALLED.iter().map(|name| (*name).to_owned()).chain(old);
     let mut rows = Vec::new();
     for browser in browsers {

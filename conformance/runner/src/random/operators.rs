@@ -36,8 +36,8 @@ pub const ALL: &[(&str, Make)] = &[
     ("linear", linear),
 ];
 
-/// Packed matrices have more rows than this. Errors are relative to all results together, and a few may all happen to be small
-/// sums of large products, which the CPU rounds.
+/// Where a few results might all happen to be small, there are more than this, for errors are relative to all together: sums
+/// of large products, which the CPU rounds, and activations of large negative numbers.
 const FEWEST: usize = 32;
 
 /// Where products are multiplied with each other, they are also of more columns than this: a multiple of all block lengths.
@@ -161,8 +161,15 @@ fn softmax(draw: &mut Draw<'_>) -> Case {
     })
 }
 
+/// Dimensions with so many columns that not all results are those of large negative numbers, which vanish.
+fn wide(draw: &mut Draw<'_>) -> Vec<usize> {
+    let mut dims = draw.dims(1..=4, 300);
+    *dims.last_mut().expect("dims has a column") += FEWEST;
+    dims
+}
+
 fn unary(draw: &mut Draw<'_>) -> Case {
-    let (kind, dims) = (draw.pick(UnaryKind::ALL), draw.dims(1..=4, 300));
+    let (kind, dims) = (draw.pick(UnaryKind::ALL), wide(draw));
     let (lo, hi) = kind.range();
     case(Unary { kind }, once(), |o| vec![o.filled(&dims, Fill::Uniform(lo, hi))])
 }
@@ -190,7 +197,7 @@ fn scale(draw: &mut Draw<'_>) -> Case {
 }
 
 fn glu(draw: &mut Draw<'_>) -> Case {
-    let (kind, dims) = (draw.pick(&GluKind::ALL), draw.dims(1..=4, 300));
+    let (kind, dims) = (draw.pick(&GluKind::ALL), wide(draw));
     case(Glu { kind }, once(), |o| vec![o.filled(&dims, Fill::Uniform(-150.0, 150.0)), o.input(&dims)])
 }
 
