@@ -13,6 +13,7 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
     let (q, k, v) = (q.floats(), k.floats(), v.floats());
     let step = args.step;
     let out = args.out();
+    let mut weights = Vec::with_capacity(n);
     for i in 0..m {
         let (start, end) = a.masking.visible(i, m, n, &step);
         for h in 0..a.n_head {
@@ -24,11 +25,14 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
                 let mask = mask.get(i * n + j).map_or(0.0, |v| f64::from(*v));
                 capped(dot * f64::from(a.scale), a.softcap) + mask
             };
-            let max = (start..end).map(score).fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = (start..end).map(|j| (score(j) - max).exp()).sum();
+            weights.clear();
+            weights.extend((start..end).map(score));
+            let max = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            weights.iter_mut().for_each(|weight| *weight = (*weight - max).exp());
+            let sum: f64 = weights.iter().sum();
             for (c, out) in out[(i * a.n_head + h) * dv..][..dv].iter_mut().enumerate() {
                 let value = |j: usize| f64::from(v[(j * a.n_head_kv + g) * dv + c]);
-                let mixed: f64 = (start..end).map(|j| (score(j) - max).exp() * value(j)).sum();
+                let mixed: f64 = (start..end).zip(&weights).map(|(j, weight)| weight * value(j)).sum();
                 *out = if start < end { (mixed / sum) as f32 } else { 0.0 };
             }
         }
