@@ -248,6 +248,11 @@ impl Table {
         self.grid(&mut out, "operator", &self.ops(), Results::cell);
         let counts = self.columns.iter().map(|(_, results)| format!("{} cases", results.cases()));
         line(&mut out, std::iter::once("all".to_owned()).chain(counts));
+        out.push_str(
+            "\nThe tables below have a row for each weight format and codec. A case counts for all that it goes through, so \
+             that its error may come from elsewhere: those near 1e-7 of a few formats are of cases that also write halves \
+             into a cache, and those near 1e-9 of the CPU are of its products in integers.\n",
+        );
         for (title, role, first) in PARTS {
             let _ = write!(out, "\n## {title}\n\n");
             self.grid(&mut out, first, &self.parts(role), |results, of| results.part(role, of));

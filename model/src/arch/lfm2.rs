@@ -26,6 +26,7 @@ struct Lfm2 {
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    keys.dense()?;
     let (sizes, attends) = keys.hybrid_sizes()?;
     let norm = keys.rms_norm()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;

@@ -65,9 +65,11 @@ export default {
     const controller = new AbortController();
     const why = new Error("the user has gone");
     const onProgress = ({ loaded, phase }) => {
-      if (phase === "download" && loaded > bytes / 3) controller.abort(why);
+      if (phase === "download" && loaded > 0) controller.abort(why);
     };
-    const loading = load(undefined, { signal: controller.signal, onProgress, cache: true });
+    // Past this the server sends nothing, so that the abort is in time however fast the network is.
+    const url = `/stall/${FILE}?after=${Math.floor(bytes / 2)}`;
+    const loading = load(url, { signal: controller.signal, onProgress, cache: true });
     const error = await loading.then(() => undefined, (error) => error);
     // Older signals have none.
     const expected = "reason" in AbortSignal.prototype ? why.message : "aborted";
