@@ -8,6 +8,8 @@
 pub struct Crashed {
     /// The program that the last lines are about.
     current: Option<String>,
+    /// Programs that failed in any way.
+    failed: usize,
     /// How Cargo is told to run each of those that a signal ended.
     pub programs: Vec<String>,
 }
@@ -17,9 +19,15 @@ impl Crashed {
     pub fn read(&mut self, line: &str) {
         if let Some((_, rest)) = line.split_once("test failed, to rerun pass `") {
             self.current = rest.split('`').next().map(str::to_owned);
+            self.failed += 1;
         } else if line.contains("process didn't exit successfully") && line.contains("(signal: ") {
             self.programs.extend(self.current.take());
         }
+    }
+
+    /// Whether signals, and nothing else, are why programs failed.
+    pub fn are_all(&self) -> bool {
+        self.failed > 0 && self.failed == self.programs.len()
     }
 }
 
@@ -41,5 +49,10 @@ mod tests {
         ];
         lines.iter().for_each(|line| crashed.read(line));
         assert_eq!(crashed.programs, ["-p two --test models"]);
+        assert!(!crashed.are_all());
+        let mut crashed = Crashed::default();
+        assert!(!crashed.are_all());
+        lines[2..].iter().for_each(|line| crashed.read(line));
+        assert!(crashed.are_all());
     }
 }

@@ -401,8 +401,8 @@ impl Run {
     fn start(&self, skip: &str) -> Result<Tally> {
         println!("\n== {}", self.title);
         let (mut tally, status, crashed) = self.once(self.args.iter().copied(), skip)?;
-        let mut good = status.success() || !crashed.is_empty();
-        for program in &crashed {
+        let mut good = status.success() || crashed.are_all();
+        for program in &crashed.programs {
             println!("RUN AGAIN, because a signal ended it: cargo test {program}");
             let args = ["test", "--release"].into_iter().chain(program.split(' '));
             let (again, status, _) = self.once(args.chain(["--", "--show-output"]), skip)?;
@@ -420,7 +420,7 @@ impl Run {
     }
 
     /// Runs it once with these arguments: what it counted, how it ended, and the test programs that a signal ended.
-    fn once<'a>(&self, args: impl Iterator<Item = &'a str>, skip: &str) -> Result<(Tally, ExitStatus, Vec<String>)> {
+    fn once<'a>(&self, args: impl Iterator<Item = &'a str>, skip: &str) -> Result<(Tally, ExitStatus, Crashed)> {
         // The tests of the package know it by another name.
         let chromium = Kind::Chromium.find().ok();
         let mut child = self
@@ -452,7 +452,7 @@ impl Run {
             })?;
             errors.join().map_err(|_| anyhow!("the errors could not be read"))?
         })?;
-        Ok((tally, child.wait()?, crashed.programs))
+        Ok((tally, child.wait()?, crashed))
     }
 }
 
