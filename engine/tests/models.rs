@@ -175,6 +175,9 @@ macro_rules! backends {
             #[test]
             fn lfm2_with_convolutions() {
                 fixture("lfm2-tiny");
+                if let Some(backend) = $open {
+                    common::embedding_again("lfm2-tiny", &backend);
+                }
             }
 
             #[test]

@@ -12,6 +12,7 @@ use backend_api::{Kind, Program, Shape, StepParams, StorageId, Tensor};
 use crate::arch::{EMBEDDING, HISTORY, Pooling, StateSpec};
 use crate::error::ModelError;
 use crate::load::{Model, Storages};
+use crate::rewind::Rewritten;
 use crate::session::no_storage;
 
 /// Rows of the smallest program.
@@ -74,6 +75,8 @@ pub struct Embedder {
     // have less memory than four of the largest.
     programs: HashMap<usize, Compiled>,
     states: Storages,
+    /// Those of the states that a text leaves traces in.
+    rewritten: Rewritten,
     model: Rc<Model>,
     pooling: Pooling,
     history: StorageId,
@@ -88,12 +91,13 @@ impl Embedder {
             let why = "a stage of a model gives no embedding by itself; load the whole model for embeddings";
             return Err(ModelError::Options(why.into()));
         }
-        let mut states = Storages::new(model.backend().clone());
+        let (mut states, mut rewritten) = (Storages::new(model.backend().clone()), Rewritten::default());
         for StateSpec { name, shape, dtype, update } in recipe.states()? {
-            states.create(&Tensor { name, shape: Shape::new(&shape)?, dtype, kind: Kind::State(update) })?;
+            let state = Tensor { name, shape: Shape::new(&shape)?, dtype, kind: Kind::State(update) };
+            rewritten.add(states.create(&state)?, &state, update)?;
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
-        Ok(Embedder { programs: HashMap::new(), states, model, pooling, history })
+        Ok(Embedder { programs: HashMap::new(), states, rewritten, model, pooling, history })
     }
 
     /// The model.
@@ -166,8 +170,10 @@ impl Embedder {
             return Err(ModelError::Token { id, vocab: sizes.n_vocab });
         }
         let (backend, history, pooling) = (self.model.backend().clone(), self.history, self.pooling);
-        let compiled = self.program(rows_for(tokens.len(), sizes.n_ctx))?;
         backend.write(history, 0, bytemuck::cast_slice(tokens))?;
+        // Each text begins like the first.
+        self.rewritten.clear(&*backend)?;
+        let compiled = self.program(rows_for(tokens.len(), sizes.n_ctx))?;
         compiled.program.step(&StepParams::at(0, tokens.len() as u32))?;
         let (output, width) = (compiled.output, compiled.width);
         let rows = if pooling == Pooling::None { tokens.len() } else { 1 };

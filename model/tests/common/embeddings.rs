@@ -83,6 +83,15 @@ pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
     assert!(matches!(refused(&mut padded, &[1 << 30]), ModelError::Token { .. }));
 }
 
+/// A text's embedding is the same after another text, even where steps rewrite states.
+pub fn embedding_again(name: &str, backend: &Rc<dyn Backend>) {
+    let mut embedder = embedder(&models(&format!("fixtures/{name}.gguf")), 64, Some(Pooling::Last), backend);
+    let first = embed(&mut embedder, &[22, 85, 1]);
+    let other = embed(&mut embedder, &[14, 59, 92]);
+    assert!(apart(&other.values, &first.values) > 1e-3, "{name}: two texts have one embedding");
+    assert_eq!(embed(&mut embedder, &[22, 85, 1]), first, "{name}");
+}
+
 /// all-MiniLM-L6-v2: the tokens of texts as published, and embeddings that point where the exact ones do.
 pub fn minilm(backend: &Rc<dyn Backend>) {
     #[derive(serde::Deserialize)]

@@ -16,7 +16,7 @@ mod sequences;
 mod stages;
 mod states;
 
-pub use embeddings::{embedding, minilm};
+pub use embeddings::{embedding, embedding_again, minilm};
 pub use sequences::sequences;
 pub use stages::stages;
 pub use states::convolution;

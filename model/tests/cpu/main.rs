@@ -80,6 +80,12 @@ embeddings! {
 }
 
 #[test]
+fn embeddings_of_one_text_after_another() {
+    common::embedding_again("lfm2-tiny", &cpu(false));
+    common::embedding_again("lfm2-tiny", &cpu(true));
+}
+
+#[test]
 fn caches_in_codecs() {
     common::codecs("qwen3-d32", cpu(false));
     common::codecs("qwen3-d32", cpu(true));
