@@ -224,8 +224,13 @@ impl Recorder<'_> {
             }
             return Ok(results);
         };
-        let mut start = 0;
-        for (result, (_, len)) in results.iter_mut().zip(parts) {
+        self.columns(y, parts.map(|(_, len)| len))
+    }
+
+    /// Columns side by side, so many each.
+    fn columns<const N: usize>(&mut self, y: TensorId, lens: [usize; N]) -> Result<[TensorId; N], ModelError> {
+        let (mut results, mut start) = ([y; N], 0);
+        for (result, len) in results.iter_mut().zip(lens) {
             *result = self.op(Slice { start, len }, &[y])?;
             start += len;
         }
@@ -251,16 +256,14 @@ impl Recorder<'_> {
     /// The same where the file has the rows of both in one tensor of that name.
     pub fn fused_glu(&mut self, name: &str, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
         let both = self.linear(name, 2 * n_ff, x)?;
-        let halves = [0, n_ff].map(|start| self.op(Slice { start, len: n_ff }, &[both]));
-        let [gate, up] = halves;
-        self.op(Glu { kind }, &[gate?, up?])
+        let halves = self.columns(both, [n_ff; 2])?;
+        self.op(Glu { kind }, &halves)
     }
 
     /// One projection, and the three parts of its columns.
     pub fn thirds(&mut self, name: &str, len: usize, x: TensorId) -> Result<[TensorId; 3], ModelError> {
         let y = self.linear(name, 3 * len, x)?;
-        let [a, b, c] = [0, len, 2 * len].map(|start| self.op(Slice { start, len }, &[y]));
-        Ok([a?, b?, c?])
+        self.columns(y, [len; 3])
     }
 
     /// A convolution of each channel along the tokens, this one the last of so many.
