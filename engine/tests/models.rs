@@ -113,6 +113,16 @@ macro_rules! backends {
             }
 
             #[test]
+            fn gemma3n_with_streams() {
+                fixture("gemma3n-2l");
+            }
+
+            #[test]
+            fn gemma4_with_inputs_for_each_block() {
+                fixture("gemma4-ple");
+            }
+
+            #[test]
             fn bert() {
                 embedding("bert-mean");
                 embedding("bert-cls-fused");
@@ -195,6 +205,8 @@ macro_rules! backends {
                     common::stages("qwen2-bias", &backend, 1e-9);
                     common::stages("qwen3-d32", &backend, 1e-9);
                     common::stages("gemma3-swa", &backend, 1e-9);
+                    common::stages("gemma3n-2l", &backend, 1e-9);
+                    common::stages("gemma4-ple", &backend, 1e-9);
                     common::stages("phi3-longrope", &backend, 1e-9);
                     common::stages("lfm2-tiny", &backend, 1e-9);
                     common::stages("mistral3-yarn-temp", &backend, 1e-9);

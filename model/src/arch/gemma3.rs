@@ -63,10 +63,7 @@ impl Architecture for Gemma3 {
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
         let Gemma3 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
-        let x = m.input(|m| {
-            let x = m.embed("token_embd")?;
-            m.scale((*n_embd as f32).sqrt(), x)
-        })?;
+        let x = m.input(|m| m.embed_scaled("token_embd"))?;
         let x = m.blocks(x, |m, i, x| {
             let a = m.norm("attn_norm", *norm, x)?;
             let a = m.attention(if self.is_local[i] { &self.local } else { &self.global }, a)?;

@@ -18,6 +18,9 @@ const MAX_BLOCKS: usize = 1 << 12;
 /// The key of key and value heads, which some architectures have for each block.
 const HEADS_KV: &str = "attention.head_count_kv";
 
+/// The key of which blocks look at a window.
+const PATTERN: &str = "attention.sliding_window_pattern";
+
 /// Metadata keys of one architecture: `llama.block_count` and the like.
 pub(super) struct Keys<'a> {
     pub metadata: &'a Metadata,
@@ -63,6 +66,23 @@ impl<'a> Keys<'a> {
         Err(self.wrong(key, format!("{size} is not in 1 to {limit}")))
     }
 
+    /// A size for each block: as listed, or the same for all.
+    pub fn sizes_by_block(&self, key: &str, limit: usize, default: Option<usize>) -> Result<Vec<usize>, ModelError> {
+        let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
+        let name = self.key(key);
+        if !matches!(self.metadata.value(&name), Some(Value::Uints(_) | Value::Ints(_) | Value::Longs(_))) {
+            return Ok(vec![self.size(key, limit, default)?; n_blocks]);
+        }
+        let listed: Vec<u32> = self.metadata.require(&name)?;
+        if listed.len() != n_blocks {
+            return Err(self.wrong(key, format!("it lists {} blocks, but there are {n_blocks}", listed.len())));
+        }
+        match listed.iter().find(|size| !(1..=limit).contains(&(**size as usize))) {
+            Some(size) => Err(self.wrong(key, format!("{size} is not in 1 to {limit}"))),
+            None => Ok(listed.into_iter().map(|size| size as usize).collect()),
+        }
+    }
+
     /// A positive, finite number.
     pub fn positive(&self, key: &str, default: Option<f32>) -> Result<f32, ModelError> {
         let value = match (self.get::<f32>(key)?, default) {
@@ -100,7 +120,8 @@ impl<'a> Keys<'a> {
         Ok((sizes, heads.iter().map(|n| *n > 0).collect()))
     }
 
-    fn sizes_of(&self, n_head: usize, n_head_kv: usize) -> Result<Sizes, ModelError> {
+    /// The sizes of a transformer of so many heads.
+    pub fn sizes_of(&self, n_head: usize, n_head_kv: usize) -> Result<Sizes, ModelError> {
         let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;
         let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
         if !n_head.is_multiple_of(n_head_kv) {
@@ -174,21 +195,26 @@ impl<'a> Keys<'a> {
         self.windowed_but(n_blocks, period, |i, period| i % period == 0)
     }
 
+    /// For each block whether it looks at a window only, if that is listed.
+    pub fn listed_windows(&self, n_blocks: usize) -> Result<Option<Vec<bool>>, ModelError> {
+        let Some(Value::Bools(_)) = self.metadata.value(&self.key(PATTERN)) else { return Ok(None) };
+        let listed: Vec<bool> = self.metadata.require(&self.key(PATTERN))?;
+        if listed.len() == n_blocks {
+            return Ok(Some(listed));
+        }
+        Err(self.wrong(PATTERN, format!("it lists {} blocks, but there are {n_blocks}", listed.len())))
+    }
+
     fn windowed_but(
         &self,
         n_blocks: usize,
         period: usize,
         sees_all: impl Fn(usize, usize) -> bool,
     ) -> Result<Vec<bool>, ModelError> {
-        let key = "attention.sliding_window_pattern";
-        if let Some(Value::Bools(_)) = self.metadata.value(&self.key(key)) {
-            let listed: Vec<bool> = self.metadata.require(&self.key(key))?;
-            if listed.len() == n_blocks {
-                return Ok(listed);
-            }
-            return Err(self.wrong(key, format!("it lists {} blocks, but there are {n_blocks}", listed.len())));
+        if let Some(listed) = self.listed_windows(n_blocks)? {
+            return Ok(listed);
         }
-        let period = self.size(key, MAX_BLOCKS, Some(period))?;
+        let period = self.size(PATTERN, MAX_BLOCKS, Some(period))?;
         Ok((0..n_blocks).map(|i| !sees_all(i, period)).collect())
     }
 }

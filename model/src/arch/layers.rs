@@ -9,6 +9,7 @@ use backend_api::op::{
 };
 use backend_api::{DType, TensorId, Update};
 
+use super::keys::Keys;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
 use super::weights::Contents;
@@ -34,6 +35,12 @@ pub(super) struct Attention {
     pub qk_norm: Option<Norm>,
     /// Whether that norm is of all heads at once.
     pub norm_rows: bool,
+    /// Norm of values, without weights, if there is one.
+    pub v_norm: Option<Norm>,
+    /// Whether values are the keys as they are projected.
+    pub v_is_k: bool,
+    /// Another block whose keys and values are used; `None` = its own.
+    pub kv_of: Option<usize>,
     /// What queries are multiplied with as positions grow.
     pub temperature: Option<Temperature>,
     /// Rotation of queries and keys.
@@ -52,9 +59,33 @@ impl Attention {
             window: 0,
             qk_norm: None,
             norm_rows: false,
+            v_norm: None,
+            v_is_k: false,
+            kv_of: None,
             temperature: None,
             rope: None,
         }
+    }
+
+    /// The attention of blocks of which the first `owners` have keys and values: those after them use what the last
+    /// two have, of which one sees a window and one sees all.
+    pub fn shared(
+        keys: &Keys<'_>,
+        owners: usize,
+        is_local: &[bool],
+        of: impl Fn(usize) -> Attention,
+    ) -> Result<Vec<Attention>, ModelError> {
+        let mut all: Vec<Attention> = (0..is_local.len()).map(of).collect();
+        for i in owners..all.len() {
+            let kept = owners.wrapping_sub(if is_local[i] { 2 } else { 1 });
+            let kind = |block: usize| all.get(block).map(|a| (a.window, a.heads_kv, a.head_dim));
+            if kind(kept) != kind(i) {
+                let reason = format!("block {i} finds no keys of its kind in the two blocks before block {owners}");
+                return Err(keys.wrong("attention.shared_kv_layers", reason));
+            }
+            all[i].kv_of = Some(kept);
+        }
+        Ok(all)
     }
 }
 
@@ -115,14 +146,28 @@ impl Recorder<'_> {
         self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether the file has a tensor of the block's.
+    pub fn has(&self, name: &str) -> bool {
         self.step.tensors.find(&self.scoped(name)).is_some()
     }
 
     /// The rows of the tokens.
     pub fn embed(&mut self, name: &str) -> Recorded {
+        self.rows_of_tokens(name, self.step.sizes.n_vocab, self.step.sizes.n_embd)
+    }
+
+    /// The same, as long as the residual stream is wide.
+    pub fn embed_scaled(&mut self, name: &str) -> Recorded {
+        self.once(&format!("{name}.scaled"), |m| {
+            let x = m.embed(name)?;
+            m.scale((m.step.sizes.n_embd as f32).sqrt(), x)
+        })
+    }
+
+    /// The rows that the tokens have in a table of so many rows and columns.
+    pub fn rows_of_tokens(&mut self, name: &str, rows: usize, cols: usize) -> Recorded {
         let history = self.history()?;
-        let table = self.matrix(name, &[(name, self.step.sizes.n_vocab)], self.step.sizes.n_embd)?;
+        let table = self.matrix(name, &[(name, rows)], cols)?;
         self.op(GetRows { index: Index::Tokens { rows: self.step.rows } }, &[table, history])
     }
 
@@ -160,6 +205,10 @@ impl Recorder<'_> {
         self.op(Binary { kind: BinaryKind::Add }, &[a, b])
     }
 
+    pub fn sub(&mut self, a: TensorId, b: TensorId) -> Recorded {
+        self.op(Binary { kind: BinaryKind::Sub }, &[a, b])
+    }
+
     pub fn mul(&mut self, a: TensorId, b: TensorId) -> Recorded {
         self.op(Binary { kind: BinaryKind::Mul }, &[a, b])
     }
@@ -188,10 +237,23 @@ impl Recorder<'_> {
             let bias = format!("{name}.bias");
             operands.push(match self.has(&bias) {
                 true => self.vector(&bias, len)?,
-                false => self.weight(self.scoped(&bias), &[len], DType::F32, Contents::Zeros)?,
+                false => self.weight(self.scoped(&bias), &[len], DType::F32, Contents::Constant(0.0))?,
             });
         }
         self.op(norm, &operands)
+    }
+
+    /// An RMS norm without weights.
+    pub fn unit(&mut self, norm: Norm, x: TensorId) -> Recorded {
+        let len = self.cols(x) / norm.heads;
+        let ones = self.weight(format!("ones.{len}"), &[len], DType::F32, Contents::Constant(1.0))?;
+        self.op(norm, &[x, ones])
+    }
+
+    /// Each column times a number of its own, or all times one.
+    pub fn times(&mut self, name: &str, len: usize, x: TensorId) -> Recorded {
+        let factors = self.vector(&format!("{name}.weight"), len)?;
+        self.mul(x, factors)
     }
 
     /// A projection to `rows` columns, with the bias that the file may have.
@@ -227,11 +289,16 @@ impl Recorder<'_> {
         self.columns(y, parts.map(|(_, len)| len))
     }
 
+    /// Some columns.
+    pub fn slice(&mut self, start: usize, len: usize, x: TensorId) -> Recorded {
+        self.op(Slice { start, len }, &[x])
+    }
+
     /// Columns side by side, so many each.
     fn columns<const N: usize>(&mut self, y: TensorId, lens: [usize; N]) -> Result<[TensorId; N], ModelError> {
         let (mut results, mut start) = ([y; N], 0);
         for (result, len) in results.iter_mut().zip(lens) {
-            *result = self.op(Slice { start, len }, &[y])?;
+            *result = self.slice(start, len, y)?;
             start += len;
         }
         Ok(results)
@@ -251,6 +318,16 @@ impl Recorder<'_> {
     pub fn glu(&mut self, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
         let halves = self.joint("ffn_gate_up", [("ffn_gate", n_ff), ("ffn_up", n_ff)], x)?;
         self.op(Glu { kind }, &halves)
+    }
+
+    /// The rows that a matrix of the block's has, for an input of so many columns.
+    pub fn rows_of(&self, name: &str, cols: usize) -> Result<usize, ModelError> {
+        self.step.tensors.rows_of(&self.scoped(&format!("{name}.weight")), cols)
+    }
+
+    /// What joins a gate with what it lets through.
+    pub fn gated(&mut self, kind: GluKind, gate: TensorId, up: TensorId) -> Recorded {
+        self.op(Glu { kind }, &[gate, up])
     }
 
     /// The same where the file has the rows of both in one tensor of that name.
@@ -277,24 +354,11 @@ impl Recorder<'_> {
 
     /// Attention from the normed input to the joined heads, without the projection that follows.
     pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
-        let (q, kv) = (a.heads * a.head_dim, a.heads_kv * a.head_dim);
-        let [mut q, mut k, v] = self.joint("attn_qkv", [("attn_q", q), ("attn_k", kv), ("attn_v", kv)], x)?;
-        if let Some(norm) = a.qk_norm {
-            let of = |heads| Norm { heads: if a.norm_rows { 1 } else { heads }, ..norm };
-            q = self.norm("attn_q_norm", of(a.heads), q)?;
-            k = self.norm("attn_k_norm", of(a.heads_kv), k)?;
-        }
-        if let Some(rope) = &a.rope {
-            q = self.rope(rope, a.heads, q)?;
-            k = self.rope(rope, a.heads_kv, k)?;
-        }
-        let (keys, values) = match self.step.head {
-            // All keys are those of the step.
-            Head::Embedding => (k, v),
-            _ => {
-                let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
-                let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
-                (keys, self.op(Append { at: At::Position }, &[v_cache, v])?)
+        let (mut q, [keys, values]) = match a.kv_of {
+            None => self.queries_keys_values(a, x)?,
+            Some(block) => {
+                let q = self.linear("attn_q", a.heads * a.head_dim, x)?;
+                (self.turned(a, "attn_q_norm", a.heads, q)?, self.kept(block)?)
             }
         };
         if let Some(temperature) = a.temperature {
@@ -309,6 +373,45 @@ impl Recorder<'_> {
             masking: Masking { causal: self.step.causal, cached: true, window: a.window, ..Masking::default() },
         };
         self.op(attention, &[q, keys, values])
+    }
+
+    /// Queries, and all keys and values so far, which blocks after this one may use, too.
+    fn queries_keys_values(&mut self, a: &Attention, x: TensorId) -> Result<(TensorId, [TensorId; 2]), ModelError> {
+        let (q, kv) = (a.heads * a.head_dim, a.heads_kv * a.head_dim);
+        let [q, k, mut v] = if a.v_is_k {
+            let [q, k] = self.joint("attn_qk", [("attn_q", q), ("attn_k", kv)], x)?;
+            [q, k, k]
+        } else {
+            self.joint("attn_qkv", [("attn_q", q), ("attn_k", kv), ("attn_v", kv)], x)?
+        };
+        let q = self.turned(a, "attn_q_norm", a.heads, q)?;
+        let k = self.turned(a, "attn_k_norm", a.heads_kv, k)?;
+        if let Some(norm) = a.v_norm {
+            v = self.unit(Norm { heads: a.heads_kv, ..norm }, v)?;
+        }
+        let all = match self.step.head {
+            // All keys are those of the step.
+            Head::Embedding => [k, v],
+            _ => {
+                let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
+                let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
+                [keys, self.op(Append { at: At::Position }, &[v_cache, v])?]
+            }
+        };
+        self.keep(all);
+        Ok((q, all))
+    }
+
+    /// Queries or keys, normed and rotated as the model says.
+    fn turned(&mut self, a: &Attention, norm_name: &str, n_head: usize, x: TensorId) -> Recorded {
+        let mut x = x;
+        if let Some(norm) = a.qk_norm {
+            x = self.norm(norm_name, Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm }, x)?;
+        }
+        match &a.rope {
+            Some(rope) => self.rope(rope, n_head, x),
+            None => Ok(x),
+        }
     }
 
     fn rope(&mut self, rope: &Rope, n_head: usize, x: TensorId) -> Recorded {

@@ -12,11 +12,14 @@ use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
+mod altup;
 mod bert;
 #[cfg(test)]
 mod families;
 mod gemma2;
 mod gemma3;
+mod gemma3n;
+mod gemma4;
 mod gpt2;
 mod granite;
 mod keys;
@@ -27,6 +30,7 @@ mod mistral3;
 mod modern_bert;
 mod nomic_bert;
 mod olmo2;
+mod per_layer;
 mod phi3;
 mod pooling;
 mod qwen2;
@@ -52,15 +56,26 @@ use weights::Tensors;
 pub const LOGITS: &str = "logits";
 /// The output of [`Head::Embedding`].
 pub const EMBEDDING: &str = "embedding";
-/// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made.
+/// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made. Models with several
+/// streams hand over all of them.
 pub const HIDDEN_IN: &str = "hidden_in";
-/// The output `[rows, n_embd]` of a stage without a head: what the next stage goes on from.
+/// The output of a stage without a head, likewise: what the next stage goes on from.
 pub const HIDDEN_OUT: &str = "hidden_out";
 
 /// An architecture of which a file's hyperparameters were read.
 trait Architecture: Debug {
     /// The sizes.
     fn sizes(&self) -> &Sizes;
+
+    /// Columns of what one stage hands to the next.
+    fn hidden(&self) -> usize {
+        self.sizes().n_embd
+    }
+
+    /// The block whose keys and values a block uses: its own or one before it, which must be in the same stage.
+    fn keys_of(&self, block: usize) -> usize {
+        block
+    }
 
     /// Goes through the model: its input, its blocks, its output.
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError>;
@@ -77,6 +92,8 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen3", qwen3::read),
     ("gemma2", gemma2::read),
     ("gemma3", gemma3::read),
+    ("gemma3n", gemma3n::read),
+    ("gemma4", gemma4::read),
     ("phi3", phi3::read),
     ("smollm3", smollm3::read),
     ("mistral3", mistral3::read),
@@ -227,6 +244,12 @@ impl Recipe {
     /// *Errors*: blocks that the model does not have, or that cannot be next to its embedding or head.
     pub fn with_stage(self, stage: Stage) -> Result<Recipe, ModelError> {
         stage.check(self.sizes())?;
+        if let Some(block) = stage.blocks.clone().find(|block| self.keys_of(*block) < stage.blocks.start) {
+            let (start, of) = (stage.blocks.start, self.keys_of(block));
+            let why =
+                format!("block {block} uses the keys of block {of}, so that no stage can begin with block {start}");
+            return Err(ModelError::Options(why));
+        }
         Recipe { stage, ..self }.with_listed_weights()
     }
 
@@ -243,6 +266,11 @@ impl Recipe {
     /// The number of blocks of the whole model.
     pub fn n_blocks(&self) -> usize {
         self.sizes().n_blocks
+    }
+
+    /// The block whose keys and values a block uses: its own or one before it. A stage has both or neither.
+    pub fn keys_of(&self, block: usize) -> usize {
+        self.architecture.keys_of(block)
     }
 
     /// The part of the model that this is.
@@ -296,7 +324,8 @@ impl Recipe {
             (_, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
         }
         let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
-        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, causal, pooling, rows, head };
+        let hidden = self.architecture.hidden();
+        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, causal, pooling, rows, head, hidden };
         let mut recorder = Recorder::new(step);
         self.architecture.record(&mut recorder)?;
         Ok(recorder)

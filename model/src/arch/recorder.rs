@@ -27,6 +27,8 @@ pub(super) struct Step<'a> {
     pub pooling: Option<Pooling>,
     pub rows: usize,
     pub head: Head,
+    /// Columns of what one stage hands to the next.
+    pub hidden: usize,
 }
 
 /// Takes down what an architecture does. [`layers`](super::layers) has the words it does that in.
@@ -43,6 +45,8 @@ pub(super) struct Recorder<'a> {
     pub hidden: Option<TensorId>,
     /// Weights, states and shared results met so far.
     known: HashMap<String, TensorId>,
+    /// Keys and values by block.
+    kept: HashMap<usize, [TensorId; 2]>,
     weights: Vec<Weight>,
     states: Vec<StateSpec>,
 }
@@ -57,6 +61,7 @@ impl<'a> Recorder<'a> {
             narrowed: false,
             hidden: None,
             known: HashMap::new(),
+            kept: HashMap::new(),
             weights: Vec::new(),
             states: Vec::new(),
         }
@@ -85,7 +90,7 @@ impl<'a> Recorder<'a> {
         if self.step.stage.embed {
             return embed(self);
         }
-        Ok(self.graph.input(HIDDEN_IN, &[self.step.rows, self.step.sizes.n_embd], DType::F32)?)
+        Ok(self.graph.input(HIDDEN_IN, &[self.step.rows, self.step.hidden], DType::F32)?)
     }
 
     /// The blocks of the stage, one after the other. `block` gets the number of each and its input.
@@ -171,6 +176,11 @@ impl<'a> Recorder<'a> {
         self.graph.tensor(x).shape.cols()
     }
 
+    /// The rows of a tensor.
+    pub fn rows(&self, x: TensorId) -> usize {
+        self.graph.tensor(x).shape.rows()
+    }
+
     /// A name of the file's: that of the block, if one is being recorded, and this.
     pub fn scoped(&self, name: &str) -> String {
         format!("{}{name}", self.scope)
@@ -197,14 +207,27 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    /// What is computed once for all blocks.
+    /// What is computed once for all blocks, with weights that are no block's.
     pub fn once(&mut self, name: &str, result: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
         if let Some(id) = self.known.get(name) {
             return Ok(*id);
         }
+        let scope = std::mem::take(&mut self.scope);
         let id = result(self)?;
+        self.scope = scope;
         self.known.insert(name.into(), id);
         Ok(id)
+    }
+
+    /// Keeps the keys and values of the block for those after it.
+    pub fn keep(&mut self, keys_values: [TensorId; 2]) {
+        self.kept.insert(self.block, keys_values);
+    }
+
+    /// The keys and values of a block before this one.
+    pub fn kept(&self, block: usize) -> Result<[TensorId; 2], ModelError> {
+        let missing = || ModelError::Options(format!("block {} needs the keys of block {block}", self.block));
+        self.kept.get(&block).copied().ok_or_else(missing)
     }
 
     /// The tokens so far.

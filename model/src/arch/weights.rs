@@ -1,6 +1,7 @@
 //! Which tensors of the file become which weights of the graph.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use backend_api::op::RopeTable;
 use backend_api::{DType, Format};
@@ -27,8 +28,8 @@ pub struct Weight {
 pub enum Contents {
     /// Tensors of the file, one below the other.
     Tensors(Vec<TensorInfo>),
-    /// Zeros, for what a file leaves out.
-    Zeros,
+    /// One number everywhere, for what a file leaves out.
+    Constant(f32),
     /// Sines and cosines of positions; the factors, if any, are a tensor of the file.
     Rope(RopeTable, Option<TensorInfo>),
     /// Factors of queries by position.
@@ -66,6 +67,19 @@ impl Tensors {
         }
         let reason = format!("its shape is {:?}, but the metadata asks for {shape:?}", tensor.shape);
         Err(ModelError::Tensor { name: shown(name), reason })
+    }
+
+    /// Some of the matrices of one shape that lie in one tensor, one below the other.
+    pub fn stack(&self, name: &str, shape: [usize; 3], which: Range<usize>) -> Result<TensorInfo, ModelError> {
+        let tensor = self.of_shape(name, &shape)?;
+        let [n, rows, cols] = shape;
+        let bytes = tensor.bytes / n as u64;
+        Ok(TensorInfo {
+            shape: vec![which.len() * rows, cols],
+            offset: tensor.offset + which.start as u64 * bytes,
+            bytes: which.len() as u64 * bytes,
+            ..tensor.clone()
+        })
     }
 
     /// A vector of this length.

@@ -105,10 +105,13 @@ fn rewind(stages: &[Runner]) {
     }
 }
 
-/// Tells the first stage tokens from a position on.
+/// Tells the stages that look at them tokens from a position on.
 fn tell(stages: &[Runner], position: usize, tokens: &[u32]) {
-    let first = &stages[0];
-    first.backend.write(first.states[HISTORY], position, bytemuck::cast_slice(tokens)).unwrap();
+    for Runner { backend, states, .. } in stages {
+        if let Some(history) = states.get(HISTORY) {
+            backend.write(*history, position, bytemuck::cast_slice(tokens)).unwrap();
+        }
+    }
 }
 
 /// The token that the last stage chose for a position.
@@ -120,13 +123,15 @@ fn chosen(stages: &[Runner], position: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Ways to cut a model of `n` blocks: in two at every place, and wherever that is possible at once.
-fn cuts(n: usize) -> Vec<Vec<Stage>> {
+/// Ways to cut a model: in two at every place where that is possible, and at all those places at once.
+fn cuts(recipe: &Recipe) -> Vec<Vec<Stage>> {
+    let n = recipe.n_blocks();
     let stage = |embed, blocks, head| Stage { embed, blocks, head };
-    let two = |k: usize| vec![stage(true, 0..k, false), stage(false, k..n, true)];
-    let mut all: Vec<_> = (0..=n).map(two).collect();
+    let places: Vec<usize> = (0..=n).filter(|k| (*k..n).all(|block| recipe.keys_of(block) >= *k)).collect();
+    let two = |k: &usize| vec![stage(true, 0..*k, false), stage(false, *k..n, true)];
+    let mut all: Vec<_> = places.iter().map(two).collect();
     let mut every = vec![stage(true, 0..0, false)];
-    every.extend((0..n).map(|i| stage(false, i..i + 1, false)));
+    every.extend(places.windows(2).map(|pair| stage(false, pair[0]..pair[1], false)));
     every.push(stage(false, n..n, true));
     all.push(every);
     all
@@ -140,14 +145,14 @@ pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
     let bytes = models(&format!("fixtures/{name}.gguf"));
     let (host, prompt) = (NativeHost::default(), &tokens[..11]);
     let mut whole = Session::new(load(bytes.clone(), Some(n_ctx), backend.clone())).unwrap();
-    let n_blocks = whole.model().recipe().n_blocks();
+    let cuts = cuts(whole.model().recipe());
     let n_vocab = whole.model().recipe().sizes().n_vocab;
     let options = GenerateOptions { max_tokens: TOKENS, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
     let generated = block_on(whole.generate(prompt, &options, None, &host, &mut |_| {})).unwrap().tokens;
     whole.rewind(0);
     let logits = block_on(whole.logits(&tokens, true, &host)).unwrap();
 
-    for cut in cuts(n_blocks) {
+    for cut in cuts {
         let mut stages: Vec<_> = cut.iter().map(|stage| Runner::new(&bytes, n_ctx, stage.clone(), backend)).collect();
 
         // A prompt in two pieces, of which the second does not fill its rows, then token by token.

@@ -55,6 +55,8 @@ fixtures! {
     olmo2_with_norms_after_layers = "olmo2-tiny",
     granite_with_factors = "granite-scales",
     lfm2_with_convolutions = "lfm2-tiny",
+    gemma3n_with_streams = "gemma3n-2l",
+    gemma4_with_inputs_for_each_block = "gemma4-ple",
 }
 
 macro_rules! embeddings {

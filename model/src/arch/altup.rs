@@ -1,0 +1,142 @@
+//! Alternating updates: several streams beside each other, of which a block computes one. The others are predicted from
+//! all streams before the block, and corrected by what became of that one.
+//!
+//! *Source*: Baykal et al., "Alternating Updates for Efficient Transformers", 2023; Google, "Gemma 3n", 2025.
+
+use std::ops::Range;
+
+use backend_api::op::{Concat, MatMul, Norm, Permute, Scale, UnaryKind};
+use backend_api::{DType, Shape, TensorId};
+
+use super::recorder::{Recorded, Recorder};
+use super::weights::Contents;
+
+/// Streams beside each other, of which the first is computed. Rows have all of them, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AltUp {
+    pub streams: usize,
+    pub norm: Norm,
+}
+
+/// Keeps the length of a row of zeros from dividing by zero; far below that of any other.
+const TINY: f32 = 1e-30;
+
+impl Recorder<'_> {
+    /// All streams: the first, and projections of it that are as long.
+    pub fn streams(&mut self, a: &AltUp, x: TensorId) -> Recorded {
+        let (others, n_embd) = (a.streams - 1, self.cols(x));
+        let y = self.stacked("altup_proj", [others, n_embd, n_embd], 0..others, x)?;
+        let length = self.length(x)?;
+        let y = self.unit(Norm { heads: others, eps: TINY, ..a.norm }, y)?;
+        let y = self.mul(y, length)?;
+        self.beside(x, y)
+    }
+
+    /// The streams as they are expected to be after the block.
+    pub fn predicted(&mut self, a: &AltUp, x: TensorId) -> Recorded {
+        let (rows, n) = (self.rows(x), a.streams);
+        let n_embd = self.cols(x) / n;
+        let first = self.slice(0, n_embd, x)?;
+        let routed = self.routed(a, first)?;
+        let mix = self.linear("altup_predict_coef", n * n, routed)?;
+        let mix = self.shaped(&[rows, n, n], mix)?;
+        let columns = self.permuted(&[rows, n, n_embd], &[0, 2, 1], x)?;
+        let mixed = self.op(MatMul, &[mix, columns])?;
+        let mixed = self.shaped(&[rows, n * n_embd], mixed)?;
+        self.add(mixed, x)
+    }
+
+    /// The predicted streams, moved as `computed` lies beside the first of them.
+    pub fn corrected(&mut self, a: &AltUp, predicted: TensorId, computed: TensorId) -> Recorded {
+        let (rows, n, n_embd) = (self.rows(computed), a.streams, self.cols(computed));
+        let first = self.slice(0, n_embd, predicted)?;
+        let moved = self.sub(computed, first)?;
+        let moved = self.shaped(&[rows, 1, n_embd], moved)?;
+        let routed = self.routed(a, computed)?;
+        let by = self.linear("altup_correct_coef", n, routed)?;
+        let by = self.op(Scale { factor: 1.0, bias: 1.0 }, &[by])?;
+        let by = self.shaped(&[rows, n, 1], by)?;
+        let moved = self.mul(by, moved)?;
+        let moved = self.shaped(&[rows, n * n_embd], moved)?;
+        self.add(moved, predicted)
+    }
+
+    /// Adds the same to all streams but the first.
+    pub fn add_to_others(&mut self, a: &AltUp, streams: TensorId, x: TensorId) -> Recorded {
+        let (rows, others, n_embd) = (self.rows(x), a.streams - 1, self.cols(x));
+        let first = self.slice(0, n_embd, streams)?;
+        let rest = self.slice(n_embd, others * n_embd, streams)?;
+        let rest = self.shaped(&[rows, others, n_embd], rest)?;
+        let x = self.shaped(&[rows, 1, n_embd], x)?;
+        let rest = self.add(rest, x)?;
+        let rest = self.shaped(&[rows, others * n_embd], rest)?;
+        self.beside(first, rest)
+    }
+
+    /// The mean of the first stream and of projections of the others that are as long.
+    pub fn joined(&mut self, a: &AltUp, streams: TensorId) -> Recorded {
+        let n_embd = self.cols(streams) / a.streams;
+        let first = self.slice(0, n_embd, streams)?;
+        let length = self.length(first)?;
+        let mut sum = first;
+        for i in 1..a.streams {
+            let x = self.slice(i * n_embd, n_embd, streams)?;
+            let x = self.stacked("altup_unembd_proj", [a.streams - 1, n_embd, n_embd], i - 1..i, x)?;
+            let x = self.unit(Norm { eps: TINY, ..a.norm }, x)?;
+            let x = self.mul(x, length)?;
+            sum = self.add(x, sum)?;
+        }
+        self.scale(1.0 / a.streams as f32, sum)
+    }
+
+    /// What predictions and corrections follow from.
+    fn routed(&mut self, a: &AltUp, x: TensorId) -> Recorded {
+        let n_embd = self.cols(x) as f32;
+        let x = self.norm("altup_router_norm", a.norm, x)?;
+        let x = self.scale(1.0 / n_embd, x)?;
+        let x = self.linear("altup_router", a.streams, x)?;
+        self.unary(UnaryKind::Tanh, x)
+    }
+
+    /// The root mean square of each row.
+    fn length(&mut self, x: TensorId) -> Recorded {
+        let squares = self.mul(x, x)?;
+        let mean = self.row_mean(squares)?;
+        self.unary(UnaryKind::Sqrt, mean)
+    }
+
+    /// The mean of each row: a product with a matrix of one row.
+    pub fn row_mean(&mut self, x: TensorId) -> Recorded {
+        let cols = self.cols(x);
+        let share = Contents::Constant(1.0 / cols as f32);
+        let weights = self.weight(format!("mean.{cols}"), &[1, cols], DType::F32, share)?;
+        self.op(MatMul, &[x, weights])
+    }
+
+    /// Projections by some of the matrices of one tensor, side by side.
+    fn stacked(&mut self, name: &str, shape: [usize; 3], which: Range<usize>, x: TensorId) -> Recorded {
+        let [_, rows, cols] = shape;
+        let tensor = format!("{name}.weight");
+        let matrices = self.step.tensors.stack(&tensor, shape, which.clone())?;
+        let (shape, dtype) = ([which.len() * rows, cols], DType::Packed(matrices.format));
+        let contents = Contents::Tensors(vec![matrices]);
+        let weight = self.weight(format!("{tensor}.{}", which.start), &shape, dtype, contents)?;
+        self.op(MatMul, &[x, weight])
+    }
+
+    /// Columns one after the other.
+    fn beside(&mut self, a: TensorId, b: TensorId) -> Recorded {
+        self.op(Concat { axis: 1 }, &[a, b])
+    }
+
+    /// The same numbers in another shape.
+    fn shaped(&mut self, shape: &[usize], x: TensorId) -> Recorded {
+        let perm: Vec<usize> = (0..shape.len()).collect();
+        self.permuted(shape, &perm, x)
+    }
+
+    fn permuted(&mut self, view: &[usize], perm: &[usize], x: TensorId) -> Recorded {
+        let view = Shape::new(view)?;
+        self.op(Permute { view, perm: perm.to_vec() }, &[x])
+    }
+}
