@@ -40,7 +40,7 @@ fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option
 }
 
 macro_rules! backends {
-    ($($name:ident = $open:expr, $gab:expr, $smollm2:expr;)+) => {
+    ($($name:ident = $open:expr, $gab:expr, $smollm2:expr, $gemma3:expr;)+) => {
         $(mod $name {
             use super::*;
 
@@ -242,20 +242,27 @@ macro_rules! backends {
                     common::smollm2(backend, $smollm2);
                 }
             }
+
+            #[test]
+            fn gemma3_270m() {
+                if let Some(backend) = $open {
+                    common::gemma3(backend, $gemma3);
+                }
+            }
         })+
     };
 }
 
-// The last columns are the tokens that gab and SmolLM2 generate for each prompt: all of the reference's where a software
+// The last columns are the tokens that gab, SmolLM2 and Gemma 3 generate for each prompt: all of the reference's where a software
 // device is quick enough for it.
 backends! {
-    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))), 64, usize::MAX;
-    webgpu_native = webgpu(None), 16, 8;
-    webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2;
-    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, usize::MAX;
-    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 64, 16;
-    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 64, 16;
-    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16, 16;
+    cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))), 64, usize::MAX, 8;
+    webgpu_native = webgpu(None), 16, 8, 2;
+    webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2, 2;
+    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, usize::MAX, 8;
+    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 64, 16, 4;
+    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 64, 16, 4;
+    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16, 16, 4;
 }
 
 /// Runs a model with each value that a tunable of a backend may take.

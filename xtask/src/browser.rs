@@ -113,7 +113,7 @@ pub struct Options {
     /// What to do
     #[arg(long, value_enum)]
     pub run: Run,
-    /// Model: gab, smollm2, or the name of a file in models/ or models/cache/
+    /// Model: gab, smollm2, gemma3, or the name of a file in models/ or models/cache/
     #[arg(long, default_value = "gab")]
     pub model: String,
     /// Prompt of `generate`, instead of the reference's
@@ -122,7 +122,7 @@ pub struct Options {
     /// How many prompts of the reference [default: all]
     #[arg(long)]
     pub prompts: Option<usize>,
-    /// Tokens to generate for each prompt [default: 64; 16 of smollm2]
+    /// Tokens to generate for each prompt [default: 64; 16 of smollm2, 8 of gemma3]
     #[arg(long)]
     pub tokens: Option<usize>,
     /// Tokens of the prompt of `bench`

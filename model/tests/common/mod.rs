@@ -192,13 +192,22 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     }
 }
 
-/// SmolLM2's logits after each reference prompt, and its greedy tokens up to the first step where rounding may decide,
-/// at most `n` of each.
+/// SmolLM2's logits and greedy tokens, at most `n` for each prompt.
 pub fn smollm2(backend: Rc<dyn Backend>, n: usize) {
+    real("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2_f32.json", backend, n);
+}
+
+/// Likewise of Gemma 3 with 270M parameters, most of them its vocabulary's.
+pub fn gemma3(backend: Rc<dyn Backend>, n: usize) {
+    real("gemma-3-270m-q4_k_m.gguf", "gemma3_f32.json", backend, n);
+}
+
+/// A model's logits after each reference prompt, and its greedy tokens up to the first step where rounding may decide, at
+/// most `n` of each.
+fn real(file: &str, reference: &str, backend: Rc<dyn Backend>, n: usize) {
     let data = root().join("model/tests/data");
-    let reference: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(data.join("smollm2_f32.json")).unwrap()).unwrap();
-    let model = load(models("cache/SmolLM2-135M-Instruct.Q4_1.gguf"), Some(512), backend);
+    let reference: serde_json::Value = serde_json::from_slice(&std::fs::read(data.join(reference)).unwrap()).unwrap();
+    let model = load(models(&format!("cache/{file}")), Some(512), backend);
     let mut session = Session::new(model).unwrap();
     for (name, case) in reference["cases"].as_object().unwrap() {
         let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
@@ -211,14 +220,14 @@ pub fn smollm2(backend: Rc<dyn Backend>, n: usize) {
 
         session.rewind(0);
         let logits = block_on(session.logits(&prompt, false, &host)).unwrap();
-        let file = data.join(case["logits_f32_file"].as_str().unwrap());
-        let error = nmse(&logits, &floats(&std::fs::read(file).unwrap()));
-        println!("smollm2 {name}: NMSE {error:.1e}, {sure} sure tokens");
-        assert!(error <= 1e-6, "{name}: NMSE {error:.2e}");
+        let known = data.join(case["logits_f32_file"].as_str().unwrap());
+        let error = nmse(&logits, &floats(&std::fs::read(known).unwrap()));
+        println!("{file} {name}: NMSE {error:.1e}, {sure} sure tokens");
+        assert!(error <= 1e-6, "{file} {name}: NMSE {error:.2e}");
 
         session.rewind(0);
         let options = GenerateOptions { max_tokens: sure, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
         let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
-        assert_eq!(generation.tokens, expected[..sure], "{name}");
+        assert_eq!(generation.tokens, expected[..sure], "{file} {name}");
     }
 }

@@ -129,3 +129,9 @@ fn gab_fast() {
 fn smollm2() {
     common::smollm2(cpu(true), usize::MAX);
 }
+
+/// Likewise.
+#[test]
+fn gemma3_270m() {
+    common::gemma3(cpu(true), usize::MAX);
+}
