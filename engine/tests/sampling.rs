@@ -51,6 +51,26 @@ fn a_seed_is_a_text_and_another_seed_is_another_text() {
     assert!(found.iter().all(|text| !text.is_empty()));
 }
 
+/// However much of the prompt is left from a text before.
+#[test]
+fn a_seed_is_a_text_wherever_its_prompt_begins_to_be_new() {
+    let (options, host) = (EngineOptions::default(), Rc::new(NativeHost::default()));
+    let load = async { Engine::with_backend(cpu(), &BytesSource(GAB), &options, host, &mut |_| {}).await };
+    let engine = block_on(load).unwrap();
+    let mut session = engine.session().unwrap();
+    let prompt = engine.encode(&"Once upon a time there was a little dragon. ".repeat(12)).unwrap();
+    let mut options = engine.generate_options();
+    options.max_tokens = 8;
+    options.stop_tokens = Some(Vec::new());
+    options.sampling = Sampling::Random { temperature: 2.0, top_k: 0, top_p: 1.0, seed: 7 };
+    let text = |left: usize| {
+        session.rewind(left);
+        block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap().tokens
+    };
+    let texts: Vec<_> = (0..prompt.len()).step_by(9).map(text).collect();
+    assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+}
+
 #[test]
 fn the_plain_definitions_sample_the_same() {
     like_the_cpu("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })));

@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     {
         for seed in 0..6 {
             let params =
-                StepParams { temperature, top_k, top_p, seed_lo: seed, seed_hi: 7, ..StepParams::at(11 + seed, 1) };
+                StepParams { temperature, top_k, top_p, seed_lo: seed, seed_hi: 7, ..StepParams::at(11, 1 + seed) };
             let name = format!("T {temperature}, k {top_k}, p {top_p}, seed {seed}");
             cases.push(Case::new(Sample, name, params, |o| {
                 let values = o.filled(&[1, 64], Fill::Descending(8.0));

@@ -138,7 +138,7 @@ float element(int row, int col) {
             prefix = i + 1;
             if (stayed >= step_top_p * total) break;
         }
-        uint h = pcg(step_position ^ pcg(step_seed_lo ^ pcg(step_seed_hi)));
+        uint h = pcg((step_position + step_rows - 1u) ^ pcg(step_seed_lo ^ pcg(step_seed_hi)));
         float goal = float(h >> 8) / 16777216.0 * stayed;
         float running = 0.0;
         for (int i = 0; i < prefix; i++) {

@@ -32,7 +32,7 @@ fn pcg(x: u32) -> u32 {
 }
 
 fn uniform_draw() -> f32 {
-    let h = pcg(step.position ^ pcg(step.seed_lo ^ pcg(step.seed_hi)));
+    let h = pcg((step.position + step.rows - 1u) ^ pcg(step.seed_lo ^ pcg(step.seed_hi)));
     return f32(h >> 8u) / 16777216.0;
 }
 
