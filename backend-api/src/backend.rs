@@ -145,6 +145,13 @@ pub trait Backend {
         Ok(Plan::new(graph, covers, &|tensor| self.slot_size(tensor), self.equal_results()))
     }
 
+    /// The device memory that [`Self::create`] would take.
+    ///
+    /// *Units*: bytes.
+    ///
+    /// *Errors*: limits exceeded.
+    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error>;
+
     /// Makes a storage filled with zeros.
     ///
     /// *Errors*: limits exceeded, out of memory, device lost.

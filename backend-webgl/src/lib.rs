@@ -248,6 +248,10 @@ impl Backend for WebGl {
         Dense::of(tensor, self.shared.layout).texels() as u64
     }
 
+    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
+        store::bytes(&self.shared, desc)
+    }
+
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
         self.shared.gl.enter()?;
         let storage = Storage::new(&self.shared, desc)?;

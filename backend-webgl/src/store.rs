@@ -23,26 +23,39 @@ pub(crate) struct Storage {
     pub(crate) content: Content,
 }
 
+/// How the texture of a storage is made: what its texels are, its size, and what it holds.
+fn texture_of(shared: &Shared, desc: &StorageDesc) -> Result<(Texels, [u32; 3], Content), Error> {
+    let (texels, count, content, fold) = match desc.dtype {
+        DType::Packed(format) => {
+            let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
+            (Texels::Rgba32ui, packing.texels, Content::Packed(packing), &shared.weight_fold)
+        }
+        dtype @ (DType::F32 | DType::I32 | DType::Coded(_)) => {
+            let layout = shared.layout;
+            let dense = Dense::new(&desc.shape, dtype, layout);
+            let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows, cols: desc.shape.cols() };
+            let texels = match dtype {
+                DType::Coded(codec) if layout.words(codec, desc.shape.cols()).is_some() => Texels::Words,
+                DType::Coded(_) => layout.half_texels(),
+                _ => layout.texels(),
+            };
+            (texels, dense.texels_with(desc.guard_rows), content, &shared.fold)
+        }
+    };
+    Ok((texels, fold.size(&desc.name, count)?, content))
+}
+
+/// The bytes that a storage takes.
+///
+/// *Errors*: it exceeds what textures can hold here.
+pub(crate) fn bytes(shared: &Shared, desc: &StorageDesc) -> Result<u64, Error> {
+    let (texels, size, _) = texture_of(shared, desc)?;
+    Ok(size.iter().map(|side| u64::from(*side)).product::<u64>() * texels.bytes() as u64)
+}
+
 impl Storage {
     pub(crate) fn new(shared: &Shared, desc: &StorageDesc) -> Result<Storage, Error> {
-        let (texels, count, content, fold) = match desc.dtype {
-            DType::Packed(format) => {
-                let packing = Packing::new(format, desc.shape.rows(), desc.shape.cols())?;
-                (Texels::Rgba32ui, packing.texels, Content::Packed(packing), &shared.weight_fold)
-            }
-            dtype @ (DType::F32 | DType::I32 | DType::Coded(_)) => {
-                let layout = shared.layout;
-                let dense = Dense::new(&desc.shape, dtype, layout);
-                let content = Content::Dense { dense, dtype, guard_rows: desc.guard_rows, cols: desc.shape.cols() };
-                let texels = match dtype {
-                    DType::Coded(codec) if layout.words(codec, desc.shape.cols()).is_some() => Texels::Words,
-                    DType::Coded(_) => layout.half_texels(),
-                    _ => layout.texels(),
-                };
-                (texels, dense.texels_with(desc.guard_rows), content, &shared.fold)
-            }
-        };
-        let size = fold.size(&desc.name, count)?;
+        let (texels, size, content) = texture_of(shared, desc)?;
         let texture = shared.gl.texture(&desc.name, texels, size)?;
         Ok(Storage { name: desc.name.clone(), texture, content })
     }

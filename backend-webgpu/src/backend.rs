@@ -44,6 +44,26 @@ pub fn count(counter: &Cell<u64>, n: u64) {
     counter.set(counter.get().saturating_add(n));
 }
 
+/// What a buffer of so many bytes takes: whole texels, and at least one.
+fn buffer_bytes(bytes: u64) -> u64 {
+    bytes.max(16).next_multiple_of(16)
+}
+
+/// The bytes of a dense storage.
+fn dense_bytes(desc: &StorageDesc) -> Result<u64, Error> {
+    let (rows, _) = host_rows(&desc.shape);
+    Ok((rows + desc.guard_rows) as u64 * device_row(desc)? as u64)
+}
+
+/// Bytes of a row as the device holds it.
+fn device_row(desc: &StorageDesc) -> Result<usize, Error> {
+    let (_, cols) = host_rows(&desc.shape);
+    match desc.dtype {
+        DType::Coded(codec) => Ok(codec.device_row_bytes(cols)),
+        dtype => dtype.row_bytes(cols),
+    }
+}
+
 /// A storage: one buffer, or one for each chunk of a packed weight.
 pub struct Storage {
     pub desc: StorageDesc,
@@ -62,20 +82,11 @@ impl Storage {
         Ok((rows + self.desc.guard_rows, self.desc.dtype.row_bytes(cols)?))
     }
 
-    /// Bytes of a row as the device holds it.
-    fn device_row(&self) -> Result<usize, Error> {
-        let (_, cols) = host_rows(&self.desc.shape);
-        match self.desc.dtype {
-            DType::Coded(codec) => Ok(codec.device_row_bytes(cols)),
-            dtype => dtype.row_bytes(cols),
-        }
-    }
-
     /// The bytes on the device of `rows` rows from `first`.
     ///
     /// *Errors*: they are out of range.
     fn range(&self, first: usize, rows: usize) -> Result<(u64, u64), Error> {
-        let ((all, _), row) = (self.rows()?, self.device_row()?);
+        let ((all, _), row) = (self.rows()?, device_row(&self.desc)?);
         if first.checked_add(rows).is_none_or(|end| end > all) {
             return Err(Error::Invalid(format!(
                 "rows {first}+{rows} are outside of {}, which has {all}; ask for rows within it",
@@ -124,7 +135,7 @@ impl Shared {
             return Err(Error::Limit { what: format!("the buffer of {what} (bytes)"), need: bytes, have, remedy });
         }
         self.faults.check(what, bytes)?;
-        let size = bytes.max(16).next_multiple_of(16);
+        let size = buffer_bytes(bytes);
         let label = Some(what);
         let buffer =
             self.device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false });
@@ -377,13 +388,20 @@ impl Backend for WebGpu {
         tensor.shape.len() as u64 * 4
     }
 
+    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
+        let chunks = chunks(desc.dtype, &desc.shape, &self.shared.limits)?;
+        let dense = dense_bytes(desc)?;
+        let bytes = |chunk: &Chunk| buffer_bytes(if chunk.packing.is_some() { chunk.bytes() } else { dense });
+        Ok(chunks.iter().map(bytes).sum())
+    }
+
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
         let chunks = chunks(desc.dtype, &desc.shape, &self.shared.limits)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new() };
-        let ((rows, _), row) = (storage.rows()?, storage.device_row()?);
+        let dense = dense_bytes(desc)?;
         for chunk in &storage.chunks {
-            let bytes = if chunk.packing.is_some() { chunk.bytes() } else { rows as u64 * row as u64 };
+            let bytes = if chunk.packing.is_some() { chunk.bytes() } else { dense };
             match self.shared.buffer(&desc.name, bytes, usage) {
                 Ok(buffer) => storage.buffers.push(buffer),
                 Err(error) => {

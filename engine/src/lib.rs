@@ -30,6 +30,7 @@
 pub mod bench;
 mod engine;
 mod error;
+mod inspect;
 mod ladder;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;
@@ -54,6 +55,7 @@ pub use model::{
 
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
+pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};
 pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select};
 pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};

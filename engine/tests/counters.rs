@@ -66,6 +66,9 @@ impl Backend for Counted {
     fn slot_size(&self, tensor: &Tensor) -> u64 {
         self.inner.slot_size(tensor)
     }
+    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
+        self.inner.storage_bytes(desc)
+    }
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
         self.inner.create(desc)
     }

@@ -29,6 +29,6 @@ pub use error::ModelError;
 pub use generate::{Finish, GenerateOptions, Generation, Piece, Sampling};
 pub use gguf::{ByteSource, BytesSource, Files, Gguf, GgufError, Metadata, SourceError, SplitError, TensorInfo};
 pub use kv_cache::KvCache;
-pub use load::Model;
+pub use load::{Footprint, Model};
 pub use session::Session;
 pub use tokenizer::{StreamDecoder, Tokenizer, TokenizerError};

@@ -102,6 +102,19 @@ impl Model {
         Ok(())
     }
 
+    /// The device memory that a model would take on a backend; nothing is made.
+    ///
+    /// *Errors*: tensors that exceed the device's limits.
+    pub fn footprint(recipe: &Recipe, backend: &dyn Backend) -> Result<Footprint, ModelError> {
+        let bytes = |name: &str, shape: &[usize], dtype| {
+            let desc = StorageDesc { name: name.into(), shape: Shape::new(shape)?, dtype, guard_rows: 0 };
+            backend.storage_bytes(&desc)
+        };
+        let weights = recipe.weights().iter().map(|w| bytes(&w.name, &w.shape, w.dtype)).sum::<Result<u64, _>>()?;
+        let states = recipe.states()?.iter().map(|s| bytes(&s.name, &s.shape, s.dtype)).sum::<Result<u64, _>>()?;
+        Ok(Footprint { weights, states })
+    }
+
     /// What the file says of the model.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
@@ -123,6 +136,17 @@ impl Model {
     pub fn weight(&self, name: &str) -> Option<StorageId> {
         self.weights.get(name)
     }
+}
+
+/// Device memory of a model.
+///
+/// *Units*: bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Footprint {
+    /// All weights.
+    pub weights: u64,
+    /// The states of one text.
+    pub states: u64,
 }
 
 /// Bytes of the file that a weight is read from.

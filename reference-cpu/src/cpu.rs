@@ -153,16 +153,21 @@ impl Backend for Cpu {
         tensor.shape.len() as u64
     }
 
-    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
         let (rows, cols) = host_rows(&desc.shape);
+        let row = match desc.dtype {
+            DType::Packed(format) => format.row_bytes(cols)?,
+            // Those of codecs are decoded.
+            DType::F32 | DType::I32 | DType::Coded(_) => cols * size_of::<f32>(),
+        };
+        (rows as u64 + desc.guard_rows as u64).checked_mul(row as u64).ok_or_else(unknown)
+    }
+
+    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
+        let bytes = self.storage_bytes(desc)? as usize;
         let data = match desc.dtype {
-            DType::Packed(format) => {
-                let bytes = format.row_bytes(cols)?.checked_mul(rows).ok_or_else(unknown)?;
-                Data::Packed(zeros(bytes, &desc.name)?)
-            }
-            DType::F32 | DType::I32 | DType::Coded(_) => {
-                Data::Words(zeros((rows + desc.guard_rows) * cols, &desc.name)?)
-            }
+            DType::Packed(_) => Data::Packed(zeros(bytes, &desc.name)?),
+            DType::F32 | DType::I32 | DType::Coded(_) => Data::Words(zeros(bytes / size_of::<f32>(), &desc.name)?),
         };
         let mut memory = self.memory.borrow_mut();
         memory.stats.objects += 1;

@@ -112,6 +112,10 @@ impl Backend for Without {
         self.inner.slot_size(tensor)
     }
 
+    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
+        self.inner.storage_bytes(desc)
+    }
+
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
         let Some(blank) = &self.blank else { return self.inner.create(desc) };
         let dtype = desc.dtype.in_format(Format::F16);

@@ -65,6 +65,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say what a model file is, and which backends of this machine would run it, without loading its weights
+    Inspect(InspectArgs),
     /// Measure prefill and decode
     Bench(BenchArgs),
     /// One line for each dispatch or draw of a decode step
@@ -134,12 +136,32 @@ pub struct ModelArgs {
 pub struct LoadArgs {
     #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub context: ContextArgs,
+}
+
+/// How much of a text a model sees, and how that is kept.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ContextArgs {
     /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
     /// What the KV cache holds: f32, f16 in half the memory of a GPU, q8_0 in about a quarter, or fewer bits down to about a seventh
     #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0", default_value = "f32")]
     pub kv_cache: KvCache,
+}
+
+/// Which file to look at.
+#[derive(Debug, Clone, Args)]
+pub struct InspectArgs {
+    /// A GGUF file, of a split model any of its files, or gab: the built-in story model
+    #[arg(value_name = "FILE|gab")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub context: ContextArgs,
+    /// {architecture, name, parameters, n_ctx_train, n_ctx, tokenizer, tensors: [...], rungs: [...]}
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How to choose tokens.

@@ -1,9 +1,9 @@
 //! `generate`, and the story that is told without a command.
 
-use crate::args::{DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
+use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
 use crate::load::Loaded;
 use crate::{alloc, embedded, interrupt, output};
-use anygpu::{GenerateOptions, Generation, KvCache, Message, Sampling};
+use anygpu::{GenerateOptions, Generation, Message, Sampling};
 use anyhow::Result;
 use serde::Serialize;
 use std::cell::Cell;
@@ -111,7 +111,7 @@ const OPENING: &str = "Once upon a time";
 /// Tells a story with the built-in model. Whether it was interrupted.
 pub fn story(device: &DeviceArgs) -> Result<bool> {
     let model = ModelArgs { model: embedded::NAME.into() };
-    let load = LoadArgs { model, n_ctx: None, kv_cache: KvCache::default() };
+    let load = LoadArgs { model, context: ContextArgs::default() };
     let loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n\n", loaded.report()))?;
     let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };

@@ -1,6 +1,6 @@
 //! From the command line to a model on a device.
 
-use crate::args::{DeviceArgs, Layout, LoadArgs, ModelArgs};
+use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs};
 use crate::embedded;
 use crate::tune;
 use anygpu::bench;
@@ -56,6 +56,13 @@ impl ModelArgs {
 }
 
 impl LoadArgs {
+    /// The same, as the engine takes it.
+    pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
+        self.context.options(device)
+    }
+}
+
+impl ContextArgs {
     /// The same, as the engine takes it.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         EngineOptions { select: device.options(), n_ctx: self.n_ctx, kv_cache: self.kv_cache, pooling: None }

@@ -7,6 +7,7 @@ mod bench;
 mod embed;
 mod embedded;
 mod generate;
+mod inspect;
 mod interrupt;
 mod load;
 mod logits;
@@ -64,6 +65,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
             tokens::decode(model, tokens, !no_special, *json)?;
         }
         Some(Command::Bench(args)) => bench::run(args, device)?,
+        Some(Command::Inspect(args)) => inspect::run(args, device)?,
         Some(Command::Trace(args)) => trace::run(args, device)?,
         Some(Command::Tune(args)) => tune::run(args, device)?,
     }

@@ -157,6 +157,29 @@ fn probe_bench_and_trace_answer_in_json() {
 }
 
 #[test]
+fn inspect_says_what_a_file_is_and_what_would_run_it() {
+    let found = json(&["inspect", "gab", "--n-ctx", "256", "--json"]);
+    assert_eq!(
+        (&found["architecture"], &found["n_ctx_train"], &found["n_ctx"]),
+        (&"gpt2".into(), &2048.into(), &256.into())
+    );
+    assert_eq!(found["parameters"], 22_654_976);
+    assert!(found["name"].is_string() && found["tokenizer"].is_string());
+    let bytes: u64 = found["tensors"].as_array().unwrap().iter().map(|tensor| tensor["bytes"].as_u64().unwrap()).sum();
+    let file = include_bytes!("../../../models/gab-q4_0.gguf").len() as u64;
+    assert!(bytes < file && bytes > file - (1 << 20), "{bytes} of {file}");
+    let rungs = found["rungs"].as_array().unwrap();
+    let cpu = rungs.iter().find(|rung| rung["name"] == "cpu").unwrap();
+    // 6 blocks of keys and values of 512 floats, and the tokens.
+    assert_eq!((&cpu["runs"], &cpu["state_bytes"]), (&true.into(), &(256 * (6 * 2 * 512 + 1) * 4).into()));
+    assert!(cpu["device_bytes"].as_u64().unwrap() > bytes);
+    // The others were not asked for.
+    assert!(rungs.iter().filter(|rung| rung["runs"] == false).all(|rung| rung["reasons"][0].is_string()));
+    let shown = anygpu(&["inspect", "gab"]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("22.7 million"));
+}
+
+#[test]
 fn bench_counts_what_a_token_costs_and_has_floors() {
     let bench = json(&["bench", "--prefill", "8", "--decode", "4", "--repeat", "1", "--json"]);
     let trace = json(&["trace", "--json"]);

@@ -52,9 +52,21 @@ pub fn load_from(source: &dyn ByteSource, n_ctx: Option<usize>, backend: Rc<dyn 
     let recipe = Recipe::new(&gguf, n_ctx).unwrap();
     let (mut done, mut total) = (0, 0);
     let mut progress = |d, t| (done, total) = (d, t);
-    let model = block_on(Model::load(source, recipe, backend, &NativeHost::default(), &mut progress)).unwrap();
+    let (planned, before) = (Model::footprint(&recipe, &*backend).unwrap(), backend.stats().memory);
+    let model = block_on(Model::load(source, recipe, backend.clone(), &NativeHost::default(), &mut progress)).unwrap();
     assert!(done == total && total > 0, "progress ended at {done} of {total}");
-    Rc::new(model)
+    let loaded = backend.stats().memory;
+    assert_eq!(loaded - before, planned.weights, "bytes of weights");
+    let model = Rc::new(model);
+    // What a text takes, and what remains of it.
+    if model.recipe().pooling().is_none() {
+        drop(Session::new(model.clone()).unwrap());
+        assert_eq!(backend.stats().memory, loaded, "bytes after a text");
+        let session = Session::new(model.clone()).unwrap();
+        assert_eq!(backend.stats().memory - loaded, planned.states, "bytes of states");
+        drop(session);
+    }
+    model
 }
 
 /// Squared differences over squared reference values.
