@@ -6,6 +6,7 @@ use crate::form::{Cover, Matcher};
 use crate::graph::Graph;
 use crate::plan::Plan;
 use crate::products::Products;
+use crate::role::Role;
 use crate::step::StepParams;
 use crate::tensor::{DType, Shape, Tensor};
 use crate::tuning::{Tunable, Tuned};
@@ -102,6 +103,17 @@ pub struct KernelInfo {
     pub grid: [u32; 3],
     /// Bytes of operands and results that it touches, as far as they are known when compiled.
     pub bytes: u64,
+    /// What it is for.
+    pub role: Role,
+    /// The weights or states that tell it from others like it.
+    pub subject: String,
+}
+
+impl KernelInfo {
+    /// A kernel that does a cover of a graph, or a part of it.
+    pub fn new(graph: &Graph, cover: &Cover, name: String, grid: [u32; 3], bytes: u64) -> KernelInfo {
+        KernelInfo { name, grid, bytes, role: cover.role(graph), subject: cover.subject(graph) }
+    }
 }
 
 /// A device that can hold tensors and run programs.

@@ -217,7 +217,8 @@ impl Compiled {
             Region::Append { unit, max, .. } => unit * max,
         };
         let rect = shared.fold.rect(0, texels);
-        let info = KernelInfo { name, grid: [rect.width, rect.height, 1], bytes: draw.bytes };
+        let grid = [rect.width, rect.height, 1];
+        let info = KernelInfo::new(plan.graph(), node, name, grid, draw.bytes);
         let (bytes, region) = (arena.len() - offset, draw.region);
         let sum = (draw.slices > 1).then(|| (draw.slices, shared.fold.rects(0, texels)));
         Ok(Pass { program, framebuffer, bindings, codebooks, offset, bytes, region, sum, info })

@@ -200,7 +200,7 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
             groups.push(group);
         }
         let bytes = kernel.bindings.iter().map(|b| b.bytes).sum();
-        let info = KernelInfo { name: title, grid: kernel.grid, bytes };
+        let info = KernelInfo::new(graph, cover, title, kernel.grid, bytes);
         program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info });
     }
     Ok(program)

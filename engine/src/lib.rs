@@ -45,12 +45,12 @@ pub mod web;
 
 pub use backend_api::op::TopK;
 pub use backend_api::run::Host;
-pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Stats};
+pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
-    ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, GenerateOptions,
-    Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Pooling, Recipe, Sampling,
-    Session, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
+    ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
+    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Pooling,
+    Recipe, Sampling, Session, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
 };
 
 pub use engine::{Engine, EngineOptions, Progress};

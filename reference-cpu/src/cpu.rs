@@ -413,11 +413,8 @@ impl Program for CpuProgram {
             };
             let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
             let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
-            KernelInfo {
-                name: node.form.name().into(),
-                grid: [cols, rows, 1],
-                bytes: node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum(),
-            }
+            let bytes = node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum();
+            KernelInfo::new(graph, node, node.form.name().into(), [cols, rows, 1], bytes)
         };
         self.plan.covers().iter().map(info).collect()
     }

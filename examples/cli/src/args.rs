@@ -341,6 +341,9 @@ fn queued(text: &str) -> Result<usize, String> {
 pub struct TraceArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    /// One line for all blocks whose kernels are those of the block before
+    #[arg(long, conflicts_with = "json")]
+    pub fold: bool,
     /// The kernels as JSON
     #[arg(long)]
     pub json: bool,

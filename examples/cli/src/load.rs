@@ -6,8 +6,8 @@ use crate::tune;
 use anygpu::bench;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, GenerateOptions, Generation, KernelInfo, Message,
-    Piece, Progress, Report, SelectOptions, Session,
+    BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, Footprint, GenerateOptions, Generation, KernelInfo,
+    Message, Model, Piece, Progress, Report, SelectOptions, Session,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -226,6 +226,14 @@ impl Loaded {
     /// *Errors*: as [`Session::decode_kernels`].
     pub fn decode_kernels(&self) -> Result<Vec<KernelInfo>> {
         Ok(self.session.borrow_mut().decode_kernels()?)
+    }
+
+    /// The device memory held now, and what of it are weights and states.
+    ///
+    /// *Errors*: as [`Model::footprint`].
+    pub fn memory(&self) -> Result<(u64, Footprint)> {
+        let (recipe, backend) = (self.engine.model().recipe(), self.engine.backend());
+        Ok((backend.stats().memory, Model::footprint(recipe, backend)?))
     }
 
     /// The device's own times of these kernels at the end of the text that was generated last; none if it tells none.

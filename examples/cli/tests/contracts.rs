@@ -154,6 +154,12 @@ fn probe_bench_and_trace_answer_in_json() {
     approx::assert_abs_diff_eq!(parts.iter().sum::<f64>(), first["total_ms"].as_f64().unwrap(), epsilon = 1e-6);
     let trace = json(&["trace", "--json"]);
     assert!(trace["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
+    let count = |name: &str| {
+        trace["roles"].as_array().unwrap().iter().find(|role| role["role"] == name).unwrap()["kernels"].as_u64()
+    };
+    // Each of 6 blocks attends once, and normed rows go through products.
+    assert_eq!((count("attention"), count("sampling")), (Some(6), Some(1)));
+    assert_eq!(trace["memory"]["states"], 2048 * (6 * 2 * 512 + 1) * 4);
 }
 
 #[test]

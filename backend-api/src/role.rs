@@ -1,0 +1,96 @@
+//! What kernels are for: traces make groups of it.
+
+use std::collections::BTreeSet;
+
+use crate::form::Cover;
+use crate::graph::Graph;
+use crate::op::Op;
+use crate::tensor::{DType, Kind};
+
+/// What a kernel is for. One that does several things is for the last of them in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Copies, slices and transposes.
+    Copy,
+    /// Functions of single elements, sums and products of them.
+    Activation,
+    /// Layer and RMS norms.
+    Norm,
+    /// Rows of a table.
+    Embedding,
+    /// Rows for the KV cache or the history.
+    Cache,
+    /// Products with weights.
+    Matmul,
+    /// The next token.
+    Sampling,
+    /// What is carried from token to token besides a cache.
+    Recurrence,
+    /// Scores over keys, and values that they weigh.
+    Attention,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Role; 9] = [
+        Role::Embedding,
+        Role::Matmul,
+        Role::Attention,
+        Role::Norm,
+        Role::Activation,
+        Role::Cache,
+        Role::Recurrence,
+        Role::Sampling,
+        Role::Copy,
+    ];
+
+    /// Its name in traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Copy => "copy",
+            Role::Activation => "activation",
+            Role::Norm => "norm",
+            Role::Embedding => "embedding",
+            Role::Cache => "cache",
+            Role::Matmul => "matmul",
+            Role::Sampling => "sampling",
+            Role::Recurrence => "recurrence",
+            Role::Attention => "attention",
+        }
+    }
+
+    fn of(op: &Op) -> Role {
+        match op {
+            Op::Permute(_) | Op::Slice(_) | Op::Concat(_) | Op::Pad(_) => Role::Copy,
+            Op::Unary(_) | Op::Binary(_) | Op::Scale(_) | Op::Glu(_) => Role::Activation,
+            Op::Norm(_) => Role::Norm,
+            Op::GetRows(_) => Role::Embedding,
+            Op::Append(_) | Op::Rope(_) => Role::Cache,
+            Op::MatMul(_) => Role::Matmul,
+            Op::ArgMax(_) | Op::TopK(_) | Op::Sample(_) => Role::Sampling,
+            Op::ShortConv(_) => Role::Recurrence,
+            Op::Softmax(_) | Op::Attention(_) => Role::Attention,
+        }
+    }
+}
+
+impl Cover {
+    /// What it is for.
+    pub fn role(&self, graph: &Graph) -> Role {
+        let roles = self.nodes.iter().filter_map(|node| graph.nodes().get(*node)).map(|node| Role::of(&node.op));
+        roles.max().unwrap_or(Role::Copy)
+    }
+
+    /// The weights and states that tell it from others like it: matrices if it has some, else other weights, else states.
+    pub fn subject(&self, graph: &Graph) -> String {
+        let of = |wanted: fn(Kind, DType) -> bool| {
+            let tensors = self.inputs.iter().map(|id| graph.tensor(*id));
+            let named = tensors.filter(|tensor| wanted(tensor.kind, tensor.dtype)).map(|tensor| tensor.name.as_str());
+            named.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+        };
+        let matrices = of(|kind, dtype| kind == Kind::Weight && matches!(dtype, DType::Packed(_)));
+        let weights = || of(|kind, _| kind == Kind::Weight);
+        let states = || of(|kind, _| matches!(kind, Kind::State(_)));
+        [matrices, weights(), states()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    }
+}
