@@ -1,18 +1,12 @@
 //! Byte-level BPE: bytes become printable characters, and neighbours merge by rank.
 //!
-//! *Source*: Sennrich et al. 2016; the byte alphabet is GPT-2's.
-
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::sync::Arc;
+//! *Source*: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 
 use super::TokenizerError;
+use super::merges::Merges;
 use super::pre::{Pre, Splitter};
 use super::vocab::Vocab;
-use crate::gguf::{Metadata, StringArray};
-
-/// Stands for "no neighbour".
-const NONE: usize = usize::MAX;
+use crate::gguf::Metadata;
 
 #[derive(Debug)]
 pub(super) struct Bpe {
@@ -20,48 +14,15 @@ pub(super) struct Bpe {
     ignore_merges: bool,
     /// The symbol of each byte.
     bytes: [u32; 256],
-    /// Rank and result of merging two symbols.
-    merges: HashMap<(u32, u32), (u32, u32)>,
-    /// Symbols below this are tokens; those from it on are only texts that merges pass through.
-    tokens: u32,
-    /// Texts of the symbols that are not tokens.
-    extra: Vec<Box<str>>,
-}
-
-struct Symbol {
-    id: u32,
-    prev: usize,
-    next: usize,
+    merges: Merges,
 }
 
 impl Bpe {
     pub fn from_metadata(metadata: &Metadata, vocab: &Vocab, pre: &Pre) -> Result<Bpe, TokenizerError> {
         let splitter = Splitter::new(pre)?;
-        let mut extra = Vec::new();
-        let mut known: HashMap<Box<str>, u32> = HashMap::new();
-        let mut intern = |text: &str| {
-            vocab.id(text).unwrap_or_else(|| {
-                *known.entry(text.into()).or_insert_with(|| {
-                    extra.push(text.into());
-                    (vocab.len() + extra.len() - 1) as u32
-                })
-            })
-        };
-        let bytes = std::array::from_fn(|b| intern(byte_char(b as u8).encode_utf8(&mut [0; 4])));
-        let mut merges = HashMap::new();
-        let lines = metadata.require::<&Arc<StringArray>>("tokenizer.ggml.merges")?;
-        let mut whole = String::new();
-        for (rank, line) in lines.iter().enumerate() {
-            // A symbol may itself begin with a space.
-            let Some(space) = line.bytes().skip(1).position(|b| b == b' ') else { continue };
-            let (left, right) = (&line[..space + 1], &line[space + 2..]);
-            whole.clear();
-            whole.extend([left, right]);
-            let pair = (intern(left), intern(right));
-            let result = intern(&whole);
-            merges.entry(pair).or_insert((rank as u32, result));
-        }
-        Ok(Bpe { splitter, ignore_merges: pre.ignore_merges, bytes, merges, tokens: vocab.len() as u32, extra })
+        let mut merges = Merges::from_metadata(metadata, vocab)?;
+        let bytes = std::array::from_fn(|b| merges.intern(vocab, byte_char(b as u8).encode_utf8(&mut [0; 4])));
+        Ok(Bpe { splitter, ignore_merges: pre.ignore_merges, bytes, merges })
     }
 
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
@@ -73,73 +34,15 @@ impl Bpe {
                     continue;
                 }
             }
-            self.merge(vocab, piece, out);
+            for symbol in self.merges.apply(piece.bytes().map(|b| self.bytes[usize::from(b)])) {
+                // One that is not a token is spelled by its characters, as far as those are tokens.
+                match self.merges.text(symbol) {
+                    None => out.push(symbol),
+                    Some(text) => out.extend(text.chars().filter_map(|c| vocab.id(c.encode_utf8(&mut [0; 4])))),
+                }
+            }
         }
     }
-
-    /// Merges the pair of lowest rank, leftmost first, until none is left. A queue keeps long pieces at n log n.
-    fn merge(&self, vocab: &Vocab, piece: &str, out: &mut Vec<u32>) {
-        let count = piece.len();
-        let mut symbols: Vec<Symbol> = piece
-            .bytes()
-            .enumerate()
-            .map(|(i, b)| Symbol {
-                id: self.bytes[usize::from(b)],
-                prev: i.checked_sub(1).unwrap_or(NONE),
-                next: if i + 1 < count { i + 1 } else { NONE },
-            })
-            .collect();
-        let mut queue = BinaryHeap::new();
-        let offer = |queue: &mut BinaryHeap<_>, symbols: &[Symbol], left: usize| {
-            let Some(pair) = pair_at(symbols, left) else { return };
-            if let Some(&(rank, _)) = self.merges.get(&pair) {
-                queue.push(Reverse((rank, left, pair)));
-            }
-        };
-        for left in 0..count {
-            offer(&mut queue, &symbols, left);
-        }
-        while let Some(Reverse((_, left, pair))) = queue.pop() {
-            // The entry is stale if either symbol has merged since.
-            if pair_at(&symbols, left) != Some(pair) {
-                continue;
-            }
-            let Some(&(_, merged)) = self.merges.get(&pair) else { continue };
-            let right = symbols[left].next;
-            let after = symbols[right].next;
-            symbols[left].id = merged;
-            symbols[left].next = after;
-            symbols[right].next = right;
-            if after != NONE {
-                symbols[after].prev = left;
-            }
-            if symbols[left].prev != NONE {
-                offer(&mut queue, &symbols, symbols[left].prev);
-            }
-            offer(&mut queue, &symbols, left);
-        }
-        let mut at = if symbols.is_empty() { NONE } else { 0 };
-        while at != NONE {
-            self.emit(vocab, symbols[at].id, out);
-            at = symbols[at].next;
-        }
-    }
-
-    /// A symbol that is not a token is spelled by its characters, as far as those are tokens.
-    fn emit(&self, vocab: &Vocab, id: u32, out: &mut Vec<u32>) {
-        if id < self.tokens {
-            out.push(id);
-        } else if let Some(text) = self.extra.get((id - self.tokens) as usize) {
-            out.extend(text.chars().filter_map(|c| vocab.id(c.encode_utf8(&mut [0; 4]))));
-        }
-    }
-}
-
-/// The symbols at `left` and after it. A symbol that was merged away points at itself and has none.
-fn pair_at(symbols: &[Symbol], left: usize) -> Option<(u32, u32)> {
-    let symbol = symbols.get(left)?;
-    let right = symbols.get(symbol.next)?;
-    (symbol.next != left).then_some((symbol.id, right.id))
 }
 
 /// Bytes that are printable in Latin-1 stand for themselves, the others for U+0100 and on, in order.

@@ -1,10 +1,12 @@
 //! Text to tokens and back, from a file's metadata.
 //!
-//! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`), to SentencePiece (`llama`) or
-//! to WordPiece (`bert`). Results equal llama.cpp's, and the publisher's where WordPiece differs.
+//! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`), to SentencePiece (`llama`), to
+//! WordPiece (`bert`) or to BPE of characters (`gemma4`). Results equal llama.cpp's, and the publisher's where WordPiece differs.
 
 mod bpe;
+mod char_bpe;
 mod eog;
+mod merges;
 mod pre;
 mod special;
 mod spm;
@@ -17,6 +19,7 @@ mod wordpiece;
 use crate::gguf::{GgufError, Metadata, shown};
 
 use bpe::Bpe;
+use char_bpe::CharBpe;
 use pre::Pre;
 use special::{Fragment, Specials};
 use spm::Spm;
@@ -33,8 +36,8 @@ pub enum TokenizerError {
     Missing,
     /// An algorithm that this build lacks.
     #[error(
-        "the tokenizer \"{0}\" is not supported, only \"gpt2\", \"llama\" and \"bert\"; give token ids, or use another \
-         model"
+        "the tokenizer \"{0}\" is not supported, only \"gpt2\", \"llama\", \"bert\" and \"gemma4\"; give token ids, or \
+         use another model"
     )]
     Model(String),
     /// A pre-tokenizer that this build lacks.
@@ -63,6 +66,7 @@ enum Model {
     Bpe(Box<Bpe>),
     Spm(Box<Spm>),
     WordPiece(Box<WordPiece>),
+    CharBpe(Box<CharBpe>),
 }
 
 /// The algorithms, by the names that files give them.
@@ -71,6 +75,7 @@ enum Algorithm {
     Bpe,
     Spm,
     WordPiece,
+    CharBpe,
 }
 
 /// A tokenizer.
@@ -98,6 +103,7 @@ impl Tokenizer {
             Some("gpt2") => Algorithm::Bpe,
             Some("llama") => Algorithm::Spm,
             Some("bert") => Algorithm::WordPiece,
+            Some("gemma4") => Algorithm::CharBpe,
             Some(other) => return Err(TokenizerError::Model(shown(other))),
         };
         let mut vocab = Vocab::from_metadata(metadata)?;
@@ -107,7 +113,7 @@ impl Tokenizer {
         };
         // Numbers that files may leave out, as the algorithms' first vocabularies have them.
         let default = |spm, wordpiece| match algorithm {
-            Algorithm::Bpe => None,
+            Algorithm::Bpe | Algorithm::CharBpe => None,
             Algorithm::Spm => Some(spm),
             Algorithm::WordPiece => wordpiece,
         };
@@ -120,7 +126,9 @@ impl Tokenizer {
         let bos = of_encoders(id("bos", default(1, Some(101)))?, "cls")?;
         let eos = match algorithm {
             Algorithm::WordPiece => id("seperator", Some(102))?,
-            Algorithm::Bpe | Algorithm::Spm => of_encoders(id("eos", default(2, None))?, "seperator")?,
+            Algorithm::Bpe | Algorithm::CharBpe | Algorithm::Spm => {
+                of_encoders(id("eos", default(2, None))?, "seperator")?
+            }
         };
         let unknown = id("unknown", default(0, Some(100)))?;
         let eog = eog::find(metadata, &mut vocab, eos)?;
@@ -128,6 +136,10 @@ impl Tokenizer {
         let (model, add_bos, clean_spaces) = match algorithm {
             Algorithm::Spm => (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false),
             Algorithm::WordPiece => (Model::WordPiece(WordPiece::from_metadata(metadata, unknown)?.into()), true, true),
+            // Its texts always begin with the token for that.
+            Algorithm::CharBpe => {
+                (Model::CharBpe(CharBpe::from_metadata(metadata, &vocab, unknown)?.into()), true, false)
+            }
             Algorithm::Bpe => {
                 let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
                 let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(shown(name)))?;
@@ -171,6 +183,7 @@ impl Tokenizer {
                 Fragment::Text(text) => match &self.model {
                     Model::Bpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
                     Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, &mut out),
+                    Model::CharBpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
                     Model::Spm(spm) => {
                         let prefix = if self.add_space_prefix && after_special { spm::SPACE } else { "" };
                         spm.encode(&self.vocab, &(prefix.to_owned() + &text.replace(' ', spm::SPACE)), &mut out);
@@ -215,7 +228,7 @@ impl Tokenizer {
                 }
             }
             (TokenKind::Byte, _) => out.extend(spm::byte_of(text)),
-            (TokenKind::Normal | TokenKind::User, Model::Spm(_) | Model::WordPiece(_)) => {
+            (TokenKind::Normal | TokenKind::User, Model::Spm(_) | Model::WordPiece(_) | Model::CharBpe(_)) => {
                 for (i, part) in text.split(spm::SPACE).enumerate() {
                     if i > 0 {
                         out.push(b' ');

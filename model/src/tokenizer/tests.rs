@@ -55,6 +55,41 @@ fn sentencepiece_merges_by_score_and_falls_back_to_bytes() {
 }
 
 #[test]
+fn characters_merge_by_rank_and_newlines_are_taken_whole() {
+    let tokens = [
+        ("<unk>", 0.0, 2),
+        ("<bos>", 0.0, 3),
+        ("\u{2581}", 0.0, 1),
+        ("a", 0.0, 1),
+        ("b", 0.0, 1),
+        ("ab", 0.0, 1),
+        ("\u{2581}ab", 0.0, 1),
+        ("\n", 0.0, 1),
+        ("\n\n\n", 0.0, 1),
+        ("<0xC3>", 0.0, 6),
+        ("<0xA4>", 0.0, 6),
+        ("aba", 0.0, 1),
+    ];
+    let mut m = metadata("gemma4", &tokens);
+    // The last passes through a text that is no token.
+    let merges = ["a b", "\u{2581} ab", "b b", "a bb"];
+    m.insert("tokenizer.ggml.merges", Value::Strings(Arc::new(merges.into_iter().collect())));
+    m.insert("tokenizer.ggml.bos_token_id", Value::Uint(1));
+    m.insert("tokenizer.ggml.unknown_token_id", Value::Uint(0));
+    let t = Tokenizer::from_metadata(&m).unwrap();
+    let raw = |text: &str| t.encode(text, false, false);
+    assert_eq!(raw("ab ab"), [5, 6], "spaces are characters like others");
+    assert_eq!(raw("aba"), [5, 3], "a token without a merge is not made");
+    assert_eq!(raw("bb"), [4, 4], "what merging passes through is spelled by its characters");
+    assert_eq!(raw("a\n\n\na"), [3, 8, 3]);
+    assert_eq!(raw("a\n\na"), [3, 7, 7, 3], "no token for two newlines");
+    assert_eq!(raw("ä"), [9, 10], "UTF-8 bytes");
+    assert_eq!(raw("é"), [9, 0], "no byte token: unknown");
+    assert_eq!(t.encode("ab", true, false), [1, 5]);
+    assert_eq!(t.decode(&[5, 6, 8, 9, 10], false), "ab ab\n\n\nä");
+}
+
+#[test]
 fn sentencepiece_splits_at_special_tokens() {
     let t = spm("test");
     assert_eq!(t.encode("ab<tag>ab", false, false), [10, 12, 10], "user-defined tokens always count");
