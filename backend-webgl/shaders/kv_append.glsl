@@ -1,6 +1,6 @@
 // qkv_append: the keys, normed and rotated, and the values of a fused projection, drawn into both caches at once.
 // Without APPEND they are drawn into rows of their own, for caches in codecs of blocks, whose rows are encoded from
-// those.
+// those. With NORM_VALUES heads of values are normed, too.
 //!include elements.glsl
 //!include rope_at.glsl
 
@@ -14,8 +14,14 @@ float element(int row, int col) {
 
 float element2(int row, int col) {
 //!if APPEND
-    return load1(src_x, x_cols, row - append_first(), k_start + out_cols + col);
+    int from = row - append_first();
 //!else
-    return load1(src_x, x_cols, row, k_start + out_cols + col);
+    int from = row;
 //!end
+    int at = k_start + out_cols + col;
+    float x = load1(src_x, x_cols, from, at);
+//!if NORM_VALUES
+    x *= raw_at(src_factors, from * normed_heads + at / head_dim) * load1(src_v_gamma, head_dim, 0, col % head_dim);
+//!end
+    return x;
 }

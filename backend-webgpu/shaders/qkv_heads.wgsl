@@ -1,12 +1,13 @@
-// Splits rows into the heads of Q, K and V, norms and rotates those of Q and K, and appends K and V to their caches. A
-// workgroup takes a head of a row.
+// Splits rows into the heads of Q, K and V, norms and rotates those of Q and K, with NORM_VALUES norms those of V, and
+// appends K and V to their caches. A workgroup takes a head of a row.
 //!include lib/put.wgsl
 //!include lib/reduce.wgsl
 //!if ROPE
 //!include lib/rotate.wgsl
 //!end
 
-// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads of V, which stay as they are.
+// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads that stay as
+// they are.
 var<private> head_scale: f32 = 1.0;
 
 // Element i of x, which is in column `col`, as it is normed.
@@ -26,6 +27,9 @@ fn normed(i: u32, col: u32) -> f32 {
     if (col < p.q_cols + p.kv_cols) {
         return x[i] * head_scale * k_gamma[channel];
     }
+//!if NORM_VALUES
+    return x[i] * head_scale * v_gamma[channel];
+//!end
 //!end
     return x[i];
 }
@@ -53,7 +57,12 @@ fn main(
     }
     let row = job / p.heads;
     let first = job % p.heads * p.head_dim;
-    if (first < p.q_cols + p.kv_cols) {
+//!if NORM_VALUES
+    let normed_cols = p.cols;
+//!else
+    let normed_cols = p.q_cols + p.kv_cols;
+//!end
+    if (first < normed_cols) {
 //!if NORM_WHOLE
         let of_keys = first >= p.q_cols;
         let start = row * p.cols + select(0u, p.q_cols, of_keys);

@@ -38,6 +38,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
 /// Types of metadata and of tensors, as GGUF numbers them.
 const U32: u32 = 4;
 const FLOAT: u32 = 6;
+const BOOL: u32 = 7;
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 const F32: u32 = 0;
@@ -52,6 +53,9 @@ struct Sizes {
     feed_forward: u64,
     vocabulary: u64,
 }
+
+/// Channels that each block of Gemma 4 gets besides.
+const PER_LAYER: u64 = 256;
 
 /// A file that is being written.
 struct Writer {
@@ -93,6 +97,14 @@ impl Writer {
         let mut bytes = U32.to_le_bytes().to_vec();
         bytes.extend((values.len() as u64).to_le_bytes());
         bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self.pair(&format!("{}.{key}", self.architecture), ARRAY, &bytes);
+    }
+
+    /// The same answer for each block.
+    fn all(&mut self, key: &str, answer: bool, blocks: u32) {
+        let mut bytes = BOOL.to_le_bytes().to_vec();
+        bytes.extend(u64::from(blocks).to_le_bytes());
+        bytes.extend(vec![u8::from(answer); blocks as usize]);
         self.pair(&format!("{}.{key}", self.architecture), ARRAY, &bytes);
     }
 
@@ -154,9 +166,17 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         file.float("residual_scale", 0.22);
         file.float("logit_scale", 8.0);
     }
+    if family == "gemma4" {
+        file.all("attention.sliding_window_pattern", true, blocks);
+        file.number("attention.sliding_window", 512);
+        file.number("embedding_length_per_layer_input", PER_LAYER as u32);
+        file.tensor("per_layer_token_embd", &[PER_LAYER * u64::from(blocks), vocabulary]);
+        file.tensor("per_layer_model_proj", &[width, PER_LAYER * u64::from(blocks)]);
+        file.tensor("per_layer_proj_norm", &[PER_LAYER]);
+    }
     let norms: &[(&str, u64)] = match family {
         "qwen3" | "lfm2" => &[("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)],
-        "gemma2" | "gemma3" => &[
+        "gemma2" | "gemma3" | "gemma4" => &[
             ("attn_norm", width),
             ("ffn_norm", width),
             ("post_attention_norm", width),
@@ -191,6 +211,12 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         let output = if attends(block) { "attn_output" } else { "shortconv.out_proj" };
         file.tensor(&format!("blk.{block}.{output}"), &[width, width]);
         file.tensor(&format!("blk.{block}.ffn_down"), &[feed_forward, width]);
+        if family == "gemma4" {
+            file.tensor(&format!("blk.{block}.inp_gate"), &[width, PER_LAYER]);
+            file.tensor(&format!("blk.{block}.proj"), &[PER_LAYER, width]);
+            file.tensor(&format!("blk.{block}.post_norm"), &[width]);
+            file.tensor(&format!("blk.{block}.layer_output_scale"), &[1]);
+        }
     }
     file.tensor(if family == "lfm2" { "token_embd_norm" } else { "output_norm" }, &[width]);
     file.tensor("output", &[width, vocabulary]);
@@ -226,6 +252,7 @@ const FAMILIES: &[(&str, usize, usize)] = &[
     ("gemma2", 7, 9),
     ("gemma3", 8, 10),
     ("olmo2", 8, 10),
+    ("gemma4", 14, 16),
     ("lfm2", 10, 12),
 ];
 

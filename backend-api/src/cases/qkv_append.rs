@@ -38,14 +38,22 @@ pub(super) fn cases() -> Vec<Case> {
         ("normed whole, odd heads", 3, 3, 1, 6, Some((4, RopeMode::Neox)), StepParams::at(1, 3)),
     ];
     let half = Some(Codec::F16);
-    let eps = Some(QkNorm { eps: 1e-6, whole: false });
-    let eps_whole = Some(QkNorm { eps: 1e-6, whole: true });
+    let values: &[Row] = &[
+        ("normed with values, decode", 1, 4, 2, 32, Some((32, RopeMode::Neox)), StepParams::at(7, 1)),
+        ("normed with values, prefill", 5, 4, 2, 16, Some((16, RopeMode::Normal)), StepParams::at(3, 4)),
+        ("normed with values, no rope", 3, 4, 2, 24, None, StepParams::at(1, 3)),
+        ("normed with values, odd heads", 3, 3, 1, 6, Some((4, RopeMode::Neox)), StepParams::at(1, 3)),
+    ];
+    let of = |whole, values| Some(QkNorm { eps: 1e-6, whole, values });
+    let eps = of(false, false);
     let lists = [
         (rows, None, None),
         (halves, half, None),
         (normed, None, eps),
         (normed_halves, half, eps),
-        (whole, None, eps_whole),
+        (whole, None, of(true, false)),
+        (values, None, of(false, true)),
+        (&values[..1], half, of(false, true)),
     ];
     let coded: &[Row] = &[
         ("decode", 1, 9, 3, 64, Some((64, RopeMode::Normal)), StepParams::at(7, 1)),
@@ -56,9 +64,10 @@ pub(super) fn cases() -> Vec<Case> {
         ("normed", 1, 4, 2, 32, Some((32, RopeMode::Neox)), StepParams::at(7, 1)),
         ("normed, prefill", 4, 2, 1, 64, Some((64, RopeMode::Normal)), StepParams::at(3, 3)),
     ];
+    let coded_values: &[Row] = &[("normed with values", 3, 4, 2, 32, Some((32, RopeMode::Neox)), StepParams::at(7, 3))];
     let all = lists.into_iter().flat_map(|(rows, codec, norm)| rows.iter().map(move |row| (row, codec, norm, "")));
     let coded = Codec::ALL.iter().flat_map(|codec| {
-        let rows = [(coded, None), (coded_normed, eps)].into_iter();
+        let rows = [(coded, None), (coded_normed, eps), (coded_values, of(false, true))].into_iter();
         rows.flat_map(move |(rows, norm)| rows.iter().map(move |row| (row, Some(*codec), norm, codec.spec().name)))
     });
     all.chain(coded)
@@ -66,8 +75,9 @@ pub(super) fn cases() -> Vec<Case> {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
             Case::new(QkvAppend { n_head: h, n_head_kv: g, head_dim: d, norm, rope }, name, step, |o| {
                 let mut list = vec![o.input(&[t, (h + 2 * g) * d])];
-                if let Some(QkNorm { whole, .. }) = norm {
+                if let Some(QkNorm { whole, values, .. }) = norm {
                     list.extend([h, g].map(|heads| o.weight(&[if whole { heads * d } else { d }])));
+                    list.extend(values.then(|| o.weight(&[d])));
                 }
                 if let Some((n, _)) = rope {
                     let table = RopeTable::plain(n, 10_000.0).rows((0..16).map(|p| p * 5));

@@ -48,9 +48,18 @@ pub(super) fn cases() -> Vec<Case> {
         ("normed whole, some channels rotate", None, [1, 3, 1, 24], normal(12), 0, StepParams::at(5, 1)),
         ("normed whole, no rope", None, [1, 4, 2, 16], None, 0, StepParams::at(9, 1)),
     ];
-    let of = |whole| Some(QkNorm { eps: 1e-6, whole });
-    let lists =
-        [(rows, None, None), (halves, Some(Codec::F16), None), (normed, None, of(false)), (whole, None, of(true))];
+    let values: &[Row] = &[
+        ("normed with values", None, [1, 4, 2, 32], neox(32), 0, StepParams::at(30, 1)),
+        ("normed with values, window", None, [1, 3, 1, 16], neox(16), 7, StepParams::at(21, 1)),
+    ];
+    let of = |whole, values| Some(QkNorm { eps: 1e-6, whole, values });
+    let lists = [
+        (rows, None, None),
+        (halves, Some(Codec::F16), None),
+        (normed, None, of(false, false)),
+        (whole, None, of(true, false)),
+        (values, None, of(false, true)),
+    ];
     let all = lists.into_iter().flat_map(|(rows, codec, norm)| rows.iter().map(move |row| (row, codec, norm, "")));
     let coded: &[Row] = &[
         ("decode", None, [1, 9, 3, 64], normal(64), 0, StepParams::at(20, 1)),
@@ -84,9 +93,10 @@ pub(super) fn cases() -> Vec<Case> {
                 } else {
                     list.push(o.input(&[t, width]));
                 }
-                if let Some(QkNorm { whole, .. }) = norm {
+                if let Some(QkNorm { whole, values, .. }) = norm {
                     let heads = [n_head, n_head_kv].map(|heads| if whole { heads } else { 1 });
                     list.extend(heads.map(|heads| o.weight(&[heads * head_dim])));
+                    list.extend(values.then(|| o.weight(&[head_dim])));
                 }
                 if let Some((n, _)) = rope {
                     let table = RopeTable::plain(n, 10_000.0).rows((0..48).map(|p| p * 5));

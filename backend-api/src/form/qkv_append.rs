@@ -1,8 +1,8 @@
-//! `qkv_append`: splits the fused projection into Q, K and V, norms and rotates the heads of Q and K, and appends K and V
-//! to their caches.
+//! `qkv_append`: splits the fused projection into Q, K and V, norms the heads of Q and K, and perhaps of V, rotates those of
+//! Q and K, and appends K and V to their caches.
 //!
 //! *Operands*: qkv `[t, (n_head + 2 * n_head_kv) * head_dim]`; with `norm` the gamma of Q and that of K, `[head_dim]`
-//! or as long as all heads; with `rope` the table `[n_ctx, n_dims]`; K cache and V cache, states `[n_ctx, n_head_kv *
+//! or as long as all heads, and that of V if it is normed; with `rope` the table `[n_ctx, n_dims]`; K cache and V cache, states `[n_ctx, n_head_kv *
 //! head_dim]`.
 //! *Results*: q `[t, n_head * head_dim]`; the K cache; the V cache.
 
@@ -13,13 +13,15 @@ use crate::graph::{Graph, TensorId};
 use crate::links::Links;
 use crate::op::{Append, At, Norm, NormKind, Op, Rope, RopeMode, Slice};
 
-/// An RMS norm of Q and K.
+/// An RMS norm of Q and K, and perhaps of V.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QkNorm {
     /// Added under the root.
     pub eps: f32,
     /// Whether all heads of a row are normed at once, rather than each by itself.
     pub whole: bool,
+    /// Whether heads of V are normed, too. Not where all heads of a row are normed at once.
+    pub values: bool,
 }
 
 /// See the [module page](self).
@@ -38,19 +40,28 @@ pub struct QkvAppend {
 }
 
 impl QkvAppend {
-    /// The places of the two gammas among the operands, if there is a norm.
+    /// The places of the gammas of Q and K among the operands, if there is a norm.
     pub fn gammas(&self) -> Option<[usize; 2]> {
         self.norm.map(|_| [1, 2])
     }
 
+    /// The place of the gamma of V, if that is normed.
+    pub fn v_gamma(&self) -> Option<usize> {
+        self.norm.filter(|norm| norm.values).map(|_| 3)
+    }
+
+    fn gamma_count(&self) -> usize {
+        2 * usize::from(self.norm.is_some()) + usize::from(self.v_gamma().is_some())
+    }
+
     /// The place of the table among the operands, if there is a rotation.
     pub fn table(&self) -> Option<usize> {
-        self.rope.map(|_| if self.norm.is_some() { 3 } else { 1 })
+        self.rope.map(|_| 1 + self.gamma_count())
     }
 
     /// How many operands follow the first.
     pub fn rest(&self) -> usize {
-        2 + 2 * usize::from(self.norm.is_some()) + usize::from(self.rope.is_some())
+        2 + self.gamma_count() + usize::from(self.rope.is_some())
     }
 
     /// The one that begins at the slice which takes the queries, if there is one.
@@ -65,7 +76,7 @@ impl QkvAppend {
     /// The one that takes a projection apart.
     pub(super) fn of(links: &Links<'_>, qkv: TensorId) -> Option<Found<QkvAppend>> {
         let slices = slices_of(links, qkv)?;
-        let [(q_at, mut q), (k_at, mut k), (v_at, v)] = *slices.as_slice() else { return None };
+        let [(q_at, mut q), (k_at, mut k), (v_at, mut v)] = *slices.as_slice() else { return None };
         let cols = |id: TensorId| links.tensor(id).shape.cols();
         if cols(k) != cols(v) || links.tensor(qkv).shape.rank() != 2 {
             return None;
@@ -82,6 +93,14 @@ impl QkvAppend {
             gammas = vec![q_gamma, k_gamma];
             (q, k) = (q_out, k_out);
             nodes.extend([q_at, k_at]);
+            if let Some((v_at, v_norm, v_gamma, v_out)) = norm_of(links, v) {
+                if (v_norm.eps, v_norm.heads) != (k_norm.eps, k_norm.heads) {
+                    return None;
+                }
+                gammas.push(v_gamma);
+                v = v_out;
+                nodes.push(v_at);
+            }
         }
         if let Some((q_at, q_rope, q_table, q_out)) = rope_of(links, q) {
             let (k_at, k_rope, k_table, k_out) = rope_of(links, k)?;
@@ -102,8 +121,8 @@ impl QkvAppend {
         let heads = heads.or_else(attended).or(normed.map(|(_, heads)| heads)).unwrap_or((cols(q) / cols(k), 1));
         let norm = match normed {
             None => None,
-            Some((eps, each)) if each == heads => Some(QkNorm { eps, whole: false }),
-            Some((eps, (1, 1))) => Some(QkNorm { eps, whole: true }),
+            Some((eps, each)) if each == heads => Some(QkNorm { eps, whole: false, values: gammas.len() == 3 }),
+            Some((eps, (1, 1))) if gammas.len() == 2 => Some(QkNorm { eps, whole: true, values: false }),
             Some(_) => return None,
         };
         let (n_head, n_head_kv) = heads;
@@ -133,11 +152,14 @@ impl QkvAppend {
         let (q_len, kv_len) = (self.n_head * self.head_dim, self.n_head_kv * self.head_dim);
         let mut q = graph.push(Slice { start: 0, len: q_len }, &[x])?;
         let mut k = graph.push(Slice { start: q_len, len: kv_len }, &[x])?;
-        let v = graph.push(Slice { start: q_len + kv_len, len: kv_len }, &[x])?;
-        if let (Some(QkNorm { eps, whole }), Some([q_gamma, k_gamma])) = (self.norm, self.gammas()) {
+        let mut v = graph.push(Slice { start: q_len + kv_len, len: kv_len }, &[x])?;
+        if let (Some(QkNorm { eps, whole, .. }), Some([q_gamma, k_gamma])) = (self.norm, self.gammas()) {
             let norm = |heads| Norm { kind: NormKind::Rms, eps, heads: if whole { 1 } else { heads } };
             q = graph.push(norm(self.n_head), &[q, operands[q_gamma]])?;
             k = graph.push(norm(self.n_head_kv), &[k, operands[k_gamma]])?;
+            if let Some(v_gamma) = self.v_gamma() {
+                v = graph.push(norm(self.n_head_kv), &[v, operands[v_gamma]])?;
+            }
         }
         if let (Some((n_dims, mode)), Some(table)) = (self.rope, self.table()) {
             q = graph.push(Rope { n_head: self.n_head, n_dims, mode }, &[q, operands[table]])?;

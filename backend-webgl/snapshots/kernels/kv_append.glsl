@@ -22,8 +22,6 @@ layout(std140) uniform Params {
     int n_dims;
     int table_rows;
     int normed_heads;
-    int normed_part;
-    int normed_start;
     int k_start;
 };
 layout(std140) uniform Step {
@@ -44,9 +42,11 @@ uniform usampler2D t2;
 #define src_factors t2
 uniform usampler2D t3;
 #define src_gamma t3
+uniform usampler2D t4;
+#define src_v_gamma t4
 // qkv_append: the keys, normed and rotated, and the values of a fused projection, drawn into both caches at once.
 // Without APPEND they are drawn into rows of their own, for caches in codecs of blocks, whose rows are encoded from
-// those.
+// those. With NORM_VALUES heads of values are normed, too.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -144,7 +144,7 @@ vec4 value2(int row, int col) {
 
 float normed(int cols, int row, int col) {
     float x = load1(src_x, cols, row, col);
-    x *= raw_at(src_factors, row * normed_heads + normed_part) * load1(src_gamma, cols, 0, col - normed_start);
+    x *= raw_at(src_factors, row * normed_heads + col / head_dim) * load1(src_gamma, head_dim, 0, col % head_dim);
     return x;
 }
 
@@ -168,6 +168,10 @@ float element(int row, int col) {
 }
 
 float element2(int row, int col) {
-    return load1(src_x, x_cols, row - append_first(), k_start + out_cols + col);
+    int from = row - append_first();
+    int at = k_start + out_cols + col;
+    float x = load1(src_x, x_cols, from, at);
+    x *= raw_at(src_factors, from * normed_heads + at / head_dim) * load1(src_v_gamma, head_dim, 0, col % head_dim);
+    return x;
 }
-// kv_append APPEND TWO ROPE NEOX NORM NORM_WHOLE bits
+// kv_append APPEND TWO ROPE NEOX NORM NORM_VALUES bits

@@ -29,10 +29,14 @@ struct Queries {
     norm: Option<(QkNorm, usize, usize, usize)>,
 }
 
-/// The factors of a row whose queries and keys are normed: one for each head, or one for all queries and one for all
-/// keys.
+/// The factors of a row whose queries and keys, and perhaps values, are normed: one for each head, or one for all queries
+/// and one for all keys.
 fn normed_heads(op: &QkvAppend) -> usize {
-    if op.norm.is_some_and(|norm| norm.whole) { 2 } else { op.n_head + op.n_head_kv }
+    match op.norm {
+        Some(QkNorm { whole: true, .. }) => 2,
+        Some(QkNorm { values: true, .. }) => op.n_head + 2 * op.n_head_kv,
+        _ => op.n_head + op.n_head_kv,
+    }
 }
 
 impl Lowering<'_> {
@@ -196,7 +200,8 @@ impl Lowering<'_> {
         let shape = Shape::new(&[t, cols]).map_err(|e| e.to_string())?;
         let plain = Dense::new(&shape, DType::F32, self.layout);
         let first = Draw::new("kv_append", Target::Scratch(rows), &plain).and(Target::Scratch(rows + 1));
-        let mut draws = vec![self.turned(first, op, 1, factors)?.int("k_start", k_start)];
+        let first = self.normed_values(self.turned(first, op, 1, factors)?, op)?;
+        let mut draws = vec![first.int("k_start", k_start)];
         for which in [0, 1] {
             let draw = Draw::append("append", Target::Output(1 + which), &cache, At::Position, 1, t);
             draws.push(draw.int("x_cols", cols).codec(self.layout, state, &["rows"]).scratch("src_x", rows + which));
@@ -204,10 +209,18 @@ impl Lowering<'_> {
         Ok((draws, vec![plain.texels(); 2]))
     }
 
+    /// The same draw, which norms heads of V, too, if the form does.
+    fn normed_values(&self, draw: Draw, op: &QkvAppend) -> Result<Draw, String> {
+        match op.v_gamma() {
+            Some(gamma) => Ok(draw.define("NORM_VALUES", "").input("src_v_gamma", gamma, self.input(gamma)?)),
+            None => Ok(draw),
+        }
+    }
+
     /// The draw into both caches at once.
     fn kv_draw(&self, op: &QkvAppend, cache: &Dense, factors: usize) -> Result<(Vec<Draw>, Vec<usize>), String> {
         let draw = Draw::append("kv_append", Target::Output(1), cache, At::Position, 1, self.input(0)?.shape.dim(0));
-        let draw = self.turned(draw.and(Target::Output(2)), op, 1, factors)?;
+        let draw = self.normed_values(self.turned(draw.and(Target::Output(2)), op, 1, factors)?, op)?;
         Ok((vec![draw.int("k_start", op.n_head * op.head_dim)], Vec::new()))
     }
 }

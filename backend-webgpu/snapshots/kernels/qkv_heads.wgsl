@@ -1,4 +1,4 @@
-// qkv_heads q4_0 subgroups norm rope neox blocks
+// qkv_heads q4_0 subgroups norm norm_values rope neox blocks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -26,14 +26,15 @@ struct Params {
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> q_gamma: array<f32>;
 @group(0) @binding(3) var<storage, read> k_gamma: array<f32>;
-@group(0) @binding(4) var<storage, read> x: array<f32>;
-@group(0) @binding(5) var<storage, read> table: array<f32>;
-@group(0) @binding(6) var<storage, read_write> q: array<f32>;
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;
-@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;
+@group(0) @binding(4) var<storage, read> v_gamma: array<f32>;
+@group(0) @binding(5) var<storage, read> x: array<f32>;
+@group(0) @binding(6) var<storage, read> table: array<f32>;
+@group(0) @binding(7) var<storage, read_write> q: array<f32>;
+@group(0) @binding(8) var<storage, read_write> k_cache: array<u32>;
+@group(0) @binding(9) var<storage, read_write> v_cache: array<u32>;
 
-// Splits rows into the heads of Q, K and V, norms and rotates those of Q and K, and appends K and V to their caches. A
-// workgroup takes a head of a row.
+// Splits rows into the heads of Q, K and V, norms and rotates those of Q and K, with NORM_VALUES norms those of V, and
+// appends K and V to their caches. A workgroup takes a head of a row.
 // Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
 // that are not real or beyond their end are dropped. 32u neighbours go together: with HALVES two, for they share a word,
 // with BLOCKS a block.
@@ -229,7 +230,8 @@ fn rotated(i: u32, col: u32, position: u32) -> f32 {
     return normed(i, col) * c - normed(i + distance, col + distance) * s;
 }
 
-// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads of V, which stay as they are.
+// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads that stay as
+// they are.
 var<private> head_scale: f32 = 1.0;
 
 // Element i of x, which is in column `col`, as it is normed.
@@ -241,6 +243,7 @@ fn normed(i: u32, col: u32) -> f32 {
     if (col < p.q_cols + p.kv_cols) {
         return x[i] * head_scale * k_gamma[channel];
     }
+    return x[i] * head_scale * v_gamma[channel];
     return x[i];
 }
 
@@ -265,7 +268,8 @@ fn main(
     }
     let row = job / p.heads;
     let first = job % p.heads * p.head_dim;
-    if (first < p.q_cols + p.kv_cols) {
+    let normed_cols = p.cols;
+    if (first < normed_cols) {
         let start = row * p.cols + first;
         let count = p.head_dim;
         var squares = 0.0;

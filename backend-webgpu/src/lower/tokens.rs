@@ -42,17 +42,23 @@ pub fn qkv_append(op: &QkvAppend, node: &Node<'_>) -> Kernels {
         return Err(format!("{each} neighbours are written together"));
     }
     let mut kernel = match (op.norm, op.gammas()) {
-        (Some(QkNorm { eps, whole }), Some([q_gamma, k_gamma])) => {
+        (Some(QkNorm { eps, whole, values }), Some([q_gamma, k_gamma])) => {
             let (rows, heads) = (qkv.shape.dim(0), op.n_head + 2 * op.n_head_kv);
             let wg = node.row_wg(if whole { node.outputs[0].shape.cols() } else { op.head_dim });
-            node.reducing("qkv_heads", grid(rows * heads), wg)
+            let kernel = node
+                .reducing("qkv_heads", grid(rows * heads), wg)
                 .flag("NORM", true)
+                .flag("NORM_VALUES", values)
                 .flag("NORM_WHOLE", whole)
                 .f("eps", eps)
                 .u("rows", rows)
                 .u("heads", heads)
                 .input("q_gamma", q_gamma, node.inputs[q_gamma])
-                .input("k_gamma", k_gamma, node.inputs[k_gamma])
+                .input("k_gamma", k_gamma, node.inputs[k_gamma]);
+            match op.v_gamma() {
+                Some(v_gamma) => kernel.input("v_gamma", v_gamma, node.inputs[v_gamma]),
+                None => kernel,
+            }
         }
         _ => node.elementwise("qkv_append", qkv.shape.len() / each).u("len", qkv.shape.len()),
     };

@@ -17,8 +17,9 @@ pub(super) fn qkv_append(form: &Form, args: &mut Args<'_>) {
     let position = args.step.position as usize;
     let table = op.rope.zip(op.table()).map(|((n, mode), place)| (args.input(place), n, mode));
     let gammas = op.gammas().map(|places| places.map(|place| args.input(place).floats()));
+    let v_gamma = op.v_gamma().map(|place| args.input(place).floats());
     let normed = |row: &mut [f32], which: usize| {
-        if let (Some(QkNorm { eps, whole }), Some(gammas)) = (op.norm, gammas) {
+        if let (Some(QkNorm { eps, whole, .. }), Some(gammas)) = (op.norm, gammas) {
             let len = if whole { row.len() } else { op.head_dim };
             row.chunks_exact_mut(len).for_each(|head| rms(head, gammas[which], eps));
         }
@@ -43,6 +44,10 @@ pub(super) fn qkv_append(form: &Form, args: &mut Args<'_>) {
             normed(k, 1);
             rotated(k, i);
             v_row.copy_from_slice(bytemuck::cast_slice(&row[q_cols + kv_cols..]));
+            if let (Some(QkNorm { eps, .. }), Some(gamma)) = (op.norm, v_gamma) {
+                let v: &mut [f32] = bytemuck::cast_slice_mut(v_row);
+                v.chunks_exact_mut(op.head_dim).for_each(|head| rms(head, gamma, eps));
+            }
             round(cache.tensor, k_row);
             round(cache.tensor, v_row);
         }
