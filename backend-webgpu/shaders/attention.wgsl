@@ -42,8 +42,13 @@ fn main(
     let channel = lane % CHANNELS;
     let part = lane / CHANNELS;
     var sums: array<VALUE, PER>;
+//!if SINKS
+    var highest = sinks[head];
+    var total = 1.0;
+//!else
     var highest = LOWEST;
     var total = 0.0;
+//!end
     for (var first = range.x; first < range.y; first += WG) {
         let key = first + lane;
         var score = LOWEST;

@@ -4,6 +4,9 @@ use crate::storage::Chunk;
 use backend_api::format::{Codebook, GROUP, codebooks};
 use backend_api::{Codec, DType, Format, Tensor};
 
+/// Storage bindings of a shader that every device has.
+pub const MAX_BINDINGS: usize = 8;
+
 /// An operand or a result of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {

@@ -36,6 +36,8 @@ pub(super) struct Attention {
     pub norm_rows: bool,
     /// What queries are multiplied with as positions grow.
     pub temperature: Option<Temperature>,
+    /// Whether each head has a score without a key.
+    pub sinks: bool,
     /// Rotation of queries and keys.
     pub rope: Option<Rope>,
 }
@@ -53,6 +55,7 @@ impl Attention {
             qk_norm: None,
             norm_rows: false,
             temperature: None,
+            sinks: false,
             rope: None,
         }
     }
@@ -109,13 +112,13 @@ impl Recorder<'_> {
         self.add(y, bias)
     }
 
-    fn vector(&mut self, name: &str, len: usize) -> Recorded {
+    pub fn vector(&mut self, name: &str, len: usize) -> Recorded {
         let name = self.scoped(name);
         let tensor = self.step.tensors.vector(&name, len)?.clone();
         self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.step.tensors.find(&self.scoped(name)).is_some()
     }
 
@@ -307,8 +310,13 @@ impl Recorder<'_> {
             scale: a.scale,
             softcap: a.softcap,
             masking: Masking { causal: self.step.causal, cached: true, window: a.window, ..Masking::default() },
+            sinks: a.sinks,
         };
-        self.op(attention, &[q, keys, values])
+        let mut operands = vec![q, keys, values];
+        if a.sinks {
+            operands.push(self.vector("attn_sinks.weight", a.heads)?);
+        }
+        self.op(attention, &operands)
     }
 
     fn rope(&mut self, rope: &Rope, n_head: usize, x: TensorId) -> Recorded {
@@ -359,5 +367,5 @@ const EASY_HEAD: usize = 256;
 fn mean(cols: usize) -> op::Attention {
     let n_head = (1..cols).find(|n| cols.is_multiple_of(*n) && cols / n <= EASY_HEAD).unwrap_or(cols);
     let masking = Masking { cached: true, ..Masking::default() };
-    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, masking }
+    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, masking, sinks: false }
 }
