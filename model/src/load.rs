@@ -125,6 +125,12 @@ impl Model {
     }
 }
 
+/// The rows that a tensor is written in: its matrices lie one below the other, and a vector has rows of one number.
+fn rows_of(tensor: &TensorInfo) -> usize {
+    let (_, outer) = tensor.shape.split_last().unwrap_or((&1, &[]));
+    if outer.is_empty() { tensor.shape.iter().product() } else { outer.iter().product() }
+}
+
 /// Bytes of the file that a weight is read from.
 fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
@@ -150,7 +156,7 @@ impl<'a> Part<'a> {
             Contents::Tensors(tensors) => {
                 let starts = tensors.iter().scan(0, |row, tensor| {
                     let first = *row;
-                    *row += tensor.shape[0];
+                    *row += rows_of(tensor);
                     Some((first, tensor))
                 });
                 starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
@@ -223,7 +229,7 @@ impl Loader<'_> {
         id: StorageId,
         first: usize,
     ) -> Result<(), ModelError> {
-        let rows = tensor.shape[0];
+        let rows = rows_of(tensor);
         let row = (tensor.bytes / rows as u64) as usize;
         let step = (PIECE / row / ROW_ALIGN).max(1) * ROW_ALIGN;
         for from in (0..rows).step_by(step) {

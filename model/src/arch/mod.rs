@@ -13,11 +13,13 @@ use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
 mod bert;
+mod experts;
 #[cfg(test)]
 mod families;
 mod gemma2;
 mod gemma3;
 mod gpt2;
+mod gpt_oss;
 mod granite;
 mod keys;
 mod layers;
@@ -75,6 +77,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("llama", llama::read),
     ("qwen2", qwen2::read),
     ("qwen3", qwen3::read),
+    ("qwen3moe", qwen3::read_moe),
     ("gemma2", gemma2::read),
     ("gemma3", gemma3::read),
     ("phi3", phi3::read),
@@ -82,7 +85,10 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("mistral3", mistral3::read),
     ("olmo2", olmo2::read),
     ("granite", granite::read),
+    ("granitemoe", granite::read_moe),
     ("lfm2", lfm2::read),
+    ("lfm2moe", lfm2::read_moe),
+    ("gpt-oss", gpt_oss::read),
 ];
 
 /// Likewise, of models whose tokens see each other whatever their order, and that make no text.

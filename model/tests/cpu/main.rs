@@ -55,6 +55,13 @@ fixtures! {
     olmo2_with_norms_after_layers = "olmo2-tiny",
     granite_with_factors = "granite-scales",
     lfm2_with_convolutions = "lfm2-tiny",
+    mixtral = "mixtral-4x2",
+    qwen3_with_experts = "qwen3moe-8x2",
+    qwen3_with_experts_q8_0 = "qwen3moe-q8_0",
+    granite_with_experts_and_a_shared_one = "granitemoe-shexp",
+    lfm2_with_experts = "lfm2moe-sigmoid",
+    gpt_oss = "gpt-oss-f32",
+    gpt_oss_mxfp4 = "gpt-oss-mxfp4",
 }
 
 macro_rules! embeddings {
