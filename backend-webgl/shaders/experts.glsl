@@ -16,12 +16,12 @@ vec4 squares = vec4(0.0);
 
 // Four columns of the operand's group, that begins at `at`, with the norm's weights from `norm_at`.
 vec4 operand(ivec2 at, ivec2 norm_at, int i) {
-    vec4 x = group4(src_x, k, at, i);
+    vec4 four = group4(src_x, k, at, i);
 //!if NORM
-    squares += x * x;
-    return x * group4(src_gamma, k, norm_at, i);
+    squares += four * four;
+    return four * group4(src_gamma, k, norm_at, i);
 //!else
-    return x;
+    return four;
 //!end
 }
 

@@ -3,7 +3,7 @@
 //!include experts.glsl
 
 vec4 value(int row, int col) {
-    vec4 sum = vec4(0.0);
+    vec4 mixed = vec4(0.0);
     for (int choice = 0; choice < choices; choice++) {
         int id = expert(row, choice);
         int first = start_a + id * stride_a;
@@ -15,10 +15,10 @@ vec4 value(int row, int col) {
 //!if BIAS
         own += lanes(src_bias, out_cols, id, col);
 //!end
-        sum += load1(src_shares, choices, row, choice) * own;
+        mixed += load1(src_shares, choices, row, choice) * own;
     }
 //!if RESIDUAL
-    sum += lanes(src_residual, out_cols, row, col);
+    mixed += lanes(src_residual, out_cols, row, col);
 //!end
-    return sum;
+    return mixed;
 }

@@ -1,4 +1,4 @@
-// A gated linear unit: ACT(gate) * up, or with numbers LIMITED and the up part beside 1.
+// A gated linear unit: ACT(gate) * up; or LIMITED, where both are kept within a limit and 1 is added to the up part.
 //!include activation.glsl
 
 vec4 gated(vec4 gate, vec4 up) {

@@ -1,5 +1,5 @@
-// route: ids and, with TWO, the weights; with SHARES the weights alone. Each fragment chooses for its whole row. The gate
-// is SOFTMAX, SIGMOID, or softmax of those chosen.
+// route: ids and weights, drawn together. Each fragment chooses for its whole row. The gate is SOFTMAX, SIGMOID, or
+// softmax of those chosen.
 //!include frame.glsl
 //!include activation.glsl
 //!include finite.glsl
@@ -74,7 +74,7 @@ void consider(float key, int id) {
 void choose(int row, int col) {
     look(row);
     if (broken) return;
-    float sum = 0.0;
+    float together = 0.0;
     for (int choice = 0; choice < choices; choice++) {
         best_id = -1;
         for (int c4 = 0; c4 < (cols + 3) >> 2; c4++) {
@@ -92,28 +92,22 @@ void choose(int row, int col) {
 //!else
         float own = powers(logit).x;
 //!end
-        sum += own;
+        together += own;
         bvec4 mine = equal(ivec4(choice), ivec4(col) + ivec4(0, 1, 2, 3));
         chosen = mix(chosen, vec4(float(best_id)), mine);
         shares = mix(shares, vec4(own), mine);
     }
 //!if !NORMALISED
-    sum = 1.0;
+    together = 1.0;
 //!end
-    shares *= scale / max(sum, least_sum);
+    shares *= scale / max(together, least_sum);
 }
 
 vec4 value(int row, int col) {
     choose(row, col);
-//!if SHARES
-    return shares;
-//!else
     return chosen;
-//!end
 }
 
-//!if TWO
 vec4 value2(int row, int col) {
     return shares;
 }
-//!end

@@ -43,12 +43,12 @@ fn main(
     let part = lane / CHANNELS;
     var sums: array<VALUE, PER>;
 //!if SINKS
-    var highest = sinks[head];
-    var total = 1.0;
+    let before_keys = vec2<f32>(sinks[head], 1.0);
 //!else
-    var highest = LOWEST;
-    var total = 0.0;
+    let before_keys = vec2<f32>(LOWEST, 0.0);
 //!end
+    var highest = before_keys.x;
+    var total = before_keys.y;
     for (var first = range.x; first < range.y; first += WG) {
         let key = first + lane;
         var score = LOWEST;

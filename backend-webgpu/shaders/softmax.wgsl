@@ -29,10 +29,10 @@ fn main(
     let range = visible(i);
 //!if SINKS
     let sink = sinks[row / p.m % p.heads];
-    var highest = sink;
 //!else
-    var highest = LOWEST;
+    let sink = LOWEST;
 //!end
+    var highest = sink;
     for (var c = range.x + lane; c < range.y; c += WG) {
         highest = max(highest, score(first, i, c));
     }

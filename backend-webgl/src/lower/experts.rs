@@ -17,30 +17,26 @@ impl Lowering<'_> {
             return Err(format!("a fragment cannot choose {} of {cols} experts", op.k));
         }
         let of_chosen = op.gate == Gate::SoftmaxOfChosen;
-        let outs = [self.dense(self.output(0)?), self.dense(self.output(1)?)];
-        let draw = |to: usize| -> Result<Draw, String> {
-            let draw = Draw::new("route", Target::Output(to), &outs[to])
-                .define_if(op.gate == Gate::Softmax, "SOFTMAX")
-                .define_if(op.gate == Gate::Sigmoid, "SIGMOID")
-                .define_if(op.normalised || of_chosen, "NORMALISED")
-                .int("cols", cols)
-                .int("choices", op.k)
-                .float("scale", op.scale)
-                .float("least_sum", if of_chosen { f32::MIN_POSITIVE } else { Route::LEAST_SUM })
-                .input("src_logits", 0, logits);
-            if !op.biased {
-                return Ok(draw);
-            }
-            Ok(draw.define("BIASED", "").input("src_bias", 1, self.input(1)?))
-        };
-        // Drawn together, they must be of one size. A slot may be larger than a storage.
         let is_slot = |i: usize| Ok::<bool, String>(self.output(i)?.kind == Kind::Temporary);
-        let together = is_slot(0)? == is_slot(1)? && outs[0].texels() == outs[1].texels();
-        let draws = match together {
-            true => vec![draw(0)?.and(Target::Output(1))],
-            false => vec![draw(0)?, draw(1)?.define("SHARES", "")],
-        };
-        Ok(Kernel { draws, scratch: Vec::new() })
+        if is_slot(0)? != is_slot(1)? {
+            // A slot may be larger than a storage.
+            return Err("ids and weights are drawn together, so that the caller must read both or neither".into());
+        }
+        let draw = self
+            .draw("route")?
+            .and(Target::Output(1))
+            .define_if(op.gate == Gate::Softmax, "SOFTMAX")
+            .define_if(op.gate == Gate::Sigmoid, "SIGMOID")
+            .define_if(op.normalised || of_chosen, "NORMALISED")
+            .int("cols", cols)
+            .int("choices", op.k)
+            .float("scale", op.scale)
+            .float("least_sum", if of_chosen { f32::MIN_POSITIVE } else { Route::LEAST_SUM })
+            .input("src_logits", 0, logits);
+        Ok(match op.biased {
+            true => draw.define("BIASED", "").input("src_bias", 1, self.input(1)?).into(),
+            false => draw.into(),
+        })
     }
 
     pub(super) fn weighted_sum(&self) -> Result<Kernel, String> {

@@ -1,13 +1,14 @@
 //! What keys and tensors of files change in the graphs of families.
 
-use backend_api::op::{BinaryKind, Gate, Index, Op, RopeTable, Route, Yarn};
+use backend_api::Format;
+use backend_api::op::{BinaryKind, Gate, Index, MatMulId, Op, RopeTable, Route, Yarn};
 
 use super::keys::Keys;
 use super::layers::Temperature;
 use super::rope::Rope;
 use super::weights::Tensors;
 use super::*;
-use crate::gguf::Value;
+use crate::gguf::{TensorInfo, Value};
 
 /// A fixture with other values of some keys, or with `None` without them.
 fn file(name: &str, pairs: &[(&str, Option<Value>)]) -> Gguf {
@@ -243,6 +244,50 @@ fn experts_that_are_not_covered_are_refused_by_name() {
     }
     let old = Recipe::new(&gguf, Some(64)).unwrap_err().to_string();
     assert!(old.contains("blk.0.ffn_down.0.weight") && old.contains("old version"), "{old}");
+}
+
+/// The operators of a Mixtral whose tensors were changed.
+fn mixtral_with(change: impl FnOnce(&mut Vec<TensorInfo>)) -> Result<Vec<Op>, ModelError> {
+    let mut gguf = file("mixtral-4x2", &[]);
+    change(&mut gguf.tensors);
+    let graph = Recipe::new(&gguf, Some(64))?.graph(1, Head::Greedy)?;
+    Ok(graph.nodes().iter().map(|node| node.op.clone()).collect())
+}
+
+/// A tensor of floats that the file has not.
+fn added(name: &str, shape: &[usize]) -> TensorInfo {
+    TensorInfo { name: name.into(), format: Format::F32, shape: shape.into(), offset: 0, bytes: 0 }
+}
+
+#[test]
+fn gates_and_up_parts_of_experts_may_share_a_tensor() {
+    let fuse = |tensors: &mut Vec<TensorInfo>| {
+        tensors.retain(|tensor| !tensor.name.ends_with("ffn_up_exps.weight"));
+        for gates in tensors.iter_mut().filter(|tensor| tensor.name.ends_with("ffn_gate_exps.weight")) {
+            gates.name = gates.name.replace("gate", "gate_up").into();
+            gates.shape[1] *= 2;
+        }
+    };
+    let products = mixtral_with(fuse).unwrap().into_iter().filter(|op| matches!(op, Op::MatMulId(_)));
+    let half = |first| Op::from(MatMulId { rows: 20, stride: 40, first });
+    let of_a_block = [half(0), half(20), MatMulId::dense(24).into()];
+    assert!(products.eq([of_a_block.clone(), of_a_block].concat()));
+    let biased = mixtral_with(|tensors| {
+        fuse(tensors);
+        tensors.push(added("blk.1.ffn_gate_up_exps.bias", &[4, 40]));
+    });
+    assert!(biased.unwrap_err().to_string().contains("blk.1.ffn_gate_up_exps.bias"));
+}
+
+#[test]
+fn experts_may_have_factors_and_biases() {
+    let names = |ops: Vec<Op>| ops.iter().map(Op::name).skip_while(|name| *name != "route").take(8).collect::<Vec<_>>();
+    let plain = names(mixtral_with(|_| {}).unwrap());
+    assert_eq!(plain[..6], ["route", "matmul_id", "matmul_id", "glu", "matmul_id", "weighted_sum"]);
+    let scaled = mixtral_with(|tensors| tensors.push(added("blk.0.ffn_down_exps.scale", &[4])));
+    assert_eq!(names(scaled.unwrap())[4..], ["matmul_id", "get_rows", "binary", "weighted_sum"]);
+    let biased = mixtral_with(|tensors| tensors.push(added("blk.0.ffn_gate_exps.bias", &[4, 20])));
+    assert_eq!(names(biased.unwrap())[1..5], ["matmul_id", "get_rows", "binary", "matmul_id"]);
 }
 
 #[test]

@@ -77,7 +77,6 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("llama", llama::read),
     ("qwen2", qwen2::read),
     ("qwen3", qwen3::read),
-    ("qwen3moe", qwen3::read_moe),
     ("gemma2", gemma2::read),
     ("gemma3", gemma3::read),
     ("phi3", phi3::read),
@@ -85,8 +84,9 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("mistral3", mistral3::read),
     ("olmo2", olmo2::read),
     ("granite", granite::read),
-    ("granitemoe", granite::read_moe),
     ("lfm2", lfm2::read),
+    ("qwen3moe", qwen3::read_moe),
+    ("granitemoe", granite::read_moe),
     ("lfm2moe", lfm2::read_moe),
     ("gpt-oss", gpt_oss::read),
 ];

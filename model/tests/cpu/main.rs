@@ -4,6 +4,7 @@
 mod common;
 mod refusals;
 mod several_files;
+mod small_memory;
 #[path = "../common/split.rs"]
 mod split;
 
