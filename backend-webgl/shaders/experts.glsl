@@ -44,8 +44,8 @@ void look_at(int x_row, int group) {
 #define PRODUCT(result, levels, group) \
     levels(group, q0, q1, q2, q3, q4, q5, q6, q7, affine); \
     result = total( \
-        affine.x * ((q0 * x0 + q1 * x1) + (q2 * x2 + q3 * x3)) + \
-        affine.z * ((q4 * x4 + q5 * x5) + (q6 * x6 + q7 * x7)) \
+        affine.x * ((x0 * q0 + x1 * q1) + (x2 * q2 + x3 * q3)) + \
+        affine.z * ((x4 * q4 + x5 * q5) + (x6 * q6 + x7 * q7)) \
     ) + (affine.y * sum_low + affine.w * sum_high);
 
 //!decoder a

@@ -1,4 +1,4 @@
-// A gated linear unit: ACT(gate) * up; or LIMITED, where both are kept within a limit and 1 is added to the up part.
+// A gated linear unit. One that is LIMITED keeps both parts within a limit, and adds 1 to the up part.
 //!include activation.glsl
 
 vec4 gated(vec4 gate, vec4 up) {

@@ -211,6 +211,13 @@ impl Kernel {
         self
     }
 
+    /// Binds the scratch memory as `array<u32>`.
+    pub fn scratch_words(mut self, name: &'static str, write: bool, words: usize) -> Kernel {
+        let (ty, bytes) = ("array<u32>", words as u64 * 4);
+        self.bindings.push(Binding { name, ty, operand: Operand::Scratch { write }, chunk: 0, bytes });
+        self
+    }
+
     /// Binds a chunk of a table with its decoder.
     pub fn table(mut self, name: &'static str, i: usize, tensor: &Tensor, chunk: &Chunk) -> Kernel {
         let operand = Operand::Input(i);

@@ -32,6 +32,7 @@ const NEVER: &[(&str, &[&str])] = &[
         &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SEVERAL", "SINKS", "BLOCKS", "writer *"],
     ),
     ("linear_vec", &["SEVERAL"]),
+    ("experts_tile", &["decoder dense", "decoder quads", "decoder whole"]),
     ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "!SEVERAL", "SINKS"]),
     (
         "experts_sum",

@@ -40,6 +40,14 @@ pub(super) fn cases() -> Vec<Case> {
     }
     add(Format::MXFP4, [1, 4, 288, 100, 8], rms, true, oai, false);
     add(Format::MXFP4, [5, 4, 64, 33, 8], None, true, oai, false);
+    // Many choices of each expert.
+    for format in Format::ALL {
+        let len = format.spec().block_len;
+        let k = if len == 256 { 256 } else { 64_usize.next_multiple_of(len) };
+        add(*format, [9, 3, k, 20, 4], None, false, swiglu, false);
+    }
+    add(Format::MXFP4, [70, 2, 96, 40, 3], None, true, oai, false);
+    add(Format::F32, [20, 2, 71, 33, 2], None, true, geglu, true);
     add(Format::F32, [1, 2, 70, 13, 4], rms, true, oai, false);
     add(Format::F32, [4, 3, 33, 7, 6], rms, true, geglu, true);
     add(Format::Q8_0, [1, 8, 768, 256, 6], rms, false, swiglu, false);

@@ -25,6 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
     add(Format::MXFP4, [1, 4, 288, 100, 8], true, true);
     add(Format::MXFP4, [5, 4, 64, 33, 8], true, true);
     add(Format::F32, [1, 2, 70, 13, 4], true, false);
+    add(Format::MXFP4, [20, 2, 96, 40, 3], true, true);
     add(Format::Q8_0, [1, 8, 256, 768, 6], false, true);
     cases
 }

@@ -24,6 +24,19 @@ pub(super) fn cases() -> Vec<Case> {
     add(Format::F32, MatMulId::dense(7), [2, 3, 33], 8, true);
     add(Format::MXFP4, MatMulId::dense(200), [1, 4, 288], 32, false);
     add(Format::MXFP4, MatMulId::dense(96), [19, 4, 64], 8, true);
+    // Many choices of each expert.
+    for format in Format::ALL {
+        let len = format.spec().block_len;
+        add(
+            *format,
+            MatMulId::dense(40),
+            [9, 3, if len == 256 { 256 } else { 64_usize.next_multiple_of(len) }],
+            4,
+            false,
+        );
+    }
+    add(Format::Q4_0, MatMulId { rows: 70, stride: 72, first: 3 }, [90, 2, 96], 3, true);
+    add(Format::F32, MatMulId::dense(33), [40, 1, 71], 2, false);
     add(Format::Q8_0, MatMulId::dense(256), [1, 8, 768], 6, false);
     let outside = Fill::Values(vec![-1.0, 9.0, 2.0, -5.0]);
     cases.push(Case::new(MatMulId::dense(8), "ids of no expert", StepParams::at(0, 2), |o| {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::graph::{Graph, TensorId};
 use crate::links::Links;
 use crate::op::{Binary, BinaryKind, GetRows, Glu, GluKind, Index, MatMulId, Norm, Op};
+use crate::tensor::DType;
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,11 +149,15 @@ impl Biased {
     pub(super) fn find(links: &Links<'_>, at: usize, ids: TensorId) -> Biased {
         let plain = Biased { nodes: vec![at], bias: None, out: links.node(at).outputs[0] };
         let bias = || {
+            let (op, _, w, _) = product(links, at)?;
+            let experts = op.experts(links.tensor(w).shape.rows());
             let (sum, rows, out) = links.sum(plain.out)?;
             let (looked_up, maker) = links.only_for_one(rows)?;
             match (&maker.op, maker.inputs.as_slice()) {
-                (Op::GetRows(GetRows { index: Index::Ids }), [bias, by]) if *by == ids => {
-                    Some(Biased { nodes: vec![at, looked_up, sum], bias: Some(*bias), out })
+                (Op::GetRows(GetRows { index: Index::Ids }), [bias, by]) => {
+                    let table = links.tensor(*bias);
+                    let fits = table.dtype == DType::F32 && table.shape.dims().eq([experts, op.rows]) && *by == ids;
+                    fits.then(|| Biased { nodes: vec![at, looked_up, sum], bias: Some(*bias), out })
                 }
                 _ => None,
             }

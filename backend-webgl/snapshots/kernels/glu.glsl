@@ -96,7 +96,7 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// A gated linear unit: ACT(gate) * up; or LIMITED, where both are kept within a limit and 1 is added to the up part.
+// A gated linear unit. One that is LIMITED keeps both parts within a limit, and adds 1 to the up part.
 // Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
 // built-in hyperbolic or circular functions, which is not specified.
 

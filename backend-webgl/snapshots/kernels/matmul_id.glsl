@@ -224,8 +224,8 @@ void look_at(int x_row, int group) {
 #define PRODUCT(result, levels, group) \
     levels(group, q0, q1, q2, q3, q4, q5, q6, q7, affine); \
     result = total( \
-        affine.x * ((q0 * x0 + q1 * x1) + (q2 * x2 + q3 * x3)) + \
-        affine.z * ((q4 * x4 + q5 * x5) + (q6 * x6 + q7 * x7)) \
+        affine.x * ((x0 * q0 + x1 * q1) + (x2 * q2 + x3 * q3)) + \
+        affine.z * ((x4 * q4 + x5 * q5) + (x6 * q6 + x7 * q7)) \
     ) + (affine.y * sum_low + affine.w * sum_high);
 
 // Access to one packed operand; the names in capitals are replaced for each.
@@ -394,7 +394,7 @@ vec4 products_b(int first, int own, int rows, int group) {
     products.w = product_b(first + min(own + 3, last), group);
     return products;
 }
-// A gated linear unit: ACT(gate) * up; or LIMITED, where both are kept within a limit and 1 is added to the up part.
+// A gated linear unit. One that is LIMITED keeps both parts within a limit, and adds 1 to the up part.
 // Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
 // built-in hyperbolic or circular functions, which is not specified.
 

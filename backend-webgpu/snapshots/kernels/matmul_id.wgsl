@@ -13,8 +13,8 @@ struct Step {
 struct Params {
     k: u32,
     cols: u32,
-    choices: u32,
     experts: u32,
+    choices: u32,
     limit: f32,
     w_groups: u32,
     w_plane0: u32,
@@ -38,10 +38,10 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
-@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read> u: array<vec4<u32>>;
-@group(0) @binding(5) var<storage, read> ids: array<i32>;
+@group(0) @binding(2) var<storage, read> ids: array<i32>;
+@group(0) @binding(3) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> u: array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read> gamma: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> out: array<f32>;
 

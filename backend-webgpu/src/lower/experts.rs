@@ -5,6 +5,7 @@ use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, MAX_BINDINGS, Operand, row_type};
 use crate::storage::{Chunk, chunks};
 use backend_api::form::{ExpertsGlu, ExpertsSum};
+use backend_api::format::GROUP;
 use backend_api::op::{Gate, MatMulId, Route};
 use backend_api::{Shape, Tensor};
 
@@ -72,6 +73,45 @@ fn pairs(gate: &MatMulId, gates: &[Chunk], up: &MatMulId, ups: &[Chunk], experts
     pairs
 }
 
+/// Rows of a tile of choices of one expert.
+const TILE: usize = 32;
+/// Choices of an expert, on average, from which tiles are quicker than one choice after the other.
+const TILED: usize = 4;
+/// Experts whose choices a workgroup can count in its memory.
+const MOST_COUNTED: usize = 1024;
+/// Choices that an invocation looks at: Mesa's software device ends its loops after 65,535 rounds, silently.
+const MOST_LOOKS: usize = 60_000;
+/// Invocations that count.
+const PLAN_WG: usize = 256;
+
+/// The tiles that so many choices of experts may take, if multiplying in tiles is worth it.
+fn tiles(choices: usize, experts: usize, node: &Node<'_>) -> Option<usize> {
+    let worth = choices >= TILED * experts && node.tuning.block_wg == 0;
+    let counted = experts <= MOST_COUNTED && 2 * choices * experts.div_ceil(PLAN_WG) <= MOST_LOOKS;
+    let tiles = choices / TILE + experts;
+    (worth && counted && tiles <= MAX_GRID).then_some(tiles)
+}
+
+/// The kernel that tells tiles their choices, and what they share of their own: a grid of columns and tiles.
+fn tiled(ids: &Tensor, at: usize, [experts, tiles, cols]: [usize; 3], glu: bool) -> (Kernel, Kernel) {
+    let words = 3 * tiles + ids.shape.len();
+    let plan = Kernel::new("experts_plan", [1; 3])
+        .word("WG", literal(PLAN_WG))
+        .word("EXPERTS", literal(experts))
+        .u("choices", ids.shape.len())
+        .u("tiles", tiles)
+        .input("ids", at, ids)
+        .scratch_words("plan", true, words);
+    let columns = if glu { 2 } else { 4 };
+    let grid = [cols.div_ceil(16 * columns), tiles, 1];
+    let tile = Kernel::new("experts_tile", grid.map(|n| n as u32))
+        .word("COLUMNS", literal(columns))
+        .u("cols", cols)
+        .u("tiles", tiles)
+        .scratch_words("plan", false, words);
+    (plan, tile)
+}
+
 /// A kernel of columns of several rows: a grid of columns and rows, with the weights of experts as the table `w`.
 fn columns(
     file: &'static str,
@@ -94,6 +134,11 @@ fn columns(
         .u("cols", cols))
 }
 
+/// How tiles read rows of `k` numbers.
+fn of_rows(tile: Kernel, k: usize) -> Kernel {
+    tile.flag("VEC4", k.is_multiple_of(4)).flag("WHOLE", k.is_multiple_of(GROUP)).u("k", k)
+}
+
 /// Binds a chunk of the weights of experts.
 fn matrices(kernel: Kernel, name: &'static str, op: &MatMulId, place: usize, chunk: &Chunk, node: &Node<'_>) -> Kernel {
     kernel
@@ -111,16 +156,25 @@ fn choices(x: Shape, ids: Shape) -> usize {
 
 pub fn matmul_id(op: &MatMulId, node: &Node<'_>) -> Kernels {
     let (x, w, ids, out) = (node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]);
-    let all = chunks_of(w, node)?;
+    let (all, experts, k) = (chunks_of(w, node)?, op.experts(w.shape.rows()), x.shape.cols());
+    let tiled = tiles(ids.shape.len(), experts, node).map(|tiles| tiled(ids, 2, [experts, tiles, op.rows], false));
     let kernel = |chunk: &Chunk| {
-        let kernel = columns("matmul_id", ids.shape.len(), [x.shape.cols(), op.rows], "f32", node)?
-            .flag("CHUNKED", all.len() > 1)
-            .u("choices", choices(x.shape, ids.shape))
-            .u("experts", op.experts(w.shape.rows()))
-            .bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
-        Ok(matrices(kernel, "w", op, 1, chunk, node).input("ids", 2, ids).output("out", 0, out))
+        let kernel = match &tiled {
+            Some((_, tile)) => of_rows(tile.clone(), k),
+            None => columns("matmul_id", ids.shape.len(), [k, op.rows], "f32", node)?
+                .u("experts", experts)
+                .input("ids", 2, ids),
+        };
+        let kernel = kernel.flag("CHUNKED", all.len() > 1).u("choices", choices(x.shape, ids.shape)).bind(
+            "x",
+            row_type(k),
+            Operand::Input(0),
+            x,
+        );
+        Ok(matrices(kernel, "w", op, 1, chunk, node).output("out", 0, out))
     };
-    all.iter().map(kernel).collect()
+    let plan = tiled.as_ref().map(|(plan, _)| Ok::<_, String>(plan.clone()));
+    plan.into_iter().chain(all.iter().map(kernel)).collect()
 }
 
 pub fn experts_glu(op: &ExpertsGlu, node: &Node<'_>) -> Kernels {
@@ -134,21 +188,27 @@ pub fn experts_glu(op: &ExpertsGlu, node: &Node<'_>) -> Kernels {
     let experts = op.gate.experts(weights[0].shape.rows()).min(op.up.experts(weights[1].shape.rows()));
     let [gates, ups] = [chunks_of(weights[0], node)?, chunks_of(weights[1], node)?];
     let pairs = pairs(&op.gate, &gates, &op.up, &ups, experts);
-    let chunked = gates.len() > 1 || ups.len() > 1;
+    let (chunked, k) = (gates.len() > 1 || ups.len() > 1, x.shape.cols());
+    let tiles = tiles(ids.shape.len(), experts, node).filter(|_| op.norm.is_none());
+    let tiled = tiles.map(|tiles| tiled(ids, *o.ids, [experts, tiles, op.gate.rows], true));
     let kernel = |(gate, up): &(usize, usize)| {
-        let k = x.shape.cols();
-        let mut kernel = columns("matmul_id", ids.shape.len(), [k, op.gate.rows], "vec2<f32>", node)?
+        let kernel = match &tiled {
+            Some((_, tile)) => of_rows(tile.clone(), k),
+            None => columns("matmul_id", ids.shape.len(), [k, op.gate.rows], "vec2<f32>", node)?
+                .u("experts", experts)
+                .input("ids", *o.ids, ids),
+        };
+        let mut kernel = kernel
             .flag("GLU", true)
             .flag("CHUNKED", chunked)
             .flag("BIAS", op.bias)
             .flag("LIMITED", op.kind.limit().is_some())
             .word("ACT", format!("unary_{}", op.kind.activation().name()))
             .u("choices", choices(x.shape, ids.shape))
-            .u("experts", experts)
             .f("limit", op.kind.limit().unwrap_or(0.0))
             .bind("x", row_type(k), Operand::Input(*o.x), x);
         kernel = matrices(kernel, "w", &op.gate, *o.weights[0], &gates[*gate], node);
-        kernel = matrices(kernel, "u", &op.up, *o.weights[1], &ups[*up], node).input("ids", *o.ids, ids);
+        kernel = matrices(kernel, "u", &op.up, *o.weights[1], &ups[*up], node);
         kernel = normed(kernel, op.norm.as_ref(), o.norm, node);
         if let Some([gate, up]) = o.biases {
             kernel = kernel.input("bias", *gate, tensor(gate)).input("bias_up", *up, tensor(up));
@@ -159,7 +219,8 @@ pub fn experts_glu(op: &ExpertsGlu, node: &Node<'_>) -> Kernels {
             count => Err(format!("it needs {count} storage bindings, and devices have {MAX_BINDINGS}")),
         }
     };
-    pairs.iter().map(kernel).collect()
+    let plan = tiled.as_ref().map(|(plan, _)| Ok::<_, String>(plan.clone()));
+    plan.into_iter().chain(pairs.iter().map(kernel)).collect()
 }
 
 pub fn experts_sum(op: &ExpertsSum, node: &Node<'_>) -> Kernels {
@@ -169,6 +230,9 @@ pub fn experts_sum(op: &ExpertsSum, node: &Node<'_>) -> Kernels {
     let [chunk] = all.as_slice() else {
         return Err("the weights lie in several bindings".into());
     };
+    if tiles(ids.shape.len(), op.down.experts(w.shape.rows()), node).is_some() {
+        return Err("many choices are multiplied in tiles, and added up after".into());
+    }
     let kernel = columns("experts_sum", out.shape.rows(), [x.shape.cols(), op.down.rows], "f32", node)?
         .flag("BIAS", op.bias)
         .flag("RESIDUAL", op.residual)
