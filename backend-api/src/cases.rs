@@ -12,17 +12,21 @@ mod attention_linear;
 mod binary;
 mod concat;
 mod embed;
+mod experts_glu;
+mod experts_sum;
 mod get_rows;
 mod glu;
 mod linear;
 mod linear_qkv;
 mod matmul;
+mod matmul_id;
 mod norm;
 mod norm_add;
 mod pad;
 mod permute;
 mod qkv_append;
 mod rope;
+mod route;
 mod sample;
 mod scale;
 mod self_attention;
@@ -31,6 +35,7 @@ mod slice;
 mod softmax;
 mod top_k;
 mod unary;
+mod weighted_sum;
 
 /// What the files of cases are made of.
 mod prelude {
@@ -71,6 +76,9 @@ pub fn all() -> Vec<Case> {
         sample::cases(),
         attention::cases(),
         short_conv::cases(),
+        route::cases(),
+        matmul_id::cases(),
+        weighted_sum::cases(),
         linear::cases(),
         norm_add::cases(),
         qkv_append::cases(),
@@ -78,6 +86,8 @@ pub fn all() -> Vec<Case> {
         embed::cases(),
         argmax_append::cases(),
         linear_qkv::cases(),
+        experts_glu::cases(),
+        experts_sum::cases(),
         attention_linear::cases(),
     ];
     lists.into_iter().flatten().collect()

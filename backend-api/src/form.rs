@@ -6,6 +6,8 @@
 pub mod argmax_append;
 pub mod attention_linear;
 pub mod embed;
+pub mod experts_glu;
+pub mod experts_sum;
 mod found;
 pub mod linear;
 pub mod linear_qkv;
@@ -16,6 +18,8 @@ pub mod self_attention;
 pub use argmax_append::ArgMaxAppend;
 pub use attention_linear::AttentionLinear;
 pub use embed::Embed;
+pub use experts_glu::{ExpertsGlu, ExpertsGluOperands};
+pub use experts_sum::ExpertsSum;
 pub use found::Found;
 pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
@@ -88,6 +92,10 @@ forms! {
     QkvAppend = "qkv_append",
     /// Norm, matmul, bias, activation, residual.
     Linear = "linear",
+    /// Norm, gate and up products of chosen experts, GLU.
+    ExpertsGlu = "experts_glu",
+    /// Products of chosen experts, weighted sum, residual.
+    ExpertsSum = "experts_sum",
     /// Norm, residual.
     NormAdd = "norm_add",
     /// Token and position rows, added.

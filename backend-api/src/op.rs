@@ -16,10 +16,12 @@ pub mod concat;
 pub mod get_rows;
 pub mod glu;
 pub mod matmul;
+pub mod matmul_id;
 pub mod norm;
 pub mod pad;
 pub mod permute;
 pub mod rope;
+pub mod route;
 pub mod sample;
 pub mod scale;
 pub mod short_conv;
@@ -27,6 +29,7 @@ pub mod slice;
 pub mod softmax;
 pub mod top_k;
 pub mod unary;
+pub mod weighted_sum;
 
 pub use append::{Append, At};
 pub use argmax::ArgMax;
@@ -37,10 +40,12 @@ pub use describe::{EXACT, F32, Output};
 pub use get_rows::{GetRows, Index};
 pub use glu::{Glu, GluKind};
 pub use matmul::MatMul;
+pub use matmul_id::MatMulId;
 pub use norm::{Norm, NormKind};
 pub use pad::Pad;
 pub use permute::Permute;
 pub use rope::{Rope, RopeMode, RopeTable, Yarn};
+pub use route::{Gate, Route};
 pub use sample::Sample;
 pub use scale::Scale;
 pub use short_conv::ShortConv;
@@ -48,6 +53,7 @@ pub use slice::Slice;
 pub use softmax::Softmax;
 pub use top_k::TopK;
 pub use unary::{Unary, UnaryKind};
+pub use weighted_sum::WeightedSum;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $variant:ident),+ $(,)?) => {
@@ -123,4 +129,10 @@ ops! {
     Attention,
     /// A causal convolution of each channel with a few taps.
     ShortConv,
+    /// Which experts each token goes to.
+    Route,
+    /// Products with matrices that are chosen by id.
+    MatMulId,
+    /// The rows of a token, added up with weights.
+    WeightedSum,
 }

@@ -22,6 +22,8 @@ pub enum Role {
     Cache,
     /// Products with weights.
     Matmul,
+    /// Which experts a row goes to, and products with their weights.
+    Experts,
     /// The next token.
     Sampling,
     /// What is carried from token to token besides a cache.
@@ -32,9 +34,10 @@ pub enum Role {
 
 impl Role {
     /// All roles.
-    pub const ALL: [Role; 9] = [
+    pub const ALL: [Role; 10] = [
         Role::Embedding,
         Role::Matmul,
+        Role::Experts,
         Role::Attention,
         Role::Norm,
         Role::Activation,
@@ -53,6 +56,7 @@ impl Role {
             Role::Embedding => "embedding",
             Role::Cache => "cache",
             Role::Matmul => "matmul",
+            Role::Experts => "experts",
             Role::Sampling => "sampling",
             Role::Recurrence => "recurrence",
             Role::Attention => "attention",
@@ -67,6 +71,7 @@ impl Role {
             Op::GetRows(_) => Role::Embedding,
             Op::Append(_) | Op::Rope(_) => Role::Cache,
             Op::MatMul(_) => Role::Matmul,
+            Op::Route(_) | Op::MatMulId(_) | Op::WeightedSum(_) => Role::Experts,
             Op::ArgMax(_) | Op::TopK(_) | Op::Sample(_) => Role::Sampling,
             Op::ShortConv(_) => Role::Recurrence,
             Op::Softmax(_) | Op::Attention(_) => Role::Attention,

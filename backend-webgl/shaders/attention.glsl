@@ -51,9 +51,14 @@ vec4 weighted(int query, int head, int channel) {
     int row = query * heads + head;
     int head_kv = head * heads_kv / heads;
     int last = (end - 1) >> 2;
-    largest = LOWEST;
     sum = vec4(0.0);
+//!if SINKS
+    largest = load1(src_sinks, heads, 0, head);
+    total = vec4(1.0, 0.0, 0.0, 0.0);
+//!else
+    largest = LOWEST;
     total = vec4(0.0);
+//!end
     // Eight keys at a time: many loads are under way, and what was summed is seldom scaled anew.
     for (int c4 = start >> 2; c4 <= last; c4 += 2) {
         int key = 4 * c4;

@@ -1,7 +1,7 @@
-// glu: ACT(gate) * up.
+// glu: gate and up, joined.
 //!include frame.glsl
-//!include activation.glsl
+//!include gated.glsl
 
 vec4 value(int row, int col) {
-    return ACT(lanes(src_gate, out_cols, row, col)) * lanes(src_up, out_cols, row, col);
+    return gated(lanes(src_gate, out_cols, row, col), lanes(src_up, out_cols, row, col));
 }

@@ -16,8 +16,13 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     visible(row % queries, queries, cols, start, end);
     int last = (end + 3) >> 2;
     // One look at the row: when a larger score comes, what was summed so far shrinks.
+//!if SINKS
+    largest = load1(src_sinks, heads, 0, row / queries % heads);
+    float sum = 1.0;
+//!else
     largest = LOWEST;
     float sum = 0.0;
+//!end
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);

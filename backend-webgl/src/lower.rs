@@ -1,11 +1,14 @@
 //! From forms to kernels: the only place that knows what this backend can do.
 
 mod attention;
+mod experts;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
-use backend_api::form::{Activation, ArgMaxAppend, Embed, Linear, LinearOperands, NormAdd, QkvAppend, SelfAttention};
+use backend_api::form::{
+    Activation, ArgMaxAppend, Embed, ExpertsGlu, ExpertsSum, Linear, LinearOperands, NormAdd, QkvAppend, SelfAttention,
+};
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };
@@ -19,6 +22,8 @@ pub(crate) const MATCHERS: &[Matcher] = &[
     SelfAttention::matcher,
     QkvAppend::matcher,
     Linear::matcher,
+    ExpertsGlu::matcher,
+    ExpertsSum::matcher,
     NormAdd::matcher,
     Embed::matcher,
     ArgMaxAppend::matcher,
@@ -128,6 +133,8 @@ impl<'a> Lowering<'a> {
             Form::NormAdd(op) => self.norm(&op.norm),
             Form::QkvAppend(op) => self.qkv_append(op),
             Form::SelfAttention(op) => self.self_attention(op),
+            Form::ExpertsGlu(op) => self.experts_glu(op),
+            Form::ExpertsSum(op) => self.experts_sum(op),
             Form::Embed(_) => {
                 let (table, ids, positions) = (self.input(0)?, self.input(1)?, self.input(2)?);
                 let draw = self.draw("embed")?.packed(0, table)?.packed(2, positions)?.input("src_ids", 1, ids);
@@ -177,7 +184,9 @@ impl<'a> Lowering<'a> {
                 Ok(draw.input("src_x", 0, self.input(0)?).into())
             }
             Op::Glu(op) => {
+                let limit = op.kind.limit();
                 let draw = self.draw("glu")?.define("ACT", activation(op.kind.activation()));
+                let draw = draw.define_if(limit.is_some(), "LIMITED").float("limit", limit.unwrap_or(0.0));
                 Ok(draw.input("src_gate", 0, self.input(0)?).input("src_up", 1, self.input(1)?).into())
             }
             Op::Rope(op) => {
@@ -203,6 +212,9 @@ impl<'a> Lowering<'a> {
             }
             Op::Attention(op) => self.attention(op),
             Op::ShortConv(_) => self.short_conv(),
+            Op::Route(op) => self.route(op),
+            Op::MatMulId(op) => self.matmul_id(op),
+            Op::WeightedSum(_) => self.weighted_sum(),
         }
     }
 
@@ -387,12 +399,17 @@ impl<'a> Lowering<'a> {
 
     fn softmax(&self, op: &Softmax) -> Result<Kernel, String> {
         let x = self.input(0)?;
-        let [_, _, m, _] = x.shape.dims4();
+        let [_, heads, m, _] = x.shape.dims4();
+        let sinks = op.sinks_at().map(|at| Ok::<_, String>((at, self.input(at)?))).transpose()?;
         let mask = if op.masking.explicit { Some(self.input(1)?) } else { None };
         let scores = |draw: Draw| {
             let draw = Self::masking(draw, &op.masking, op.scale, op.softcap, m).input("src_x", 0, x);
-            match mask {
+            let draw = match mask {
                 Some(mask) => draw.define("EXPLICIT", "").input("src_mask", 1, mask),
+                None => draw,
+            };
+            match sinks {
+                Some((at, sinks)) => draw.define("SINKS", "").int("heads", heads).input("src_sinks", at, sinks),
                 None => draw,
             }
         };

@@ -37,16 +37,18 @@ const TARGETS: u32 = 8;
 const ONLY: &[(&str, &[&str])] = &[
     ("APPEND", &["append", "argmax", "kv_append", "linear"]),
     ("APPEND_NEXT", &["append", "argmax"]),
-    ("TWO", &["kv_append", "linear", "norm_head_rows", "norm_rows", "softmax_rows", "top_k"]),
+    ("TWO", &["kv_append", "linear", "norm_head_rows", "norm_rows", "route", "softmax_rows", "top_k"]),
     ("THREE", &["linear"]),
 ];
 /// What the backend never makes of a kernel besides.
 const NEVER: &[(&str, &[&str])] = &[
     ("append", &["!APPEND"]),
+    ("experts_sum", &["GLU", "NORM"]),
     ("head_factors", &["LAYER"]),
     ("kv_append", &["!TWO"]),
     ("norm_head_rows", &["!TWO"]),
     ("norm_rows", &["!TWO"]),
+    ("route", &["!TWO"]),
     ("softmax_rows", &["!TWO"]),
     ("top_k", &["!TWO"]),
 ];

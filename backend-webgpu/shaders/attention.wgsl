@@ -42,8 +42,13 @@ fn main(
     let channel = lane % CHANNELS;
     let part = lane / CHANNELS;
     var sums: array<VALUE, PER>;
-    var highest = LOWEST;
-    var total = 0.0;
+//!if SINKS
+    let before_keys = vec2<f32>(sinks[head], 1.0);
+//!else
+    let before_keys = vec2<f32>(LOWEST, 0.0);
+//!end
+    var highest = before_keys.x;
+    var total = before_keys.y;
     for (var first = range.x; first < range.y; first += WG) {
         let key = first + lane;
         var score = LOWEST;

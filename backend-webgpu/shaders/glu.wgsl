@@ -1,5 +1,5 @@
 // A gated linear unit of two tensors.
-//!include lib/unary.wgsl
+//!include lib/gated.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -11,5 +11,5 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    out[i] = ACT(gate[i]) * up[i];
+    out[i] = gated(gate[i], up[i]);
 }

@@ -27,7 +27,12 @@ fn main(
     let first = row * p.n;
     let i = row % p.m;
     let range = visible(i);
-    var highest = LOWEST;
+//!if SINKS
+    let sink = sinks[row / p.m % p.heads];
+//!else
+    let sink = LOWEST;
+//!end
+    var highest = sink;
     for (var c = range.x + lane; c < range.y; c += WG) {
         highest = max(highest, score(first, i, c));
     }
@@ -37,6 +42,9 @@ fn main(
         sum += exp(score(first, i, c) - highest);
     }
     sum = workgroup_sum(lane, sum);
+//!if SINKS
+    sum += exp(sink - highest);
+//!end
     let scale = select(1.0 / sum, 0.0, sum == 0.0);
     for (var c = lane; c < p.n; c += WG) {
         var value = 0.0;

@@ -4,6 +4,9 @@ use crate::storage::Chunk;
 use backend_api::format::{Codebook, GROUP, codebooks};
 use backend_api::{Codec, DType, Format, Tensor};
 
+/// Storage bindings of a shader that every device has.
+pub const MAX_BINDINGS: usize = 8;
+
 /// An operand or a result of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
@@ -204,6 +207,13 @@ impl Kernel {
     /// Binds the scratch memory as `array<vec4<f32>>`.
     pub fn scratch(mut self, name: &'static str, write: bool, quads: usize) -> Kernel {
         let (ty, bytes) = ("array<vec4<f32>>", quads as u64 * 16);
+        self.bindings.push(Binding { name, ty, operand: Operand::Scratch { write }, chunk: 0, bytes });
+        self
+    }
+
+    /// Binds the scratch memory as `array<u32>`.
+    pub fn scratch_words(mut self, name: &'static str, write: bool, words: usize) -> Kernel {
+        let (ty, bytes) = ("array<u32>", words as u64 * 4);
         self.bindings.push(Binding { name, ty, operand: Operand::Scratch { write }, chunk: 0, bytes });
         self
     }

@@ -1,6 +1,7 @@
 //! From forms to kernels: the only truth about what this backend can run.
 
 mod decode;
+mod experts;
 mod linear;
 mod rows;
 mod tokens;
@@ -10,7 +11,9 @@ use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
-use backend_api::form::{ArgMaxAppend, AttentionLinear, Embed, Linear, LinearQkv, NormAdd, QkvAppend};
+use backend_api::form::{
+    ArgMaxAppend, AttentionLinear, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd, QkvAppend,
+};
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
@@ -22,6 +25,8 @@ pub const MATCHERS: &[Matcher] = &[
     AttentionLinear::matcher,
     QkvAppend::matcher,
     Linear::matcher,
+    ExpertsGlu::matcher,
+    ExpertsSum::matcher,
     NormAdd::matcher,
     Embed::matcher,
     ArgMaxAppend::matcher,
@@ -102,6 +107,8 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::ArgMaxAppend(_) => tokens::argmax_append(node),
         Form::LinearQkv(op) => decode::linear_qkv(op, node),
         Form::AttentionLinear(op) => decode::attention_linear(op, node),
+        Form::ExpertsGlu(op) => experts::experts_glu(op, node),
+        Form::ExpertsSum(op) => experts::experts_sum(op, node),
     };
     kernels.map_err(unsupported)
 }
@@ -127,6 +134,9 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::Sample(_) => tokens::sample(node),
         Op::Attention(op) => tokens::attention(op, node),
         Op::ShortConv(_) => tokens::short_conv(node),
+        Op::Route(op) => experts::route(op, node),
+        Op::MatMulId(op) => experts::matmul_id(op, node),
+        Op::WeightedSum(_) => experts::weighted_sum(node),
     }
 }
 

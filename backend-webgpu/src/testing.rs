@@ -27,7 +27,17 @@ const NEVER: &[(&str, &[&str])] = &[
     // Forms take packed weights alone.
     ("embed", &["decoder dense", "decoder quads", "decoder whole"]),
     // Blocks are encoded from whole heads, not from the pairs of this kernel.
-    ("linear_qkv", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "BLOCKS", "writer *"]),
+    (
+        "linear_qkv",
+        &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SEVERAL", "SINKS", "BLOCKS", "writer *"],
+    ),
+    ("linear_vec", &["SEVERAL"]),
+    ("experts_tile", &["decoder dense", "decoder quads", "decoder whole"]),
+    ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "!SEVERAL", "SINKS"]),
+    (
+        "experts_sum",
+        &["decoder dense", "decoder quads", "decoder whole", "PARTS", "!SEVERAL", "SINKS", "NORM", "LAYER", "STAGED"],
+    ),
     // What norms heads has a kernel of its own.
     ("qkv_append", &["NORM"]),
     ("qkv_heads", &["!NORM"]),

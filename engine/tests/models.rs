@@ -191,6 +191,33 @@ macro_rules! backends {
             }
 
             #[test]
+            fn mixtral() {
+                fixture("mixtral-4x2");
+            }
+
+            #[test]
+            fn qwen3_with_experts() {
+                fixture("qwen3moe-8x2");
+                fixture("qwen3moe-q8_0");
+            }
+
+            #[test]
+            fn granite_with_experts_and_a_shared_one() {
+                fixture("granitemoe-shexp");
+            }
+
+            #[test]
+            fn lfm2_with_experts() {
+                fixture("lfm2moe-sigmoid");
+            }
+
+            #[test]
+            fn gpt_oss_with_sinks_and_biases() {
+                fixture("gpt-oss-f32");
+                fixture("gpt-oss-mxfp4");
+            }
+
+            #[test]
             fn caches_in_codecs() {
                 if let Some(backend) = $open {
                     common::codecs("qwen3-d32", backend);
@@ -212,6 +239,8 @@ macro_rules! backends {
                     common::stages("mistral3-yarn-temp", &backend, 1e-9);
                     common::stages("olmo2-tiny", &backend, 1e-9);
                     common::stages("granite-scales", &backend, 1e-9);
+                    common::stages("lfm2moe-sigmoid", &backend, 1e-9);
+                    common::stages("gpt-oss-mxfp4", &backend, 1e-9);
                 }
             }
 

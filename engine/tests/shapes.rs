@@ -119,15 +119,19 @@ impl Writer {
         self.pair(&format!("{}.{key}", self.architecture), FLOAT, &value.to_le_bytes());
     }
 
-    /// A matrix in Q4_0, or a vector or the taps of a convolution.
+    /// A matrix in Q4_0, or several in one tensor; or a vector, the taps of a convolution, a router, biases.
     fn tensor(&mut self, name: &str, dims: &[u64]) {
         self.count += 1;
-        text(&mut self.tensors, &format!("{name}.weight"));
+        let is_bias = name.ends_with(".bias");
+        text(&mut self.tensors, &if is_bias { name.to_owned() } else { format!("{name}.weight") });
         self.tensors.extend((dims.len() as u32).to_le_bytes());
         dims.iter().for_each(|dim| self.tensors.extend(dim.to_le_bytes()));
-        let dense = dims.len() == 1 || name.ends_with(".conv");
-        let (kind, bytes) =
-            if dense { (F32, dims.iter().product::<u64>() * 4) } else { (Q4_0, dims[0] / 32 * 18 * dims[1]) };
+        let dense = dims.len() == 1 || is_bias || name.ends_with(".conv") || name.ends_with("ffn_gate_inp");
+        let (kind, bytes) = if dense {
+            (F32, dims.iter().product::<u64>() * 4)
+        } else {
+            (Q4_0, dims.iter().product::<u64>() / 32 * 18)
+        };
         self.tensors.extend(kind.to_le_bytes());
         self.tensors.extend(self.offset.to_le_bytes());
         self.offset += bytes.next_multiple_of(32);
@@ -144,14 +148,65 @@ impl Writer {
     }
 }
 
+/// Experts, and how many of them a token goes to.
+const EXPERTS: [u64; 2] = [8, 2];
+
+fn is_routed(family: &str) -> bool {
+    matches!(family, "mixtral" | "qwen3moe" | "granitemoe" | "lfm2moe" | "gpt-oss")
+}
+
+/// What files of families with experts say of them.
+fn experts(file: &mut Writer, feed_forward: u64) {
+    for (key, value) in [
+        ("expert_count", EXPERTS[0]),
+        ("expert_used_count", EXPERTS[1]),
+        ("expert_feed_forward_length", feed_forward),
+        ("expert_shared_feed_forward_length", feed_forward),
+        ("attention.sliding_window", 128),
+    ] {
+        file.number(key, value as u32);
+    }
+}
+
+/// The feed-forward layer of a block.
+fn feed_forward(file: &mut Writer, family: &str, block: u32, [width, feed_forward]: [u64; 2]) {
+    let [n, _] = EXPERTS;
+    let mut tensor = |name: &str, dims: &[u64]| file.tensor(&format!("blk.{block}.{name}"), dims);
+    if !is_routed(family) {
+        return tensor("ffn_down", &[feed_forward, width]);
+    }
+    tensor("ffn_gate_inp", &[width, n]);
+    for (name, dims) in
+        [("gate", [width, feed_forward]), ("up", [width, feed_forward]), ("down", [feed_forward, width])]
+    {
+        let [cols, rows] = dims;
+        tensor(&format!("ffn_{name}_exps"), &[cols, rows, n]);
+        match family {
+            "granitemoe" => tensor(&format!("ffn_{name}_shexp"), &dims),
+            "gpt-oss" => tensor(&format!("ffn_{name}_exps.bias"), &[rows, n]),
+            _ => {}
+        }
+    }
+    match family {
+        "lfm2moe" => tensor("exp_probs_b.bias", &[n]),
+        "gpt-oss" => tensor("ffn_gate_inp.bias", &[n]),
+        _ => {}
+    }
+}
+
 /// A model of a family, with heads as wide as the width has room for.
 fn model(family: &'static str, sizes: &Sizes) -> Header {
     let Sizes { blocks, width, heads, heads_kv, feed_forward, vocabulary } = *sizes;
     let (head, kv) = (width / heads, width / heads * heads_kv);
-    let mut file = Writer::new(family, sizes);
+    let mut file = Writer::new(if family == "mixtral" { "llama" } else { family }, sizes);
+    let routed = is_routed(family);
+    if routed {
+        experts(&mut file, feed_forward);
+    }
     // Of LFM2 only the first block attends.
-    let attends = |block: u32| family != "lfm2" || block == 0;
-    if family == "lfm2" {
+    let convolves = family.starts_with("lfm2");
+    let attends = |block: u32| !convolves || block == 0;
+    if convolves {
         let heads: Vec<u32> = (0..blocks).map(|block| if attends(block) { heads_kv as u32 } else { 0 }).collect();
         file.numbers("attention.head_count_kv", &heads);
         file.number("shortconv.l_cache", 3);
@@ -161,7 +216,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
     if family == "mistral3" {
         file.float("attention.temperature_scale", 0.1);
     }
-    if family == "granite" {
+    if family.starts_with("granite") {
         file.float("embedding_scale", 12.0);
         file.float("residual_scale", 0.22);
         file.float("logit_scale", 8.0);
@@ -175,7 +230,9 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         file.tensor("per_layer_proj_norm", &[PER_LAYER]);
     }
     let norms: &[(&str, u64)] = match family {
-        "qwen3" | "lfm2" => &[("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)],
+        "qwen3" | "qwen3moe" | "lfm2" | "lfm2moe" => {
+            &[("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)]
+        }
         "gemma2" | "gemma3" | "gemma4" => &[
             ("attn_norm", width),
             ("ffn_norm", width),
@@ -187,6 +244,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         "olmo2" => {
             &[("post_attention_norm", width), ("post_ffw_norm", width), ("attn_q_norm", width), ("attn_k_norm", kv)]
         }
+        "gpt-oss" => &[("attn_norm", width), ("post_attention_norm", width), ("attn_sinks", heads)],
         _ => &[("attn_norm", width), ("ffn_norm", width)],
     };
     let fused = [("attn_qkv", width + 2 * kv), ("ffn_up", 2 * feed_forward)];
@@ -199,18 +257,21 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
         }
         let parts: &[(&str, u64)] = match family {
             "phi3" => &fused,
-            "lfm2" if !attends(block) => {
+            _ if !attends(block) => {
                 file.tensor(&format!("blk.{block}.shortconv.conv"), &[3, width]);
                 &[("shortconv.in_proj", 3 * width), ("ffn_gate", feed_forward), ("ffn_up", feed_forward)]
             }
             _ => &apart,
         };
-        for (part, rows) in parts {
+        for (part, rows) in parts.iter().filter(|(part, _)| !routed || !part.starts_with("ffn")) {
+            if family == "gpt-oss" {
+                file.tensor(&format!("blk.{block}.{part}.bias"), &[*rows]);
+            }
             file.tensor(&format!("blk.{block}.{part}"), &[width, *rows]);
         }
         let output = if attends(block) { "attn_output" } else { "shortconv.out_proj" };
         file.tensor(&format!("blk.{block}.{output}"), &[width, width]);
-        file.tensor(&format!("blk.{block}.ffn_down"), &[feed_forward, width]);
+        self::feed_forward(&mut file, family, block, [width, feed_forward]);
         if family == "gemma4" {
             file.tensor(&format!("blk.{block}.inp_gate"), &[width, PER_LAYER]);
             file.tensor(&format!("blk.{block}.proj"), &[PER_LAYER, width]);
@@ -218,7 +279,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
             file.tensor(&format!("blk.{block}.layer_output_scale"), &[1]);
         }
     }
-    file.tensor(if family == "lfm2" { "token_embd_norm" } else { "output_norm" }, &[width]);
+    file.tensor(if convolves { "token_embd_norm" } else { "output_norm" }, &[width]);
     file.tensor("output", &[width, vocabulary]);
     file.header()
 }
@@ -254,6 +315,11 @@ const FAMILIES: &[(&str, usize, usize)] = &[
     ("olmo2", 8, 10),
     ("gemma4", 14, 16),
     ("lfm2", 10, 12),
+    ("mixtral", 7, 9),
+    ("qwen3moe", 8, 10),
+    ("granitemoe", 9, 11),
+    ("lfm2moe", 12, 14),
+    ("gpt-oss", 7, 9),
 ];
 
 #[test]

@@ -56,6 +56,17 @@ pub enum ModelError {
         /// The longest possible one.
         limit: usize,
     },
+    /// Experts that the device cannot hold. Each token needs a few of them, but any token may need any.
+    #[error(
+        "the experts of this model take {bytes} bytes, of which {fits} fit the device; choose a model with fewer experts \
+         or in a smaller format, or another backend"
+    )]
+    Experts {
+        /// Bytes of all experts.
+        bytes: u64,
+        /// Bytes of those that fit, besides the other weights.
+        fits: u64,
+    },
     /// More tokens than the context has room for.
     #[error(
         "{tokens} tokens do not fit: {used} of the context's {n_ctx} are used; shorten the prompt, or load the model \

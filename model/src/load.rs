@@ -56,8 +56,8 @@ impl Model {
     /// Checks that the backend can run all of the model, then uploads the weights. `progress` is told the bytes done
     /// and the bytes of the whole.
     ///
-    /// *Errors*: operators that the backend cannot run, before any weight is read; the file cannot be read; limits or
-    /// memory of the device; the device was lost.
+    /// *Errors*: operators that the backend cannot run, limits or memory of the device, all before any weight is read; the
+    /// file cannot be read; the device was lost.
     pub async fn load(
         source: &dyn ByteSource,
         recipe: Recipe,
@@ -77,7 +77,7 @@ impl Model {
                 dtype: weight.dtype,
                 kind: backend_api::Kind::Weight,
             };
-            let id = weights.create(&tensor)?;
+            let id = weights.create(&tensor).map_err(|error| too_large(&recipe, weight, error))?;
             parts.extend(Part::of(weight, id));
         }
         // In the order of the file: over a network, each step back is a request of its own.
@@ -149,6 +149,22 @@ pub struct Footprint {
     pub states: u64,
 }
 
+/// Why a weight could not be created. Of experts, all of which a device must hold, it says how much of them fits.
+fn too_large(recipe: &Recipe, weight: &Weight, error: backend_api::Error) -> ModelError {
+    if !weight.is_of_experts() || !matches!(error, backend_api::Error::OutOfMemory { .. }) {
+        return error.into();
+    }
+    let bytes = |weights: &[Weight]| weights.iter().filter(|weight| weight.is_of_experts()).map(file_bytes).sum();
+    let made = recipe.weights().iter().take_while(|made| made.name != weight.name).count();
+    ModelError::Experts { bytes: bytes(recipe.weights()), fits: bytes(&recipe.weights()[..made]) }
+}
+
+/// The rows that a tensor is written in: its matrices lie one below the other, and a vector has rows of one number.
+fn rows_of(tensor: &TensorInfo) -> usize {
+    let (_, outer) = tensor.shape.split_last().unwrap_or((&1, &[]));
+    if outer.is_empty() { tensor.shape.iter().product() } else { outer.iter().product() }
+}
+
 /// Bytes of the file that a weight is read from.
 fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
@@ -174,7 +190,7 @@ impl<'a> Part<'a> {
             Contents::Tensors(tensors) => {
                 let starts = tensors.iter().scan(0, |row, tensor| {
                     let first = *row;
-                    *row += tensor.shape[0];
+                    *row += rows_of(tensor);
                     Some((first, tensor))
                 });
                 starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
@@ -250,7 +266,7 @@ impl Loader<'_> {
         id: StorageId,
         first: usize,
     ) -> Result<(), ModelError> {
-        let rows = tensor.shape[0];
+        let rows = rows_of(tensor);
         let row = (tensor.bytes / rows as u64) as usize;
         let step = (PIECE / row / ROW_ALIGN).max(1) * ROW_ALIGN;
         for from in (0..rows).step_by(step) {

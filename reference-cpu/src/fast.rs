@@ -26,6 +26,7 @@ pub(crate) type Kernel = fn(&Form, &mut Args<'_>);
 /// The kernels by the form that they are for; other operators have their definitions alone.
 pub(crate) const KERNELS: &[(&str, Kernel)] = &[
     ("matmul", linear::matmul),
+    ("matmul_id", linear::matmul_id),
     ("attention", attention::attention),
     ("linear", linear::linear),
     ("qkv_append", fused::qkv_append),
@@ -52,6 +53,7 @@ pub(crate) fn needs(form: &Form, inputs: &[&Tensor], threads: usize) -> Needs {
     let alone = |scratch| Needs { scratch, parts: 1 };
     match (form, inputs) {
         (Form::Op(Op::MatMul(_)), [x, w, ..]) => linear::needs(x, w, threads),
+        (Form::Op(Op::MatMulId(op)), [_, w, _]) => linear::needs_id(op, w, threads),
         (Form::Linear(op), _) => op.operands(inputs).map_or(alone(0), |o| linear::needs(o.x, o.w, threads)),
         (Form::Op(Op::Attention(op)), [q, k, v, ..]) => attention::needs(op, [q, k, v], threads),
         _ => alone(inputs.first().map_or(0, |first| first.shape.cols())),

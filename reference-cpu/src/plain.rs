@@ -6,6 +6,7 @@ use backend_api::Op;
 mod attention;
 mod conv;
 mod elementwise;
+mod experts;
 mod matmul;
 mod moves;
 mod norm;
@@ -40,5 +41,8 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Sample(_) => select::sample,
         Op::Attention(_) => attention::attention,
         Op::ShortConv(_) => conv::short_conv,
+        Op::Route(_) => experts::route,
+        Op::MatMulId(_) => experts::matmul_id,
+        Op::WeightedSum(_) => experts::weighted_sum,
     }
 }

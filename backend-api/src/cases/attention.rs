@@ -62,21 +62,26 @@ pub(super) fn cases() -> Vec<Case> {
         ("floats and q5_1", None, Some(Codec::Q5_1)),
         ("q4_1 and floats", Some(Codec::Q4_1), None),
     ];
-    let mixed = mixed.iter().flat_map(|(name, k, v)| [&coded[0], &coded[2]].map(|row| (row, [*k, *v], *name)));
-    let plain = plain.map(|(row, codec)| (row, [codec; 2], ""));
-    let all = all.map(|(row, codec, name)| (row, [codec; 2], name));
+    let mixed = mixed.iter().flat_map(|(name, k, v)| [&coded[0], &coded[2]].map(|row| (row, [*k, *v], *name, false)));
+    let of_sinks = ["causal", "decode", "decode, long", "prefill, continued", "window", "explicit mask", "odd sizes"];
+    let sinks = rows.iter().chain(halves).filter(|row| of_sinks.contains(&row.0) || row.0.starts_with("halves, p"));
+    let sinks = sinks.map(|row| (row, [row.0.starts_with("halves").then_some(Codec::F16); 2], "sinks", true));
+    let plain = plain.map(|(row, codec)| (row, [codec; 2], "", false));
+    let all = all.map(|(row, codec, name)| (row, [codec; 2], name, false));
     plain
         .chain(all)
         .chain(mixed)
-        .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codecs, prefix)| {
+        .chain(sinks)
+        .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codecs, prefix, sinks)| {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
-            let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
+            let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
             Case::new(op, name, step, |o| {
                 let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
                 inputs.extend([o.keys(codecs[0], &[n, g * d]), o.keys(codecs[1], &[n, g * dv])]);
                 if masking.explicit {
                     inputs.push(o.filled(&[m, n], Fill::Mask));
                 }
+                inputs.extend(sinks.then(|| o.filled(&[h], Fill::Uniform(-1.0, 3.0))));
                 inputs
             })
         })

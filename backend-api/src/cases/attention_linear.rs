@@ -30,8 +30,10 @@ pub(super) fn cases() -> Vec<Case> {
         ("halves, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [false, true], at(1280, 1)),
         ("halves, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
     ];
-    let case = |&(name, masking, softcap, [m, n], [h, g, d], format, out, [bias, residual], step): &Row, codec| {
-        let attention = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking };
+    let case = |&(name, masking, softcap, [m, n], [h, g, d], format, out, [bias, residual], step): &Row,
+                codec,
+                sinks| {
+        let attention = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
         let linear = Linear { bias, residual, ..Linear::PLAIN };
         Case::new(AttentionLinear { attention, linear }, name, step, |o| {
             let mut list = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
@@ -39,6 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
             if masking.explicit {
                 list.push(o.filled(&[m, n], Fill::Mask));
             }
+            list.extend(sinks.then(|| o.filled(&[h], Fill::Uniform(-1.0, 3.0))));
             list.push(o.packed(format, out, h * d));
             if bias {
                 list.push(o.weight(&[out]));
@@ -49,15 +52,23 @@ pub(super) fn cases() -> Vec<Case> {
             list
         })
     };
-    let mut cases: Vec<Case> =
-        rows.iter().map(|row| case(row, None)).chain(halves.iter().map(|row| case(row, Some(Codec::F16)))).collect();
+    let with_sinks: &[Row] = &[
+        ("sinks, first token", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [true, true], at(0, 1)),
+        ("sinks, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [true, true], at(1280, 1)),
+        ("sinks, window", window, 0.0, [1, 400], [4, 2, 16], q8, 33, [false, false], at(333, 1)),
+        ("sinks, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
+    ];
+    let plain = rows.iter().map(|row| case(row, None, false));
+    let halves = halves.iter().map(|row| case(row, Some(Codec::F16), false));
+    let sinks = with_sinks.iter().map(|row| case(row, None, true));
+    let mut cases: Vec<Case> = plain.chain(halves).chain(sinks).collect();
     for codec in Codec::ALL {
         let coded: &[Row] = &[
             ("decode", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [false, true], at(20, 1)),
             ("long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [false, true], at(1280, 1)),
         ];
         cases.extend(coded.iter().map(|row| {
-            let case = case(row, Some(*codec));
+            let case = case(row, Some(*codec), false);
             Case { name: format!("{}, {}", codec.spec().name, case.name), ..case }
         }));
     }

@@ -60,24 +60,29 @@ pub(super) fn cases() -> Vec<Case> {
         (whole, None, of(true, false)),
         (values, None, of(false, true)),
     ];
-    let all = lists.into_iter().flat_map(|(rows, codec, norm)| rows.iter().map(move |row| (row, codec, norm, "")));
+    let all =
+        lists.into_iter().flat_map(|(rows, codec, norm)| rows.iter().map(move |row| (row, codec, norm, "", false)));
+    let sinks = [&rows[0], &rows[6], &rows[9], &rows[10], &normed[0]];
+    let sinks = sinks.into_iter().map(|row| (row, None, None, "sinks", true));
     let coded: &[Row] = &[
         ("decode", None, [1, 9, 3, 64], normal(64), 0, StepParams::at(20, 1)),
         ("no rope", None, [1, 8, 8, 64], None, 0, StepParams::at(33, 1)),
         ("projected", Some((q4, biased)), [1, 8, 8, 64], None, 0, StepParams::at(21, 1)),
         ("prefill", None, [5, 4, 2, 16], neox(16), 0, StepParams::at(3, 5)),
     ];
-    let coded =
-        Codec::ALL.iter().flat_map(|codec| coded.iter().map(move |row| (row, Some(*codec), None, codec.spec().name)));
+    let coded = Codec::ALL
+        .iter()
+        .flat_map(|codec| coded.iter().map(move |row| (row, Some(*codec), None, codec.spec().name, false)));
     all.chain(coded)
-        .map(|(&(name, project, [t, n_head, n_head_kv, head_dim], rope, window, step), codec, norm, prefix)| {
+        .chain(sinks)
+        .map(|(&(name, project, [t, n_head, n_head_kv, head_dim], rope, window, step), codec, norm, prefix, sinks)| {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
             let masking = Masking { causal: true, cached: true, window, ..Masking::default() };
             let scale = 1.0 / (head_dim as f32).sqrt();
             let op = SelfAttention {
                 project: project.map(|(_, linear)| linear),
                 qkv: QkvAppend { n_head, n_head_kv, head_dim, norm, rope },
-                attention: Attention { n_head, n_head_kv, scale, softcap: 0.0, masking },
+                attention: Attention { n_head, n_head_kv, scale, softcap: 0.0, masking, sinks },
             };
             Case::new(op, name, step, |o| {
                 let width = (n_head + 2 * n_head_kv) * head_dim;
@@ -104,6 +109,7 @@ pub(super) fn cases() -> Vec<Case> {
                 }
                 let cache = [48, n_head_kv * head_dim];
                 list.extend([o.state(codec, &cache), o.state(codec, &cache)]);
+                list.extend(sinks.then(|| o.filled(&[n_head], Fill::Uniform(-1.0, 3.0))));
                 list
             })
         })

@@ -21,7 +21,7 @@ pub struct AttentionLinear {
 impl AttentionLinear {
     /// How many of the operands are the attention's.
     pub fn attention_operands(&self) -> usize {
-        3 + usize::from(self.attention.masking.explicit)
+        self.attention.operands()
     }
 
     /// Those that begin at an attention.

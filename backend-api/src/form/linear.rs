@@ -178,7 +178,8 @@ fn glu_of_halves(links: &Links<'_>, id: TensorId) -> Option<(Vec<usize>, GluKind
     let [(a, gate), (b, up)] = *slices.as_slice() else { return None };
     let (at, user) = links.only_user(gate)?;
     let Op::Glu(Glu { kind }) = user.op else { return None };
-    let fits = user.inputs == [gate, up] && links.only_user(up)?.0 == at;
+    // Epilogues have the product alone.
+    let fits = kind.limit().is_none() && user.inputs == [gate, up] && links.only_user(up)?.0 == at;
     (fits && links.tensor(gate).shape == links.tensor(up).shape).then(|| (vec![a, b, at], kind, user.outputs[0]))
 }
 

@@ -2,7 +2,7 @@
 //! [`Attention`] over the caches.
 //!
 //! *Operands*: those of `project` without residual, or its result `[t, (n_head + 2 * n_head_kv) * head_dim]`; then
-//! those of [`QkvAppend`] but its first. *Results*: the heads `[t, n_head * head_dim]`; the K cache; the V cache.
+//! those of [`QkvAppend`] but its first; then the sinks of the attention, if it has them. *Results*: the heads `[t, n_head * head_dim]`; the K cache; the V cache.
 //!
 //! It is for backends whose kernels are several draws: one appends to the caches, later ones read them.
 
@@ -26,8 +26,9 @@ pub struct SelfAttention {
 }
 
 impl SelfAttention {
-    /// The operands before those that [`QkvAppend`] has besides its first, and those; `None` if there are too few.
+    /// The operands before those that [`QkvAppend`] has besides its first, and those; no sinks. `None` if there are too few.
     pub fn operands<'a, T>(&self, list: &'a [T]) -> Option<(&'a [T], &'a [T])> {
+        let (list, _) = list.split_at_checked(list.len().checked_sub(usize::from(self.attention.sinks))?)?;
         list.len().checked_sub(self.qkv.rest()).filter(|front| *front > 0).map(|front| list.split_at(front))
     }
 
@@ -50,13 +51,14 @@ impl SelfAttention {
         let Op::Attention(attention) = user.op else { return None };
         let alone = [k, v].iter().all(|cache| links.users(*cache) == [at]);
         let heads = (attention.n_head, attention.n_head_kv) == (qkv.form.n_head, qkv.form.n_head_kv);
-        if !alone || !heads || user.inputs != qkv.outputs || !attention.masking.cached {
+        let (parts, sinks) = user.inputs.split_at_checked(3)?;
+        if !alone || !heads || parts != qkv.outputs || attention.masking.explicit || !attention.masking.cached {
             return None;
         }
         Some(Found {
             form: SelfAttention { project: None, qkv: qkv.form, attention },
             nodes: [&qkv.nodes[..], &[at]].concat(),
-            inputs: qkv.inputs.clone(),
+            inputs: [&qkv.inputs[..], sinks].concat(),
             outputs: vec![user.outputs[0], k, v],
         })
     }
@@ -72,7 +74,8 @@ impl SelfAttention {
             None => front.to_vec(),
         };
         let parts = self.qkv.record(graph, &[&projected[..], rest].concat())?;
-        let heads = graph.push(self.attention, &parts)?;
+        let sinks = &operands[front.len() + rest.len()..];
+        let heads = graph.push(self.attention, &[&parts[..], sinks].concat())?;
         Ok(vec![heads, parts[1], parts[2]])
     }
 }

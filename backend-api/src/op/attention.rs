@@ -1,12 +1,14 @@
 //! `attention`: scaled dot-product attention in its flash form, token-major.
 //!
 //! *Operands*: q `[m, n_head * d]`, k `[n, n_head_kv * d]`, v `[n, n_head_kv * dv]`; with `masking.explicit` also a
-//! mask `[m, n]` that is added to the scores.
+//! mask `[m, n]` that is added to the scores; with `sinks` also `[n_head]`, last.
 //! *Results*: `[m, n_head * dv]`. Query head `h` uses KV head `h * n_head_kv / n_head`; scores are `scale * (q . k)`,
 //! then `softcap * tanh(scores / softcap)` if there is a cap, then masked; softmax; weighted sum of v.
+//! A sink is one more score of its head, whose value is zero: it takes a share and adds nothing.
 //! A row that is masked as a whole gives zeros. Over a cache, rows beyond the step's real ones are not specified: nobody
 //! reads them.
-//! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022.
+//! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022; of sinks: OpenAI,
+//! "gpt-oss-120b & gpt-oss-20b Model Card", 2025.
 
 use super::describe::{Describe, F32, Output, ensure, floats, floats_of_any_codec, shape};
 use crate::step::StepParams;
@@ -57,9 +59,21 @@ pub struct Attention {
     pub softcap: f32,
     /// Which keys are seen.
     pub masking: Masking,
+    /// Whether each head has a score without a key.
+    pub sinks: bool,
 }
 
 impl Attention {
+    /// How many operands it takes.
+    pub fn operands(&self) -> usize {
+        3 + usize::from(self.masking.explicit) + usize::from(self.sinks)
+    }
+
+    /// The place of the sinks among its operands.
+    pub fn sinks_at(&self) -> Option<usize> {
+        self.sinks.then(|| self.operands() - 1)
+    }
+
     /// The width of a key head and of a value head.
     pub fn head_dims(&self, inputs: &[&Tensor]) -> (usize, usize) {
         (inputs[1].shape.cols() / self.n_head_kv, inputs[2].shape.cols() / self.n_head_kv)
@@ -71,13 +85,13 @@ impl Describe for Attention {
     const TOLERANCE: f64 = F32;
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<Vec<Output>, String> {
-        let expected = if self.masking.explicit { 4 } else { 3 };
+        let expected = self.operands();
         ensure(inputs.len() == expected, || format!("takes {expected} operands, not {}", inputs.len()))?;
         floats(&inputs[..1])?;
         floats_of_any_codec(&inputs[1..3])?;
         floats(&inputs[3..])?;
         let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
-        let matrices = inputs.iter().all(|t| t.shape.rank() == 2);
+        let matrices = inputs[..expected - usize::from(self.sinks)].iter().all(|t| t.shape.rank() == 2);
         ensure(matrices, || "operands must be matrices of tokens".into())?;
         let (h, g) = (self.n_head, self.n_head_kv);
         ensure(h > 0 && g > 0 && h.is_multiple_of(g), || format!("{g} KV heads do not divide {h} heads"))?;
@@ -85,9 +99,13 @@ impl Describe for Attention {
         ensure(whole && q.cols() == k.cols() / g * h, || "widths do not match the heads".into())?;
         ensure(k.dim(0) == v.dim(0), || "k and v have different lengths".into())?;
         ensure(self.scale.is_finite() && self.softcap >= 0.0, || "scale and soft cap must be finite".into())?;
-        if let Some(mask) = inputs.get(3) {
+        if self.masking.explicit {
+            let mask = inputs[3];
             let fits = mask.shape.dim(0) == q.dim(0) && mask.shape.dim(1) == k.dim(0);
             ensure(fits, || format!("the mask must be [{}, {}]", q.dim(0), k.dim(0)))?;
+        }
+        if let Some(at) = self.sinks_at() {
+            ensure(inputs[at].shape.dims().eq([h]), || format!("the sinks must be [{h}]"))?;
         }
         Ok(vec![Output::New(shape(&[q.dim(0), v.cols() / g * h])?, DType::F32)])
     }

@@ -1,7 +1,9 @@
-//! `glu`: a gated linear unit, `act(gate) * up`.
+//! `glu`: a gated linear unit, `act(gate) * up`. One with a limit is `act(min(gate, limit)) * (clamp(up) + 1)`, where
+//! clamp keeps numbers within the limit on either side of zero.
 //!
 //! *Operands*: gate, up `[..]` of one shape. *Results*: likewise.
-//! *Source*: Shazeer, "GLU Variants Improve Transformer", 2020.
+//! *Source*: Shazeer, "GLU Variants Improve Transformer", 2020; of the limit: OpenAI, "gpt-oss-120b & gpt-oss-20b
+//! Model Card", 2025.
 
 use super::describe::{Describe, F32, Output, arity, ensure, floats};
 use super::unary::UnaryKind;
@@ -18,11 +20,14 @@ pub enum GluKind {
     GegluErf,
     /// ReLU.
     Reglu,
+    /// `x * sigmoid(1.702 x)`, with a limit of 7.
+    SwigluOai,
 }
 
 impl GluKind {
     /// All kinds.
-    pub const ALL: [GluKind; 4] = [GluKind::Swiglu, GluKind::GegluTanh, GluKind::GegluErf, GluKind::Reglu];
+    pub const ALL: [GluKind; 5] =
+        [GluKind::Swiglu, GluKind::GegluTanh, GluKind::GegluErf, GluKind::Reglu, GluKind::SwigluOai];
 
     /// Its name in vectors and reports.
     pub const fn name(self) -> &'static str {
@@ -31,6 +36,7 @@ impl GluKind {
             GluKind::GegluTanh => "geglu_tanh",
             GluKind::GegluErf => "geglu_erf",
             GluKind::Reglu => "reglu",
+            GluKind::SwigluOai => "swiglu_oai",
         }
     }
 
@@ -41,6 +47,15 @@ impl GluKind {
             GluKind::GegluTanh => UnaryKind::GeluTanh,
             GluKind::GegluErf => UnaryKind::GeluErf,
             GluKind::Reglu => UnaryKind::Relu,
+            GluKind::SwigluOai => UnaryKind::GeluQuick,
+        }
+    }
+
+    /// What gate and up are limited to.
+    pub const fn limit(self) -> Option<f32> {
+        match self {
+            GluKind::SwigluOai => Some(7.0),
+            GluKind::Swiglu | GluKind::GegluTanh | GluKind::GegluErf | GluKind::Reglu => None,
         }
     }
 }

@@ -40,6 +40,8 @@ uniform usampler2D t0;
 #define src_scores t0
 uniform usampler2D t1;
 #define src_v t1
+uniform usampler2D t2;
+#define src_sinks t2
 // attention, pass 2: softmax of the scores and the weighted sum of the values.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -249,10 +251,10 @@ vec4 half_floats(uvec4 h) {
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
 }
-// States in halves, two to a word, where textures hold words. A row has 8 texels.
+// States in halves, two to a word, where textures hold words. A row has 4 texels.
 // Numbers 4 * i to 4 * i + 3 of a row.
 vec4 src_v_quad(int row, int i) {
-    uvec4 texel = texelFetch(src_v, fold(row * 8 + (i >> 1)), 0);
+    uvec4 texel = texelFetch(src_v, fold(row * 4 + (i >> 1)), 0);
     uvec2 words = (i & 1) == 0 ? texel.xy : texel.zw;
     return half_floats(uvec4(words.x & 0xffffu, words.x >> 16u, words.y & 0xffffu, words.y >> 16u));
 }
@@ -289,9 +291,9 @@ vec4 weighted(int query, int head, int channel) {
     int row = query * heads + head;
     int head_kv = head * heads_kv / heads;
     int last = (end - 1) >> 2;
-    largest = LOWEST;
     sum = vec4(0.0);
-    total = vec4(0.0);
+    largest = load1(src_sinks, heads, 0, head);
+    total = vec4(1.0, 0.0, 0.0, 0.0);
     // Eight keys at a time: many loads are under way, and what was summed is seldom scaled anew.
     for (int c4 = start >> 2; c4 <= last; c4 += 2) {
         int key = 4 * c4;
@@ -323,4 +325,4 @@ vec4 value(int row, int col) {
     vec4 v = at_column(row, col);
     return v;
 }
-// attention f16 ALIGNED BLOCKS bits
+// attention f16 ALIGNED BLOCKS SINKS bits

@@ -12,10 +12,11 @@ precision highp usampler2DArray;
 #define WEIGHT_LINE 256
 #define WEIGHT_PAGE_SHIFT 11
 #define WEIGHT_PAGE 2048
-#define ACT act_gelu_erf
+#define ACT act_gelu_quick
 layout(std140) uniform Params {
     int out_rows;
     int out_cols;
+    float limit;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -31,7 +32,7 @@ uniform usampler2D t0;
 #define src_gate t0
 uniform usampler2D t1;
 #define src_up t1
-// glu: ACT(gate) * up.
+// glu: gate and up, joined.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -95,6 +96,7 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
+// A gated linear unit. One that is LIMITED keeps both parts within a limit, and adds 1 to the up part.
 // Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
 // built-in hyperbolic or circular functions, which is not specified.
 
@@ -211,7 +213,11 @@ vec4 act_hardswish(vec4 x) {
     return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-vec4 value(int row, int col) {
-    return ACT(lanes(src_gate, out_cols, row, col)) * lanes(src_up, out_cols, row, col);
+vec4 gated(vec4 gate, vec4 up) {
+    return ACT(min(gate, limit)) * (clamp(up, -limit, limit) + 1.0);
 }
-// glu act_gelu_erf bits
+
+vec4 value(int row, int col) {
+    return gated(lanes(src_gate, out_cols, row, col), lanes(src_up, out_cols, row, col));
+}
+// glu act_gelu_quick LIMITED bits

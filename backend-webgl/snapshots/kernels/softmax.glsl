@@ -21,6 +21,7 @@ layout(std140) uniform Params {
     float scale;
     float softcap;
     int queries;
+    int heads;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -37,9 +38,11 @@ uniform usampler2D t0;
 uniform usampler2D t1;
 #define src_mask t1
 uniform usampler2D t2;
-#define src_largest t2
+#define src_sinks t2
 uniform usampler2D t3;
-#define src_factor t3
+#define src_largest t3
+uniform usampler2D t4;
+#define src_factor t4
 // softmax of each row over its visible columns. With ROWS pass 1 has looked at whole rows.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -249,8 +252,8 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     visible(row % queries, queries, cols, start, end);
     int last = (end + 3) >> 2;
     // One look at the row: when a larger score comes, what was summed so far shrinks.
-    largest = LOWEST;
-    float sum = 0.0;
+    largest = load1(src_sinks, heads, 0, row / queries % heads);
+    float sum = 1.0;
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
@@ -273,4 +276,4 @@ vec4 value(int row, int col) {
     vec4 mine = scores4(out_cols, row, col >> 2);
     return mix(vec4(0.0), exp(clamp(mine - largest, -100.0, 0.0)) * factor, inside(col, start, end));
 }
-// softmax EXPLICIT ROWS bits
+// softmax EXPLICIT SINKS ROWS bits

@@ -20,6 +20,7 @@ layout(std140) uniform Params {
     float scale;
     float softcap;
     int queries;
+    int heads;
     int cols;
 };
 layout(std140) uniform Step {
@@ -36,6 +37,8 @@ uniform usampler2D t0;
 #define src_x t0
 uniform usampler2D t1;
 #define src_mask t1
+uniform usampler2D t2;
+#define src_sinks t2
 // softmax of several rows, pass 1: of each row the largest score and the reciprocal sum.
 // The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
 // that of a second target; it is called after it.
@@ -242,8 +245,8 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     visible(row % queries, queries, cols, start, end);
     int last = (end + 3) >> 2;
     // One look at the row: when a larger score comes, what was summed so far shrinks.
-    largest = LOWEST;
-    float sum = 0.0;
+    largest = load1(src_sinks, heads, 0, row / queries % heads);
+    float sum = 1.0;
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
@@ -268,4 +271,4 @@ float raw(int row) {
 float raw2(int row) {
     return factor;
 }
-// softmax_rows EXPLICIT TWO bits
+// softmax_rows EXPLICIT SINKS TWO bits

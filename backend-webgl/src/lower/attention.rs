@@ -43,11 +43,17 @@ impl Lowering<'_> {
     pub(super) fn attention(&self, op: &Attention) -> Result<Kernel, String> {
         let cols = self.input(0)?.shape.cols();
         let queries = Queries { from: Source::Input(0), cols, at_position: false, rope: None, norm: None };
-        self.attend(op, queries, [1, 2])
+        self.attend(op, queries, [1, 2], op.sinks_at())
     }
 
-    /// Attention of some queries to the operands that are keys and values.
-    fn attend(&self, op: &Attention, queries: Queries, [k_at, v_at]: [usize; 2]) -> Result<Kernel, String> {
+    /// Attention of some queries to the operands that are keys and values, perhaps with sinks.
+    fn attend(
+        &self,
+        op: &Attention,
+        queries: Queries,
+        [k_at, v_at]: [usize; 2],
+        sinks: Option<usize>,
+    ) -> Result<Kernel, String> {
         let (k, v) = (self.input(k_at)?, self.input(v_at)?);
         let (d, dv) = (k.shape.cols() / op.n_head_kv, v.shape.cols() / op.n_head_kv);
         let (m, n) = (self.output(0)?.shape.dim(0), k.shape.dim(0));
@@ -77,12 +83,15 @@ impl Lowering<'_> {
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
         second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", v_at, v);
         second = second.codec(self.layout, v, &["src_v"]);
+        if let Some(at) = sinks {
+            second = second.define("SINKS", "").input("src_sinks", at, self.input(at)?);
+        }
         Ok(Kernel { draws: vec![first, second], scratch: vec![scores.texels()] })
     }
 
     /// One step of decoding: the caches' new rows, then attention with queries that are rotated where they are read.
     pub(super) fn self_attention(&self, op: &SelfAttention) -> Result<Kernel, String> {
-        let end = self.inputs.len();
+        let end = self.inputs.len() - usize::from(op.attention.sinks);
         let QkvAppend { n_head, n_head_kv, head_dim, rope, norm } = op.qkv;
         if self.input(0)?.shape.rows() > 1 {
             return Err("queries of several rows are rotated once, not for every key".into());
@@ -119,7 +128,7 @@ impl Lowering<'_> {
                 norm.zip(op.qkv.gammas()).map(|(norm, [gamma, _])| (norm, FACTORS, normed_heads(&op.qkv), gamma));
             (draws, Queries { from: Source::Input(0), cols, at_position: false, rope, norm })
         };
-        let mut kernel = self.attend(&op.attention, queries, [end - 2, end - 1])?;
+        let mut kernel = self.attend(&op.attention, queries, [end - 2, end - 1], op.attention.sinks.then_some(end))?;
         kernel.draws.splice(..0, append);
         if norm.is_some() || !extra.is_empty() {
             kernel.scratch.push(if norm.is_some() { normed_heads(&op.qkv) } else { 1 });

@@ -9,8 +9,13 @@ fn parts_join(lane: u32) {
     let count = split_count(visible(0u));
     for (var i = lane; i < HEADS * VALUES; i += WG) {
         let head = (i / VALUES) * SPLITS;
-        var highest = LOWEST;
-        var total = 0.0;
+//!if SINKS
+        let without_parts = vec2<f32>(sinks[i / VALUES], 1.0);
+//!else
+        let without_parts = vec2<f32>(LOWEST, 0.0);
+//!end
+        var highest = without_parts.x;
+        var total = without_parts.y;
         var sum = vec4<f32>(0.0);
         for (var first = 0u; first < count; first += JOIN) {
             var share: array<vec2<f32>, JOIN>;

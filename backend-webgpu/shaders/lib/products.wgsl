@@ -1,24 +1,7 @@
 // What kernels of several rows share: where they find x and the weights, and what follows the products.
 //!include lib/unary.wgsl
 
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
-fn x4(row: u32, i: u32) -> vec4<f32> {
-//!if WHOLE
-    return x[row * (p.k / 4u) + i];
-//!else
-//!if VEC4
-    return select(vec4<f32>(0.0), x[row * (p.k / 4u) + min(i, p.k / 4u - 1u)], 4u * i < p.k);
-//!else
-    var out = vec4<f32>(0.0);
-    for (var e = 0u; e < 4u; e++) {
-        if (4u * i + e < p.k) {
-            out[e] = x[row * p.k + 4u * i + e];
-        }
-    }
-    return out;
-//!end
-//!end
-}
+//!include lib/rows.wgsl
 
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.

@@ -8,6 +8,11 @@
 //!include lib/parts.wgsl
 //!end
 
+//!if SEVERAL
+// Which of several rows it is.
+var<private> x_row: u32;
+//!end
+
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 //!if PARTS
 fn x4(i: u32) -> vec4<f32> {
@@ -16,14 +21,23 @@ fn x4(i: u32) -> vec4<f32> {
 //!else
 //!if VEC4
 fn x4(i: u32) -> vec4<f32> {
+//!if SEVERAL
+    let first = x_row * (p.k / 4u);
+    return select(vec4<f32>(0.0), x[first + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+//!else
     return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+//!end
 }
 //!else
 fn x4(i: u32) -> vec4<f32> {
     var out = vec4<f32>(0.0);
     for (var e = 0u; e < 4u; e++) {
         if (4u * i + e < p.k) {
+//!if SEVERAL
+            out[e] = x[x_row * p.k + 4u * i + e];
+//!else
             out[e] = x[4u * i + e];
+//!end
         }
     }
     return out;

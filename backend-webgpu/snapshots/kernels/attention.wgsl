@@ -1,4 +1,4 @@
-// attention q4_0 subgroups vec4 values4 key_blocks value_blocks
+// attention subgroups vec4 values4 key_halves value_halves sinks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -24,46 +24,25 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> k: array<u32>;
-@group(0) @binding(4) var<storage, read> v: array<u32>;
-@group(0) @binding(5) var<storage, read_write> out: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> k: array<vec2<u32>>;
+@group(0) @binding(4) var<storage, read> v: array<vec2<u32>>;
+@group(0) @binding(5) var<storage, read> sinks: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<vec4<f32>>;
 
 // Attention with online softmax, a workgroup for each query row and head. 128u keys at a time: each invocation scores one
 // key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a vec4<f32>: four
 // numbers where heads allow it, so that more parts are summed at a time.
 // Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
-// levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// Numbers 4 * i to 4 * i + 3 of a row.
-fn k_quad(row: u32, i: u32) -> vec4<f32> {
-    let block = i / 8u;
-    let scale = bitcast<f32>(k[row * 32u + 24u + block]);
-    let first = row * 32u + 4 * block;
-    let word = k[first + (i / 2u) % 4u] >> (16u * (i % 2u));
-    var levels = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
-    return scale * (vec4<f32>(levels) - f32(8));
+fn halves4(words: vec2<u32>) -> vec4<f32> {
+    return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 
 fn key_at(i: u32) -> vec4<f32> {
-    return k_quad(i / 48u, i % 48u);
-}
-
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
-// levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// Numbers 4 * i to 4 * i + 3 of a row.
-fn v_quad(row: u32, i: u32) -> vec4<f32> {
-    let block = i / 8u;
-    let scale = bitcast<f32>(v[row * 32u + 24u + block]);
-    let first = row * 32u + 4 * block;
-    let word = v[first + (i / 2u) % 4u] >> (16u * (i % 2u));
-    var levels = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
-    return scale * (vec4<f32>(levels) - f32(8));
+    return halves4(k[i]);
 }
 
 fn value_at(i: u32) -> vec4<f32> {
-    return v_quad(i / 48u, i % 48u);
+    return halves4(v[i]);
 }
 // Sum and maximum over the 128u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
 // reduced, then the spans.
@@ -154,8 +133,8 @@ fn visible(i: u32) -> vec2<u32> {
 }
 
 const LOWEST: f32 = -3.4028234e38;
-const PARTS: u32 = 128u / 16u;
-var<workgroup> query: array<vec4<f32>, 64u / 4u>;
+const PARTS: u32 = 128u / 4u;
+var<workgroup> query: array<vec4<f32>, 16u / 4u>;
 var<workgroup> weight: array<f32, 128u>;
 var<workgroup> partial: array<vec4<f32>, 128u>;
 
@@ -172,23 +151,24 @@ fn main(
     let row = job / p.n_head;
     let head = job % p.n_head;
     let kv_head = head * p.n_head_kv / p.n_head;
-    for (var c = lane; c < 64u / 4u; c += 128u) {
-        query[c] = q[job * (64u / 4u) + c];
+    for (var c = lane; c < 16u / 4u; c += 128u) {
+        query[c] = q[job * (16u / 4u) + c];
     }
     workgroupBarrier();
     let range = visible(row);
-    let channel = lane % 16u;
-    let part = lane / 16u;
+    let channel = lane % 4u;
+    let part = lane / 4u;
     var sums: array<vec4<f32>, 1u>;
-    var highest = LOWEST;
-    var total = 0.0;
+    let before_keys = vec2<f32>(sinks[head], 1.0);
+    var highest = before_keys.x;
+    var total = before_keys.y;
     for (var first = range.x; first < range.y; first += 128u) {
         let key = first + lane;
         var score = LOWEST;
         if (key < range.y) {
             var product = 0.0;
-            let at = (key * p.n_head_kv + kv_head) * (64u / 4u);
-            for (var c = 0u; c < 64u / 4u; c++) {
+            let at = (key * p.n_head_kv + kv_head) * (16u / 4u);
+            for (var c = 0u; c < 16u / 4u; c++) {
                 product += dot(query[c], key_at(at + c));
             }
             score = capped(p.scale * product);
@@ -201,11 +181,11 @@ fn main(
         total = total * shrink + workgroup_sum(lane, own);
         let count = min(128u, range.y - first);
         for (var c = 0u; c < 1u; c++) {
-            let at = channel + c * 16u;
+            let at = channel + c * 4u;
             var sum = sums[c] * shrink;
-            if (at < 16u) {
+            if (at < 4u) {
                 for (var i = part; i < count; i += PARTS) {
-                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * 16u + at);
+                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * 4u + at);
                 }
             }
             sums[c] = sum;
@@ -219,13 +199,13 @@ fn main(
         workgroupBarrier();
         for (var s = PARTS / 2u; s > 0u; s >>= 1u) {
             if (part < s) {
-                partial[lane] += partial[lane + s * 16u];
+                partial[lane] += partial[lane + s * 4u];
             }
             workgroupBarrier();
         }
-        let at = channel + c * 16u;
-        if (part == 0u && at < 16u) {
-            out[job * 16u + at] = partial[lane] * scale;
+        let at = channel + c * 4u;
+        if (part == 0u && at < 4u) {
+            out[job * 4u + at] = partial[lane] * scale;
         }
         workgroupBarrier();
     }

@@ -1,4 +1,4 @@
-// glu
+// glu limited
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -12,6 +12,7 @@ struct Step {
 }
 struct Params {
     len: u32,
+    limit: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -20,6 +21,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 // A gated linear unit of two tensors.
+// A gated linear unit of two numbers, with a limit or without.
 // Elementwise functions that are safe over the whole range of f32.
 // Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
@@ -124,6 +126,10 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
+fn gated(gate: f32, up: f32) -> f32 {
+    return unary_gelu_quick(min(gate, p.limit)) * (clamp(up, -p.limit, p.limit) + 1.0);
+}
+
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -134,5 +140,5 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    out[i] = unary_silu(gate[i]) * up[i];
+    out[i] = gated(gate[i], up[i]);
 }

@@ -200,6 +200,7 @@ fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
     return begun;
 }
 
+
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
     return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);

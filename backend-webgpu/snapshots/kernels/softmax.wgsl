@@ -1,4 +1,4 @@
-// softmax subgroups explicit
+// softmax subgroups explicit sinks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -19,12 +19,14 @@ struct Params {
     cached: u32,
     scale: f32,
     softcap: f32,
+    heads: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> mask: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> sinks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
 // Softmax of masked rows, a workgroup a row. Masks and rows without keys need no infinity: sums start at the lowest
 // finite number, and a sum of 0 gives zeros.
@@ -136,7 +138,8 @@ fn main(
     let first = row * p.n;
     let i = row % p.m;
     let range = visible(i);
-    var highest = LOWEST;
+    let sink = sinks[row / p.m % p.heads];
+    var highest = sink;
     for (var c = range.x + lane; c < range.y; c += 64u) {
         highest = max(highest, score(first, i, c));
     }
@@ -146,6 +149,7 @@ fn main(
         sum += exp(score(first, i, c) - highest);
     }
     sum = workgroup_sum(lane, sum);
+    sum += exp(sink - highest);
     let scale = select(1.0 / sum, 0.0, sum == 0.0);
     for (var c = lane; c < p.n; c += 64u) {
         var value = 0.0;

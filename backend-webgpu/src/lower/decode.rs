@@ -3,9 +3,9 @@
 
 use super::linear::{Batch, Source, lanes, lower, normed, shared};
 use super::tokens::put;
-use super::wise::masked;
+use super::wise::{masked, sunk};
 use super::{Node, grid, literal};
-use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
+use crate::kernel::{Kernel, MAX_BINDINGS, Operand, quads_type, row_type, written_together};
 use crate::storage::chunks;
 use crate::tuning::Tuning;
 use backend_api::form::{AttentionLinear, LinearQkv};
@@ -76,9 +76,6 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     }
     Ok(vec![kernel])
 }
-
-/// Storage bindings of a shader that every device has.
-const MAX_BINDINGS: usize = 8;
 
 /// Attention of one query in parts, and how its result is read.
 struct Parts<'a> {
@@ -151,7 +148,10 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     if bytes > WORKGROUP_BYTES {
         return Err(format!("a joined row of {width} numbers does not fit the memory of a workgroup"));
     }
-    let bind = |kernel: Kernel| parts.common(kernel).flag("PARTS", true).scratch("parts", false, parts.quads());
+    let bind = |kernel: Kernel| {
+        let kernel = parts.common(kernel).flag("PARTS", true).scratch("parts", false, parts.quads());
+        sunk(kernel, attention.sinks_at(), node)
+    };
     let front = op.attention_operands();
     let source = Source {
         shape: Shape::new(&[1, width]).map_err(|e| e.to_string())?,

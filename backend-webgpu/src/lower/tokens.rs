@@ -1,6 +1,6 @@
 //! Operators that know tokens: positions, caches, attention, and choosing the next token.
 
-use super::wise::masked;
+use super::wise::{masked, sunk};
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
 use backend_api::form::{QkNorm, QkvAppend};
@@ -215,8 +215,9 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n);
     let kernel = kernel.bind("q", row_type(d), Operand::Input(0), q).bind("k", keys(k, d), Operand::Input(1), k);
     let mut kernel = kernel.bind("v", keys(v, dv), Operand::Input(2), v);
-    if let Some(mask) = node.inputs.get(3) {
-        kernel = kernel.input("mask", 3, mask);
+    if op.masking.explicit {
+        kernel = kernel.input("mask", 3, node.inputs[3]);
     }
+    kernel = sunk(kernel, op.sinks_at(), node);
     Ok(vec![kernel.bind("out", row_type(dv), Operand::Output(0), out)])
 }

@@ -31,6 +31,14 @@ pub fn masked(kernel: Kernel, masking: &Masking, scale: f32, softcap: f32, m: us
         .f("softcap", softcap)
 }
 
+/// Binds the sinks of attention or softmax, if there are any.
+pub fn sunk(kernel: Kernel, place: Option<usize>, node: &Node<'_>) -> Kernel {
+    match place {
+        Some(place) => kernel.flag("SINKS", true).input("sinks", place, node.inputs[place]),
+        None => kernel,
+    }
+}
+
 pub fn unary(op: &Unary, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let kernel = elementwise(node, "unary", out.shape.len()).word("ACT", format!("unary_{}", op.kind.name()));
@@ -45,8 +53,10 @@ pub fn scale(op: &Scale, node: &Node<'_>) -> Kernels {
 
 pub fn glu(op: &Glu, node: &Node<'_>) -> Kernels {
     let out = node.outputs[0];
-    let kernel =
-        elementwise(node, "glu", out.shape.len()).word("ACT", format!("unary_{}", op.kind.activation().name()));
+    let kernel = elementwise(node, "glu", out.shape.len())
+        .flag("LIMITED", op.kind.limit().is_some())
+        .word("ACT", format!("unary_{}", op.kind.activation().name()))
+        .f("limit", op.kind.limit().unwrap_or(0.0));
     Ok(vec![kernel.input("gate", 0, node.inputs[0]).input("up", 1, node.inputs[1]).output("out", 0, out)])
 }
 
@@ -130,11 +140,12 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
 
 pub fn softmax(op: &Softmax, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
-    let [_, _, m, n] = x.shape.dims4();
+    let [_, heads, m, n] = x.shape.dims4();
     let kernel = node.reducing("softmax", grid(x.shape.rows()), node.row_wg(n)).u("rows", x.shape.rows());
     let mut kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n).input("x", 0, x);
-    if let Some(mask) = node.inputs.get(1) {
-        kernel = kernel.input("mask", 1, mask);
+    if op.masking.explicit {
+        kernel = kernel.input("mask", 1, node.inputs[1]);
     }
+    kernel = sunk(kernel.u("heads", heads), op.sinks_at(), node);
     Ok(vec![kernel.output("out", 0, out)])
 }

@@ -97,7 +97,7 @@ impl Timed {
                 operands.push(graph.external(kind, "b", &[n, cols], b)?);
                 MatMul.into()
             }
-            What::Softmax => Softmax { scale: 1.0, softcap: 0.0, masking: Masking::default() }.into(),
+            What::Softmax => Softmax { scale: 1.0, softcap: 0.0, masking: Masking::default(), sinks: false }.into(),
             What::Norm(kind) => {
                 for name in ["gamma", "beta"].into_iter().take(kind.params()) {
                     operands.push(graph.weight(name, &[cols], DType::F32)?);

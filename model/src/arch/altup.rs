@@ -37,7 +37,7 @@ impl Recorder<'_> {
         let (rows, n) = (self.rows(x), a.streams);
         let n_embd = self.cols(x) / n;
         let first = self.slice(0, n_embd, x)?;
-        let routed = self.routed(a, first)?;
+        let routed = self.modalities(a, first)?;
         let mix = self.linear("altup_predict_coef", n * n, routed)?;
         let mix = self.shaped(&[rows, n, n], mix)?;
         let columns = self.permuted(&[rows, n, n_embd], &[0, 2, 1], x)?;
@@ -52,7 +52,7 @@ impl Recorder<'_> {
         let first = self.slice(0, n_embd, predicted)?;
         let moved = self.sub(computed, first)?;
         let moved = self.shaped(&[rows, 1, n_embd], moved)?;
-        let routed = self.routed(a, computed)?;
+        let routed = self.modalities(a, computed)?;
         let by = self.linear("altup_correct_coef", n, routed)?;
         let by = self.op(Scale { factor: 1.0, bias: 1.0 }, &[by])?;
         let by = self.shaped(&[rows, n, 1], by)?;
@@ -90,7 +90,7 @@ impl Recorder<'_> {
     }
 
     /// What predictions and corrections follow from.
-    fn routed(&mut self, a: &AltUp, x: TensorId) -> Recorded {
+    fn modalities(&mut self, a: &AltUp, x: TensorId) -> Recorded {
         let n_embd = self.cols(x) as f32;
         let x = self.norm("altup_router_norm", a.norm, x)?;
         let x = self.scale(1.0 / n_embd, x)?;

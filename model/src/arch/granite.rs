@@ -1,4 +1,5 @@
-//! Granite 3 and 4, dense: as Llama, with factors of the embedding, the scores, what layers add, and the logits.
+//! Granite 3 and 4, dense or with experts: as Llama, with factors of the embedding, the scores, what layers add, and the
+//! logits.
 //!
 //! Every layer's result is multiplied by one factor `r` before it is added. Recorded is the residual stream over `r`,
 //! to which results are added as they are: whoever reads it norms it first, and an RMS norm of `x / r` with `eps / r^2`
@@ -8,6 +9,7 @@
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
+use super::experts::FeedForward;
 use super::keys::{Keys, MAX_WIDTH};
 use super::layers::Attention;
 use super::recorder::Recorder;
@@ -18,7 +20,9 @@ use crate::error::ModelError;
 #[derive(Debug)]
 struct Granite {
     sizes: Sizes,
-    n_ff: usize,
+    feed_forward: FeedForward,
+    /// Columns of an expert that all tokens go to.
+    shared: Option<usize>,
     /// Of the residual stream over what layers' results are multiplied with.
     norm: Norm,
     /// Multiplies the embedding, likewise.
@@ -30,6 +34,17 @@ struct Granite {
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     keys.dense()?;
+    with(keys, None)
+}
+
+/// With experts.
+pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    const SHARED: &str = "expert_shared_feed_forward_length";
+    let shared = keys.get::<u64>(SHARED)?.filter(|n_ff| *n_ff > 0);
+    with(keys, shared.map(|_| keys.size(SHARED, MAX_WIDTH, None)).transpose()?)
+}
+
+fn with(keys: &Keys<'_>, shared: Option<usize>) -> Result<Box<dyn Architecture>, ModelError> {
     let sizes = keys.sizes()?;
     let rotated = keys.get::<bool>("rope.scaling.finetuned")?.unwrap_or(true);
     let rope = if rotated { Some(Rope::read(keys, &sizes, RopeMode::Normal)?) } else { None };
@@ -39,7 +54,8 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let norm = keys.rms_norm()?;
     Ok(Box::new(Granite {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        feed_forward: keys.feed_forward()?,
+        shared,
         norm: Norm { eps: norm.eps / (residual_scale * residual_scale), ..norm },
         embedding_scale: keys.nonzero("embedding_scale", None)?.unwrap_or(1.0) / residual_scale,
         logit_scale: keys.positive("logit_scale", None)?,
@@ -53,7 +69,7 @@ impl Architecture for Granite {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let Granite { sizes: Sizes { n_embd, .. }, n_ff, norm, attention, .. } = self;
+        let Granite { sizes: Sizes { n_embd, .. }, feed_forward, norm, attention, .. } = self;
         let x = m.input(|m| {
             let x = m.embed("token_embd")?;
             m.scale(self.embedding_scale, x)
@@ -65,9 +81,11 @@ impl Architecture for Granite {
             let a = m.linear("attn_output", *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
-            m.add(f, x)
+            let y = m.feed_forward(feed_forward, f)?;
+            let x = m.add(y, x)?;
+            let Some(n_ff) = self.shared else { return Ok(x) };
+            let y = m.shared_expert(GluKind::Swiglu, n_ff, f)?;
+            m.add(y, x)
         })?;
         m.output(x, |m, x| {
             let x = m.norm("output_norm", *norm, x)?;

@@ -43,6 +43,8 @@ pub(super) struct Attention {
     pub kv_of: Option<usize>,
     /// What queries are multiplied with as positions grow.
     pub temperature: Option<Temperature>,
+    /// Whether each head has a score without a key.
+    pub sinks: bool,
     /// Rotation of queries and keys.
     pub rope: Option<Rope>,
 }
@@ -63,6 +65,7 @@ impl Attention {
             v_is_k: false,
             kv_of: None,
             temperature: None,
+            sinks: false,
             rope: None,
         }
     }
@@ -140,7 +143,7 @@ impl Recorder<'_> {
         self.add(y, bias)
     }
 
-    fn vector(&mut self, name: &str, len: usize) -> Recorded {
+    pub fn vector(&mut self, name: &str, len: usize) -> Recorded {
         let name = self.scoped(name);
         let tensor = self.step.tensors.vector(&name, len)?.clone();
         self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))
@@ -371,8 +374,13 @@ impl Recorder<'_> {
             scale: a.scale,
             softcap: a.softcap,
             masking: Masking { causal: self.step.causal, cached: true, window: a.window, ..Masking::default() },
+            sinks: a.sinks,
         };
-        self.op(attention, &[q, keys, values])
+        let mut operands = vec![q, keys, values];
+        if a.sinks {
+            operands.push(self.vector("attn_sinks.weight", a.heads)?);
+        }
+        self.op(attention, &operands)
     }
 
     /// Queries, and all keys and values so far, which blocks after this one may use, too.
@@ -462,5 +470,5 @@ const EASY_HEAD: usize = 256;
 fn mean(cols: usize) -> op::Attention {
     let n_head = (1..cols).find(|n| cols.is_multiple_of(*n) && cols / n <= EASY_HEAD).unwrap_or(cols);
     let masking = Masking { cached: true, ..Masking::default() };
-    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, masking }
+    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, masking, sinks: false }
 }

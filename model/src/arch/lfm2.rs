@@ -1,11 +1,12 @@
 //! LFM2: a few blocks attend; all others mix tokens by a short convolution between two gates, whose state is as small for a
-//! long text as for a short one.
+//! long text as for a short one. Some have experts in all blocks but the first ones.
 //!
 //! *Source*: Liquid AI, "LFM2 Technical Report", 2025.
 
 use backend_api::TensorId;
 use backend_api::op::{GluKind, Norm, RopeMode, ShortConv};
 
+use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::layers::Attention;
 use super::recorder::{Recorded, Recorder};
@@ -16,7 +17,11 @@ use crate::error::ModelError;
 #[derive(Debug)]
 struct Lfm2 {
     sizes: Sizes,
-    n_ff: usize,
+    dense: FeedForward,
+    /// What blocks have that are not among the first ones.
+    routed: FeedForward,
+    /// Blocks that are dense.
+    leading: usize,
     norm: Norm,
     attention: Attention,
     /// For each block whether it attends.
@@ -27,10 +32,27 @@ struct Lfm2 {
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     keys.dense()?;
+    let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(0);
+    with(keys, window, None, 0)
+}
+
+/// With experts. The published weights do without the window that files may name.
+pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    let leading = keys.get::<u32>("leading_dense_block_count")?.unwrap_or(0) as usize;
+    let experts = keys.experts(Gate::Sigmoid, keys.size("expert_feed_forward_length", MAX_WIDTH, None)?)?;
+    with(keys, 0, Some(FeedForward::Experts(experts)), leading)
+}
+
+fn with(
+    keys: &Keys<'_>,
+    window: u32,
+    routed: Option<FeedForward>,
+    leading: usize,
+) -> Result<Box<dyn Architecture>, ModelError> {
+    let dense = FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?);
     let (sizes, attends) = keys.hybrid_sizes()?;
     let norm = keys.rms_norm()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
-    let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(0);
     let taps = keys.size("shortconv.l_cache", ShortConv::MAX_TAPS, None)?;
     if taps < 2 {
         return Err(keys.wrong("shortconv.l_cache", "a convolution needs 2 tokens or more"));
@@ -40,7 +62,9 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     }
     Ok(Box::new(Lfm2 {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        dense,
+        routed: routed.unwrap_or(dense),
+        leading,
         norm,
         attention: Attention { window, qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) },
         attends,
@@ -65,7 +89,7 @@ impl Architecture for Lfm2 {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let Lfm2 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let Lfm2 { sizes: Sizes { n_embd, .. }, norm, .. } = self;
         let x = m.input(|m| m.embed("token_embd"))?;
         let x = m.blocks(x, |m, i, x| {
             let a = m.norm("attn_norm", *norm, x)?;
@@ -78,8 +102,7 @@ impl Architecture for Lfm2 {
             let a = m.linear(output, *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = m.feed_forward(if i < self.leading { &self.dense } else { &self.routed }, f)?;
             m.add(f, x)
         })?;
         // The last norm goes by the name of one of the embedding.

@@ -1,10 +1,13 @@
-//! Llama 2 and 3, SmolLM and SmolLM2, TinyLlama: RMS norms, rotary positions, grouped-query attention, SwiGLU.
+//! Llama 2 and 3, SmolLM and SmolLM2, TinyLlama: RMS norms, rotary positions, grouped-query attention, SwiGLU. Mixtral is
+//! the same with experts.
 //!
-//! *Source*: Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023.
+//! *Source*: Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023; of the experts: Jiang et al.,
+//! "Mixtral of Experts", 2024.
 
-use backend_api::op::{GluKind, Norm, RopeMode};
+use backend_api::op::{Norm, RopeMode};
 
-use super::keys::{Keys, MAX_WIDTH};
+use super::experts::FeedForward;
+use super::keys::Keys;
 use super::layers::Attention;
 use super::recorder::Recorder;
 use super::rope::Rope;
@@ -14,18 +17,17 @@ use crate::error::ModelError;
 #[derive(Debug)]
 struct Llama {
     sizes: Sizes,
-    n_ff: usize,
+    feed_forward: FeedForward,
     norm: Norm,
     attention: Attention,
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    keys.dense()?;
     let sizes = keys.sizes()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Normal)?;
     Ok(Box::new(Llama {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        feed_forward: keys.feed_forward()?,
         norm: keys.rms_norm()?,
         attention: Attention { rope: Some(rope), ..Attention::new(&sizes) },
     }))
@@ -37,7 +39,7 @@ impl Architecture for Llama {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let Llama { sizes: Sizes { n_embd, .. }, n_ff, norm, attention } = self;
+        let Llama { sizes: Sizes { n_embd, .. }, feed_forward, norm, attention } = self;
         let x = m.input(|m| m.embed("token_embd"))?;
         let x = m.blocks(x, |m, _, x| {
             let a = m.norm("attn_norm", *norm, x)?;
@@ -46,8 +48,7 @@ impl Architecture for Llama {
             let a = m.linear("attn_output", *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = m.feed_forward(feed_forward, f)?;
             m.add(f, x)
         })?;
         m.output(x, |m, x| {

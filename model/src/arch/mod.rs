@@ -14,6 +14,7 @@ use crate::kv_cache::KvCache;
 
 mod altup;
 mod bert;
+mod experts;
 #[cfg(test)]
 mod families;
 mod gemma2;
@@ -21,6 +22,7 @@ mod gemma3;
 mod gemma3n;
 mod gemma4;
 mod gpt2;
+mod gpt_oss;
 mod granite;
 mod keys;
 mod layers;
@@ -100,6 +102,10 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("olmo2", olmo2::read),
     ("granite", granite::read),
     ("lfm2", lfm2::read),
+    ("qwen3moe", qwen3::read_moe),
+    ("granitemoe", granite::read_moe),
+    ("lfm2moe", lfm2::read_moe),
+    ("gpt-oss", gpt_oss::read),
 ];
 
 /// Likewise, of models whose tokens see each other whatever their order, and that make no text.

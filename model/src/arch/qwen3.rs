@@ -1,9 +1,11 @@
-//! Qwen 3: as Qwen 2, with a norm of each query and key head in place of biases, and heads of any width.
+//! Qwen 3: as Qwen 2, with a norm of each query and key head in place of biases, and heads of any width; with
+//! experts in its larger models.
 //!
 //! *Source*: Yang et al., "Qwen3 Technical Report", 2025.
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
+use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::layers::Attention;
 use super::recorder::Recorder;
@@ -14,18 +16,31 @@ use crate::error::ModelError;
 #[derive(Debug)]
 struct Qwen3 {
     sizes: Sizes,
-    n_ff: usize,
+    feed_forward: FeedForward,
     norm: Norm,
     attention: Attention,
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    with(keys, FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?))
+}
+
+/// With experts.
+pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    // Files that do not say how wide experts are have as many columns in use as without them.
+    let used = keys.size("expert_used_count", MAX_WIDTH, None)?;
+    let shared = keys.size("feed_forward_length", MAX_WIDTH, None)? / used;
+    let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, Some(shared))?;
+    with(keys, FeedForward::Experts(keys.experts(Gate::Softmax, n_ff)?))
+}
+
+fn with(keys: &Keys<'_>, feed_forward: FeedForward) -> Result<Box<dyn Architecture>, ModelError> {
     let sizes = keys.sizes()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
     let norm = keys.rms_norm()?;
     Ok(Box::new(Qwen3 {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        feed_forward,
         norm,
         attention: Attention { qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) },
     }))
@@ -37,7 +52,7 @@ impl Architecture for Qwen3 {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let Qwen3 { sizes: Sizes { n_embd, .. }, n_ff, norm, attention } = self;
+        let Qwen3 { sizes: Sizes { n_embd, .. }, feed_forward, norm, attention } = self;
         let x = m.input(|m| m.embed("token_embd"))?;
         let x = m.blocks(x, |m, _, x| {
             let a = m.norm("attn_norm", *norm, x)?;
@@ -46,8 +61,7 @@ impl Architecture for Qwen3 {
             let a = m.linear("attn_output", *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = m.feed_forward(feed_forward, f)?;
             m.add(f, x)
         })?;
         m.output(x, |m, x| {

@@ -23,6 +23,13 @@ pub struct Weight {
     pub contents: Contents,
 }
 
+impl Weight {
+    /// Whether it is the matrices of experts.
+    pub fn is_of_experts(&self) -> bool {
+        matches!(&self.contents, Contents::Tensors(tensors) if tensors.iter().any(|tensor| tensor.shape.len() == 3))
+    }
+}
+
 /// Where the values of a weight come from.
 #[derive(Debug, Clone)]
 pub enum Contents {

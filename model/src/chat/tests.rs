@@ -32,6 +32,46 @@ fn chatml_is_the_fallback() {
 }
 
 #[test]
+fn harmony_with_a_macro_and_an_effort() {
+    let source = "{%- macro about(effort) -%}
+    {{- \"Today: \" + strftime_now(\"%Y-%m-%d\") + \"\\n\" }}
+    {{- \"Effort: \" + effort + \"\\n\" }}
+    {%- for name in [\"analysis\", \"final\"] -%}
+        {{- name }}{{ \", \" if not loop.last else \".\" }}
+    {%- endfor -%}
+{%- endmacro -%}
+{%- if reasoning_effort is not defined %}
+    {%- set reasoning_effort = \"medium\" %}
+{%- endif %}
+{{- \"<|start|>system<|message|>\" + about(reasoning_effort) + \"<|end|>\" }}
+{%- set seen = namespace(users=0) %}
+{%- for message in messages %}
+    {%- if message.role in [\"developer\", \"system\"] %}
+        {{- \"<|start|>developer<|message|># Instructions\\n\\n\" ~ message.content ~ \"<|end|>\" }}
+    {%- elif message.role == \"user\" %}
+        {%- set seen.users = seen.users + 1 %}
+        {{- \"<|start|>user<|message|>\" + message.content + \"<|end|>\" }}
+    {%- else %}
+        {{- raise_exception(\"no role \" ~ message.role) }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt and seen.users > 0 -%}
+<|start|>assistant
+{%- endif -%}";
+    let expected = |effort: &str| {
+        format!(
+            "<|start|>system<|message|>Today: 2026-07-26\nEffort: {effort}\nanalysis, final.<|end|>\
+             <|start|>developer<|message|># Instructions\n\nS<|end|><|start|>user<|message|>U<|end|><|start|>assistant"
+        )
+    };
+    let mut chat = template(source).unwrap();
+    chat.set_now(1_785_024_000);
+    assert_eq!(chat.render(&system_user(), true).unwrap(), expected("medium"));
+    chat.set_variable("reasoning_effort", &"high".into());
+    assert_eq!(chat.render(&system_user(), true).unwrap(), expected("high"));
+}
+
+#[test]
 fn llama3_with_the_date() {
     let source = "{{- bos_token }}
 {%- if strftime_now is defined %}

@@ -4,6 +4,7 @@
 mod common;
 mod refusals;
 mod several_files;
+mod small_memory;
 #[path = "../common/split.rs"]
 mod split;
 
@@ -57,6 +58,13 @@ fixtures! {
     lfm2_with_convolutions = "lfm2-tiny",
     gemma3n_with_streams = "gemma3n-2l",
     gemma4_with_inputs_for_each_block = "gemma4-ple",
+    mixtral = "mixtral-4x2",
+    qwen3_with_experts = "qwen3moe-8x2",
+    qwen3_with_experts_q8_0 = "qwen3moe-q8_0",
+    granite_with_experts_and_a_shared_one = "granitemoe-shexp",
+    lfm2_with_experts = "lfm2moe-sigmoid",
+    gpt_oss = "gpt-oss-f32",
+    gpt_oss_mxfp4 = "gpt-oss-mxfp4",
 }
 
 macro_rules! embeddings {

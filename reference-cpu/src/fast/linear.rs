@@ -10,8 +10,8 @@ use super::pairs::{Cut, Pairs, Part};
 use crate::args::{Args, Operand};
 use crate::decode::quants;
 use backend_api::form::Activation;
-use backend_api::op::{Norm, NormKind, UnaryKind};
-use backend_api::{Form, Tensor};
+use backend_api::op::{MatMulId, Norm, NormKind, UnaryKind};
+use backend_api::{Form, Op, Tensor};
 
 /// What the product of `x` and the rows of `w` needs.
 pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
@@ -35,6 +35,26 @@ pub(super) fn matmul(_: &Form, args: &mut Args<'_>) {
         let x = &a.floats()[(i0 * a0 / batch0 * a1 + i1 * a1 / batch1) * m * k..][..m * k];
         let first = (i0 * b0 / batch0 * b1 + i1 * b1 / batch1) * n;
         let product = Product { x, norm: None, w: &b, n, cols: n, first: at * m * n };
+        product.run(args, &Batch { first, n });
+    }
+}
+
+/// What the product of one row and the matrix of one expert needs.
+pub(super) fn needs_id(op: &MatMulId, w: &Tensor, threads: usize) -> Needs {
+    let k = w.shape.cols();
+    let (cut, parts) = Cut::new([1, op.rows, k], threads);
+    Needs { scratch: parts * scratch(cut, k), parts }
+}
+
+pub(super) fn matmul_id(form: &Form, args: &mut Args<'_>) {
+    let Form::Op(Op::MatMulId(op)) = form else { return };
+    let (x, w, ids) = (args.input(0), args.input(1), args.input(2));
+    let (n, k, experts) = (op.rows, x.shape().cols(), op.experts(w.shape().rows()));
+    let choices = ids.shape().len() / x.shape().rows();
+    for (i, id) in ids.ints().iter().enumerate() {
+        let first = op.first + (*id).clamp(0, experts as i32 - 1) as usize * op.stride;
+        let x = &x.floats()[i / choices * k..][..k];
+        let product = Product { x, norm: None, w: &w, n, cols: n, first: i * n };
         product.run(args, &Batch { first, n });
     }
 }

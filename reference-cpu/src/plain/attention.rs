@@ -8,6 +8,7 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
     let Op::Attention(a) = op else { return };
     let (q, k, v) = (args.input(0), args.input(1), args.input(2));
     let mask = if a.masking.explicit { args.input(3).floats() } else { &[] };
+    let sinks = a.sinks_at().map_or(&[][..], |at| args.input(at).floats());
     let (m, n) = (q.shape().dim(0), k.shape().dim(0));
     let (d, dv) = (k.shape().cols() / a.n_head_kv, v.shape().cols() / a.n_head_kv);
     let (q, k, v) = (q.floats(), k.floats(), v.floats());
@@ -27,9 +28,10 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
             };
             weights.clear();
             weights.extend((start..end).map(score));
-            let max = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sink = sinks.get(h).map_or(f64::NEG_INFINITY, |sink| f64::from(*sink));
+            let max = weights.iter().copied().fold(sink, f64::max);
             weights.iter_mut().for_each(|weight| *weight = (*weight - max).exp());
-            let sum: f64 = weights.iter().sum();
+            let sum = (sink - max).exp() + weights.iter().sum::<f64>();
             for (c, out) in out[(i * a.n_head + h) * dv..][..dv].iter_mut().enumerate() {
                 let value = |j: usize| f64::from(v[(j * a.n_head_kv + g) * dv + c]);
                 let mixed: f64 = (start..end).zip(&weights).map(|(j, weight)| weight * value(j)).sum();

@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use backend_api::Op;
-use backend_api::op::{BinaryKind, UnaryKind};
+use backend_api::op::{BinaryKind, GluKind, UnaryKind};
 
 pub(super) fn run_unary(op: &Op, args: &mut Args<'_>) {
     let Op::Unary(op) = op else { return };
@@ -24,7 +24,14 @@ pub(super) fn run_glu(op: &Op, args: &mut Args<'_>) {
     let Op::Glu(op) = op else { return };
     let (gate, up) = (args.input(0).floats(), args.input(1).floats());
     for (out, (gate, up)) in args.out().iter_mut().zip(gate.iter().zip(up)) {
-        *out = (unary(op.kind.activation(), f64::from(*gate)) * f64::from(*up)) as f32;
+        *out = gated(op.kind, f64::from(*gate), f64::from(*up)) as f32;
+    }
+}
+
+fn gated(kind: GluKind, gate: f64, up: f64) -> f64 {
+    match kind.limit().map(f64::from) {
+        None => unary(kind.activation(), gate) * up,
+        Some(limit) => unary(kind.activation(), gate.min(limit)) * (up.clamp(-limit, limit) + 1.0),
     }
 }
 

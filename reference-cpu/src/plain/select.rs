@@ -3,17 +3,18 @@
 use crate::args::Args;
 use backend_api::Op;
 
-/// The index of the largest element after the pick `(value, index)` in the order "larger first, of equals the first
-/// first"; the row's largest if there is no pick yet.
-fn next_largest(row: &[f32], after: Option<(f32, usize)>) -> usize {
-    let mut best: Option<usize> = None;
-    for (i, value) in row.iter().enumerate() {
-        let open = after.is_none_or(|(v, at)| *value < v || (*value == v && i > at));
-        if open && best.is_none_or(|b| *value > row[b]) {
-            best = Some(i);
+/// The index of the largest of `n` values after the pick `(value, index)` in the order "larger first, of equals the first
+/// first"; of all of them if there is no pick yet.
+pub(super) fn next_largest(n: usize, value: impl Fn(usize) -> f64, after: Option<(f64, usize)>) -> usize {
+    let mut best: Option<(f64, usize)> = None;
+    for i in 0..n {
+        let value = value(i);
+        let open = after.is_none_or(|(v, at)| value < v || (value == v && i > at));
+        if open && best.is_none_or(|(most, _)| value > most) {
+            best = Some((value, i));
         }
     }
-    best.unwrap_or(0)
+    best.map_or(0, |(_, i)| i)
 }
 
 /// The index of the largest element; -1 in a row of which some are not finite.
@@ -28,7 +29,7 @@ pub(crate) fn largest(row: &[f32]) -> i32 {
     if finite { best as i32 } else { -1 }
 }
 
-fn is_finite(row: &[f32]) -> bool {
+pub(super) fn is_finite(row: &[f32]) -> bool {
     row.iter().all(|value| value.is_finite())
 }
 
@@ -55,9 +56,9 @@ pub(super) fn top_k(op: &Op, args: &mut Args<'_>) {
         }
         let mut pick = None;
         for (value, id) in values.iter_mut().zip(ids) {
-            let i = next_largest(row, pick);
+            let i = next_largest(row.len(), |i| f64::from(row[i]), pick);
             (*value, *id) = (row[i], i as i32);
-            pick = Some((row[i], i));
+            pick = Some((f64::from(row[i]), i));
         }
     }
 }

@@ -7,7 +7,8 @@ pub(super) fn softmax(op: &Op, args: &mut Args<'_>) {
     let Op::Softmax(softmax) = op else { return };
     let x = args.input(0);
     let mask = if softmax.masking.explicit { args.input(1).floats() } else { &[] };
-    let [_, _, m, n] = x.shape().dims4();
+    let sinks = softmax.sinks_at().map_or(&[][..], |at| args.input(at).floats());
+    let [_, heads, m, n] = x.shape().dims4();
     let step = args.step;
     for (row, (x, out)) in x.floats().chunks_exact(n).zip(args.out().chunks_exact_mut(n)).enumerate() {
         let i = row % m;
@@ -16,8 +17,9 @@ pub(super) fn softmax(op: &Op, args: &mut Args<'_>) {
             let mask = mask.get(i * n + j).map_or(0.0, |v| f64::from(*v));
             capped(f64::from(x[j]) * f64::from(softmax.scale), softmax.softcap) + mask
         };
-        let max = (start..end).map(score).fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = (start..end).map(|j| (score(j) - max).exp()).sum();
+        let sink = sinks.get(row / m % heads).map_or(f64::NEG_INFINITY, |sink| f64::from(*sink));
+        let max = (start..end).map(score).fold(sink, f64::max);
+        let sum = (sink - max).exp() + (start..end).map(|j| (score(j) - max).exp()).sum::<f64>();
         for (j, out) in out.iter_mut().enumerate() {
             *out = if (start..end).contains(&j) { ((score(j) - max).exp() / sum) as f32 } else { 0.0 };
         }

@@ -4,8 +4,8 @@ use super::row::{Row, Source};
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::format::Format;
 use backend_api::op::{
-    ArgMax, Attention, Binary, BinaryKind, Concat, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm, NormKind, Pad,
-    Permute, Rope, RopeMode, RopeTable, Scale, Softmax, TopK, Unary, UnaryKind,
+    ArgMax, Attention, Binary, BinaryKind, Concat, GetRows, Glu, GluKind, Index, Masking, MatMul, MatMulId, Norm,
+    NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Scale, Softmax, TopK, Unary, UnaryKind,
 };
 use backend_api::{Codec, Shape, StepParams, TensorId};
 
@@ -47,6 +47,8 @@ fn other(row: &Row) -> Mapped {
         "ROPE" => rope(row),
         "GET_ROWS" => get_rows(row),
         "MUL_MAT" => matmul(row),
+        "MUL_MAT_ID" => matmul_id(row),
+        "ADD_ID" => Err("rows looked up and added: two operators of ours"),
         "FLASH_ATTN_EXT" => attention(row),
         "CONCAT" => concat(row),
         "CONT" => cont(row),
@@ -116,9 +118,14 @@ fn glu(row: &Row) -> Option<Mapped> {
         "GEGLU" => GluKind::GegluTanh,
         "GEGLU_ERF" => GluKind::GegluErf,
         "REGLU" => GluKind::Reglu,
+        "SWIGLU_OAI" => GluKind::SwigluOai,
         _ => return None,
     };
-    if !row.says("split") {
+    let usual = row.plain("alpha", "1.702000") && row.plain("limit", "7.000000");
+    if kind == GluKind::SwigluOai && !usual {
+        return Some(Err("factors and limits that no model has"));
+    }
+    if kind != GluKind::SwigluOai && !row.says("split") {
         return Some(Err("both halves in one operand"));
     }
     let case = || {
@@ -158,9 +165,7 @@ fn norm(row: &Row, kind: NormKind, range: (f32, f32)) -> Mapped {
 }
 
 fn softmax(row: &Row) -> Mapped {
-    if row.text_of("sinks") == "1" {
-        return Err("attention sinks");
-    }
+    let sinks = row.text_of("sinks") == "1";
     if row.number::<f32>("max_bias") != 0.0 {
         return Err("biases by distance (ALiBi)");
     }
@@ -171,11 +176,13 @@ fn softmax(row: &Row) -> Mapped {
     if row.sources[0].kind != "f32" {
         return Err(DENSE);
     }
-    let op = Softmax { scale: row.number("scale"), softcap: 0.0, masking: Masking { explicit, ..Masking::default() } };
+    let masking = Masking { explicit, ..Masking::default() };
+    let op = Softmax { scale: row.number("scale"), softcap: 0.0, masking, sinks };
     Ok(Case::new(op, &row.text, StepParams::at(0, 1), |o| {
         let x = o.input(&row.sources[0].shape());
-        let [_, _, m, n] = row.sources[0].shape();
-        [x].into_iter().chain(explicit.then(|| o.input(&[m, n]))).collect()
+        let [_, heads, m, n] = row.sources[0].shape();
+        let mask = explicit.then(|| o.input(&[m, n]));
+        [x].into_iter().chain(mask).chain(sinks.then(|| o.input(&[heads]))).collect()
     }))
 }
 
@@ -267,10 +274,25 @@ fn matmul(row: &Row) -> Mapped {
     Ok(Case::new(MatMul, &row.text, StepParams::at(0, 1), |o| vec![o.input(&b.shape()), o.packed(format, m, k)]))
 }
 
-fn attention(row: &Row) -> Mapped {
-    if row.text_of("sinks") == "1" {
-        return Err("attention sinks");
+fn matmul_id(row: &Row) -> Mapped {
+    let [a, b, ids] = &row.sources[..] else { return Err(NO_OPERATOR) };
+    if b.kind != "f32" {
+        return Err(DENSE);
     }
+    let (format, [k, rows, experts, _]) = (format(&a.kind).ok_or(UNKNOWN_TYPE)?, a.dims);
+    if !k.is_multiple_of(format.spec().block_len) {
+        return Err(UNKNOWN_TYPE);
+    }
+    let [u, t, ..] = ids.dims;
+    // One row for all choices, or one for each.
+    let x = if b.dims[1] == u { vec![t, u, k] } else { vec![t, k] };
+    Ok(Case::new(MatMulId::dense(rows), &row.text, StepParams::at(0, 1), |o| {
+        vec![o.input(&x), o.packed(format, experts * rows, k), o.ids(&[t, u], experts as u32)]
+    }))
+}
+
+fn attention(row: &Row) -> Mapped {
+    let sinks = row.text_of("sinks") == "1";
     if row.number::<f32>("max_bias") != 0.0 {
         return Err("biases by distance (ALiBi)");
     }
@@ -305,6 +327,7 @@ fn attention(row: &Row) -> Mapped {
         scale: 1.0 / row.number::<f32>("hsk").sqrt(),
         softcap: row.number("logit_softcap"),
         masking: Masking { explicit, cached, ..Masking::default() },
+        sinks,
     };
     // Ours is token by token, which is the list's order [0, 2, 1, 3]; the other order gives the same case.
     Ok(Case::new(op, &row.text, step, |o| {
@@ -314,6 +337,7 @@ fn attention(row: &Row) -> Mapped {
         [q, keys, values]
             .into_iter()
             .chain(explicit.then(|| o.filled(&[m, rows], Fill::Values(mask(m, rows)))))
+            .chain(sinks.then(|| o.filled(&[n_head], Fill::Uniform(-10.0, 10.0))))
             .collect()
     }))
 }

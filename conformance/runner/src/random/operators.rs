@@ -2,11 +2,12 @@
 
 use super::draw::Draw;
 use backend_api::case::{Case, Fill, Operands};
-use backend_api::form::{Activation, Form, Linear};
+use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
 use backend_api::op::{
-    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm,
-    NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Scale, ShortConv, Slice, Softmax, TopK, Unary, UnaryKind,
+    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, Gate, GetRows, Glu, GluKind, Index, Masking, MatMul,
+    MatMulId, Norm, NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Route, Scale, ShortConv, Slice, Softmax, TopK,
+    Unary, UnaryKind, WeightedSum,
 };
 use backend_api::{Codec, Shape, StepParams, TensorId};
 
@@ -33,7 +34,12 @@ pub const ALL: &[(&str, Make)] = &[
     ("top_k", top_k),
     ("attention", attention),
     ("short_conv", short_conv),
+    ("route", route),
+    ("matmul_id", matmul_id),
+    ("weighted_sum", weighted_sum),
     ("linear", linear),
+    ("experts_glu", experts_glu),
+    ("experts_sum", experts_sum),
 ];
 
 /// Where a few results might all happen to be small, there are more than this, for errors are relative to all together: sums
@@ -154,10 +160,13 @@ fn softmax(draw: &mut Draw<'_>) -> Case {
         dims[at] = step.rows as usize;
     }
     let (scale, softcap) = (draw.pick(&[1.0, 0.25]), draw.pick(&[0.0, 7.0]));
-    case(Softmax { scale, softcap, masking }, step, |o| {
+    let heads = if dims.len() > 2 { dims[dims.len() - 3] } else { 1 };
+    let sinks = draw.chance();
+    case(Softmax { scale, softcap, masking, sinks }, step, |o| {
         let x = o.filled(&dims, Fill::Uniform(-20.0, 20.0));
         let mask = masking.explicit.then(|| o.filled(&dims[dims.len() - 2..], Fill::Mask));
-        [x].into_iter().chain(mask).collect()
+        let sinks = sinks.then(|| o.filled(&[heads], Fill::Uniform(-10.0, 20.0)));
+        [x].into_iter().chain(mask).chain(sinks).collect()
     })
 }
 
@@ -278,12 +287,14 @@ fn attention(draw: &mut Draw<'_>) -> Case {
     // Rows beyond the step's real ones are not specified.
     let m = if masking.cached { step.rows as usize } else { m };
     let n_head = n_head_kv * times;
-    let op = Attention { n_head, n_head_kv, scale: 1.0 / (d as f32).sqrt(), softcap: draw.pick(&[0.0, 5.0]), masking };
+    let (softcap, sinks) = (draw.pick(&[0.0, 5.0]), draw.chance());
+    let op = Attention { n_head, n_head_kv, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
     case(op, step, |o| {
         let q = o.filled(&[m, n_head * d], Fill::Uniform(-2.0, 2.0));
         let (keys, values) = (o.keys(keys, &[n, n_head_kv * d]), o.keys(values, &[n, n_head_kv * dv]));
         let mask = masking.explicit.then(|| o.filled(&[m, n], Fill::Mask));
-        [q, keys, values].into_iter().chain(mask).collect()
+        let sinks = sinks.then(|| o.filled(&[n_head], Fill::Uniform(-1.0, 3.0)));
+        [q, keys, values].into_iter().chain(mask).chain(sinks).collect()
     })
 }
 
@@ -295,12 +306,73 @@ fn short_conv(draw: &mut Draw<'_>) -> Case {
     })
 }
 
+fn route(draw: &mut Draw<'_>) -> Case {
+    let (t, n, gate) = (draw.size(9), draw.size(150), draw.pick(&Gate::ALL));
+    let k = draw.size(n.min(Route::MAX));
+    let op = Route { k, gate, biased: draw.chance(), normalised: draw.chance(), scale: draw.pick(&[1.0, 2.5]) };
+    case(op, StepParams::at(0, t as u32), |o| {
+        let logits = o.filled(&[t, n], Fill::Uniform(-4.0, 4.0));
+        let bias = op.biased.then(|| o.filled(&[n], Fill::Uniform(-0.5, 0.5)));
+        [logits].into_iter().chain(bias).collect()
+    })
+}
+
+/// Matrices of experts with gaps between them or none, and how many there are.
+fn matrices(draw: &mut Draw<'_>) -> (MatMulId, usize) {
+    let rows = FEWEST + draw.size(60);
+    let (stride, first) = if draw.chance() { (rows, 0) } else { (rows + draw.size(9), draw.size(9)) };
+    (MatMulId { rows, stride, first }, draw.size(9))
+}
+
+fn matmul_id(draw: &mut Draw<'_>) -> Case {
+    let (t, u, (op, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 700));
+    let each = draw.chance();
+    case(op, StepParams::at(0, t as u32), |o| {
+        let x = if each { o.input(&[t, u, k]) } else { o.input(&[t, k]) };
+        vec![x, o.packed(format, op.first + n * op.stride, k), o.ids(&[t, u], n as u32)]
+    })
+}
+
+fn weighted_sum(draw: &mut Draw<'_>) -> Case {
+    let (t, u, m) = (draw.size(9), draw.size(9), FEWEST + draw.size(200));
+    case(WeightedSum, StepParams::at(0, t as u32), |o| {
+        vec![o.input(&[t, u, m]), o.filled(&[t, u], Fill::Uniform(0.1, 1.0))]
+    })
+}
+
+fn experts_glu(draw: &mut Draw<'_>) -> Case {
+    let (t, u, (gate, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 500));
+    let norm = draw.pick(&[None, Some(NormKind::Rms)]).map(|kind| Norm { kind, eps: 1e-5, heads: 1 });
+    let (bias, kind, k) = (draw.chance(), draw.pick(&GluKind::ALL), NARROWEST + k);
+    let op = ExpertsGlu { norm, gate, up: gate, bias, kind };
+    case(op, StepParams::at(0, t as u32), |o| {
+        let mut operands = vec![o.input(&[t, k])];
+        operands.extend(norm.map(|_| o.weight(&[k])));
+        operands.extend([(); 2].map(|()| o.packed(format, gate.first + n * gate.stride, k)));
+        operands.push(o.ids(&[t, u], n as u32));
+        operands.extend([(); 2].into_iter().filter(|()| bias).map(|()| o.weight(&[n, gate.rows])).collect::<Vec<_>>());
+        operands
+    })
+}
+
+fn experts_sum(draw: &mut Draw<'_>) -> Case {
+    let (t, u, (down, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 500));
+    let op = ExpertsSum { down, bias: draw.chance(), residual: draw.chance() };
+    case(op, StepParams::at(0, t as u32), |o| {
+        let mut operands = vec![o.input(&[t, u, k]), o.packed(format, down.first + n * down.stride, k)];
+        operands.extend([o.ids(&[t, u], n as u32), o.filled(&[t, u], Fill::Uniform(0.1, 1.0))]);
+        operands.extend(op.bias.then(|| o.weight(&[n, down.rows])));
+        operands.extend(op.residual.then(|| o.input(&[t, down.rows])));
+        operands
+    })
+}
+
 fn linear(draw: &mut Draw<'_>) -> Case {
     let (m, (format, k)) = (draw.size(12), packed(draw, 500));
     let kinds = [None, Some(NormKind::Rms), Some(NormKind::Layer)];
     let norm = draw.pick(&kinds).map(|kind| Norm { kind, eps: 1e-5, heads: 1 });
     let units = SMOOTH.iter().map(|kind| Activation::Unary(*kind));
-    let gated = GluKind::ALL.iter().map(|kind| Activation::Glu(*kind));
+    let gated = GluKind::ALL.iter().filter(|kind| kind.limit().is_none()).map(|kind| Activation::Glu(*kind));
     let all: Vec<_> = [Activation::None].into_iter().chain(gated).chain(units).collect();
     let (bias, activation, residual) = (draw.chance(), draw.pick(&all), draw.chance());
     let k = NARROWEST + k;

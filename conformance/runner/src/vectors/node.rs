@@ -72,7 +72,9 @@ impl Operator {
                 };
                 Norm { kind, eps, heads }.into()
             }
-            Operator::Softmax { scale } => Softmax { scale, softcap: 0.0, masking: Masking::default() }.into(),
+            Operator::Softmax { scale } => {
+                Softmax { scale, softcap: 0.0, masking: Masking::default(), sinks: false }.into()
+            }
             Operator::Unary { kind } => {
                 let found = UnaryKind::ALL.iter().copied().find(|k| k.name() == kind);
                 Unary { kind: found.ok_or_else(|| unknown("elementwise function", &kind))? }.into()
@@ -99,7 +101,7 @@ impl Operator {
             Operator::ShortConv => ShortConv.into(),
             Operator::Attention { n_head, n_head_kv, scale, softcap, causal, explicit } => {
                 let masking = Masking { causal, explicit, ..Masking::default() };
-                Attention { n_head, n_head_kv, scale, softcap, masking }.into()
+                Attention { n_head, n_head_kv, scale, softcap, masking, sinks: false }.into()
             }
         })
     }

@@ -114,9 +114,13 @@ fn translate(op: &str, params: &Map<String, Value>, mut inputs: Vec<Array>) -> R
     let eps = || Ok::<f32, anyhow::Error>(number(params, "eps", 1e-5)? as f32);
     let op = match op {
         "matmul" => Op::from(MatMul),
-        "softmax" => {
-            Softmax { scale: number(params, "scale", 1.0)? as f32, softcap: 0.0, masking: Masking::default() }.into()
+        "softmax" => Softmax {
+            scale: number(params, "scale", 1.0)? as f32,
+            softcap: 0.0,
+            masking: Masking::default(),
+            sinks: false,
         }
+        .into(),
         "layer_norm" => Norm { kind: NormKind::Layer, eps: eps()?, heads: 1 }.into(),
         "rms_norm" => Norm { kind: NormKind::Rms, eps: eps()?, heads: 1 }.into(),
         "unary" => {
@@ -195,7 +199,7 @@ fn attention(params: &Map<String, Value>, inputs: Vec<Array>) -> Result<(Vec<Arr
         let (t, c) = (a.shape[0], a.shape[1] / n_head);
         Array { shape: vec![n_head, t, c], data: swap(&a.data, t, n_head, c) }
     });
-    Ok((operands, Attention { n_head, n_head_kv, scale, softcap, masking }.into(), back))
+    Ok((operands, Attention { n_head, n_head_kv, scale, softcap, masking, sinks: false }.into(), back))
 }
 
 /// [a, b, c] to [b, a, c].

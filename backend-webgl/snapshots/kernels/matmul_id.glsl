@@ -1,0 +1,536 @@
+#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp usampler2D;
+precision highp usampler2DArray;
+#define LINE_SHIFT 5
+#define LINE 32
+#define PAGE_SHIFT 11
+#define PAGE 2048
+#define WEIGHT_LINE_SHIFT 8
+#define WEIGHT_LINE 256
+#define WEIGHT_PAGE_SHIFT 11
+#define WEIGHT_PAGE 2048
+#define ACT act_silu
+layout(std140) uniform Params {
+    int out_rows;
+    int out_cols;
+    int choices;
+    int k;
+    int x_choices;
+    int experts;
+    float limit;
+    float eps;
+    int start_a;
+    int stride_a;
+    int plane0_a;
+    int plane1_a;
+    int plane2_a;
+    int plane3_a;
+    int groups_a;
+    int start_b;
+    int stride_b;
+    int plane0_b;
+    int plane1_b;
+    int plane2_b;
+    int plane3_b;
+    int groups_b;
+};
+layout(std140) uniform Step {
+    uint step_position;
+    uint step_rows;
+    uint step_top_k;
+    float step_top_p;
+    float step_temperature;
+    uint step_seed_lo;
+    uint step_seed_hi;
+    uint step_sequence;
+};
+uniform usampler2D t0;
+#define src_x t0
+uniform usampler2D t1;
+#define src_ids t1
+uniform usampler2D t2;
+#define src_gamma t2
+// matmul_id: rows of x times the matrices of the experts that ids choose; with GLU those of a gate and an up part.
+// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
+// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
+// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
+// first of them.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
+
+ivec2 fold(int texel) {
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
+}
+
+int fragment() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
+}
+
+float pick(vec4 v, int lane) {
+    return v[lane];
+}
+
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
+// The value of a texture that holds one value a texel in either layout.
+#define raw_at(source, index) fetch(source, fold(index)).x
+
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
+
+// Which of 4 columns from `col` on lie in start..end.
+bvec4 inside(int col, int start, int end) {
+    ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
+    return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
+}
+
+vec4 keep(vec4 v, int col, int end) {
+    return mix(vec4(0.0), v, inside(col, 0, end));
+}
+
+layout(location = 0) out TEXEL result;
+
+
+vec4 value(int row, int col);
+
+void main() {
+    int texel = fragment();
+    int row_texels = (out_cols + LANES - 1) / LANES;
+    int row = texel / row_texels;
+    int col = (texel - row * row_texels) * LANES;
+    if (row >= out_rows) discard;
+    result = texel_of(keep(value(row, col), col, out_cols));
+}
+// What kernels of experts share: whose matrix a choice means, and the products with it.
+// Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
+
+// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
+ivec2 group_at(int cols, int row, int group) {
+    return fold((row * cols + 32 * group) / LANES);
+}
+
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
+
+vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
+    return v;
+}
+
+float total(vec4 v) {
+    return (v.x + v.y) + (v.z + v.w);
+}
+// What decoders share.
+
+// Halves as bits.
+
+// Halves are decoded with integers: the built-in may flush subnormal scales.
+// No branches: drivers that unroll or inline would multiply them.
+vec4 half_floats(uvec4 h) {
+    uvec4 magnitude = h & 0x7fffu;
+    // Infinity and NaN move up by another 112 exponents.
+    uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
+    // A subnormal half is a fraction without the leading 1.
+    vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
+    vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
+    return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
+}
+
+float half_float(uint h) {
+    return half_floats(uvec4(h)).x;
+}
+
+vec2 half_pair(uint word) {
+    return half_floats(uvec4(word & 0xffffu, word >> 16, 0u, 0u)).xy;
+}
+
+uint word_of(uvec4 texel, int i) {
+    return texel[i];
+}
+
+uint half_of(uint word, int i) {
+    return (word >> ((i & 1) << 4)) & 0xffffu;
+}
+
+// Quants become levels, floats in [1, 2), when they are put into the fraction's upper bits: cheaper than conversions.
+vec4 level(uvec4 fraction) {
+    return uintBitsToFloat(fraction | 0x3f800000u);
+}
+
+// 1 + q / 16 for 4 nibbles.
+vec4 nibbles(uint word) {
+    return level((uvec4(word) << uvec4(19, 15, 11, 7)) & 0x780000u);
+}
+
+// 1 + q / 32 for 4 nibbles with their fifth bits.
+vec4 fifths(uint word, uint bits) {
+    uvec4 low = (uvec4(word) << uvec4(18, 14, 10, 6)) & 0x3c0000u;
+    return level(low | ((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u));
+}
+
+// 1 + (q + 128) / 256 for 4 signed bytes.
+vec4 signed_bytes(uint word) {
+    uint bytes = word ^ 0x80808080u;
+    return level(uvec4(bytes << 15, bytes << 7, bytes >> 1, bytes >> 9) & 0x7f8000u);
+}
+
+int expert(int row, int choice) {
+    return clamp(int(load1(src_ids, choices, row, choice)), 0, experts - 1);
+}
+
+// A group of the operand, and the sums of its halves.
+vec4 x0, x1, x2, x3, x4, x5, x6, x7;
+float sum_low, sum_high;
+
+vec4 squares = vec4(0.0);
+
+// Four columns of the operand's group, that begins at `at`, with the norm's weights from `norm_at`.
+vec4 operand(ivec2 at, ivec2 norm_at, int i) {
+    vec4 four = group4(src_x, k, at, i);
+    squares += four * four;
+    return four * group4(src_gamma, k, norm_at, i);
+}
+
+void look_at(int x_row, int group) {
+    ivec2 at = group_at(k, x_row, group);
+    ivec2 norm_at = group_at(k, 0, group);
+    x0 = operand(at, norm_at, 0);
+    x1 = operand(at, norm_at, 1);
+    x2 = operand(at, norm_at, 2);
+    x3 = operand(at, norm_at, 3);
+    x4 = operand(at, norm_at, 4);
+    x5 = operand(at, norm_at, 5);
+    x6 = operand(at, norm_at, 6);
+    x7 = operand(at, norm_at, 7);
+    sum_low = total((x0 + x1) + (x2 + x3));
+    sum_high = total((x4 + x5) + (x6 + x7));
+}
+
+// The product with what a decoder gave. Scales come after the sums: once for 16 weights.
+#define PRODUCT(result, levels, group) \
+    levels(group, q0, q1, q2, q3, q4, q5, q6, q7, affine); \
+    result = total( \
+        affine.x * ((x0 * q0 + x1 * q1) + (x2 * q2 + x3 * q3)) + \
+        affine.z * ((x4 * q4 + x5 * q5) + (x6 * q6 + x7 * q7)) \
+    ) + (affine.y * sum_low + affine.w * sum_high);
+
+// Access to one packed operand; the names in capitals are replaced for each.
+uniform usampler2DArray weights_a;
+
+uvec4 a_weight_texel(int i) {
+    int line = i >> WEIGHT_LINE_SHIFT;
+    ivec3 at = ivec3(i & (WEIGHT_LINE - 1), line & (WEIGHT_PAGE - 1), line >> WEIGHT_PAGE_SHIFT);
+    return texelFetch(weights_a, at, 0);
+}
+
+uint a_weight_word(int plane, int i) {
+    return word_of(a_weight_texel(plane + (i >> 2)), i & 3);
+}
+
+float a_weight_half(int plane, int i) {
+    return half_float(half_of(a_weight_word(plane, i >> 1), i));
+}
+
+// The quants of 32 neighbours as levels; the weights are affine.x * level + affine.y for the first 16 of them,
+// affine.z * level + affine.w for the others.
+void a_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+);
+
+void a_decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
+    vec4 affine;
+    a_levels32(group, w0, w1, w2, w3, w4, w5, w6, w7, affine);
+    w0 = affine.x * w0 + affine.y;
+    w1 = affine.x * w1 + affine.y;
+    w2 = affine.x * w2 + affine.y;
+    w3 = affine.x * w3 + affine.y;
+    w4 = affine.z * w4 + affine.w;
+    w5 = affine.z * w5 + affine.w;
+    w6 = affine.z * w6 + affine.w;
+    w7 = affine.z * w7 + affine.w;
+}
+
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+vec4 a_scales(int group) {
+    // An f16 for each block.
+    float d = a_weight_half(plane1_a, group >> 0);
+    return vec4(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
+// 1 + (q + 128) / 256.
+void a_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+) {
+    vec4 s = a_scales(group);
+    affine = vec4(256.0, -384.0, 256.0, -384.0) * s.xxzz;
+    uvec4 t = a_weight_texel(plane0_a + 2 * group);
+    q0 = signed_bytes(t.x);
+    q1 = signed_bytes(t.y);
+    q2 = signed_bytes(t.z);
+    q3 = signed_bytes(t.w);
+    t = a_weight_texel(plane0_a + 2 * group + 1);
+    q4 = signed_bytes(t.x);
+    q5 = signed_bytes(t.y);
+    q6 = signed_bytes(t.z);
+    q7 = signed_bytes(t.w);
+}
+
+// The products with the rows of the first weights from `first` on, `own` of a matrix's `rows`.
+float product_a(int weight_row, int group) {
+    vec4 q0, q1, q2, q3, q4, q5, q6, q7, affine;
+    float result;
+    PRODUCT(result, a_levels32, weight_row * groups_a + group)
+    return result;
+}
+
+vec4 products_a(int first, int own, int rows, int group) {
+    vec4 products = vec4(product_a(first + own, group), 0.0, 0.0, 0.0);
+    int last = rows - 1;
+    products.y = product_a(first + min(own + 1, last), group);
+    products.z = product_a(first + min(own + 2, last), group);
+    products.w = product_a(first + min(own + 3, last), group);
+    return products;
+}
+
+// Access to one packed operand; the names in capitals are replaced for each.
+uniform usampler2DArray weights_b;
+
+uvec4 b_weight_texel(int i) {
+    int line = i >> WEIGHT_LINE_SHIFT;
+    ivec3 at = ivec3(i & (WEIGHT_LINE - 1), line & (WEIGHT_PAGE - 1), line >> WEIGHT_PAGE_SHIFT);
+    return texelFetch(weights_b, at, 0);
+}
+
+uint b_weight_word(int plane, int i) {
+    return word_of(b_weight_texel(plane + (i >> 2)), i & 3);
+}
+
+float b_weight_half(int plane, int i) {
+    return half_float(half_of(b_weight_word(plane, i >> 1), i));
+}
+
+// The quants of 32 neighbours as levels; the weights are affine.x * level + affine.y for the first 16 of them,
+// affine.z * level + affine.w for the others.
+void b_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+);
+
+void b_decode32(
+    int group, out vec4 w0, out vec4 w1, out vec4 w2, out vec4 w3, out vec4 w4, out vec4 w5, out vec4 w6, out vec4 w7
+) {
+    vec4 affine;
+    b_levels32(group, w0, w1, w2, w3, w4, w5, w6, w7, affine);
+    w0 = affine.x * w0 + affine.y;
+    w1 = affine.x * w1 + affine.y;
+    w2 = affine.x * w2 + affine.y;
+    w3 = affine.x * w3 + affine.y;
+    w4 = affine.z * w4 + affine.w;
+    w5 = affine.z * w5 + affine.w;
+    w6 = affine.z * w6 + affine.w;
+    w7 = affine.z * w7 + affine.w;
+}
+
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+vec4 b_scales(int group) {
+    // An f16 for each block.
+    float d = b_weight_half(plane1_b, group >> 0);
+    return vec4(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
+// 1 + (q + 128) / 256.
+void b_levels32(
+    int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
+    out vec4 affine
+) {
+    vec4 s = b_scales(group);
+    affine = vec4(256.0, -384.0, 256.0, -384.0) * s.xxzz;
+    uvec4 t = b_weight_texel(plane0_b + 2 * group);
+    q0 = signed_bytes(t.x);
+    q1 = signed_bytes(t.y);
+    q2 = signed_bytes(t.z);
+    q3 = signed_bytes(t.w);
+    t = b_weight_texel(plane0_b + 2 * group + 1);
+    q4 = signed_bytes(t.x);
+    q5 = signed_bytes(t.y);
+    q6 = signed_bytes(t.z);
+    q7 = signed_bytes(t.w);
+}
+
+float product_b(int weight_row, int group) {
+    vec4 q0, q1, q2, q3, q4, q5, q6, q7, affine;
+    float result;
+    PRODUCT(result, b_levels32, weight_row * groups_b + group)
+    return result;
+}
+
+vec4 products_b(int first, int own, int rows, int group) {
+    vec4 products = vec4(product_b(first + own, group), 0.0, 0.0, 0.0);
+    int last = rows - 1;
+    products.y = product_b(first + min(own + 1, last), group);
+    products.z = product_b(first + min(own + 2, last), group);
+    products.w = product_b(first + min(own + 3, last), group);
+    return products;
+}
+// A gated linear unit. One that is LIMITED keeps both parts within a limit, and adds 1 to the up part.
+// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
+// built-in hyperbolic or circular functions, which is not specified.
+
+vec4 act_none(vec4 x) {
+    return x;
+}
+
+vec4 act_sigmoid(vec4 x) {
+    vec4 e = exp(-abs(x));
+    return mix(e, vec4(1.0), greaterThanEqual(x, vec4(0.0))) / (1.0 + e);
+}
+
+vec4 act_tanh(vec4 x) {
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 s = x * x;
+    // The quotient loses digits near zero; the series does not.
+    vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+    return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
+}
+
+// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
+// Maclaurin series has the smaller relative error.
+vec4 erf(vec4 x) {
+    vec4 a = abs(x);
+    vec4 t = 1.0 / (1.0 + 0.3275911 * a);
+    vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    vec4 s = x * x;
+    vec4 near = x * 1.1283791670955126 * (1.0 - s * (1.0 / 3.0 - s * (0.1 - s * (1.0 / 42.0 - s / 216.0))));
+    return mix(sign(x) * (1.0 - p * exp(-min(s, 80.0))), near, lessThan(a, vec4(0.5)));
+}
+
+vec4 act_gelu_tanh(vec4 x) {
+    vec4 c = clamp(x, -20.0, 20.0);
+    return 0.5 * x * (1.0 + act_tanh(0.7978845608028654 * c * (1.0 + 0.044715 * c * c)));
+}
+
+vec4 act_gelu_erf(vec4 x) {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+}
+
+vec4 act_gelu_quick(vec4 x) {
+    return x * act_sigmoid(1.702 * x);
+}
+
+vec4 act_silu(vec4 x) {
+    return x * act_sigmoid(x);
+}
+
+vec4 act_relu(vec4 x) {
+    return max(x, 0.0);
+}
+
+vec4 act_exp(vec4 x) {
+    return exp(x);
+}
+
+vec4 act_log(vec4 x) {
+    return log(x);
+}
+
+vec4 act_sqrt(vec4 x) {
+    return sqrt(x);
+}
+
+// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
+void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
+    vec4 n = floor(x * 0.6366197723675814 + 0.5);
+    vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
+    vec4 z = r * r;
+    s = r * (1.0 - z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z / 362880.0))));
+    c = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z / 40320.0)));
+    quadrant = ivec4(n) & 3;
+}
+
+vec4 act_sin(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(s, c, equal(q & 1, ivec4(1)));
+    return mix(v, -v, greaterThanEqual(q, ivec4(2)));
+}
+
+vec4 act_cos(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(c, s, equal(q & 1, ivec4(1)));
+    return mix(v, -v, equal((q + 1) & 2, ivec4(2)));
+}
+
+vec4 act_abs(vec4 x) {
+    return abs(x);
+}
+
+vec4 act_neg(vec4 x) {
+    return -x;
+}
+
+vec4 act_floor(vec4 x) {
+    return floor(x);
+}
+
+vec4 act_ceil(vec4 x) {
+    return ceil(x);
+}
+
+vec4 act_softplus(vec4 x) {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+vec4 act_hardswish(vec4 x) {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+vec4 gated(vec4 gate, vec4 up) {
+    return ACT(gate) * up;
+}
+
+vec4 value(int row, int col) {
+    int token = row / choices;
+    int id = expert(token, row - token * choices);
+    int first = start_a + id * stride_a;
+    vec4 gate = vec4(0.0);
+    int first_up = start_b + id * stride_b;
+    vec4 up = vec4(0.0);
+    for (int group = 0; group < (k + 31) >> 5; group++) {
+        look_at(row / x_choices, group);
+        gate += products_a(first, col, out_cols, group);
+        up += products_b(first_up, col, out_cols, group);
+    }
+    // The root mean square is a factor of the row: it may come after the sums.
+    float factor = 1.0 / sqrt(total(squares) / float(k) + eps);
+    gate *= factor;
+    up *= factor;
+    return gated(gate, up);
+}
+// matmul_id Q8_0 Q8_0 WHOLE_GROUPS GLU act_silu NORM bits

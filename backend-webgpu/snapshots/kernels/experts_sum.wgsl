@@ -1,0 +1,284 @@
+// experts_sum Q8_0 subgroups shuffled several vec4 residual
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    k: u32,
+    cols: u32,
+    choices: u32,
+    experts: u32,
+    w_groups: u32,
+    w_plane0: u32,
+    w_plane1: u32,
+    w_plane2: u32,
+    w_plane3: u32,
+    w_start: u32,
+    w_stride: u32,
+    w_first: u32,
+    w_count: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> ids: array<i32>;
+@group(0) @binding(5) var<storage, read> shares: array<f32>;
+@group(0) @binding(6) var<storage, read> residual: array<f32>;
+@group(0) @binding(7) var<storage, read_write> out: array<f32>;
+
+// The products of a token's experts, added up with their weights: 4u invocations for each column of the result.
+// What the decoders of the weight formats share.
+
+// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
+// those are converted by integer arithmetic.
+fn half_value(bits: u32) -> f32 {
+    let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
+    let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
+    return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
+}
+
+// Both halves of a word.
+fn half_pair(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
+}
+
+// Half i of the eight in a texel.
+fn half_of(texel: vec4<u32>, i: u32) -> f32 {
+    return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
+}
+
+// The four lowest bits of a word, each of which stands for 2.
+fn twos(word: u32) -> vec4<f32> {
+    return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
+}
+
+// The four lowest pairs of bits of a word.
+fn pairs(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
+}
+
+// The four lowest pairs of bits of a word with the four lowest bits of another above them.
+fn threes(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(2u)));
+}
+
+// The four lowest nibbles of a word.
+fn nibbles(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+}
+
+// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
+fn fives(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
+fn sixes(word: u32, pairs: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four signed bytes of a word.
+fn signed_bytes(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+// What kernels of experts share: whose matrix a choice means. Weights in several chunks take a dispatch for each, which
+// makes what its chunk has.
+
+fn expert(choice: u32) -> u32 {
+    return min(u32(max(ids[choice], 0)), p.experts - 1u);
+}
+// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
+// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
+// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
+// 32 numbers along the inner dimension.
+alias Group = array<vec4<f32>, 8>;
+
+fn dot32(a: Group, b: Group) -> f32 {
+    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
+        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
+}
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
+// while this one's results are still being read.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
+var<private> reduce_half: u32;
+
+fn reduce_leave(lane: u32, value: f32) -> u32 {
+    reduce_half = 64u / SPAN - reduce_half;
+    if (lane % SPAN == 0u) {
+        reduce_few[reduce_half + lane / SPAN] = value;
+    }
+    return reduce_half;
+}
+
+fn reduce_sums(lane: u32, value: f32) -> u32 {
+    var sum = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        sum += subgroupShuffleXor(sum, distance);
+    }
+    return reduce_leave(lane, sum);
+}
+
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
+    var most = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        most = max(most, subgroupShuffleXor(most, distance));
+    }
+    return reduce_leave(lane, most);
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
+    workgroupBarrier();
+    var total = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
+    }
+    return highest;
+}
+// Sums over the 4u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
+// between them is lanes_meet, or another barrier.
+// They share a subgroup, too, so that nothing has to wait.
+fn lanes_begin(lane: u32, own: f32) -> f32 {
+    var sum = own;
+    for (var apart = 1u; apart < 4u; apart <<= 1u) {
+        sum += subgroupShuffleXor(sum, apart);
+    }
+    return sum;
+}
+
+fn lanes_meet() {}
+
+fn lanes_end(lane: u32, begun: f32) -> f32 {
+    return begun;
+}
+
+// Which of several rows it is.
+var<private> x_row: u32;
+
+// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
+fn x4(i: u32) -> vec4<f32> {
+    let first = x_row * (p.k / 4u);
+    return select(vec4<f32>(0.0), x[first + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+
+
+// What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
+// invocation's squares.
+fn norm_begin(lane: u32) -> vec2<f32> {
+    return vec2<f32>(0.0);
+}
+
+// What goes into the products; finite beyond the row's end, where weights are 0.
+fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return x4(i);
+}
+
+
+fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return normed4(i, begun);
+}
+
+fn row_begin(lane: u32) -> vec2<f32> {
+    let begun = norm_begin(lane);
+    return begun;
+}
+
+// The row's elements 32 g .. 32 g + 31.
+fn row32(g: u32, begun: vec2<f32>) -> Group {
+    let i = g * 8u;
+    return Group(
+        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
+        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+}
+
+// What the products are multiplied by. It contains the barrier that lanes_end needs.
+fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
+    lanes_meet();
+    return 1.0;
+}
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn w_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before w_scales: there is more to do with them.
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = w[p.w_plane0 + group * 2u];
+    let b = w[p.w_plane0 + group * 2u + 1u];
+    let s = w_scales(group);
+    return array<vec4<f32>, 8>(
+        w_value(signed_bytes(a.x), s.xy), w_value(signed_bytes(a.y), s.xy),
+        w_value(signed_bytes(a.z), s.xy), w_value(signed_bytes(a.w), s.xy),
+        w_value(signed_bytes(b.x), s.zw), w_value(signed_bytes(b.y), s.zw),
+        w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
+}
+
+const COLUMNS: u32 = 64u / 4u;
+
+@compute @workgroup_size(64u)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let token = wid.y;
+    let col = wid.x * COLUMNS + lane / 4u;
+    let own = min(col, p.cols - 1u);
+    let l = lane % 4u;
+    var acc = 0.0;
+    for (var choice = token * p.choices; choice < (token + 1u) * p.choices; choice++) {
+        x_row = choice;
+        let id = expert(choice);
+        let w_row = p.w_start + id * p.w_stride + own;
+        var product = 0.0;
+        for (var g = l; g < p.w_groups; g += 4u) {
+            product += dot32(w_decode_row(w_row, g), row32(g, vec2<f32>(0.0)));
+        }
+        acc += shares[choice] * product;
+    }
+    let sum = lanes_begin(lane, acc);
+    lanes_meet();
+    if (l != 0u || col >= p.cols) {
+        return;
+    }
+    var value = lanes_end(lane, sum);
+    value += residual[token * p.cols + col];
+    out[token * p.cols + col] = value;
+}

@@ -1,0 +1,466 @@
+// matmul_id Q8_0 Q8_0 subgroups several vec4 glu norm staged
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    k: u32,
+    cols: u32,
+    experts: u32,
+    choices: u32,
+    limit: f32,
+    w_groups: u32,
+    w_plane0: u32,
+    w_plane1: u32,
+    w_plane2: u32,
+    w_plane3: u32,
+    w_start: u32,
+    w_stride: u32,
+    w_first: u32,
+    w_count: u32,
+    u_groups: u32,
+    u_plane0: u32,
+    u_plane1: u32,
+    u_plane2: u32,
+    u_plane3: u32,
+    u_start: u32,
+    u_stride: u32,
+    u_first: u32,
+    u_count: u32,
+    eps: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> ids: array<i32>;
+@group(0) @binding(3) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> u: array<vec4<u32>>;
+@group(0) @binding(6) var<storage, read> gamma: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read_write> out: array<f32>;
+
+// Rows of x times the matrices of the experts that ids choose, gated or not: a row of the result for each choice, 1u
+// invocations for each of its columns.
+// What the decoders of the weight formats share.
+
+// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
+// those are converted by integer arithmetic.
+fn half_value(bits: u32) -> f32 {
+    let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
+    let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
+    return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
+}
+
+// Both halves of a word.
+fn half_pair(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
+}
+
+// Half i of the eight in a texel.
+fn half_of(texel: vec4<u32>, i: u32) -> f32 {
+    return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
+}
+
+// The four lowest bits of a word, each of which stands for 2.
+fn twos(word: u32) -> vec4<f32> {
+    return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
+}
+
+// The four lowest pairs of bits of a word.
+fn pairs(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
+}
+
+// The four lowest pairs of bits of a word with the four lowest bits of another above them.
+fn threes(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(2u)));
+}
+
+// The four lowest nibbles of a word.
+fn nibbles(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+}
+
+// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
+fn fives(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
+fn sixes(word: u32, pairs: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four signed bytes of a word.
+fn signed_bytes(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+// What kernels of experts share: whose matrix a choice means. Weights in several chunks take a dispatch for each, which
+// makes what its chunk has.
+
+fn expert(choice: u32) -> u32 {
+    return min(u32(max(ids[choice], 0)), p.experts - 1u);
+}
+// The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
+// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
+// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
+// 32 numbers along the inner dimension.
+alias Group = array<vec4<f32>, 8>;
+
+fn dot32(a: Group, b: Group) -> f32 {
+    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
+        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
+}
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
+// while this one's results are still being read.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
+var<private> reduce_half: u32;
+
+fn reduce_leave(lane: u32, value: f32) -> u32 {
+    reduce_half = 64u / SPAN - reduce_half;
+    if (lane % SPAN == 0u) {
+        reduce_few[reduce_half + lane / SPAN] = value;
+    }
+    return reduce_half;
+}
+
+fn reduce_sums(lane: u32, value: f32) -> u32 {
+    var sum = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        sum += subgroupShuffleXor(sum, distance);
+    }
+    return reduce_leave(lane, sum);
+}
+
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
+    var most = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        most = max(most, subgroupShuffleXor(most, distance));
+    }
+    return reduce_leave(lane, most);
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
+    workgroupBarrier();
+    var total = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
+    }
+    return highest;
+}
+// Sums over the 1u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
+// between them is lanes_meet, or another barrier.
+var<workgroup> lanes_own: array<vec2<f32>, 64u>;
+
+fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
+    if (1u > 1u) {
+        lanes_own[lane] = own;
+    }
+    return own;
+}
+
+fn lanes_meet() {
+    if (1u > 1u) {
+        workgroupBarrier();
+    }
+}
+
+fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
+    var sum = begun;
+    for (var i = 1u; i < 1u; i++) {
+        sum += lanes_own[lane + i];
+    }
+    return sum;
+}
+
+// Which of several rows it is.
+var<private> x_row: u32;
+
+// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
+fn x4(i: u32) -> vec4<f32> {
+    let first = x_row * (p.k / 4u);
+    return select(vec4<f32>(0.0), x[first + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+
+fn gamma4(i: u32) -> vec4<f32> {
+    return gamma[min(i, p.k / 4u - 1u)];
+}
+
+// The sum of squared distances of this invocation's elements from the mean.
+fn own_squares(lane: u32, mean: f32) -> f32 {
+    var squares = 0.0;
+    for (var i = lane; 4u * i < p.k; i += 64u) {
+        // 0 for elements beyond the row.
+        let within = vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.k);
+        let c = select(vec4<f32>(0.0), x4(i) - mean, within);
+        squares += dot(c, c);
+    }
+    return squares;
+}
+
+fn deviation(lane: u32, squares: f32) -> f32 {
+    return 1.0 / sqrt(workgroup_sum(lane, squares) / f32(p.k) + p.eps);
+}
+
+// What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
+// invocation's squares.
+fn norm_begin(lane: u32) -> vec2<f32> {
+    return vec2<f32>(0.0, own_squares(lane, 0.0));
+}
+
+// What goes into the products; finite beyond the row's end, where weights are 0.
+fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return x4(i) * gamma4(i);
+}
+
+// The same, once for the workgroup.
+var<workgroup> staged: array<vec4<f32>, 24u>;
+
+fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return staged[i];
+}
+
+fn row_begin(lane: u32) -> vec2<f32> {
+    let begun = norm_begin(lane);
+    for (var i = lane; i < 24u; i += 64u) {
+        staged[i] = normed4(i, begun);
+    }
+    workgroupBarrier();
+    return begun;
+}
+
+// The row's elements 32 g .. 32 g + 31.
+fn row32(g: u32, begun: vec2<f32>) -> Group {
+    let i = g * 8u;
+    return Group(
+        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
+        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+}
+
+// What the products are multiplied by. It contains the barrier that lanes_end needs.
+fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
+    return deviation(lane, begun.y);
+}
+// A gated linear unit of two numbers, with a limit or without.
+// Elementwise functions that are safe over the whole range of f32.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+fn unary_tanh(x: f32) -> f32 {
+    return safe_tanh(x);
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+
+fn gated(gate: f32, up: f32) -> f32 {
+    return unary_silu(gate) * up;
+}
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn w_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before w_scales: there is more to do with them.
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = w[p.w_plane0 + group * 2u];
+    let b = w[p.w_plane0 + group * 2u + 1u];
+    let s = w_scales(group);
+    return array<vec4<f32>, 8>(
+        w_value(signed_bytes(a.x), s.xy), w_value(signed_bytes(a.y), s.xy),
+        w_value(signed_bytes(a.z), s.xy), w_value(signed_bytes(a.w), s.xy),
+        w_value(signed_bytes(b.x), s.zw), w_value(signed_bytes(b.y), s.zw),
+        w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
+}
+
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn u_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn u_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before u_scales: there is more to do with them.
+fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = u[p.u_plane0 + group * 2u];
+    let b = u[p.u_plane0 + group * 2u + 1u];
+    let s = u_scales(group);
+    return array<vec4<f32>, 8>(
+        u_value(signed_bytes(a.x), s.xy), u_value(signed_bytes(a.y), s.xy),
+        u_value(signed_bytes(a.z), s.xy), u_value(signed_bytes(a.w), s.xy),
+        u_value(signed_bytes(b.x), s.zw), u_value(signed_bytes(b.y), s.zw),
+        u_value(signed_bytes(b.z), s.zw), u_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return u_decode32(row * p.u_groups + group);
+}
+
+const COLUMNS: u32 = 64u / 1u;
+
+@compute @workgroup_size(64u)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let choice = wid.y;
+    x_row = choice / p.choices;
+    let begun = row_begin(lane);
+    let col = wid.x * COLUMNS + lane / 1u;
+    let own = min(col, p.cols - 1u);
+    let l = lane % 1u;
+    let id = expert(choice);
+    var w_row = p.w_start + id * p.w_stride + own;
+    var u_row = p.u_start + id * p.u_stride + own;
+    var w_end = p.w_groups;
+    var acc = vec2<f32>(0.0);
+    for (var g = l; g < w_end; g += 1u) {
+        let x32 = row32(g, begun);
+        acc += vec2<f32>(dot32(w_decode_row(w_row, g), x32), dot32(u_decode_row(u_row, g), x32));
+    }
+    let sum = lanes_begin(lane, acc);
+    let scale = row_scale(lane, begun);
+    if (l != 0u || col >= p.cols) {
+        return;
+    }
+    var product = lanes_end(lane, sum) * scale;
+    out[choice * p.cols + col] = gated(product.x, product.y);
+}

@@ -1,0 +1,305 @@
+// route subgroups sigmoid biased normalised
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    rows: u32,
+    cols: u32,
+    k: u32,
+    scale: f32,
+    least_sum: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> logits: array<f32>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> ids: array<i32>;
+@group(0) @binding(5) var<storage, read_write> shares: array<f32>;
+
+// The experts of a token and their weights, or the ids -1 and 0 if a logit is not finite; a workgroup a row. Each
+// invocation holds the best of its own columns that has not been taken; a round takes the best of those, and only its
+// owner searches again.
+// The largest value and its index, the first of equals, over the 64u invocations of a workgroup.
+// Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
+fn is_finite(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}
+const NONE: u32 = 0xffffffffu;
+// In place of an index: some value is not finite. It comes before all others.
+const BROKEN: u32 = 0xfffffffeu;
+
+// Whether candidate a comes before candidate b.
+fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
+    if (ai == NONE || bi == BROKEN) {
+        return false;
+    }
+    return bi == NONE || ai == BROKEN || a > b || (a == b && ai < bi);
+}
+
+// What follows leaves the winner in element 0 of best_value and best_index.
+const BESTS: u32 = 64u / 8u;
+var<workgroup> best_value: array<f32, BESTS>;
+var<workgroup> best_index: array<u32, BESTS>;
+
+fn workgroup_best(lane: u32, value: f32, index: u32) {
+    var best = value;
+    var at = index;
+    for (var distance = 1u; distance < 8u; distance <<= 1u) {
+        let other = subgroupShuffleXor(best, distance);
+        let other_at = subgroupShuffleXor(at, distance);
+        if (beats(other, other_at, best, at)) {
+            best = other;
+            at = other_at;
+        }
+    }
+    if (lane % 8u == 0u) {
+        best_value[lane / 8u] = best;
+        best_index[lane / 8u] = at;
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
+        for (var s = 1u; s < BESTS; s++) {
+            if (beats(best_value[s], best_index[s], best_value[0], best_index[0])) {
+                best_value[0] = best_value[s];
+                best_index[0] = best_index[s];
+            }
+        }
+    }
+    workgroupBarrier();
+}
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// reduced, then the spans.
+// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
+// while this one's results are still being read.
+const SPAN: u32 = 8u;
+var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
+var<private> reduce_half: u32;
+
+fn reduce_leave(lane: u32, value: f32) -> u32 {
+    reduce_half = 64u / SPAN - reduce_half;
+    if (lane % SPAN == 0u) {
+        reduce_few[reduce_half + lane / SPAN] = value;
+    }
+    return reduce_half;
+}
+
+fn reduce_sums(lane: u32, value: f32) -> u32 {
+    var sum = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        sum += subgroupShuffleXor(sum, distance);
+    }
+    return reduce_leave(lane, sum);
+}
+
+fn reduce_maxima(lane: u32, value: f32) -> u32 {
+    var most = value;
+    for (var distance = 1u; distance < SPAN; distance <<= 1u) {
+        most = max(most, subgroupShuffleXor(most, distance));
+    }
+    return reduce_leave(lane, most);
+}
+
+fn workgroup_sum(lane: u32, value: f32) -> f32 {
+    let first = reduce_sums(lane, value);
+    workgroupBarrier();
+    var total = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        total += reduce_few[first + i];
+    }
+    return total;
+}
+
+fn workgroup_max(lane: u32, value: f32) -> f32 {
+    let first = reduce_maxima(lane, value);
+    workgroupBarrier();
+    var highest = reduce_few[first];
+    for (var i = 1u; i < 64u / SPAN; i++) {
+        highest = max(highest, reduce_few[first + i]);
+    }
+    return highest;
+}
+// Elementwise functions that are safe over the whole range of f32.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+fn unary_tanh(x: f32) -> f32 {
+    return safe_tanh(x);
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+
+const LOWEST: f32 = -3.4028234e38;
+var<workgroup> chosen: array<f32, 64u>;
+
+// The score of a logit, with what a softmax over all needs: the highest, and the sum of the powers.
+fn score(logit: f32, highest: f32, total: f32) -> f32 {
+    return unary_sigmoid(logit);
+}
+
+// What the choice goes by. Without a bias, the order of the scores is that of the logits.
+fn key(first: u32, c: u32, highest: f32, total: f32) -> f32 {
+    return score(logits[first + c], highest, total) + bias[c];
+}
+
+// The best column of an invocation that comes after (value, index) in order; of all of them if index is NONE.
+fn search(first: u32, lane: u32, value: f32, index: u32, highest: f32, total: f32) -> u32 {
+    var found = NONE;
+    var best = 0.0;
+    for (var c = lane; c < p.cols; c += 64u) {
+        if (!is_finite(logits[first + c])) {
+            return BROKEN;
+        }
+        let candidate = key(first, c, highest, total);
+        let left = index == NONE || beats(value, index, candidate, c);
+        if (left && beats(candidate, c, best, found)) {
+            best = candidate;
+            found = c;
+        }
+    }
+    return found;
+}
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = wid.y * groups.x + wid.x;
+    if (row >= p.rows) {
+        return;
+    }
+    let first = row * p.cols;
+    var highest = LOWEST;
+    var total = 0.0;
+    var index = search(first, lane, 0.0, NONE, highest, total);
+    var value = key(first, min(index, p.cols - 1u), highest, total);
+    for (var round = 0u; round < p.k; round++) {
+        workgroup_best(lane, value, index);
+        let taken = best_index[0];
+        if (lane == 0u) {
+            let id = min(taken, p.cols - 1u);
+            let own = score(logits[first + id], highest, total);
+            ids[row * p.k + round] = select(i32(id), -1, taken == BROKEN);
+            chosen[round] = select(own, 0.0, taken == BROKEN);
+        }
+        workgroupBarrier();
+        if (taken == index && taken != NONE) {
+            index = search(first, lane, value, index, highest, total);
+            value = key(first, min(index, p.cols - 1u), highest, total);
+        }
+    }
+    if (lane != 0u) {
+        return;
+    }
+    var sum = 0.0;
+    for (var i = 0u; i < p.k; i++) {
+        sum += chosen[i];
+    }
+    let by = max(sum, p.least_sum);
+    for (var i = 0u; i < p.k; i++) {
+        shares[row * p.k + i] = chosen[i] / by * p.scale;
+    }
+}

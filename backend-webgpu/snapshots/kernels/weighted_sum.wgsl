@@ -1,0 +1,42 @@
+// weighted_sum
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    len: u32,
+    cols: u32,
+    choices: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read> shares: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+// The rows of a token added up, each with its weight.
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.len) {
+        return;
+    }
+    let row = i / p.cols;
+    var sum = 0.0;
+    for (var c = row * p.choices; c < (row + 1u) * p.choices; c++) {
+        sum += shares[c] * x[c * p.cols + i % p.cols];
+    }
+    out[i] = sum;
+}

@@ -1,0 +1,178 @@
+//! Feed-forward layers: a gated unit, or a mixture of experts of which each token goes to a few.
+
+use backend_api::op::{GetRows, Glu, GluKind, Index, MatMulId, Route, UnaryKind, WeightedSum};
+use backend_api::{DType, TensorId};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::recorder::{Recorded, Recorder};
+use super::weights::Contents;
+use crate::error::ModelError;
+
+pub(super) use backend_api::op::Gate;
+
+/// Far above any model known.
+const MAX_EXPERTS: usize = 1 << 12;
+
+/// Experts, and how tokens come to them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Experts {
+    /// How many there are.
+    pub count: usize,
+    /// Columns of an expert's gated unit.
+    pub n_ff: usize,
+    /// Which activation gates.
+    pub kind: GluKind,
+    /// How they are chosen; files say by a tensor whether a bias takes part.
+    pub route: Route,
+}
+
+/// What follows attention in a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum FeedForward {
+    /// A gated unit of so many columns.
+    Glu(GluKind, usize),
+    /// Experts.
+    Experts(Experts),
+}
+
+impl Keys<'_> {
+    /// SwiGLU experts of `n_ff` columns, whose weights sum up to 1. The gate is that of the file, or this one.
+    pub fn experts(&self, gate: Gate, n_ff: usize) -> Result<Experts, ModelError> {
+        let count = self.size("expert_count", MAX_EXPERTS, None)?;
+        let k = self.size("expert_used_count", count.min(Route::MAX), None)?;
+        let gate = match self.get::<u32>("expert_gating_func")? {
+            None | Some(0) => gate,
+            Some(1) => Gate::Softmax,
+            Some(2) => Gate::Sigmoid,
+            Some(3) => Gate::SoftmaxOfChosen,
+            Some(4) => return Err(self.wrong("expert_gating_func", "the gate sqrt-softplus is not supported")),
+            Some(other) => return Err(self.wrong("expert_gating_func", format!("the gate {other} is not known"))),
+        };
+        if self.get::<u32>("expert_group_count")?.is_some_and(|groups| groups > 1) {
+            return Err(self.wrong("expert_group_count", "experts that are chosen by groups are not supported"));
+        }
+        let scale = self.nonzero("expert_weights_scale", None)?.unwrap_or(1.0);
+        let route = Route { k, gate, biased: false, normalised: true, scale };
+        Ok(Experts { count, n_ff, kind: GluKind::Swiglu, route })
+    }
+
+    /// A SwiGLU as wide as the file says, or experts of it if there are any.
+    pub fn feed_forward(&self) -> Result<FeedForward, ModelError> {
+        let n_ff = self.size("feed_forward_length", MAX_WIDTH, None)?;
+        Ok(match self.get::<u64>("expert_count")? {
+            Some(n) if n > 0 => FeedForward::Experts(self.experts(Gate::Softmax, n_ff)?),
+            _ => FeedForward::Glu(GluKind::Swiglu, n_ff),
+        })
+    }
+}
+
+impl Recorder<'_> {
+    /// What a block's feed-forward layer makes of normed rows.
+    pub fn feed_forward(&mut self, layer: &FeedForward, x: TensorId) -> Recorded {
+        match layer {
+            FeedForward::Glu(kind, n_ff) => {
+                let n_embd = self.cols(x);
+                let y = self.glu(*kind, *n_ff, x)?;
+                self.linear("ffn_down", n_embd, y)
+            }
+            FeedForward::Experts(experts) => self.experts(experts, x),
+        }
+    }
+
+    /// What the experts make of normed rows that also decide which experts they go to.
+    pub fn experts(&mut self, experts: &Experts, x: TensorId) -> Recorded {
+        let logits = self.linear("ffn_gate_inp", experts.count, x)?;
+        self.routed(experts, logits, x)
+    }
+
+    /// What the experts make of normed rows, which logits distribute.
+    pub fn routed(&mut self, experts: &Experts, logits: TensorId, x: TensorId) -> Recorded {
+        let Experts { count, n_ff, kind, route } = *experts;
+        self.refuse_separate_experts()?;
+        let route = Route { biased: self.has("exp_probs_b.bias"), ..route };
+        let mut operands = vec![logits];
+        if route.biased {
+            operands.push(self.vector("exp_probs_b.bias", count)?);
+        }
+        let [ids, weights] = self.ops(route, &operands)?[..] else { unreachable!("it has two results") };
+        let n_embd = self.cols(x);
+        let halves = if self.has("ffn_gate_up_exps.weight") {
+            let name = "ffn_gate_up_exps";
+            let half = |first| MatMulId { rows: n_ff, stride: 2 * n_ff, first };
+            self.refuse(&[&format!("{name}.bias"), &format!("{name}.scale")])?;
+            [self.by_id(name, half(0), count, ids, x)?, self.by_id(name, half(n_ff), count, ids, x)?]
+        } else {
+            let one = |m: &mut Self, name| m.expert(name, n_ff, count, ids, x);
+            [one(self, "ffn_gate_exps")?, one(self, "ffn_up_exps")?]
+        };
+        let y = self.op(Glu { kind }, &halves)?;
+        let y = self.expert("ffn_down_exps", n_embd, count, ids, y)?;
+        self.op(WeightedSum, &[y, weights])
+    }
+
+    /// An expert that all tokens go to, behind a gate of its own if the file has one.
+    pub fn shared_expert(&mut self, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
+        let n_embd = self.cols(x);
+        let parts = [("ffn_gate_shexp", n_ff), ("ffn_up_shexp", n_ff)];
+        let halves = self.joint("ffn_gate_up_shexp", parts, x)?;
+        let y = self.op(Glu { kind }, &halves)?;
+        let y = self.linear("ffn_down_shexp", n_embd, y)?;
+        if !self.has("ffn_gate_inp_shexp.weight") {
+            return Ok(y);
+        }
+        let gate = self.linear("ffn_gate_inp_shexp", 1, x)?;
+        let gate = self.unary(UnaryKind::Sigmoid, gate)?;
+        self.mul(y, gate)
+    }
+
+    /// Products with the matrices of the chosen experts, with the factors and biases of theirs that the file may have.
+    fn expert(&mut self, name: &str, rows: usize, count: usize, ids: TensorId, x: TensorId) -> Recorded {
+        let mut y = self.by_id(name, MatMulId::dense(rows), count, ids, x)?;
+        if self.has(&format!("{name}.scale")) {
+            let scale = self.of_each(&format!("{name}.scale"), &[count], &[count, 1])?;
+            let scale = self.op(GetRows { index: Index::Ids }, &[scale, ids])?;
+            y = self.mul(y, scale)?;
+        }
+        if self.has(&format!("{name}.bias")) {
+            let bias = self.of_each(&format!("{name}.bias"), &[count, rows], &[count, rows])?;
+            let bias = self.op(GetRows { index: Index::Ids }, &[bias, ids])?;
+            y = self.add(y, bias)?;
+        }
+        Ok(y)
+    }
+
+    fn by_id(&mut self, name: &str, op: MatMulId, count: usize, ids: TensorId, x: TensorId) -> Recorded {
+        let (name, cols) = (self.scoped(&format!("{name}.weight")), self.cols(x));
+        let tensor = self.step.tensors.of_shape(&name, &[count, op.stride, cols])?.clone();
+        let dtype = DType::Packed(tensor.format);
+        let w = self.weight(name, &[count * op.stride, cols], dtype, Contents::Tensors(vec![tensor]))?;
+        self.op(op, &[x, w, ids])
+    }
+
+    /// Floats of each expert: a tensor of the file as a table of another shape.
+    fn of_each(&mut self, name: &str, shape: &[usize], table: &[usize]) -> Recorded {
+        let name = self.scoped(name);
+        let tensor = self.step.tensors.dense(&name, shape)?.clone();
+        self.weight(name, table, DType::F32, Contents::Tensors(vec![tensor]))
+    }
+
+    fn refuse(&self, names: &[&str]) -> Result<(), ModelError> {
+        match names.iter().find(|name| self.has(name)) {
+            Some(name) => {
+                let reason = "it is not supported where gates and up parts are in one tensor".into();
+                Err(ModelError::Tensor { name: self.scoped(name), reason })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Files of old had a tensor for each expert.
+    fn refuse_separate_experts(&self) -> Result<(), ModelError> {
+        let old = "ffn_down.0.weight";
+        if !self.has(old) {
+            return Ok(());
+        }
+        let reason = "experts with tensors of their own are of an old version of the format, and not supported".into();
+        Err(ModelError::Tensor { name: self.scoped(old), reason })
+    }
+}
