@@ -12,6 +12,7 @@ mod attention_linear;
 mod binary;
 mod concat;
 mod embed;
+mod gated_delta_net;
 mod get_rows;
 mod glu;
 mod linear;
@@ -29,6 +30,7 @@ mod self_attention;
 mod short_conv;
 mod slice;
 mod softmax;
+mod ssm_scan;
 mod top_k;
 mod unary;
 
@@ -71,6 +73,8 @@ pub fn all() -> Vec<Case> {
         sample::cases(),
         attention::cases(),
         short_conv::cases(),
+        ssm_scan::cases(),
+        gated_delta_net::cases(),
         linear::cases(),
         norm_add::cases(),
         qkv_append::cases(),

@@ -13,6 +13,7 @@ pub mod argmax;
 pub mod attention;
 pub mod binary;
 pub mod concat;
+pub mod gated_delta_net;
 pub mod get_rows;
 pub mod glu;
 pub mod matmul;
@@ -25,6 +26,7 @@ pub mod scale;
 pub mod short_conv;
 pub mod slice;
 pub mod softmax;
+pub mod ssm_scan;
 pub mod top_k;
 pub mod unary;
 
@@ -34,6 +36,7 @@ pub use attention::{Attention, Masking};
 pub use binary::{Binary, BinaryKind};
 pub use concat::Concat;
 pub use describe::{EXACT, F32, Output};
+pub use gated_delta_net::GatedDeltaNet;
 pub use get_rows::{GetRows, Index};
 pub use glu::{Glu, GluKind};
 pub use matmul::MatMul;
@@ -46,6 +49,7 @@ pub use scale::Scale;
 pub use short_conv::ShortConv;
 pub use slice::Slice;
 pub use softmax::Softmax;
+pub use ssm_scan::SsmScan;
 pub use top_k::TopK;
 pub use unary::{Unary, UnaryKind};
 
@@ -123,4 +127,8 @@ ops! {
     Attention,
     /// A causal convolution of each channel with a few taps.
     ShortConv,
+    /// A selective state-space model along the rows.
+    SsmScan,
+    /// Linear attention that fades and corrects itself.
+    GatedDeltaNet,
 }

@@ -1,7 +1,7 @@
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them.
+// first of them. With PART only some rows are drawn.
 //!include dense.glsl
 
 layout(location = 0) out TEXEL result;
@@ -45,6 +45,9 @@ void main() {
     if (row < first || row >= first + count || row >= out_rows) discard;
 //!else
     if (row >= out_rows) discard;
+//!if PART
+    if (row < part_first || row >= part_end) discard;
+//!end
 //!end
     result = texel_of(keep(value(row, col), col, out_cols));
 //!if TWO

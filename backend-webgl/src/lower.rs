@@ -1,6 +1,7 @@
 //! From forms to kernels: the only place that knows what this backend can do.
 
 mod attention;
+mod recurrent;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
@@ -203,6 +204,8 @@ impl<'a> Lowering<'a> {
             }
             Op::Attention(op) => self.attention(op),
             Op::ShortConv(_) => self.short_conv(),
+            Op::SsmScan(_) => self.ssm_scan(),
+            Op::GatedDeltaNet(op) => self.gated_delta_net(op),
         }
     }
 
@@ -378,6 +381,7 @@ impl<'a> Lowering<'a> {
         };
         let first = common(Draw::raw("norm_head_rows", 0, count).and(Target::Scratch(1))).int("cols", cols);
         let mut last = common(self.draw("norm_heads")?).input("src_gamma", 1, self.input(1)?);
+        last = last.int("params", self.input(1)?.shape.len();
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
         }
@@ -450,19 +454,6 @@ impl<'a> Lowering<'a> {
         let unit = to.rows / state.shape.dim(0);
         let draw = Draw::append("append", Target::Output(0), &to, op.at, unit, x.shape.dim(0));
         Ok(draw.int("x_cols", from.cols).codec(self.layout, state, &["rows"]).input("src_x", 1, x).into())
-    }
-
-    /// The state's next rows are made beside it and copied, since no draw reads what it writes to.
-    fn short_conv(&self) -> Result<Kernel, String> {
-        let (state, x, kernel) = (self.input(0)?, self.input(1)?, self.input(2)?);
-        let common =
-            |draw: Draw| draw.int("taps", kernel.shape.cols()).input("src_state", 0, state).input("src_x", 1, x);
-        let to = self.dense(state);
-        let sums = common(self.draw("short_conv")?).input("src_kernel", 2, kernel);
-        let next = common(Draw::new("short_conv", Target::Scratch(0), &to)).define("STATE", "");
-        let copy = Draw::new("slice", Target::Output(1), &to).int("start", 0).int("x_cols", to.cols);
-        let draws = vec![sums, next.int("x_rows", x.shape.dim(0)), copy.scratch("src_x", 0)];
-        Ok(Kernel { draws, scratch: vec![to.texels()] })
     }
 
     /// Two passes over operand `x`; `last` is the second one's draw.

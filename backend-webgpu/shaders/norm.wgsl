@@ -13,6 +13,7 @@ fn main(
         return;
     }
     let first = row * p.cols;
+    let param = first % p.params;
     var mean = 0.0;
 //!if LAYER
     var sum = 0.0;
@@ -29,9 +30,9 @@ fn main(
     let variance = workgroup_sum(lane, squares) / f32(p.cols);
     let scale = 1.0 / sqrt(variance + p.eps);
     for (var c = lane; c < p.cols; c += WG) {
-        var value = (x[first + c] - mean) * scale * gamma[c];
+        var value = (x[first + c] - mean) * scale * gamma[param + c];
 //!if LAYER
-        value += beta[c];
+        value += beta[param + c];
 //!end
 //!if RESIDUAL
         value += residual[first + c];

@@ -2,6 +2,7 @@
 
 mod decode;
 mod linear;
+mod recurrent;
 mod rows;
 mod tokens;
 mod wise;
@@ -126,7 +127,9 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::TopK(op) => tokens::top_k(op, node),
         Op::Sample(_) => tokens::sample(node),
         Op::Attention(op) => tokens::attention(op, node),
-        Op::ShortConv(_) => tokens::short_conv(node),
+        Op::ShortConv(_) => recurrent::short_conv(node),
+        Op::SsmScan(_) => recurrent::ssm_scan(node),
+        Op::GatedDeltaNet(op) => recurrent::gated_delta_net(op, node),
     }
 }
 

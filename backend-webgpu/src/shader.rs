@@ -17,8 +17,8 @@ macro_rules! files {
 }
 
 files! {
-    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "get_rows", "glu", "linear_block",
-    "linear_qkv", "linear_tile", "linear_vec", "norm", "pad", "permute", "qkv_append", "qkv_heads", "rope", "sample", "scale", "short_conv", "slice", "softmax",
+    "append", "argmax", "attention", "attention_split", "binary", "concat", "embed", "gated_delta_net", "get_rows", "glu", "linear_block",
+    "linear_qkv", "linear_tile", "linear_vec", "norm", "pad", "permute", "qkv_append", "qkv_heads", "rope", "sample", "scale", "short_conv", "slice", "softmax", "ssm_scan",
     "top_k", "unary",
     "lib/best", "lib/bytes", "lib/decode", "lib/finite", "lib/group", "lib/index", "lib/keys", "lib/lanes", "lib/masking", "lib/parts",
     "lib/products", "lib/put", "lib/reduce", "lib/rotate", "lib/row", "lib/splits", "lib/step", "lib/tanh", "lib/tile_float",

@@ -130,7 +130,7 @@ fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
         Contents::Tensors(tensors) => tensors.iter().map(|t| t.bytes).sum(),
         Contents::Rope(_, factors) => factors.iter().map(|t| t.bytes).sum(),
-        Contents::Zeros | Contents::Temperature(_) => 0,
+        Contents::Constant(_) | Contents::Temperature(_) => 0,
     }
 }
 
@@ -156,7 +156,7 @@ impl<'a> Part<'a> {
                 starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
             }
             Contents::Rope(_, factors) => vec![Part { weight, id, first: 0, tensor: factors.as_ref() }],
-            Contents::Zeros | Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensor: None }],
+            Contents::Constant(_) | Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensor: None }],
         }
     }
 }
@@ -180,7 +180,10 @@ impl Loader<'_> {
                     self.tensor(tensor, weight.dtype, id, first).await?;
                 }
             }
-            Contents::Zeros => self.backend.write(id, 0, &vec![0; 4 * weight.shape.iter().product::<usize>()])?,
+            Contents::Constant(value) => {
+                let values = vec![*value; weight.shape.iter().product()];
+                self.backend.write(id, 0, bytemuck::cast_slice(&values))?;
+            }
             Contents::Rope(table, _) => {
                 let mut table = table.clone();
                 if let Some(tensor) = tensor {

@@ -9,6 +9,7 @@ mod elementwise;
 mod matmul;
 mod moves;
 mod norm;
+mod recurrent;
 pub(crate) mod rows;
 pub(crate) mod select;
 mod softmax;
@@ -40,5 +41,7 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Sample(_) => select::sample,
         Op::Attention(_) => attention::attention,
         Op::ShortConv(_) => conv::short_conv,
+        Op::SsmScan(_) => recurrent::ssm_scan,
+        Op::GatedDeltaNet(_) => recurrent::gated_delta_net,
     }
 }

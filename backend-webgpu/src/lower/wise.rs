@@ -116,6 +116,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
         .flag("LAYER", op.kind == NormKind::Layer)
         .u("rows", rows)
         .u("cols", cols)
+        .u("params", node.inputs[1].shape.len())
         .f("eps", op.eps)
         .input("x", 0, x);
     let params = 1 + op.kind.params();

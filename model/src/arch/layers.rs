@@ -188,7 +188,7 @@ impl Recorder<'_> {
             let bias = format!("{name}.bias");
             operands.push(match self.has(&bias) {
                 true => self.vector(&bias, len)?,
-                false => self.weight(self.scoped(&bias), &[len], DType::F32, Contents::Zeros)?,
+                false => self.weight(self.scoped(&bias), &[len], DType::F32, Contents::Constant(0.0))?,
             });
         }
         self.op(norm, &operands)

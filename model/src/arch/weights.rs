@@ -27,8 +27,8 @@ pub struct Weight {
 pub enum Contents {
     /// Tensors of the file, one below the other.
     Tensors(Vec<TensorInfo>),
-    /// Zeros, for what a file leaves out.
-    Zeros,
+    /// One number everywhere, for what a file leaves out.
+    Constant(f32),
     /// Sines and cosines of positions; the factors, if any, are a tensor of the file.
     Rope(RopeTable, Option<TensorInfo>),
     /// Factors of queries by position.
@@ -71,6 +71,16 @@ impl Tensors {
     /// A vector of this length.
     pub fn vector(&self, name: &str, len: usize) -> Result<&TensorInfo, ModelError> {
         self.dense(name, &[len])
+    }
+
+    /// A tensor of so many elements in any shape, as a vector of floats.
+    pub fn flat(&self, name: &str, len: usize) -> Result<TensorInfo, ModelError> {
+        let shape = self.get(name)?.shape.clone();
+        if shape.iter().product::<usize>() != len {
+            return self.vector(name, len).cloned();
+        }
+        let tensor = self.dense(name, &shape)?.clone();
+        Ok(TensorInfo { shape: vec![len], ..tensor })
     }
 
     /// A tensor of this shape that is read as floats.
