@@ -381,7 +381,7 @@ impl<'a> Lowering<'a> {
         };
         let first = common(Draw::raw("norm_head_rows", 0, count).and(Target::Scratch(1))).int("cols", cols);
         let mut last = common(self.draw("norm_heads")?).input("src_gamma", 1, self.input(1)?);
-        last = last.int("params", self.input(1)?.shape.len();
+        last = last.int("params", self.input(1)?.shape.len());
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
         }

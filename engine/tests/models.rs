@@ -181,6 +181,23 @@ macro_rules! backends {
             }
 
             #[test]
+            fn mamba_with_states() {
+                fixture("mamba-tiny");
+                fixture("mamba2-g2");
+            }
+
+            #[test]
+            fn hybrids_that_scan_and_attend() {
+                fixture("granitehybrid-tiny");
+                fixture("falcon-h1-tiny");
+            }
+
+            #[test]
+            fn qwen35_with_delta_nets() {
+                fixture("qwen35-tiny");
+            }
+
+            #[test]
             fn caches_in_codecs() {
                 if let Some(backend) = $open {
                     common::codecs("qwen3-d32", backend);
@@ -200,6 +217,9 @@ macro_rules! backends {
                     common::stages("mistral3-yarn-temp", &backend, 1e-9);
                     common::stages("olmo2-tiny", &backend, 1e-9);
                     common::stages("granite-scales", &backend, 1e-9);
+                    common::stages("mamba2-g2", &backend, 1e-9);
+                    common::stages("falcon-h1-tiny", &backend, 1e-9);
+                    common::stages("qwen35-tiny", &backend, 1e-9);
                 }
             }
 

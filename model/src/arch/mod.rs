@@ -13,16 +13,20 @@ use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
 mod bert;
+mod falcon_h1;
 #[cfg(test)]
 mod families;
 mod gemma2;
 mod gemma3;
 mod gpt2;
 mod granite;
+mod granite_hybrid;
 mod keys;
 mod layers;
 mod lfm2;
 mod llama;
+mod mamba;
+mod mamba2;
 mod mistral3;
 mod modern_bert;
 mod nomic_bert;
@@ -31,7 +35,9 @@ mod phi3;
 mod pooling;
 mod qwen2;
 mod qwen3;
+mod qwen35;
 mod recorder;
+mod recurrent;
 mod rope;
 mod smollm3;
 mod state;
@@ -83,6 +89,12 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("olmo2", olmo2::read),
     ("granite", granite::read),
     ("lfm2", lfm2::read),
+    ("mamba", mamba::read),
+    ("mamba2", mamba2::read),
+    ("falcon-h1", falcon_h1::read),
+    ("granitehybrid", granite_hybrid::read),
+    ("qwen35", qwen35::read),
+    ("qwen3next", qwen35::read_next),
 ];
 
 /// Likewise, of models whose tokens see each other whatever their order, and that make no text.

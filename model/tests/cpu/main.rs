@@ -55,6 +55,11 @@ fixtures! {
     olmo2_with_norms_after_layers = "olmo2-tiny",
     granite_with_factors = "granite-scales",
     lfm2_with_convolutions = "lfm2-tiny",
+    mamba_with_a_pace_a_channel = "mamba-tiny",
+    mamba2_with_groups = "mamba2-g2",
+    granite_hybrid_with_blocks_that_scan = "granitehybrid-tiny",
+    falcon_h1_with_both_in_a_block = "falcon-h1-tiny",
+    qwen35_with_delta_nets = "qwen35-tiny",
 }
 
 macro_rules! embeddings {
