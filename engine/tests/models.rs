@@ -231,6 +231,15 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_go_back_to_a_prompt() {
+                if let Some(backend) = $open {
+                    common::again("lfm2-tiny", &backend);
+                    common::again("falcon-h1-tiny", &backend);
+                    common::again("qwen35-tiny", &backend);
+                }
+            }
+
+            #[test]
             fn states_that_steps_rewrite() {
                 if let Some(backend) = $open {
                     common::convolution(&*backend);

@@ -111,6 +111,15 @@ fn texts_that_share_programs() {
 }
 
 #[test]
+fn texts_that_go_back_to_a_prompt() {
+    for backend in [cpu(false), cpu(true)] {
+        common::again("lfm2-tiny", &backend);
+        common::again("falcon-h1-tiny", &backend);
+        common::again("qwen35-tiny", &backend);
+    }
+}
+
+#[test]
 fn states_that_steps_rewrite() {
     common::convolution(&*cpu(false));
     common::convolution(&*cpu(true));
