@@ -11,6 +11,7 @@ mod attention;
 mod attention_linear;
 mod binary;
 mod concat;
+mod conv;
 mod embed;
 mod gated_delta_net;
 mod get_rows;
@@ -26,6 +27,7 @@ mod qkv_append;
 mod rope;
 mod sample;
 mod scale;
+mod scan;
 mod self_attention;
 mod short_conv;
 mod slice;
@@ -75,6 +77,8 @@ pub fn all() -> Vec<Case> {
         short_conv::cases(),
         ssm_scan::cases(),
         gated_delta_net::cases(),
+        conv::cases(),
+        scan::cases(),
         linear::cases(),
         norm_add::cases(),
         qkv_append::cases(),

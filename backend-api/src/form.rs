@@ -5,22 +5,28 @@
 
 pub mod argmax_append;
 pub mod attention_linear;
+pub mod columns;
+pub mod conv;
 pub mod embed;
 mod found;
 pub mod linear;
 pub mod linear_qkv;
 pub mod norm_add;
 pub mod qkv_append;
+pub mod scan;
 pub mod self_attention;
 
 pub use argmax_append::ArgMaxAppend;
 pub use attention_linear::AttentionLinear;
+pub use columns::Columns;
+pub use conv::Conv;
 pub use embed::Embed;
 pub use found::Found;
 pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
 pub use norm_add::NormAdd;
 pub use qkv_append::{QkNorm, QkvAppend};
+pub use scan::{Scan, ScanPlaces};
 pub use self_attention::SelfAttention;
 
 use crate::error::Error;
@@ -86,6 +92,10 @@ forms! {
     AttentionLinear = "attention_linear",
     /// Split of Q, K and V, RoPE, KV append.
     QkvAppend = "qkv_append",
+    /// Gate, short convolution, bias, activation, gate.
+    Conv = "conv",
+    /// Bias, selective scan, gate.
+    Scan = "scan",
     /// Norm, matmul, bias, activation, residual.
     Linear = "linear",
     /// Norm, residual.

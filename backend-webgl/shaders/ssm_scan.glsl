@@ -1,5 +1,5 @@
-// ssm_scan: some rows of the result, whose channels go through the states since the first of those rows. With STATE the
-// states after them instead.
+// ssm_scan: some rows of the result, whose channels go through the states since the first of those rows, with BIAS of
+// their paces and with a GATE. With STATE the states after them instead.
 //!if STATE
 //!include frame.glsl
 //!else
@@ -10,7 +10,11 @@
 
 // How much of a row a head takes in.
 float pace_of(int row, int head) {
-    return act_softplus(vec4(load1(src_dt, dt_cols, row, dt_start + head))).x;
+    float pace = load1(src_dt, dt_cols, row, dt_start + head);
+//!if BIAS
+    pace += load1(src_bias, heads, 0, head);
+//!end
+    return act_softplus(vec4(pace)).x;
 }
 
 //!if STATE
@@ -45,6 +49,9 @@ float element(int row, int channel) {
         vec4 c = columns4(src_c, c_cols, row, c_start + mix_at + at);
         sum += dot(state, keep(c, at, n));
     }
+//!if GATE
+    sum *= ACT(vec4(load1(src_z, z_cols, row, z_start + channel))).x;
+//!end
     return sum;
 }
 //!end

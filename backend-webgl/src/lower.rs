@@ -6,7 +6,7 @@ mod recurrent;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
-use backend_api::form::{Activation, ArgMaxAppend, Embed, Linear, LinearOperands, NormAdd, QkvAppend, SelfAttention};
+use backend_api::form::{Activation, ArgMaxAppend, Conv, Embed, Linear, LinearOperands, NormAdd, QkvAppend, Scan, SelfAttention};
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };
@@ -19,6 +19,8 @@ const LIST: usize = TopK::MAX;
 pub(crate) const MATCHERS: &[Matcher] = &[
     SelfAttention::matcher,
     QkvAppend::matcher,
+    Conv::matcher,
+    Scan::matcher,
     Linear::matcher,
     NormAdd::matcher,
     Embed::matcher,
@@ -124,6 +126,8 @@ impl<'a> Lowering<'a> {
     fn lower(&self, form: &Form) -> Result<Kernel, String> {
         match form {
             Form::Op(op) => self.primitive(op),
+            Form::Conv(op) => self.conv(op),
+            Form::Scan(op) => self.scan(op, op.places(self.inputs.len())),
             Form::Linear(op) => self.linear(op),
             Form::NormAdd(op) if op.norm.heads != 1 => Err("norms of heads are drawn in passes of their own".into()),
             Form::NormAdd(op) => self.norm(&op.norm),

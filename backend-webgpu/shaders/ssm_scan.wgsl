@@ -1,4 +1,4 @@
-// A selective scan: LANES invocations share a channel, each with PER numbers of its state at hand, and walk down the rows.
+// A selective scan, with BIAS of its paces and with a GATE: LANES invocations share a channel, each with PER numbers of its state at hand, and walk down the rows.
 // The state is read before it is written, by the same invocation.
 //!include lib/unary.wgsl
 //!include lib/lanes.wgsl
@@ -24,7 +24,11 @@ fn main(
     let real = min(step.rows, p.rows);
     for (var row = 0u; row < real; row++) {
         let value = X[row * p.x_cols + p.x_start + mine];
-        let pace = unary_softplus(DT[row * p.dt_cols + p.dt_start + head]);
+        var pace = DT[row * p.dt_cols + p.dt_start + head];
+//!if BIAS
+        pace += bias[head];
+//!end
+        pace = unary_softplus(pace);
         let b_at = row * p.b_cols + p.b_start + mix;
         let c_at = row * p.c_cols + p.c_start + mix;
         var sum = 0.0;
@@ -37,7 +41,11 @@ fn main(
         let begun = lanes_begin(lane, sum);
         lanes_meet();
         if (part == 0u && channel < p.channels) {
-            out[row * p.channels + mine] = lanes_end(lane, begun) + skip[head] * value;
+            var y = lanes_end(lane, begun) + skip[head] * value;
+//!if GATE
+            y *= ACT(Z[row * p.z_cols + p.z_start + mine]);
+//!end
+            out[row * p.channels + mine] = y;
         }
         // What was left for the first is read before the next row's is.
         lanes_meet();

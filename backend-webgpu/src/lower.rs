@@ -11,7 +11,7 @@ use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
-use backend_api::form::{ArgMaxAppend, AttentionLinear, Embed, Linear, LinearQkv, NormAdd, QkvAppend};
+use backend_api::form::{ArgMaxAppend, AttentionLinear, Conv, Embed, Linear, LinearQkv, NormAdd, QkvAppend, Scan};
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
@@ -22,6 +22,8 @@ pub const MATCHERS: &[Matcher] = &[
     LinearQkv::matcher,
     AttentionLinear::matcher,
     QkvAppend::matcher,
+    Conv::matcher,
+    Scan::matcher,
     Linear::matcher,
     NormAdd::matcher,
     Embed::matcher,
@@ -96,6 +98,8 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     let kernels = match form {
         Form::Op(op) => primitive(op, node),
         Form::Linear(op) => linear::linear(op, node),
+        Form::Conv(op) => recurrent::conv(op, node),
+        Form::Scan(op) => recurrent::scan(op, op.places(node.inputs.len()), node),
         Form::NormAdd(op) => wise::norm(&op.norm, node),
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),

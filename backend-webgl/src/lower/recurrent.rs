@@ -1,34 +1,57 @@
 //! Recurrences along the rows: convolutions and scans, whose states are rewritten.
 
-use super::Lowering;
+use super::{Lowering, activation};
 use crate::kernel::{Draw, Kernel, Source, Target};
+use backend_api::form::{Columns, Conv, Scan, ScanPlaces};
 use backend_api::op::GatedDeltaNet;
 
 /// Rows of a scan whose results are drawn from one state: each goes through those before it once more.
 const SCAN_ROWS: usize = 16;
 
-/// Columns of an operand that a draw reads: its sampler, the prefix of its parameters, the operand, and the first of them.
-type View = (&'static str, &'static str, usize, usize);
+/// Columns that a draw reads: their sampler, and the prefix of their parameters.
+type View = (&'static str, &'static str, Columns);
 
 impl Lowering<'_> {
-    /// The state's next rows are made beside it and copied, since no draw reads what it writes to.
     pub(super) fn short_conv(&self) -> Result<Kernel, String> {
-        let (state, x, kernel) = (self.input(0)?, self.input(1)?, self.input(2)?);
-        let common =
-            |draw: Draw| draw.int("taps", kernel.shape.cols()).input("src_state", 0, state).input("src_x", 1, x);
+        self.conv(&Conv::plain(self.input(1)?.shape.cols()))
+    }
+
+    /// The state's next rows are made beside it and copied, since no draw reads what it writes to.
+    pub(super) fn conv(&self, op: &Conv) -> Result<Kernel, String> {
+        let (kernel_at, bias) = op.places(self.inputs.len());
+        let (state, kernel) = (self.input(0)?, self.input(kernel_at)?);
+        let common = |draw: Draw| {
+            let draw = draw.int("taps", kernel.shape.cols()).input("src_state", 0, state);
+            let draw = self.view(draw, ("src_x", "x", op.x))?;
+            match op.gate {
+                Some(gate) => self.view(draw.define("GATE", ""), ("src_gate", "gate", gate)),
+                None => Ok(draw),
+            }
+        };
         let to = self.dense(state);
-        let sums = common(self.draw("short_conv")?).input("src_kernel", 2, kernel);
-        let next = common(Draw::new("short_conv", Target::Scratch(0), &to)).define("STATE", "");
+        let sums = common(self.draw("short_conv")?)?.input("src_kernel", kernel_at, kernel);
+        let mut sums = self.biased(sums, bias)?.define("ACT", op.activation.map_or("act_none", activation));
+        if let Some(gate) = op.gate_out {
+            sums = self.view(sums.define("GATE_OUT", ""), ("src_gate_out", "gate_out", gate))?;
+        }
+        let next = common(Draw::new("short_conv", Target::Scratch(0), &to))?.define("STATE", "");
         let copy = Draw::new("slice", Target::Output(1), &to).int("start", 0).int("x_cols", to.cols);
-        let draws = vec![sums, next.int("x_rows", x.shape.dim(0)), copy.scratch("src_x", 0)];
+        let rows = self.output(0)?.shape.dim(0);
+        let draws = vec![sums, next.int("x_rows", rows), copy.scratch("src_x", 0)];
         Ok(Kernel { draws, scratch: vec![to.texels()] })
     }
 
-    /// Binds the columns that are read of an operand.
-    fn view(&self, draw: Draw, (sampler, name, at, start): View) -> Result<Draw, String> {
-        let tensor = self.input(at)?;
-        let draw = draw.input(sampler, at, tensor).int(format!("{name}_cols"), tensor.shape.cols());
-        Ok(draw.int(format!("{name}_start"), start))
+    /// Binds a bias, if there is one.
+    fn biased(&self, draw: Draw, bias: Option<usize>) -> Result<Draw, String> {
+        let Some(at) = bias else { return Ok(draw) };
+        Ok(draw.define("BIAS", "").input("src_bias", at, self.input(at)?))
+    }
+
+    /// Binds columns of an operand.
+    fn view(&self, draw: Draw, (sampler, name, columns): View) -> Result<Draw, String> {
+        let tensor = self.input(columns.of)?;
+        let draw = draw.input(sampler, columns.of, tensor).int(format!("{name}_cols"), tensor.shape.cols());
+        Ok(draw.int(format!("{name}_start"), columns.start))
     }
 
     /// Walks down the rows in parts: `results` draws those of a part from the state before it, `states` the state after it.
@@ -62,18 +85,26 @@ impl Lowering<'_> {
 
     pub(super) fn ssm_scan(&self) -> Result<Kernel, String> {
         let [x, a, b] = [self.input(1)?, self.input(3)?, self.input(4)?];
-        let (d, n, heads) = (x.shape.cols(), self.input(0)?.shape.cols(), a.shape.dim(0));
+        let (form, places) = Scan::plain([x.shape.cols(), a.shape.dim(0), b.shape.cols()]);
+        self.scan(&form, places)
+    }
+
+    pub(super) fn scan(&self, op: &Scan, places: ScanPlaces) -> Result<Kernel, String> {
+        let a = self.input(places.a)?;
+        let (n, heads) = (self.input(0)?.shape.cols(), a.shape.dim(0));
         let common = |draw: Draw| {
-            let draw = draw.int("head_dim", d / heads).int("group_heads", heads / (b.shape.cols() / n));
-            let draw = draw.input("src_a", 3, a).int("decays", a.shape.cols());
-            let draw = self.view(draw, ("src_x", "x", 1, 0))?;
-            self.view(self.view(draw, ("src_dt", "dt", 2, 0))?, ("src_b", "b", 4, 0))
+            let draw = draw.int("head_dim", op.x.len / heads).int("group_heads", heads / (op.b.len / n));
+            let draw = draw.input("src_a", places.a, a).int("decays", a.shape.cols()).int("heads", heads);
+            let draw = self.view(self.biased(draw, places.bias)?, ("src_x", "x", op.x))?;
+            self.view(self.view(draw, ("src_dt", "dt", op.dt))?, ("src_b", "b", op.b))
         };
         let results = |draw: Draw| {
-            let draw = self.view(common(draw)?, ("src_c", "c", 5, 0))?;
-            Ok(draw.int("n", n).int("heads", heads).input("src_skip", 6, self.input(6)?))
+            let draw = self.view(common(draw)?, ("src_c", "c", op.c))?.int("n", n);
+            let draw = draw.input("src_skip", places.skip, self.input(places.skip)?);
+            let Some((kind, gate)) = op.gate else { return Ok(draw) };
+            self.view(draw.define("GATE", "").define("ACT", activation(kind.activation())), ("src_z", "z", gate))
         };
-        let rows = x.shape.dim(0);
+        let rows = self.output(0)?.shape.dim(0);
         self.walk("ssm_scan", [rows, SCAN_ROWS], results, |draw| Ok(common(draw)?.int("x_rows", rows)))
     }
 
@@ -81,16 +112,17 @@ impl Lowering<'_> {
         let (heads, heads_k) = GatedDeltaNet::heads(self.inputs);
         let [v, g, beta] = [self.input(3)?, self.input(4)?, self.input(5)?];
         let dk = self.input(0)?.shape.cols();
+        let whole = |of| Ok::<_, String>(Columns::all(of, self.input(of)?.shape.cols()));
         let common = |draw: Draw| {
             let draw = draw.define_if(op.grouped, "GROUPED").define_if(g.shape.cols() > heads, "COLUMN_GATES");
             let draw = draw.int("heads", heads).int("heads_k", heads_k).int("dv", v.shape.cols() / heads);
             let draw = draw.input("src_g", 4, g).int("g_cols", g.shape.cols());
-            self.view(draw, ("src_k", "k", 2, 0))
+            self.view(draw, ("src_k", "k", whole(2)?))
         };
         // What is learned of a row is as wide as its result.
         let results = |draw: Draw| {
             let draw = common(draw.and(Target::Beside(0)))?.int("dk", dk).float("scale", 1.0 / (dk as f32).sqrt());
-            let draw = self.view(self.view(draw, ("src_q", "q", 1, 0))?, ("src_v", "v", 3, 0))?;
+            let draw = self.view(self.view(draw, ("src_q", "q", whole(1)?))?, ("src_v", "v", whole(3)?))?;
             Ok(draw.input("src_beta", 5, beta))
         };
         let states = |draw| Ok(common(draw)?.source("src_learned", Source::Beside(0)));
