@@ -12,6 +12,7 @@ mod attention_linear;
 mod binary;
 mod concat;
 mod conv;
+mod delta;
 mod embed;
 mod gated_delta_net;
 mod get_rows;
@@ -21,6 +22,7 @@ mod linear_qkv;
 mod matmul;
 mod norm;
 mod norm_add;
+mod norm_gate;
 mod pad;
 mod permute;
 mod qkv_append;
@@ -79,8 +81,10 @@ pub fn all() -> Vec<Case> {
         gated_delta_net::cases(),
         conv::cases(),
         scan::cases(),
+        delta::cases(),
         linear::cases(),
         norm_add::cases(),
+        norm_gate::cases(),
         qkv_append::cases(),
         self_attention::cases(),
         embed::cases(),

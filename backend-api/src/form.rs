@@ -7,11 +7,13 @@ pub mod argmax_append;
 pub mod attention_linear;
 pub mod columns;
 pub mod conv;
+pub mod delta;
 pub mod embed;
 mod found;
 pub mod linear;
 pub mod linear_qkv;
 pub mod norm_add;
+pub mod norm_gate;
 pub mod qkv_append;
 pub mod scan;
 pub mod self_attention;
@@ -20,11 +22,13 @@ pub use argmax_append::ArgMaxAppend;
 pub use attention_linear::AttentionLinear;
 pub use columns::Columns;
 pub use conv::Conv;
+pub use delta::Delta;
 pub use embed::Embed;
 pub use found::Found;
 pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
 pub use norm_add::NormAdd;
+pub use norm_gate::NormGate;
 pub use qkv_append::{QkNorm, QkvAppend};
 pub use scan::{Scan, ScanPlaces};
 pub use self_attention::SelfAttention;
@@ -96,10 +100,14 @@ forms! {
     Conv = "conv",
     /// Bias, selective scan, gate.
     Scan = "scan",
+    /// Gates, gated delta net.
+    Delta = "delta",
     /// Norm, matmul, bias, activation, residual.
     Linear = "linear",
     /// Norm, residual.
     NormAdd = "norm_add",
+    /// Norm, gate.
+    NormGate = "norm_gate",
     /// Token and position rows, added.
     Embed = "embed",
     /// Argmax, append to the token history.

@@ -1,7 +1,8 @@
 // gated_delta_net: one row of the result and, beside it, what the heads learn of that row. With STATE the matrices of the
-// heads after they have learned that.
+// heads after they have learned that. With GATES they are made of g and beta.
 //!include frame.glsl
 //!include columns.glsl
+//!include activation.glsl
 
 int key_head(int head) {
 //!if GROUPED
@@ -11,6 +12,14 @@ int key_head(int head) {
 //!end
 }
 
+//!if GATES
+// What a head's matrix fades by, as a logarithm.
+float fading(int row, int head) {
+    float pace = load1(src_g, g_cols, row, g_start + head) + load1(src_bias, heads, 0, head);
+    return act_softplus(vec4(pace)).x * load1(src_decays, heads, 0, head);
+}
+//!end
+
 //!if STATE
 vec4 value(int channel, int col) {
     vec4 state = lanes(src_state, out_cols, channel, col);
@@ -18,10 +27,14 @@ vec4 value(int channel, int col) {
     int head = channel / dv;
     vec4 key = column_lanes(src_k, k_cols, part_first, k_start + key_head(head) * out_cols + col);
     float learned = load1(src_learned, heads * dv, part_first, channel);
-//!if COLUMN_GATES
-    vec4 gate = column_lanes(src_g, g_cols, part_first, head * out_cols + col);
+//!if GATES
+    vec4 gate = vec4(fading(part_first, head));
 //!else
-    vec4 gate = vec4(load1(src_g, g_cols, part_first, head));
+//!if COLUMN_GATES
+    vec4 gate = column_lanes(src_g, g_cols, part_first, g_start + head * out_cols + col);
+//!else
+    vec4 gate = vec4(load1(src_g, g_cols, part_first, g_start + head));
+//!end
 //!end
     return state * exp(gate) + learned * key;
 }
@@ -35,12 +48,17 @@ vec2 recall(int row, int channel) {
     int at = key_head(head) * dk;
     // What the key recalls, what the query would, and what the query has in common with the key.
     vec3 sums = vec3(0.0);
+//!if GATES
+    vec4 gate = vec4(fading(row, head));
+//!else
+//!if !COLUMN_GATES
+    vec4 gate = vec4(load1(src_g, g_cols, row, g_start + head));
+//!end
+//!end
     for (int col = 0; col < dk; col += 4) {
         vec4 state = load4(src_state, dk, channel, col >> 2);
 //!if COLUMN_GATES
-        vec4 gate = keep(columns4(src_g, g_cols, row, head * dk + col), col, dk);
-//!else
-        vec4 gate = vec4(load1(src_g, g_cols, row, head));
+        vec4 gate = keep(columns4(src_g, g_cols, row, g_start + head * dk + col), col, dk);
 //!end
         state *= exp(gate);
         vec4 key = keep(columns4(src_k, k_cols, row, k_start + at + col), col, dk);
@@ -48,7 +66,11 @@ vec2 recall(int row, int channel) {
         sums += vec3(dot(state, key), dot(state, query), dot(key, query));
     }
     float value = load1(src_v, v_cols, row, v_start + channel);
-    float more = (value - sums.x) * load1(src_beta, heads, row, head);
+    float share = load1(src_beta, beta_cols, row, beta_start + head);
+//!if GATES
+    share = act_sigmoid(vec4(share)).x;
+//!end
+    float more = (value - sums.x) * share;
     return vec2((sums.y + more * sums.z) * scale, more);
 }
 

@@ -1,5 +1,6 @@
-// norm of heads, pass 2. Pass 1 has looked at whole heads.
+// norm of heads, pass 2, with a GATE. Pass 1 has looked at whole heads.
 //!include elements.glsl
+//!include activation.glsl
 
 float element(int row, int col) {
     int head = col / head_dim;
@@ -8,6 +9,9 @@ float element(int row, int col) {
     float v = x * raw_at(src_factor, row * heads + head) * load1(src_gamma, params, 0, param);
 //!if LAYER
     v += load1(src_beta, params, 0, param);
+//!end
+//!if GATE
+    v *= ACT(vec4(load1(src_z, z_cols, row, z_start + col))).x;
 //!end
     return v;
 }

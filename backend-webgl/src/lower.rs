@@ -6,7 +6,7 @@ mod recurrent;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
-use backend_api::form::{Activation, ArgMaxAppend, Conv, Embed, Linear, LinearOperands, NormAdd, QkvAppend, Scan, SelfAttention};
+use backend_api::form::{Activation, ArgMaxAppend, Conv, Delta, Embed, Linear, LinearOperands, NormAdd, NormGate, QkvAppend, Scan, SelfAttention};
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };
@@ -21,6 +21,8 @@ pub(crate) const MATCHERS: &[Matcher] = &[
     QkvAppend::matcher,
     Conv::matcher,
     Scan::matcher,
+    Delta::matcher,
+    NormGate::matcher,
     Linear::matcher,
     NormAdd::matcher,
     Embed::matcher,
@@ -127,6 +129,8 @@ impl<'a> Lowering<'a> {
         match form {
             Form::Op(op) => self.primitive(op),
             Form::Conv(op) => self.conv(op),
+            Form::Delta(op) => self.delta(op),
+            Form::NormGate(op) => self.norm_heads(&op.norm, Some(op)),
             Form::Scan(op) => self.scan(op, op.places(self.inputs.len())),
             Form::Linear(op) => self.linear(op),
             Form::NormAdd(op) if op.norm.heads != 1 => Err("norms of heads are drawn in passes of their own".into()),
@@ -357,7 +361,7 @@ impl<'a> Lowering<'a> {
     /// A norm, and what its result is added to if there is one operand more.
     fn norm(&self, op: &Norm) -> Result<Kernel, String> {
         if op.heads != 1 {
-            return self.norm_heads(op);
+            return self.norm_heads(op, None);
         }
         let x = self.input(0)?;
         let stats = |draw: Draw| {
@@ -375,7 +379,7 @@ impl<'a> Lowering<'a> {
         Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
     }
 
-    fn norm_heads(&self, op: &Norm) -> Result<Kernel, String> {
+    fn norm_heads(&self, op: &Norm, gate: Option<&NormGate>) -> Result<Kernel, String> {
         let x = self.input(0)?;
         let (rows, cols) = (x.shape.rows(), x.shape.cols());
         let count = rows.checked_mul(op.heads).ok_or("too many heads")?;
@@ -388,6 +392,10 @@ impl<'a> Lowering<'a> {
         last = last.int("params", self.input(1)?.shape.len());
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
+        }
+        if let Some(NormGate { kind, gate, .. }) = gate {
+            last = last.define("GATE", "").define("ACT", activation(kind.activation()));
+            last = self.view(last, ("src_z", "z", *gate))?;
         }
         let last = last.scratch("src_mean", 0).scratch("src_factor", 1);
         Ok(Kernel { draws: vec![first.float("eps", op.eps), last], scratch: vec![count; 2] })

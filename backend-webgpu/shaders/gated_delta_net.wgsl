@@ -1,5 +1,6 @@
-// A gated delta net: LANES invocations share a row of a head's matrix, each with PER of its columns at hand, and walk down
+// A gated delta net, with GATES made of g and beta: LANES invocations share a row of a head's matrix, each with PER of its columns at hand, and walk down
 // the rows of the step. The state is read before it is written, by the same invocation.
+//!include lib/unary.wgsl
 //!include lib/lanes.wgsl
 
 @compute @workgroup_size(WG)
@@ -24,12 +25,21 @@ fn main(
     for (var row = 0u; row < real; row++) {
         let q_at = row * p.q_cols + p.q_start + head_k * p.dk;
         let k_at = row * p.k_cols + p.k_start + head_k * p.dk;
-        let g_at = (row * p.heads + head) * p.gates;
+        let g_at = row * p.g_cols + p.g_start + head * p.gates;
+        var share = BETA[row * p.beta_cols + p.beta_start + head];
+//!if GATES
+        share = unary_sigmoid(share);
+        let fade = exp(unary_softplus(G[g_at] + bias[head]) * decays[head]);
+//!end
         // What the key recalls, what the query would, and what the query has in common with the key.
         var sum = vec3<f32>(0.0);
         for (var i = 0u; i < PER; i++) {
             let at = min(part + i * LANES, p.dk - 1u);
-            own[i] *= exp(g[g_at + at % p.gates]);
+//!if GATES
+            own[i] *= fade;
+//!else
+            own[i] *= exp(G[g_at + at % p.gates]);
+//!end
             let key = K[k_at + at];
             let query = Q[q_at + at];
             let more = vec3<f32>(own[i] * key, own[i] * query, key * query);
@@ -39,7 +49,7 @@ fn main(
         lanes_meet();
         if (part == 0u) {
             let all = lanes_end(lane, begun);
-            let learned = (V[row * p.v_cols + p.v_start + mine] - all.x) * beta[row * p.heads + head];
+            let learned = (V[row * p.v_cols + p.v_start + mine] - all.x) * share;
             if (channel < p.channels) {
                 out[row * p.channels + mine] = (all.y + learned * all.z) * p.scale;
             }

@@ -1,5 +1,6 @@
-// Layer or RMS norm, with RESIDUAL added to something, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
+// Layer or RMS norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
 // of squares would cancel.
+//!include lib/unary.wgsl
 //!include lib/reduce.wgsl
 
 @compute @workgroup_size(WG)
@@ -36,6 +37,9 @@ fn main(
 //!end
 //!if RESIDUAL
         value += residual[first + c];
+//!end
+//!if GATE
+        value *= ACT(Z[row / p.heads * p.z_cols + p.z_start + row % p.heads * p.cols + c]);
 //!end
         out[first + c] = value;
     }

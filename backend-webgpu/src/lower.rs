@@ -11,7 +11,7 @@ use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
-use backend_api::form::{ArgMaxAppend, AttentionLinear, Conv, Embed, Linear, LinearQkv, NormAdd, QkvAppend, Scan};
+use backend_api::form::{ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, Linear, LinearQkv, NormAdd, NormGate, QkvAppend, Scan};
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
@@ -24,6 +24,8 @@ pub const MATCHERS: &[Matcher] = &[
     QkvAppend::matcher,
     Conv::matcher,
     Scan::matcher,
+    Delta::matcher,
+    NormGate::matcher,
     Linear::matcher,
     NormAdd::matcher,
     Embed::matcher,
@@ -100,7 +102,9 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::Linear(op) => linear::linear(op, node),
         Form::Conv(op) => recurrent::conv(op, node),
         Form::Scan(op) => recurrent::scan(op, op.places(node.inputs.len()), node),
+        Form::Delta(op) => recurrent::delta(op, node),
         Form::NormAdd(op) => wise::norm(&op.norm, node),
+        Form::NormGate(op) => wise::norm_gate(op, node),
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Form::Embed(_) => rows::embed(node),

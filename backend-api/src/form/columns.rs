@@ -67,6 +67,12 @@ impl Finding<'_, '_> {
         Columns { of: self.place(source), start, len }
     }
 
+    /// Whether something is added to a slice: what is added to a product is better added there.
+    pub fn is_sum_of_slice(&self, id: TensorId) -> bool {
+        let first = self.links.only_for_one(id).and_then(|(_, sum)| self.links.maker(sum.inputs[0]));
+        first.is_some_and(|(_, maker)| matches!(maker.op, Op::Slice(_)))
+    }
+
     /// A vector for each row alike that is added to what becomes a tensor: the vector and the other summand.
     pub fn bias(&mut self, id: TensorId) -> Option<(TensorId, TensorId)> {
         let (at, sum) = self.links.only_for_one(id)?;

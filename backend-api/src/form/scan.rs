@@ -58,7 +58,7 @@ impl Scan {
         let (Op::SsmScan(_), [state, x, dt, a, b, c, skip]) = (&node.op, node.inputs.as_slice()) else { return None };
         let mut finding = Finding { links, nodes: vec![at], inputs: vec![*state] };
         let x = finding.columns(*x);
-        let bias = finding.bias(*dt);
+        let bias = if finding.is_sum_of_slice(*dt) { finding.bias(*dt) } else { None };
         let dt = finding.columns(bias.map_or(*dt, |(_, summand)| summand));
         let (b, c) = (finding.columns(*b), finding.columns(*c));
         let (mut out, mut gate) = (node.outputs[0], None);

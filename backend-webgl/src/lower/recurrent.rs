@@ -2,7 +2,7 @@
 
 use super::{Lowering, activation};
 use crate::kernel::{Draw, Kernel, Source, Target};
-use backend_api::form::{Columns, Conv, Scan, ScanPlaces};
+use backend_api::form::{Columns, Conv, Delta, Scan, ScanPlaces};
 use backend_api::op::GatedDeltaNet;
 
 /// Rows of a scan whose results are drawn from one state: each goes through those before it once more.
@@ -48,7 +48,7 @@ impl Lowering<'_> {
     }
 
     /// Binds columns of an operand.
-    fn view(&self, draw: Draw, (sampler, name, columns): View) -> Result<Draw, String> {
+    pub(super) fn view(&self, draw: Draw, (sampler, name, columns): View) -> Result<Draw, String> {
         let tensor = self.input(columns.of)?;
         let draw = draw.input(sampler, columns.of, tensor).int(format!("{name}_cols"), tensor.shape.cols());
         Ok(draw.int(format!("{name}_start"), columns.start))
@@ -109,23 +109,27 @@ impl Lowering<'_> {
     }
 
     pub(super) fn gated_delta_net(&self, op: &GatedDeltaNet) -> Result<Kernel, String> {
-        let (heads, heads_k) = GatedDeltaNet::heads(self.inputs);
-        let [v, g, beta] = [self.input(3)?, self.input(4)?, self.input(5)?];
-        let dk = self.input(0)?.shape.cols();
-        let whole = |of| Ok::<_, String>(Columns::all(of, self.input(of)?.shape.cols()));
-        let common = |draw: Draw| {
-            let draw = draw.define_if(op.grouped, "GROUPED").define_if(g.shape.cols() > heads, "COLUMN_GATES");
-            let draw = draw.int("heads", heads).int("heads_k", heads_k).int("dv", v.shape.cols() / heads);
-            let draw = draw.input("src_g", 4, g).int("g_cols", g.shape.cols());
-            self.view(draw, ("src_k", "k", whole(2)?))
+        let width = |i: usize| self.inputs.get(i).map_or(0, |tensor| tensor.shape.cols());
+        self.delta(&Delta::plain(*op, [1, 2, 3, 4, 5].map(width)))
+    }
+
+    pub(super) fn delta(&self, op: &Delta) -> Result<Kernel, String> {
+        let (dk, heads) = (self.input(0)?.shape.cols(), op.beta.len);
+        let common = |draw: Draw| -> Result<Draw, String> {
+            let draw = draw.define_if(op.net.grouped, "GROUPED").define_if(op.g.len > heads, "COLUMN_GATES");
+            let draw = draw.int("heads", heads).int("heads_k", op.q.len / dk).int("dv", op.v.len / heads);
+            let draw = self.view(self.view(draw, ("src_g", "g", op.g))?, ("src_k", "k", op.k))?;
+            let Some([bias, decays]) = op.vectors(self.inputs.len()) else { return Ok(draw) };
+            let draw = draw.define("GATES", "").input("src_bias", bias, self.input(bias)?);
+            Ok(draw.input("src_decays", decays, self.input(decays)?))
         };
         // What is learned of a row is as wide as its result.
         let results = |draw: Draw| {
             let draw = common(draw.and(Target::Beside(0)))?.int("dk", dk).float("scale", 1.0 / (dk as f32).sqrt());
-            let draw = self.view(self.view(draw, ("src_q", "q", whole(1)?))?, ("src_v", "v", whole(3)?))?;
-            Ok(draw.input("src_beta", 5, beta))
+            let draw = self.view(self.view(draw, ("src_q", "q", op.q))?, ("src_v", "v", op.v))?;
+            self.view(draw, ("src_beta", "beta", op.beta))
         };
         let states = |draw| Ok(common(draw)?.source("src_learned", Source::Beside(0)));
-        self.walk("gated_delta_net", [v.shape.dim(0), 1], results, states)
+        self.walk("gated_delta_net", [self.output(0)?.shape.dim(0), 1], results, states)
     }
 }

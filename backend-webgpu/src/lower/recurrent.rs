@@ -3,7 +3,7 @@
 use super::linear::shared;
 use super::{Node, grid, literal};
 use crate::kernel::Kernel;
-use backend_api::form::{Columns, Conv, Scan, ScanPlaces};
+use backend_api::form::{Columns, Conv, Delta, Scan, ScanPlaces};
 use backend_api::op::GatedDeltaNet;
 
 type Kernels = Result<Vec<Kernel>, String>;
@@ -45,10 +45,10 @@ fn biased(kernel: Kernel, bias: Option<usize>, node: &Node<'_>) -> Kernel {
 }
 
 /// Columns that a kernel reads: the word that their operand has in the shader, and its binding.
-type View = (&'static str, &'static str, Columns);
+pub type View = (&'static str, &'static str, Columns);
 
 /// Binds what columns are read of, each operand once.
-fn views(mut kernel: Kernel, node: &Node<'_>, views: &[View]) -> Kernel {
+pub fn views(mut kernel: Kernel, node: &Node<'_>, views: &[View]) -> Kernel {
     for (i, (word, name, columns)) in views.iter().enumerate() {
         let tensor = node.inputs[columns.of];
         kernel = kernel.u(format!("{name}_cols"), tensor.shape.cols()).u(format!("{name}_start"), columns.start);
@@ -91,29 +91,39 @@ pub fn scan(op: &Scan, places: ScanPlaces, node: &Node<'_>) -> Kernels {
     }
     let kernel = biased(views(kernel, node, &all), places.bias, node);
     let kernel = kernel.input("a", places.a, a).input("skip", places.skip, skip);
-    let kernel = kernel.output("out", 0, out).output("state", 1, state);
-    if kernel.bindings.len() > STORAGES {
-        return Err(format!("it reads and writes {} tensors, of which devices bind {STORAGES}", kernel.bindings.len()));
-    }
-    Ok(vec![kernel])
+    bindable(kernel.output("out", 0, out).output("state", 1, state))
 }
 
 pub fn gated_delta_net(op: &GatedDeltaNet, node: &Node<'_>) -> Kernels {
-    let (heads, heads_k) = GatedDeltaNet::heads(node.inputs);
-    let [v, g, beta] = [3, 4, 5].map(|i| node.inputs[i]);
-    let (state, dk, channels) = (node.outputs[1], node.outputs[1].shape.cols(), v.shape.cols());
-    let head_k = if op.grouped { "head / (p.heads / p.heads_k)" } else { "head % p.heads_k" };
-    let kernel = walking("gated_delta_net", [channels, dk, v.shape.dim(0)], "vec3<f32>", node)
+    delta(&Delta::plain(*op, [1, 2, 3, 4, 5].map(|i| node.inputs[i].shape.cols())), node)
+}
+
+pub fn delta(op: &Delta, node: &Node<'_>) -> Kernels {
+    let (out, state) = (node.outputs[0], node.outputs[1]);
+    let (dk, channels, heads) = (state.shape.cols(), out.shape.cols(), op.beta.len);
+    let head_k = if op.net.grouped { "head / (p.heads / p.heads_k)" } else { "head % p.heads_k" };
+    let kernel = walking("gated_delta_net", [channels, dk, out.shape.dim(0)], "vec3<f32>", node)
         .word("HEAD_K", head_k)
         .u("dk", dk)
         .u("dv", channels / heads)
         .u("heads", heads)
-        .u("heads_k", heads_k)
-        .u("gates", g.shape.cols() / heads)
+        .u("heads_k", op.q.len / dk)
+        .u("gates", op.g.len / heads)
         .f("scale", 1.0 / (dk as f32).sqrt());
-    let all = [("Q", "q", 1), ("K", "k", 2), ("V", "v", 3)];
-    let all = all.map(|(word, name, of)| (word, name, Columns::all(of, node.inputs[of].shape.cols())));
-    let kernel = views(kernel, node, &all);
-    let kernel = kernel.input("g", 4, g).input("beta", 5, beta);
-    Ok(vec![kernel.output("out", 0, node.outputs[0]).output("state", 1, state)])
+    let all = [("Q", "q", op.q), ("K", "k", op.k), ("V", "v", op.v), ("G", "g", op.g), ("BETA", "beta", op.beta)];
+    let mut kernel = views(kernel, node, &all);
+    if let Some([bias, decays]) = op.vectors(node.inputs.len()) {
+        kernel = kernel.flag("GATES", true).input("bias", bias, node.inputs[bias]);
+        kernel = kernel.input("decays", decays, node.inputs[decays]);
+    }
+    bindable(kernel.output("out", 0, out).output("state", 1, state))
+}
+
+/// A kernel that every device can bind the operands of.
+fn bindable(kernel: Kernel) -> Kernels {
+    let count = kernel.bindings.len();
+    if count > STORAGES {
+        return Err(format!("it reads and writes {count} tensors, of which devices bind {STORAGES}"));
+    }
+    Ok(vec![kernel])
 }

@@ -170,11 +170,11 @@ impl Recorder<'_> {
         let decay = self.flat("ssm_a", heads)?;
         let g = self.mul(pace, decay)?;
         let qkv = self.smooth(taps, qkv)?;
-        let [q, k, v] = self.columns(qkv, [keys, keys, values])?;
+        let [qk, v] = self.columns(qkv, [2 * keys, values])?;
         // Of length 1: an RMS norm over the root of the width, with the same eps beside the sum of squares.
-        let unit = Norm { heads: heads_k, eps: norm.eps / dk as f32, kind: NormKind::Rms };
-        let factor = 1.0 / (dk as f32).sqrt();
-        let [q, k] = [self.scaled_norm(unit, factor, q)?, self.scaled_norm(unit, factor, k)?];
+        let unit = Norm { heads: 2 * heads_k, eps: norm.eps / dk as f32, kind: NormKind::Rms };
+        let qk = self.scaled_norm(unit, 1.0 / (dk as f32).sqrt(), qk)?;
+        let [q, k] = self.columns(qk, [keys; 2])?;
         let state = self.state(self.scoped("ssm_state"), &[values, dk], DType::F32, Update::Replace)?;
         let o = self.ops(GatedDeltaNet { grouped }, &[state, q, k, v, g, beta])?[0];
         let y = self.norm("ssm_norm", Norm { heads, ..norm }, o)?;
