@@ -1,7 +1,7 @@
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them. With PART only some rows are drawn.
+// first of them.
 //!include dense.glsl
 
 layout(location = 0) out TEXEL result;
@@ -46,6 +46,7 @@ void main() {
 //!else
     if (row >= out_rows) discard;
 //!if PART
+    // Some rows are drawn by themselves.
     if (row < part_first || row >= part_end) discard;
 //!end
 //!end

@@ -1,8 +1,10 @@
-// gated_delta_net: one row of the result and, beside it, what the heads learn of that row. With STATE the matrices of the
-// heads after they have learned that. With GATES they are made of g and beta.
+// gated_delta_net: one row of the result and, beside it, what the heads learn of that row. With STATE the matrices of
+// the heads after they have learned that. With GATES gates are made of g and beta.
 //!include frame.glsl
 //!include columns.glsl
+//!if GATES
 //!include activation.glsl
+//!end
 
 int key_head(int head) {
 //!if GROUPED

@@ -1,6 +1,8 @@
 // norm of heads, pass 2, with a GATE. Pass 1 has looked at whole heads.
 //!include elements.glsl
+//!if GATE
 //!include activation.glsl
+//!end
 
 float element(int row, int col) {
     int head = col / head_dim;

@@ -23,7 +23,7 @@ vec4 value(int channel, int col) {
     int mix_at = b_start + head / group_heads * out_cols + col;
     vec4 state = lanes(src_state, out_cols, channel, col);
     vec4 a = decays == 1 ? vec4(load1(src_a, 1, head, 0)) : lanes(src_a, out_cols, head, col);
-    int end = min(min(int(step_rows), x_rows), part_end);
+    int end = min(int(step_rows), part_end);
     for (int row = part_first; row < end; row++) {
         float pace = pace_of(row, head);
         float taken = pace * load1(src_x, x_cols, row, x_start + channel);

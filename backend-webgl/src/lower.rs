@@ -6,7 +6,10 @@ mod recurrent;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
-use backend_api::form::{Activation, ArgMaxAppend, Conv, Delta, Embed, Linear, LinearOperands, NormAdd, NormGate, QkvAppend, Scan, SelfAttention};
+use backend_api::form::{
+    Activation, ArgMaxAppend, Conv, Delta, Embed, Linear, LinearOperands, NormAdd, NormGate, QkvAppend, Scan,
+    SelfAttention,
+};
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
 };

@@ -1,6 +1,9 @@
-// A gated delta net, with GATES made of g and beta: LANES invocations share a row of a head's matrix, each with PER of its columns at hand, and walk down
-// the rows of the step. The state is read before it is written, by the same invocation.
+// A gated delta net, with GATES made of g and beta: LANES invocations share a row of a head's matrix, each with PER of
+// its columns at hand, and walk down the rows of the step. The state is read before it is written, by the same
+// invocation.
+//!if GATES
 //!include lib/unary.wgsl
+//!end
 //!include lib/lanes.wgsl
 
 @compute @workgroup_size(WG)

@@ -1,6 +1,8 @@
-// Layer or RMS norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
-// of squares would cancel.
+// Layer or RMS norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
+// the mean in a second pass, since the difference of squares would cancel.
+//!if GATE
 //!include lib/unary.wgsl
+//!end
 //!include lib/reduce.wgsl
 
 @compute @workgroup_size(WG)

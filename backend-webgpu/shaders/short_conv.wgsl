@@ -1,5 +1,6 @@
-// A causal convolution of each channel, with BIAS, and with gates before (GATE) and after it (GATE_OUT): an invocation walks down a channel with the last values of it at hand. The state
-// is read before it is written, by the same invocation.
+// A causal convolution of each channel, with BIAS, and with gates before (GATE) and after it (GATE_OUT): an invocation
+// walks down a channel with the last values of it at hand. The state is read before it is written, by the same
+// invocation.
 //!include lib/unary.wgsl
 
 @compute @workgroup_size(WG)

@@ -1,5 +1,5 @@
-// A selective scan, with BIAS of its paces and with a GATE: LANES invocations share a channel, each with PER numbers of its state at hand, and walk down the rows.
-// The state is read before it is written, by the same invocation.
+// A selective scan, with BIAS of its paces and with a GATE: LANES invocations share a channel, each with PER numbers of
+// its state at hand, and walk down the rows. The state is read before it is written, by the same invocation.
 //!include lib/unary.wgsl
 //!include lib/lanes.wgsl
 

@@ -11,7 +11,9 @@ use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
-use backend_api::form::{ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, Linear, LinearQkv, NormAdd, NormGate, QkvAppend, Scan};
+use backend_api::form::{
+    ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, Linear, LinearQkv, NormAdd, NormGate, QkvAppend, Scan,
+};
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.

@@ -21,7 +21,8 @@ pub(super) fn cases() -> Vec<Case> {
             };
             let ungated = Delta { g: Columns::all(3, heads), beta: Columns::all(4, heads), gates: false, ..all };
             for (name, form) in [("gates", all), ("columns", ungated)] {
-                let name = format!("{name}, {heads} heads, keys of {heads_k} x {dk}, values of {dv}, {rows} of {t} rows");
+                let name =
+                    format!("{name}, {heads} heads, keys of {heads_k} x {dk}, values of {dv}, {rows} of {t} rows");
                 cases.push(Case::new(form, name, StepParams::at(3, rows), |o| {
                     let state = o.replaced(&[heads * dv, dk]);
                     let keys = o.filled(&[t, 2 * keys], Fill::Uniform(-key, key));

@@ -51,7 +51,8 @@ impl Delta {
         let [q, k, v] = [*q, *k, *v].map(|id| finding.columns(id));
         let gates = gates(&mut finding, *g, *beta);
         let (g, beta) = gates.map_or((*g, *beta), |(g, beta, _)| (g, beta));
-        let form = Delta { net: *net, q, k, v, g: finding.columns(g), beta: finding.columns(beta), gates: gates.is_some() };
+        let form =
+            Delta { net: *net, q, k, v, g: finding.columns(g), beta: finding.columns(beta), gates: gates.is_some() };
         let Finding { nodes, inputs, .. } = finding;
         let vectors = gates.into_iter().flat_map(|(_, _, vectors)| vectors);
         (nodes.len() > 1).then(|| Found {

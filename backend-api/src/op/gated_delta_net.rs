@@ -49,7 +49,9 @@ impl Describe for GatedDeltaNet {
         })?;
         let values = v.shape.cols() == state.shape.dim(0) && v.shape.cols().is_multiple_of(heads);
         ensure(values, || format!("v must have as many columns as the state has rows, and {heads} must divide them"))?;
-        ensure([heads, heads * dk].contains(&g.shape.cols()), || format!("g must have {heads} columns, or {dk} times"))?;
+        ensure([heads, heads * dk].contains(&g.shape.cols()), || {
+            format!("g must have {heads} columns, or {dk} times")
+        })?;
         ensure(inputs[1..].iter().all(|x| x.shape.dim(0) == t), || format!("operands must have {t} rows"))?;
         Ok(vec![Output::New(v.shape, DType::F32), Output::Continues(0)])
     }

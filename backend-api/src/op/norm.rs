@@ -53,7 +53,9 @@ impl Norm {
         floats(params)?;
         ensure(self.eps >= 0.0 && self.eps.is_finite(), || "eps must be finite and not negative".into())?;
         let alike = params.iter().all(|p| p.shape.rank() == 1 && p.shape == params[0].shape);
-        ensure(alike && [n, cols].contains(&params[0].shape.len()), || format!("gamma and beta must be [{n}] or [{cols}]"))
+        ensure(alike && [n, cols].contains(&params[0].shape.len()), || {
+            format!("gamma and beta must be [{n}] or [{cols}]")
+        })
     }
 }
 

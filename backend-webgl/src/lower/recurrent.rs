@@ -105,7 +105,7 @@ impl Lowering<'_> {
             self.view(draw.define("GATE", "").define("ACT", activation(kind.activation())), ("src_z", "z", gate))
         };
         let rows = self.output(0)?.shape.dim(0);
-        self.walk("ssm_scan", [rows, SCAN_ROWS], results, |draw| Ok(common(draw)?.int("x_rows", rows)))
+        self.walk("ssm_scan", [rows, SCAN_ROWS], results, common)
     }
 
     pub(super) fn gated_delta_net(&self, op: &GatedDeltaNet) -> Result<Kernel, String> {

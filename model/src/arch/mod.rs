@@ -31,6 +31,7 @@ mod mistral3;
 mod modern_bert;
 mod nomic_bert;
 mod olmo2;
+mod part;
 mod phi3;
 mod pooling;
 mod qwen2;

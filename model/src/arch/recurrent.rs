@@ -4,7 +4,7 @@ use backend_api::op::{GatedDeltaNet, Glu, GluKind, Norm, NormKind, ShortConv, Ss
 use backend_api::{DType, TensorId, Update};
 
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Part;
+use super::part::Part;
 use super::recorder::{Recorded, Recorder};
 use super::weights::Contents;
 use crate::error::ModelError;

@@ -5,8 +5,9 @@ use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, Form, Linear};
 use backend_api::format::Format;
 use backend_api::op::{
-    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, GatedDeltaNet, GetRows, Glu, GluKind, Index, Masking, MatMul, Norm,
-    NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Scale, ShortConv, Slice, Softmax, SsmScan, TopK, Unary, UnaryKind,
+    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, GatedDeltaNet, GetRows, Glu, GluKind, Index, Masking,
+    MatMul, Norm, NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Scale, ShortConv, Slice, Softmax, SsmScan, TopK,
+    Unary, UnaryKind,
 };
 use backend_api::{Codec, DType, Kind, Shape, StepParams, TensorId};
 
