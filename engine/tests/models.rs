@@ -195,6 +195,7 @@ macro_rules! backends {
             #[test]
             fn qwen35_with_delta_nets() {
                 fixture("qwen35-tiny");
+                fixture("qwen3next-dense-old");
             }
 
             #[test]

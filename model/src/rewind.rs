@@ -100,9 +100,9 @@ impl Rewritten {
     /// *Errors*: the device was lost.
     pub async fn settle(&mut self, backend: &dyn Backend, host: &dyn Host) -> Result<(), Error> {
         let Some((of, reads)) = self.under_way.take() else { return Ok(()) };
-        // Memory of a copy that goes serves the one that comes.
-        let old = if self.copies.len() >= COPIES { self.copies.remove(0).states } else { Vec::new() };
-        let mut states: Vec<Vec<u8>> = old;
+        // The memory of a copy that goes serves the one that comes.
+        let goes = of.is_some() && self.copies.len() >= COPIES;
+        let mut states = if goes { self.copies.remove(0).states } else { Vec::new() };
         states.resize(self.states.len(), Vec::new());
         for ((state, read), bytes) in self.states.iter().zip(reads).zip(&mut states) {
             bytes.resize(state.bytes, 0);

@@ -239,7 +239,9 @@ fn qwen35_attends_where_files_say() {
 
 #[test]
 fn falcon_mamba_norms_what_it_selects_by() {
-    let norms = |pairs: &[(&str, Option<Value>)]| of(&graph("mamba-tiny", pairs), |op| matches!(op, Op::Norm(_)).then_some(())).len();
+    let norms = |pairs: &[(&str, Option<Value>)]| {
+        of(&graph("mamba-tiny", pairs), |op| matches!(op, Op::Norm(_)).then_some(())).len()
+    };
     assert_eq!(norms(&[]), 3 + 1);
     assert_eq!(norms(&[("mamba.ssm.dt_b_c_rms", Some(Value::Bool(true)))]), 4 * 3 + 1);
 }
@@ -263,6 +265,8 @@ fn states_of_constant_size_have_sizes_that_fit() {
 
 #[test]
 fn graphs_of_the_longest_prompts_are_small() {
-    let nodes = |rows| Recipe::new(&file("qwen35-tiny", &[]), Some(256)).unwrap().graph(rows, Head::Greedy).unwrap().nodes().len();
+    let nodes = |rows| {
+        Recipe::new(&file("qwen35-tiny", &[]), Some(256)).unwrap().graph(rows, Head::Greedy).unwrap().nodes().len()
+    };
     assert!(nodes(128) <= nodes(1) + 2, "rows are walked down by kernels, not by nodes");
 }

@@ -19,9 +19,11 @@ pub(super) fn ssm_scan(_: &Op, args: &mut Args<'_>) {
             let (head, x) = (j / head_dim, f64::from(x[i * d + j]));
             let pace = unary(UnaryKind::Softplus, f64::from(dt[i * heads + head]));
             let mix = i * mixes + head / group_heads * n;
+            let decay = |k: usize| (pace * f64::from(a[head * decays + k])).exp();
+            let alike = (decays == 1).then(|| decay(0));
             let mut sum = f64::from(skip[head]) * x;
             for (k, s) in state.iter_mut().enumerate() {
-                let decay = (pace * f64::from(a[head * decays + k % decays])).exp();
+                let decay = alike.unwrap_or_else(|| decay(k));
                 *s = (f64::from(*s) * decay + pace * x * f64::from(b[mix + k])) as f32;
                 sum += f64::from(*s) * f64::from(c[mix + k]);
             }
@@ -47,9 +49,11 @@ pub(super) fn gated_delta_net(op: &Op, args: &mut Args<'_>) {
             let head_k = if op.grouped { head / (heads / heads_k) } else { head % heads_k };
             let [q, k] = [q, k].map(|x| &x[(i * heads_k + head_k) * dk..][..dk]);
             let g = &g[i * gates + head * gates / heads..][..gates / heads];
+            let fade = |e: usize| f64::from(g[e]).exp();
+            let alike = (g.len() == 1).then(|| fade(0));
             let mut recalled = 0.0;
             for (e, (m, k)) in m.iter_mut().zip(k).enumerate() {
-                *m = (f64::from(*m) * f64::from(g[e % g.len()]).exp()) as f32;
+                *m = (f64::from(*m) * alike.unwrap_or_else(|| fade(e))) as f32;
                 recalled += f64::from(*m) * f64::from(*k);
             }
             let learned = (f64::from(v[i * values + j]) - recalled) * f64::from(beta[i * heads + head]);
