@@ -11,9 +11,12 @@ mod attention;
 mod attention_linear;
 mod binary;
 mod concat;
+mod conv;
+mod delta;
 mod embed;
 mod experts_glu;
 mod experts_sum;
+mod gated_delta_net;
 mod get_rows;
 mod glu;
 mod linear;
@@ -22,6 +25,7 @@ mod matmul;
 mod matmul_id;
 mod norm;
 mod norm_add;
+mod norm_gate;
 mod pad;
 mod permute;
 mod qkv_append;
@@ -29,10 +33,12 @@ mod rope;
 mod route;
 mod sample;
 mod scale;
+mod scan;
 mod self_attention;
 mod short_conv;
 mod slice;
 mod softmax;
+mod ssm_scan;
 mod top_k;
 mod unary;
 mod weighted_sum;
@@ -79,8 +85,14 @@ pub fn all() -> Vec<Case> {
         route::cases(),
         matmul_id::cases(),
         weighted_sum::cases(),
+        ssm_scan::cases(),
+        gated_delta_net::cases(),
+        conv::cases(),
+        scan::cases(),
+        delta::cases(),
         linear::cases(),
         norm_add::cases(),
+        norm_gate::cases(),
         qkv_append::cases(),
         self_attention::cases(),
         embed::cases(),

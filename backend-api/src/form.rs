@@ -5,6 +5,9 @@
 
 pub mod argmax_append;
 pub mod attention_linear;
+pub mod columns;
+pub mod conv;
+pub mod delta;
 pub mod embed;
 pub mod experts_glu;
 pub mod experts_sum;
@@ -12,11 +15,16 @@ mod found;
 pub mod linear;
 pub mod linear_qkv;
 pub mod norm_add;
+pub mod norm_gate;
 pub mod qkv_append;
+pub mod scan;
 pub mod self_attention;
 
 pub use argmax_append::ArgMaxAppend;
 pub use attention_linear::AttentionLinear;
+pub use columns::Columns;
+pub use conv::Conv;
+pub use delta::Delta;
 pub use embed::Embed;
 pub use experts_glu::{ExpertsGlu, ExpertsGluOperands};
 pub use experts_sum::ExpertsSum;
@@ -24,7 +32,9 @@ pub use found::Found;
 pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
 pub use norm_add::NormAdd;
+pub use norm_gate::NormGate;
 pub use qkv_append::{QkNorm, QkvAppend};
+pub use scan::{Scan, ScanPlaces};
 pub use self_attention::SelfAttention;
 
 use crate::error::Error;
@@ -90,6 +100,12 @@ forms! {
     AttentionLinear = "attention_linear",
     /// Split of Q, K and V, RoPE, KV append.
     QkvAppend = "qkv_append",
+    /// Gate, short convolution, bias, activation, gate.
+    Conv = "conv",
+    /// Bias, selective scan, gate.
+    Scan = "scan",
+    /// Gates, gated delta net.
+    Delta = "delta",
     /// Norm, matmul, bias, activation, residual.
     Linear = "linear",
     /// Norm, gate and up products of chosen experts, GLU.
@@ -98,6 +114,8 @@ forms! {
     ExpertsSum = "experts_sum",
     /// Norm, residual.
     NormAdd = "norm_add",
+    /// Norm, gate.
+    NormGate = "norm_gate",
     /// Token and position rows, added.
     Embed = "embed",
     /// Argmax, append to the token history.

@@ -34,7 +34,7 @@ impl StepLimits {
                     Index::First | Index::Ids => continue,
                 },
                 Op::Append(op) if op.at == At::Position => (dim(1), dim(0)),
-                Op::ShortConv(_) => (dim(1), usize::MAX),
+                Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => (dim(1), usize::MAX),
                 Op::Rope(_) => (dim(0), dim(1)),
                 // Queries that see all keys are no rows of the step.
                 Op::Attention(op) if op.masking.cached && !op.masking.causal && op.masking.window == 0 => {

@@ -13,6 +13,7 @@ pub mod argmax;
 pub mod attention;
 pub mod binary;
 pub mod concat;
+pub mod gated_delta_net;
 pub mod get_rows;
 pub mod glu;
 pub mod matmul;
@@ -27,6 +28,7 @@ pub mod scale;
 pub mod short_conv;
 pub mod slice;
 pub mod softmax;
+pub mod ssm_scan;
 pub mod top_k;
 pub mod unary;
 pub mod weighted_sum;
@@ -37,6 +39,7 @@ pub use attention::{Attention, Masking};
 pub use binary::{Binary, BinaryKind};
 pub use concat::Concat;
 pub use describe::{EXACT, F32, Output};
+pub use gated_delta_net::GatedDeltaNet;
 pub use get_rows::{GetRows, Index};
 pub use glu::{Glu, GluKind};
 pub use matmul::MatMul;
@@ -51,6 +54,7 @@ pub use scale::Scale;
 pub use short_conv::ShortConv;
 pub use slice::Slice;
 pub use softmax::Softmax;
+pub use ssm_scan::SsmScan;
 pub use top_k::TopK;
 pub use unary::{Unary, UnaryKind};
 pub use weighted_sum::WeightedSum;
@@ -135,4 +139,8 @@ ops! {
     MatMulId,
     /// The rows of a token, added up with weights.
     WeightedSum,
+    /// A selective state-space model along the rows.
+    SsmScan,
+    /// Linear attention that fades and corrects itself.
+    GatedDeltaNet,
 }

@@ -73,7 +73,7 @@ impl Role {
             Op::MatMul(_) => Role::Matmul,
             Op::Route(_) | Op::MatMulId(_) | Op::WeightedSum(_) => Role::Experts,
             Op::ArgMax(_) | Op::TopK(_) | Op::Sample(_) => Role::Sampling,
-            Op::ShortConv(_) => Role::Recurrence,
+            Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => Role::Recurrence,
             Op::Softmax(_) | Op::Attention(_) => Role::Attention,
         }
     }

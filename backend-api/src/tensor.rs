@@ -155,8 +155,8 @@ pub enum Update {
     /// Rows are written at the step's position and stay as they are, so that going back costs nothing: nothing looks
     /// beyond the position.
     Append,
-    /// Rewritten as a whole by each step: tails of convolutions, recurrent states. Going back takes a checkpoint, of which
-    /// zeros before the first token are always one.
+    /// Rewritten as a whole by each step: tails of convolutions, recurrent states. Going back takes a checkpoint: zeros
+    /// before the first token, or a copy.
     Replace,
 }
 

@@ -45,6 +45,10 @@ void main() {
     if (row < first || row >= first + count || row >= out_rows) discard;
 //!else
     if (row >= out_rows) discard;
+//!if PART
+    // Some rows are drawn by themselves.
+    if (row < part_first || row >= part_end) discard;
+//!end
 //!end
     result = texel_of(keep(value(row, col), col, out_cols));
 //!if TWO

@@ -1,11 +1,18 @@
-// short_conv: sums over rows of the state and of x. With STATE the state's next rows instead: those before the step's
-// last real one.
+// short_conv: sums over rows of the state and of x, with BIAS and ACT, and with gates before (GATE) and after them
+// (GATE_OUT). With STATE the state's next rows instead: those before the step's last real one.
 //!include frame.glsl
+//!include columns.glsl
+//!include activation.glsl
 
 // Rows of the state, then rows of x.
 vec4 follow(int at, int col) {
     int before = taps - 1;
-    return at < before ? lanes(src_state, out_cols, at, col) : lanes(src_x, out_cols, at - before, col);
+    if (at < before) return lanes(src_state, out_cols, at, col);
+    vec4 x = column_lanes(src_x, x_cols, at - before, x_start + col);
+//!if GATE
+    x *= column_lanes(src_gate, gate_cols, at - before, gate_start + col);
+//!end
+    return x;
 }
 
 //!if STATE
@@ -26,6 +33,13 @@ vec4 value(int row, int col) {
 //!end
         sum += weights * follow(row + j, col);
     }
+//!if BIAS
+    sum += lanes(src_bias, out_cols, 0, col);
+//!end
+    sum = ACT(sum);
+//!if GATE_OUT
+    sum *= column_lanes(src_gate_out, gate_out_cols, row, gate_out_start + col);
+//!end
     return sum;
 }
 //!end

@@ -56,6 +56,8 @@ impl Word {
 pub(crate) enum Region {
     /// The first ones.
     Whole(usize),
+    /// Those from the first to before the second.
+    Part(usize, usize),
     /// Those of the step's new rows of a state.
     Append {
         at: At,
@@ -170,6 +172,12 @@ impl Draw {
         self.targets.push(to);
         let count = if self.targets.len() == 2 { "TWO" } else { "THREE" };
         self.define(count, "")
+    }
+
+    /// Of the rows of a tensor only those from `first` to before `end`.
+    pub(crate) fn part(mut self, out: &Dense, first: usize, end: usize) -> Draw {
+        self.region = Region::Part(first * out.row_texels(), end * out.row_texels());
+        self.define("PART", "")
     }
 
     /// As the sum of so many slices.

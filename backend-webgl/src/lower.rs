@@ -2,12 +2,14 @@
 
 mod attention;
 mod experts;
+mod recurrent;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
 use backend_api::form::{
-    Activation, ArgMaxAppend, Embed, ExpertsGlu, ExpertsSum, Linear, LinearOperands, NormAdd, QkvAppend, SelfAttention,
+    Activation, ArgMaxAppend, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearOperands, NormAdd, NormGate,
+    QkvAppend, Scan, SelfAttention,
 };
 use backend_api::op::{
     Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
@@ -21,6 +23,10 @@ const LIST: usize = TopK::MAX;
 pub(crate) const MATCHERS: &[Matcher] = &[
     SelfAttention::matcher,
     QkvAppend::matcher,
+    Conv::matcher,
+    Scan::matcher,
+    Delta::matcher,
+    NormGate::matcher,
     Linear::matcher,
     ExpertsGlu::matcher,
     ExpertsSum::matcher,
@@ -128,6 +134,10 @@ impl<'a> Lowering<'a> {
     fn lower(&self, form: &Form) -> Result<Kernel, String> {
         match form {
             Form::Op(op) => self.primitive(op),
+            Form::Conv(op) => self.conv(op),
+            Form::Delta(op) => self.delta(op),
+            Form::NormGate(op) => self.norm_heads(&op.norm, Some(op)),
+            Form::Scan(op) => self.scan(op, op.places(self.inputs.len())),
             Form::Linear(op) => self.linear(op),
             Form::NormAdd(op) if op.norm.heads != 1 => Err("norms of heads are drawn in passes of their own".into()),
             Form::NormAdd(op) => self.norm(&op.norm),
@@ -215,6 +225,8 @@ impl<'a> Lowering<'a> {
             Op::Route(op) => self.route(op),
             Op::MatMulId(op) => self.matmul_id(op),
             Op::WeightedSum(_) => self.weighted_sum(),
+            Op::SsmScan(_) => self.ssm_scan(),
+            Op::GatedDeltaNet(op) => self.gated_delta_net(op),
         }
     }
 
@@ -362,7 +374,7 @@ impl<'a> Lowering<'a> {
     /// A norm, and what its result is added to if there is one operand more.
     fn norm(&self, op: &Norm) -> Result<Kernel, String> {
         if op.heads != 1 {
-            return self.norm_heads(op);
+            return self.norm_heads(op, None);
         }
         let x = self.input(0)?;
         let stats = |draw: Draw| {
@@ -380,7 +392,7 @@ impl<'a> Lowering<'a> {
         Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
     }
 
-    fn norm_heads(&self, op: &Norm) -> Result<Kernel, String> {
+    fn norm_heads(&self, op: &Norm, gate: Option<&NormGate>) -> Result<Kernel, String> {
         let x = self.input(0)?;
         let (rows, cols) = (x.shape.rows(), x.shape.cols());
         let count = rows.checked_mul(op.heads).ok_or("too many heads")?;
@@ -390,8 +402,13 @@ impl<'a> Lowering<'a> {
         };
         let first = common(Draw::raw("norm_head_rows", 0, count).and(Target::Scratch(1))).int("cols", cols);
         let mut last = common(self.draw("norm_heads")?).input("src_gamma", 1, self.input(1)?);
+        last = last.int("params", self.input(1)?.shape.len());
         if op.kind == NormKind::Layer {
             last = last.input("src_beta", 2, self.input(2)?);
+        }
+        if let Some(NormGate { kind, gate, .. }) = gate {
+            last = last.define("GATE", "").define("ACT", activation(kind.activation()));
+            last = self.view(last, ("src_z", "z", *gate))?;
         }
         let last = last.scratch("src_mean", 0).scratch("src_factor", 1);
         Ok(Kernel { draws: vec![first.float("eps", op.eps), last], scratch: vec![count; 2] })
@@ -467,19 +484,6 @@ impl<'a> Lowering<'a> {
         let unit = to.rows / state.shape.dim(0);
         let draw = Draw::append("append", Target::Output(0), &to, op.at, unit, x.shape.dim(0));
         Ok(draw.int("x_cols", from.cols).codec(self.layout, state, &["rows"]).input("src_x", 1, x).into())
-    }
-
-    /// The state's next rows are made beside it and copied, since no draw reads what it writes to.
-    fn short_conv(&self) -> Result<Kernel, String> {
-        let (state, x, kernel) = (self.input(0)?, self.input(1)?, self.input(2)?);
-        let common =
-            |draw: Draw| draw.int("taps", kernel.shape.cols()).input("src_state", 0, state).input("src_x", 1, x);
-        let to = self.dense(state);
-        let sums = common(self.draw("short_conv")?).input("src_kernel", 2, kernel);
-        let next = common(Draw::new("short_conv", Target::Scratch(0), &to)).define("STATE", "");
-        let copy = Draw::new("slice", Target::Output(1), &to).int("start", 0).int("x_cols", to.cols);
-        let draws = vec![sums, next.int("x_rows", x.shape.dim(0)), copy.scratch("src_x", 0)];
-        Ok(Kernel { draws, scratch: vec![to.texels()] })
     }
 
     /// Two passes over operand `x`; `last` is the second one's draw.

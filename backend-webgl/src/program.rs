@@ -212,11 +212,12 @@ impl Compiled {
         }
         // A std140 block is a whole number of 16-byte vectors.
         arena.resize(arena.len().next_multiple_of(16), 0);
-        let texels = match draw.region {
-            Region::Whole(texels) => texels,
-            Region::Append { unit, max, .. } => unit * max,
+        let (first, texels) = match draw.region {
+            Region::Whole(texels) => (0, texels),
+            Region::Part(first, end) => (first, end),
+            Region::Append { unit, max, .. } => (0, unit * max),
         };
-        let rect = shared.fold.rect(0, texels);
+        let rect = shared.fold.rect(first, texels);
         let grid = [rect.width, rect.height, 1];
         let info = KernelInfo::new(plan.graph(), node, name, grid, draw.bytes);
         let (bytes, region) = (arena.len() - offset, draw.region);
@@ -266,6 +267,7 @@ impl Compiled {
     fn rect(&self, region: &Region, params: &StepParams) -> Option<Rect> {
         let (first, end) = match *region {
             Region::Whole(texels) => (0, texels),
+            Region::Part(first, end) => (first, end),
             Region::Append { at, unit, max, texels } => {
                 let (row, rows) = match at {
                     At::Position => (params.position as usize, max.min(params.rows as usize)),

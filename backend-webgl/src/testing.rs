@@ -37,7 +37,11 @@ const TARGETS: u32 = 8;
 const ONLY: &[(&str, &[&str])] = &[
     ("APPEND", &["append", "argmax", "kv_append", "linear"]),
     ("APPEND_NEXT", &["append", "argmax"]),
-    ("TWO", &["kv_append", "linear", "norm_head_rows", "norm_rows", "route", "softmax_rows", "top_k"]),
+    ("PART", &["gated_delta_net", "ssm_scan"]),
+    (
+        "TWO",
+        &["gated_delta_net", "kv_append", "linear", "norm_head_rows", "norm_rows", "route", "softmax_rows", "top_k"],
+    ),
     ("THREE", &["linear"]),
 ];
 /// What the backend never makes of a kernel besides.

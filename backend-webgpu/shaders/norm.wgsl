@@ -1,5 +1,8 @@
-// Layer or RMS norm, with RESIDUAL added to something, a workgroup a row. The variance is taken around the mean in a second pass, since the difference
-// of squares would cancel.
+// Layer or RMS norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
+// the mean in a second pass, since the difference of squares would cancel.
+//!if GATE
+//!include lib/unary.wgsl
+//!end
 //!include lib/reduce.wgsl
 
 @compute @workgroup_size(WG)
@@ -13,6 +16,7 @@ fn main(
         return;
     }
     let first = row * p.cols;
+    let param = first % p.params;
     var mean = 0.0;
 //!if LAYER
     var sum = 0.0;
@@ -29,12 +33,15 @@ fn main(
     let variance = workgroup_sum(lane, squares) / f32(p.cols);
     let scale = 1.0 / sqrt(variance + p.eps);
     for (var c = lane; c < p.cols; c += WG) {
-        var value = (x[first + c] - mean) * scale * gamma[c];
+        var value = (x[first + c] - mean) * scale * gamma[param + c];
 //!if LAYER
-        value += beta[c];
+        value += beta[param + c];
 //!end
 //!if RESIDUAL
         value += residual[first + c];
+//!end
+//!if GATE
+        value *= ACT(Z[row / p.heads * p.z_cols + p.z_start + row % p.heads * p.cols + c]);
 //!end
         out[first + c] = value;
     }

@@ -1,5 +1,8 @@
-// A causal convolution of each channel: an invocation walks down a channel with the last values of it at hand. The state
-// is read before it is written, by the same invocation.
+// A causal convolution of each channel, with BIAS, and with gates before (GATE) and after it (GATE_OUT): an invocation
+// walks down a channel with the last values of it at hand. The state is read before it is written, by the same
+// invocation.
+//!include lib/unary.wgsl
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -25,8 +28,20 @@ fn main(
             seen[j - 1u] = seen[j];
             sum += taps[j - 1u] * seen[j];
         }
-        seen[TAPS - 1u] = x[row * p.cols + c];
-        out[row * p.cols + c] = sum + taps[TAPS - 1u] * seen[TAPS - 1u];
+        var value = X[row * p.x_cols + p.x_start + c];
+//!if GATE
+        value *= BEFORE[row * p.gate_cols + p.gate_start + c];
+//!end
+        seen[TAPS - 1u] = value;
+        sum += taps[TAPS - 1u] * value;
+//!if BIAS
+        sum += bias[c];
+//!end
+        sum = ACT(sum);
+//!if GATE_OUT
+        sum *= AFTER[row * p.gate_out_cols + p.gate_out_start + c];
+//!end
+        out[row * p.cols + c] = sum;
         // The rows from here on are not real.
         if (row + 1u == real) {
             for (var j = 1u; j < TAPS; j++) {

@@ -3,6 +3,7 @@
 mod decode;
 mod experts;
 mod linear;
+mod recurrent;
 mod rows;
 mod tokens;
 mod wise;
@@ -12,7 +13,8 @@ use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
 use backend_api::form::{
-    ArgMaxAppend, AttentionLinear, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd, QkvAppend,
+    ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd, NormGate,
+    QkvAppend, Scan,
 };
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
@@ -24,6 +26,10 @@ pub const MATCHERS: &[Matcher] = &[
     LinearQkv::matcher,
     AttentionLinear::matcher,
     QkvAppend::matcher,
+    Conv::matcher,
+    Scan::matcher,
+    Delta::matcher,
+    NormGate::matcher,
     Linear::matcher,
     ExpertsGlu::matcher,
     ExpertsSum::matcher,
@@ -100,7 +106,11 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     let kernels = match form {
         Form::Op(op) => primitive(op, node),
         Form::Linear(op) => linear::linear(op, node),
+        Form::Conv(op) => recurrent::conv(op, node),
+        Form::Scan(op) => recurrent::scan(op, op.places(node.inputs.len()), node),
+        Form::Delta(op) => recurrent::delta(op, node),
         Form::NormAdd(op) => wise::norm(&op.norm, node),
+        Form::NormGate(op) => wise::norm_gate(op, node),
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Form::Embed(_) => rows::embed(node),
@@ -133,10 +143,12 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::TopK(op) => tokens::top_k(op, node),
         Op::Sample(_) => tokens::sample(node),
         Op::Attention(op) => tokens::attention(op, node),
-        Op::ShortConv(_) => tokens::short_conv(node),
         Op::Route(op) => experts::route(op, node),
         Op::MatMulId(op) => experts::matmul_id(op, node),
         Op::WeightedSum(_) => experts::weighted_sum(node),
+        Op::ShortConv(_) => recurrent::short_conv(node),
+        Op::SsmScan(_) => recurrent::ssm_scan(node),
+        Op::GatedDeltaNet(op) => recurrent::gated_delta_net(op, node),
     }
 }
 

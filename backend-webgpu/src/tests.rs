@@ -171,7 +171,7 @@ fn conditions_and_words_are_assembled() {
     let plain = assemble(&kernel).unwrap();
     assert!(plain.contains("struct Params {\n    rows: u32,\n    eps: f32,\n}"));
     assert!(!plain.contains("//!") && !plain.contains("beta") && !plain.contains("WG"));
-    assert!(assemble(&kernel.clone().flag("LAYER", true)).unwrap().contains("value += beta[c];"));
+    assert!(assemble(&kernel.clone().flag("LAYER", true)).unwrap().contains("value += beta[param + c];"));
     assert_eq!(assemble(&kernel).unwrap(), plain, "assembly is deterministic");
     assert!(assemble(&Kernel::new("no such file", [1, 1, 1])).is_err());
     assert!(assemble(&Kernel::new("get_rows", [1, 1, 1])).unwrap_err().contains("no decoder"));

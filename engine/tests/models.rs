@@ -218,6 +218,24 @@ macro_rules! backends {
             }
 
             #[test]
+            fn mamba_with_states() {
+                fixture("mamba-tiny");
+                fixture("mamba2-g2");
+            }
+
+            #[test]
+            fn hybrids_that_scan_and_attend() {
+                fixture("granitehybrid-tiny");
+                fixture("falcon-h1-tiny");
+            }
+
+            #[test]
+            fn qwen35_with_delta_nets() {
+                fixture("qwen35-tiny");
+                fixture("qwen3next-dense-old");
+            }
+
+            #[test]
             fn caches_in_codecs() {
                 if let Some(backend) = $open {
                     common::codecs("qwen3-d32", backend);
@@ -241,6 +259,9 @@ macro_rules! backends {
                     common::stages("granite-scales", &backend, 1e-9);
                     common::stages("lfm2moe-sigmoid", &backend, 1e-9);
                     common::stages("gpt-oss-mxfp4", &backend, 1e-9);
+                    common::stages("mamba2-g2", &backend, 1e-9);
+                    common::stages("falcon-h1-tiny", &backend, 1e-9);
+                    common::stages("qwen35-tiny", &backend, 1e-9);
                 }
             }
 
@@ -248,6 +269,15 @@ macro_rules! backends {
             fn texts_that_share_programs() {
                 if let Some(backend) = $open {
                     common::sequences("qwen3-d32", &backend);
+                }
+            }
+
+            #[test]
+            fn texts_that_go_back_to_a_prompt() {
+                if let Some(backend) = $open {
+                    common::again("lfm2-tiny", &backend);
+                    common::again("falcon-h1-tiny", &backend);
+                    common::again("qwen35-tiny", &backend);
                 }
             }
 

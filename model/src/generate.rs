@@ -283,6 +283,7 @@ impl Session {
             // Steps past the end: nobody wants their tokens, but the read must be finished.
             finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await?;
         }
+        self.settle_states(host).await?;
         if let Some(position) = run.broken {
             let (tokens, _) = sink.finish();
             self.know(&tokens);

@@ -81,7 +81,7 @@ impl Model {
             parts.extend(Part::of(weight, id));
         }
         // In the order of the file: over a network, each step back is a request of its own.
-        parts.sort_by_key(|part| part.tensor.map_or(0, |tensor| tensor.offset));
+        parts.sort_by_key(|part| part.tensors.first().map_or(0, |tensor| tensor.offset));
         let mut loader = Loader { source, backend: &*backend, host, progress, done: 0, total, buffer: Vec::new() };
         for part in &parts {
             loader.load(part).await?;
@@ -174,13 +174,13 @@ fn file_bytes(weight: &Weight) -> u64 {
     }
 }
 
-/// What one tensor of the file, or none, gives to a storage.
+/// What tensors of the file, or none, give to a storage at once.
 struct Part<'a> {
     weight: &'a Weight,
     id: StorageId,
     /// The storage's row that it begins at.
     first: usize,
-    tensor: Option<&'a TensorInfo>,
+    tensors: &'a [TensorInfo],
 }
 
 impl<'a> Part<'a> {
@@ -188,15 +188,19 @@ impl<'a> Part<'a> {
     fn of(weight: &'a Weight, id: StorageId) -> Vec<Part<'a>> {
         match &weight.contents {
             Contents::Tensors(tensors) => {
-                let starts = tensors.iter().scan(0, |row, tensor| {
-                    let first = *row;
-                    *row += rows_of(tensor);
-                    Some((first, tensor))
-                });
-                starts.map(|(first, tensor)| Part { weight, id, first, tensor: Some(tensor) }).collect()
+                let (mut parts, mut from, mut first, mut rows) = (Vec::new(), 0, 0, 0);
+                for (at, tensor) in tensors.iter().enumerate() {
+                    rows += rows_of(tensor);
+                    // Few rows are written together with those that follow.
+                    if rows.is_multiple_of(ROW_ALIGN) || at + 1 == tensors.len() {
+                        parts.push(Part { weight, id, first, tensors: &tensors[from..=at] });
+                        (from, first) = (at + 1, rows);
+                    }
+                }
+                parts
             }
-            Contents::Rope(_, factors) => vec![Part { weight, id, first: 0, tensor: factors.as_ref() }],
-            Contents::Constant(_) | Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensor: None }],
+            Contents::Rope(_, factors) => vec![Part { weight, id, first: 0, tensors: factors.as_slice() }],
+            Contents::Constant(_) | Contents::Temperature(_) => vec![Part { weight, id, first: 0, tensors: &[] }],
         }
     }
 }
@@ -213,20 +217,19 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     async fn load(&mut self, part: &Part<'_>) -> Result<(), ModelError> {
-        let Part { weight, id, first, tensor } = *part;
+        let Part { weight, id, first, tensors } = *part;
         match &weight.contents {
-            Contents::Tensors(_) => {
-                if let Some(tensor) = tensor {
-                    self.tensor(tensor, weight.dtype, id, first).await?;
-                }
-            }
+            Contents::Tensors(_) => match tensors {
+                [tensor] => self.tensor(tensor, weight.dtype, id, first).await?,
+                _ => self.pieces(tensors, weight, id, first).await?,
+            },
             Contents::Constant(value) => {
                 let values = vec![*value; weight.shape.iter().product()];
                 self.backend.write(id, 0, bytemuck::cast_slice(&values))?;
             }
             Contents::Rope(table, _) => {
                 let mut table = table.clone();
-                if let Some(tensor) = tensor {
+                if let [tensor] = tensors {
                     let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
                     table.factors = dense(tensor.format, bytes);
                     if let Some(bad) = table.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
@@ -280,6 +283,32 @@ impl Loader<'_> {
             }
             self.host.turn().await;
         }
+        Ok(())
+    }
+
+    /// Writes tensors that are too small to be written each by itself.
+    async fn pieces(
+        &mut self,
+        tensors: &[TensorInfo],
+        weight: &Weight,
+        id: StorageId,
+        first: usize,
+    ) -> Result<(), ModelError> {
+        let total: u64 = tensors.iter().map(|tensor| tensor.bytes).sum();
+        if total > PIECE as u64 {
+            let reason = format!("it is put together of rows that are no multiples of {ROW_ALIGN}");
+            return Err(ModelError::Tensor { name: weight.name.clone(), reason });
+        }
+        let mut all = Vec::with_capacity(total as usize);
+        for tensor in tensors {
+            let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
+            match weight.dtype {
+                DType::Packed(_) => all.extend(bytes),
+                _ => all.extend(dense(tensor.format, bytes).iter().flat_map(|value| value.to_le_bytes())),
+            }
+        }
+        self.backend.write(id, first, &all)?;
+        self.host.turn().await;
         Ok(())
     }
 

@@ -75,9 +75,11 @@ impl Session {
     }
 
     /// Forgets all tokens from `position` on. That costs nothing by itself; but where a model has states that steps
-    /// rewrite, whatever is added next has the tokens that are left computed again first, if any were forgotten.
+    /// rewrite, whatever is added next has tokens that are left computed again first, if any were forgotten: those after
+    /// the last checkpoint, which is before the last token of a prompt that was generated from.
     pub fn rewind(&mut self, position: usize) {
         self.tokens.truncate(position);
+        self.rewritten.cut(self.position());
     }
 
     /// Rewinds to what the text has in common with a prompt, or as far before that as steps can go on from, and gives the
@@ -136,11 +138,13 @@ impl Session {
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
-        let (mut left, mut room, most) = (tokens, self.n_ctx() - self.position(), self.most_rows(tokens));
+        let apart = self.last_apart(tokens, head);
+        let mut left = tokens - apart;
+        let (mut room, most) = (self.n_ctx() - self.position(), self.most_rows(tokens));
         while left > 0 {
             let (bucket, rows) = next_bucket(left, most, room);
             (left, room) = (left - rows, room.saturating_sub(rows));
-            self.prepare(bucket, if left == 0 { head } else { Head::None })?;
+            self.prepare(bucket, if left == 0 && apart == 0 { head } else { Head::None })?;
         }
         self.prepare(1, head)
     }
@@ -216,6 +220,14 @@ impl Session {
         }
     }
 
+    /// How many of the last tokens of a prompt go through the model by themselves: one where a token is to be chosen and
+    /// there are states that steps rewrite. The states before it are a checkpoint, from which another answer to the prompt
+    /// begins as well as a text that goes on otherwise.
+    fn last_apart(&self, tokens: usize, head: Head) -> usize {
+        let chooses = matches!(head, Head::Greedy | Head::Sample);
+        usize::from(chooses && tokens > 0 && !self.rewritten.is_empty())
+    }
+
     /// Adds tokens to the text. The last of the steps has the given head and parameters; it is submitted, not awaited.
     /// Gives the rows of its program.
     ///
@@ -228,7 +240,20 @@ impl Session {
         host: &dyn Host,
     ) -> Result<usize, ModelError> {
         self.begin(tokens, host).await?;
-        self.advance(tokens, head, sampling, host).await
+        let (front, last) = tokens.split_at(tokens.len() - self.last_apart(tokens.len(), head));
+        if last.is_empty() {
+            return self.advance(tokens, head, sampling, host).await;
+        }
+        self.advance(front, Head::None, sampling, host).await?;
+        let backend = self.model.backend().clone();
+        self.rewritten.copy(&*backend, host).await?;
+        self.advance(last, head, sampling, host).await
+    }
+
+    /// Waits for the copy of states that a prompt began to make.
+    pub(crate) async fn settle_states(&mut self, host: &dyn Host) -> Result<(), ModelError> {
+        let backend = self.model.backend().clone();
+        Ok(self.rewritten.settle(&*backend, host).await?)
     }
 
     /// The steps of tokens that the history holds already. Gives the rows of the last one's program.
@@ -303,10 +328,10 @@ impl Session {
     /// where steps will look for them.
     async fn begin(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
         self.admit(tokens)?;
+        self.settle_states(host).await?;
         if !self.rewritten.are_at(self.position()) {
-            self.rewritten.clear(&**self.model.backend())?;
-            let text = self.tokens.clone();
-            self.tokens.clear();
+            let checkpoint = self.rewritten.restore(&**self.model.backend(), self.position())?;
+            let text = self.tokens.split_off(checkpoint);
             self.advance(&text, Head::None, &StepParams::at(0, 1), host).await?;
         }
         self.write_history(tokens)

@@ -10,6 +10,7 @@ mod experts;
 mod matmul;
 mod moves;
 mod norm;
+mod recurrent;
 pub(crate) mod rows;
 pub(crate) mod select;
 mod softmax;
@@ -44,5 +45,7 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Route(_) => experts::route,
         Op::MatMulId(_) => experts::matmul_id,
         Op::WeightedSum(_) => experts::weighted_sum,
+        Op::SsmScan(_) => recurrent::ssm_scan,
+        Op::GatedDeltaNet(_) => recurrent::gated_delta_net,
     }
 }

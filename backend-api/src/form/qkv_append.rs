@@ -176,7 +176,10 @@ impl QkvAppend {
 fn norm_of(links: &Links<'_>, id: TensorId) -> Option<(usize, Norm, TensorId, TensorId)> {
     let (at, user) = links.only_user(id)?;
     let Op::Norm(norm) = user.op else { return None };
-    (norm.kind == NormKind::Rms && user.inputs[0] == id).then(|| (at, norm, user.inputs[1], user.outputs[0]))
+    // A gamma for all heads alike.
+    let width = links.tensor(id).shape.cols() / norm.heads;
+    let alike = links.tensor(user.inputs[1]).shape.len() == width;
+    (norm.kind == NormKind::Rms && user.inputs[0] == id && alike).then(|| (at, norm, user.inputs[1], user.outputs[0]))
 }
 
 /// The rotation that is the only user of a tensor: node, operator, table, result.

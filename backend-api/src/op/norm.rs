@@ -1,6 +1,7 @@
 //! `layer_norm`, `rms_norm`: rows, or the heads of rows, brought to unit size.
 //!
-//! *Operands*: x `[.., heads * n]`, gamma `[n]`, for layer norm beta `[n]`.
+//! *Operands*: x `[.., heads * n]`, gamma `[n]`, for layer norm beta `[n]`; or both `[heads * n]`, where each head has its
+//! own.
 //! *Results*: for each head by itself, layer: `(x - mean) / sqrt(var + eps) * gamma + beta`; rms:
 //! `x / sqrt(mean(x^2) + eps) * gamma`.
 //! *Source*: Ba et al., "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019;
@@ -38,7 +39,7 @@ pub struct Norm {
     pub kind: NormKind,
     /// Added under the root.
     pub eps: f32,
-    /// The equal parts of a row that are normed by themselves, with the same gamma and beta; 1 = whole rows.
+    /// The equal parts of a row that are normed by themselves; 1 = whole rows.
     pub heads: usize,
 }
 
@@ -51,8 +52,9 @@ impl Norm {
         ensure(params.len() == self.kind.params(), || format!("takes {} norm operands", self.kind.params()))?;
         floats(params)?;
         ensure(self.eps >= 0.0 && self.eps.is_finite(), || "eps must be finite and not negative".into())?;
-        ensure(params.iter().all(|p| p.shape.rank() == 1 && p.shape.len() == n), || {
-            format!("gamma and beta must be [{n}]")
+        let alike = params.iter().all(|p| p.shape.rank() == 1 && p.shape == params[0].shape);
+        ensure(alike && [n, cols].contains(&params[0].shape.len()), || {
+            format!("gamma and beta must be [{n}] or [{cols}]")
         })
     }
 }

@@ -12,11 +12,15 @@ precision highp usampler2DArray;
 #define WEIGHT_LINE 256
 #define WEIGHT_PAGE_SHIFT 11
 #define WEIGHT_PAGE 2048
+#define ACT act_silu
 layout(std140) uniform Params {
     int out_rows;
     int out_cols;
     int heads;
     int head_dim;
+    int params;
+    int z_cols;
+    int z_start;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -35,10 +39,12 @@ uniform usampler2D t1;
 uniform usampler2D t2;
 #define src_beta t2
 uniform usampler2D t3;
-#define src_mean t3
+#define src_z t3
 uniform usampler2D t4;
-#define src_factor t4
-// norm of heads, pass 2. Pass 1 has looked at whole heads.
+#define src_mean t4
+uniform usampler2D t5;
+#define src_factor t5
+// norm of heads, pass 2, with a GATE. Pass 1 has looked at whole heads.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -114,13 +120,129 @@ vec4 value(int row, int col) {
     return v;
 }
 
+// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
+// built-in hyperbolic or circular functions, which is not specified.
+
+vec4 act_none(vec4 x) {
+    return x;
+}
+
+vec4 act_sigmoid(vec4 x) {
+    vec4 e = exp(-abs(x));
+    return mix(e, vec4(1.0), greaterThanEqual(x, vec4(0.0))) / (1.0 + e);
+}
+
+vec4 act_tanh(vec4 x) {
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 s = x * x;
+    // The quotient loses digits near zero; the series does not.
+    vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+    return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
+}
+
+// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
+// Maclaurin series has the smaller relative error.
+vec4 erf(vec4 x) {
+    vec4 a = abs(x);
+    vec4 t = 1.0 / (1.0 + 0.3275911 * a);
+    vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    vec4 s = x * x;
+    vec4 near = x * 1.1283791670955126 * (1.0 - s * (1.0 / 3.0 - s * (0.1 - s * (1.0 / 42.0 - s / 216.0))));
+    return mix(sign(x) * (1.0 - p * exp(-min(s, 80.0))), near, lessThan(a, vec4(0.5)));
+}
+
+vec4 act_gelu_tanh(vec4 x) {
+    vec4 c = clamp(x, -20.0, 20.0);
+    return 0.5 * x * (1.0 + act_tanh(0.7978845608028654 * c * (1.0 + 0.044715 * c * c)));
+}
+
+vec4 act_gelu_erf(vec4 x) {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+}
+
+vec4 act_gelu_quick(vec4 x) {
+    return x * act_sigmoid(1.702 * x);
+}
+
+vec4 act_silu(vec4 x) {
+    return x * act_sigmoid(x);
+}
+
+vec4 act_relu(vec4 x) {
+    return max(x, 0.0);
+}
+
+vec4 act_exp(vec4 x) {
+    return exp(x);
+}
+
+vec4 act_log(vec4 x) {
+    return log(x);
+}
+
+vec4 act_sqrt(vec4 x) {
+    return sqrt(x);
+}
+
+// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
+void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
+    vec4 n = floor(x * 0.6366197723675814 + 0.5);
+    vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
+    vec4 z = r * r;
+    s = r * (1.0 - z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z / 362880.0))));
+    c = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z / 40320.0)));
+    quadrant = ivec4(n) & 3;
+}
+
+vec4 act_sin(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(s, c, equal(q & 1, ivec4(1)));
+    return mix(v, -v, greaterThanEqual(q, ivec4(2)));
+}
+
+vec4 act_cos(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(c, s, equal(q & 1, ivec4(1)));
+    return mix(v, -v, equal((q + 1) & 2, ivec4(2)));
+}
+
+vec4 act_abs(vec4 x) {
+    return abs(x);
+}
+
+vec4 act_neg(vec4 x) {
+    return -x;
+}
+
+vec4 act_floor(vec4 x) {
+    return floor(x);
+}
+
+vec4 act_ceil(vec4 x) {
+    return ceil(x);
+}
+
+vec4 act_softplus(vec4 x) {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+vec4 act_hardswish(vec4 x) {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
 
 float element(int row, int col) {
     int head = col / head_dim;
-    int channel = col - head * head_dim;
+    int param = params == head_dim ? col - head * head_dim : col;
     float x = load1(src_x, out_cols, row, col) - raw_at(src_mean, row * heads + head);
-    float v = x * raw_at(src_factor, row * heads + head) * load1(src_gamma, head_dim, 0, channel);
-    v += load1(src_beta, head_dim, 0, channel);
+    float v = x * raw_at(src_factor, row * heads + head) * load1(src_gamma, params, 0, param);
+    v += load1(src_beta, params, 0, param);
+    v *= ACT(vec4(load1(src_z, z_cols, row, z_start + col))).x;
     return v;
 }
-// norm_heads LAYER bits
+// norm_heads LAYER GATE act_silu bits

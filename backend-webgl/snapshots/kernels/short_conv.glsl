@@ -12,11 +12,17 @@ precision highp usampler2DArray;
 #define WEIGHT_LINE 256
 #define WEIGHT_PAGE_SHIFT 11
 #define WEIGHT_PAGE 2048
+#define ACT act_none
 layout(std140) uniform Params {
     int out_rows;
     int out_cols;
     int taps;
-    int x_rows;
+    int x_cols;
+    int x_start;
+    int gate_cols;
+    int gate_start;
+    int gate_out_cols;
+    int gate_out_start;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -32,8 +38,14 @@ uniform usampler2D t0;
 #define src_state t0
 uniform usampler2D t1;
 #define src_x t1
-// short_conv: sums over rows of the state and of x. With STATE the state's next rows instead: those before the step's
-// last real one.
+uniform usampler2D t2;
+#define src_gate t2
+uniform usampler2D t3;
+#define src_kernel t3
+uniform usampler2D t4;
+#define src_gate_out t4
+// short_conv: sums over rows of the state and of x, with BIAS and ACT, and with gates before (GATE) and after them
+// (GATE_OUT). With STATE the state's next rows instead: those before the step's last real one.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -97,14 +109,157 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
+// Columns of an operand from anywhere on, four at a time; those beyond the operand's last are of no meaning.
+#define columns4(source, cols, row, col) \
+    (((col) & 3) == 0 \
+        ? load4(source, cols, row, (col) >> 2) \
+        : vec4( \
+            load1(source, cols, row, col), \
+            load1(source, cols, row, (col) + 1), \
+            load1(source, cols, row, (col) + 2), \
+            load1(source, cols, row, (col) + 3) \
+        ))
+
+// Those that the fragment makes.
+#define column_lanes(source, cols, row, col) columns4(source, cols, row, col)
+// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
+// built-in hyperbolic or circular functions, which is not specified.
+
+vec4 act_none(vec4 x) {
+    return x;
+}
+
+vec4 act_sigmoid(vec4 x) {
+    vec4 e = exp(-abs(x));
+    return mix(e, vec4(1.0), greaterThanEqual(x, vec4(0.0))) / (1.0 + e);
+}
+
+vec4 act_tanh(vec4 x) {
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 s = x * x;
+    // The quotient loses digits near zero; the series does not.
+    vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+    return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
+}
+
+// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
+// Maclaurin series has the smaller relative error.
+vec4 erf(vec4 x) {
+    vec4 a = abs(x);
+    vec4 t = 1.0 / (1.0 + 0.3275911 * a);
+    vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    vec4 s = x * x;
+    vec4 near = x * 1.1283791670955126 * (1.0 - s * (1.0 / 3.0 - s * (0.1 - s * (1.0 / 42.0 - s / 216.0))));
+    return mix(sign(x) * (1.0 - p * exp(-min(s, 80.0))), near, lessThan(a, vec4(0.5)));
+}
+
+vec4 act_gelu_tanh(vec4 x) {
+    vec4 c = clamp(x, -20.0, 20.0);
+    return 0.5 * x * (1.0 + act_tanh(0.7978845608028654 * c * (1.0 + 0.044715 * c * c)));
+}
+
+vec4 act_gelu_erf(vec4 x) {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+}
+
+vec4 act_gelu_quick(vec4 x) {
+    return x * act_sigmoid(1.702 * x);
+}
+
+vec4 act_silu(vec4 x) {
+    return x * act_sigmoid(x);
+}
+
+vec4 act_relu(vec4 x) {
+    return max(x, 0.0);
+}
+
+vec4 act_exp(vec4 x) {
+    return exp(x);
+}
+
+vec4 act_log(vec4 x) {
+    return log(x);
+}
+
+vec4 act_sqrt(vec4 x) {
+    return sqrt(x);
+}
+
+// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
+void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
+    vec4 n = floor(x * 0.6366197723675814 + 0.5);
+    vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
+    vec4 z = r * r;
+    s = r * (1.0 - z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z / 362880.0))));
+    c = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z / 40320.0)));
+    quadrant = ivec4(n) & 3;
+}
+
+vec4 act_sin(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(s, c, equal(q & 1, ivec4(1)));
+    return mix(v, -v, greaterThanEqual(q, ivec4(2)));
+}
+
+vec4 act_cos(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(c, s, equal(q & 1, ivec4(1)));
+    return mix(v, -v, equal((q + 1) & 2, ivec4(2)));
+}
+
+vec4 act_abs(vec4 x) {
+    return abs(x);
+}
+
+vec4 act_neg(vec4 x) {
+    return -x;
+}
+
+vec4 act_floor(vec4 x) {
+    return floor(x);
+}
+
+vec4 act_ceil(vec4 x) {
+    return ceil(x);
+}
+
+vec4 act_softplus(vec4 x) {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+vec4 act_hardswish(vec4 x) {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
 
 // Rows of the state, then rows of x.
 vec4 follow(int at, int col) {
     int before = taps - 1;
-    return at < before ? lanes(src_state, out_cols, at, col) : lanes(src_x, out_cols, at - before, col);
+    if (at < before) return lanes(src_state, out_cols, at, col);
+    vec4 x = column_lanes(src_x, x_cols, at - before, x_start + col);
+    x *= column_lanes(src_gate, gate_cols, at - before, gate_start + col);
+    return x;
+}
+
+float tap(int channel, int j) {
+    return load1(src_kernel, taps, min(channel, out_cols - 1), j);
 }
 
 vec4 value(int row, int col) {
-    return follow(row + min(int(step_rows), x_rows), col);
+    vec4 sum = vec4(0.0);
+    for (int j = 0; j < taps; j++) {
+        vec4 weights = vec4(tap(col, j), 0.0, 0.0, 0.0);
+        weights.yzw = vec3(tap(col + 1, j), tap(col + 2, j), tap(col + 3, j));
+        sum += weights * follow(row + j, col);
+    }
+    sum = ACT(sum);
+    sum *= column_lanes(src_gate_out, gate_out_cols, row, gate_out_start + col);
+    return sum;
 }
-// short_conv STATE bits
+// short_conv GATE act_none GATE_OUT bits

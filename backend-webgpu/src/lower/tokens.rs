@@ -115,21 +115,6 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     Ok(vec![kernel])
 }
 
-pub fn short_conv(node: &Node<'_>) -> Kernels {
-    let (x, kernel) = (node.inputs[1], node.inputs[2]);
-    let (rows, cols) = (x.shape.dim(0), x.shape.cols());
-    let dispatch = node
-        .elementwise("short_conv", cols)
-        .word("TAPS", literal(kernel.shape.cols()))
-        .u("rows", rows)
-        .u("cols", cols)
-        .input("x", 1, x)
-        .input("kernel", 2, kernel)
-        .output("out", 0, node.outputs[0])
-        .output("state", 1, node.outputs[1]);
-    Ok(vec![dispatch])
-}
-
 fn search(node: &Node<'_>, at: usize) -> Kernel {
     let x = node.inputs[at];
     let cols = x.shape.cols();

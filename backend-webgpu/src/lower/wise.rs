@@ -1,7 +1,9 @@
 //! Elementwise and row-wise operators, and those that only move data.
 
+use super::recurrent::views;
 use super::{Node, grid};
 use crate::kernel::Kernel;
+use backend_api::form::NormGate;
 use backend_api::op::{
     Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Pad, Permute, Scale, Slice, Softmax, Unary,
 };
@@ -118,7 +120,22 @@ pub fn pad(op: &Pad, node: &Node<'_>) -> Kernels {
 
 /// A norm, and what its result is added to if there is one operand more.
 pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
-    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let residual = 1 + op.kind.params();
+    let mut kernel = normed(op, node);
+    if let Some(tensor) = node.inputs.get(residual) {
+        kernel = kernel.flag("RESIDUAL", true).input("residual", residual, tensor);
+    }
+    Ok(vec![kernel.output("out", 0, node.outputs[0])])
+}
+
+pub fn norm_gate(op: &NormGate, node: &Node<'_>) -> Kernels {
+    let act = format!("unary_{}", op.kind.activation().name());
+    let kernel = normed(&op.norm, node).flag("GATE", true).word("ACT", act).u("heads", op.norm.heads);
+    Ok(vec![views(kernel, node, &[("Z", "z", op.gate)]).output("out", 0, node.outputs[0])])
+}
+
+fn normed(op: &Norm, node: &Node<'_>) -> Kernel {
+    let x = node.inputs[0];
     // Heads lie one after the other, so they are rows of their own.
     let (rows, cols) = (x.shape.rows() * op.heads, x.shape.cols() / op.heads);
     let mut kernel = node
@@ -126,16 +143,14 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
         .flag("LAYER", op.kind == NormKind::Layer)
         .u("rows", rows)
         .u("cols", cols)
+        .u("params", node.inputs[1].shape.len())
         .f("eps", op.eps)
         .input("x", 0, x);
     let params = 1 + op.kind.params();
     for (name, (i, tensor)) in ["gamma", "beta"].into_iter().zip(node.inputs.iter().enumerate().take(params).skip(1)) {
         kernel = kernel.input(name, i, tensor);
     }
-    if let Some(residual) = node.inputs.get(params) {
-        kernel = kernel.flag("RESIDUAL", true).input("residual", params, residual);
-    }
-    Ok(vec![kernel.output("out", 0, out)])
+    kernel
 }
 
 pub fn softmax(op: &Softmax, node: &Node<'_>) -> Kernels {

@@ -5,6 +5,7 @@
 //! one and so excuse nothing else, and inputs are the same on every run.
 
 mod operators;
+mod recurrent;
 mod row;
 
 use crate::backends::open;

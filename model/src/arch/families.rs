@@ -305,7 +305,65 @@ fn experts_are_refused() {
         ("smollm3-nope", "smollm3.expert_count"),
         ("olmo2-tiny", "olmo2.expert_count"),
         ("granite-scales", "granite.expert_count"),
+        ("granitehybrid-tiny", "granitehybrid.expert_count"),
+        ("falcon-h1-tiny", "falcon-h1.expert_count"),
+        ("qwen35-tiny", "qwen35.expert_count"),
     ] {
         assert!(refused(name, &[(key, uint(8))]).contains("experts"), "{name}");
     }
+}
+
+/// For each block of a graph whether it attends; blocks without a state of their own are none.
+fn attending(graph: &Graph) -> Vec<bool> {
+    of(graph, |op| match op {
+        Op::Attention(_) => Some(true),
+        Op::GatedDeltaNet(_) | Op::SsmScan(_) => Some(false),
+        _ => None,
+    })
+}
+
+#[test]
+fn qwen35_attends_where_files_say() {
+    let (listed, period) = ("qwen35.attention.recurrent_layers", "qwen35.full_attention_interval");
+    assert_eq!(attending(&graph("qwen35-tiny", &[])), [false, false, false, true]);
+    // Blocks that look further ahead come last.
+    assert_eq!(attending(&graph("qwen35-tiny", &[("qwen35.nextn_predict_layers", uint(1))])), [false; 3]);
+    let blocks = |blocks: &[bool]| [(listed, Some(Value::Bools(blocks.to_vec()))), (period, uint(2))];
+    assert_eq!(attending(&graph("qwen35-tiny", &blocks(&[true, true, true, false]))), [false, false, false, true]);
+    assert!(refused("qwen35-tiny", &blocks(&[true; 3])).contains(listed));
+    assert!(refused("qwen35-tiny", &[("qwen35.nextn_predict_layers", uint(4))]).contains("nextn_predict_layers"));
+}
+
+#[test]
+fn falcon_mamba_norms_what_it_selects_by() {
+    let norms = |pairs: &[(&str, Option<Value>)]| {
+        of(&graph("mamba-tiny", pairs), |op| matches!(op, Op::Norm(_)).then_some(())).len()
+    };
+    assert_eq!(norms(&[]), 3 + 1);
+    assert_eq!(norms(&[("mamba.ssm.dt_b_c_rms", Some(Value::Bool(true)))]), 4 * 3 + 1);
+}
+
+#[test]
+fn states_of_constant_size_have_sizes_that_fit() {
+    for (name, key, value) in [
+        ("mamba-tiny", "mamba.ssm.conv_kernel", 1),
+        ("mamba-tiny", "mamba.ssm.conv_kernel", 1000),
+        ("mamba-tiny", "mamba.ssm.state_size", 1 << 20),
+        ("mamba2-g2", "mamba2.ssm.time_step_rank", 5),
+        ("mamba2-g2", "mamba2.ssm.group_count", 4),
+        ("mamba2-g2", "mamba2.ssm.inner_size", u64::from(u32::MAX)),
+        ("qwen35-tiny", "qwen35.ssm.group_count", 3),
+        ("qwen35-tiny", "qwen35.ssm.time_step_rank", 3),
+        ("qwen35-tiny", "qwen35.ssm.state_size", 0),
+    ] {
+        assert!(!refused(name, &[(key, uint(value))]).is_empty(), "{key} = {value}");
+    }
+}
+
+#[test]
+fn graphs_of_the_longest_prompts_are_small() {
+    let nodes = |rows| {
+        Recipe::new(&file("qwen35-tiny", &[]), Some(256)).unwrap().graph(rows, Head::Greedy).unwrap().nodes().len()
+    };
+    assert!(nodes(128) <= nodes(1) + 2, "rows are walked down by kernels, not by nodes");
 }

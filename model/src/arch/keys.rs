@@ -120,6 +120,25 @@ impl<'a> Keys<'a> {
         Ok((sizes, heads.iter().map(|n| *n > 0).collect()))
     }
 
+    /// The sizes of a model that does not attend.
+    pub fn sizes_without_heads(&self) -> Result<Sizes, ModelError> {
+        Ok(Sizes { n_head: 0, n_head_kv: 0, head_dim: 0, ..self.sizes_of(1, 1)? })
+    }
+
+    /// For each of the first `n_blocks` whether it attends: all but those that are listed as recurrent, or the last of each
+    /// `period` of blocks, which metadata may name.
+    pub fn attending(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
+        let key = "attention.recurrent_layers";
+        if let Some(recurrent) = self.get::<Vec<bool>>(key)? {
+            if recurrent.len() < n_blocks {
+                return Err(self.wrong(key, format!("it lists {} of {n_blocks} blocks", recurrent.len())));
+            }
+            return Ok(recurrent[..n_blocks].iter().map(|recurrent| !recurrent).collect());
+        }
+        let period = self.size("full_attention_interval", MAX_BLOCKS, Some(period))?;
+        Ok((0..n_blocks).map(|i| (i + 1) % period == 0).collect())
+    }
+
     /// The sizes of a transformer of so many heads.
     pub fn sizes_of(&self, n_head: usize, n_head_kv: usize) -> Result<Sizes, ModelError> {
         let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;

@@ -10,6 +10,7 @@ use backend_api::op::{
 use backend_api::{DType, TensorId, Update};
 
 use super::keys::Keys;
+use super::part::{Part, width};
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
 use super::weights::Contents;
@@ -47,6 +48,8 @@ pub(super) struct Attention {
     pub sinks: bool,
     /// Rotation of queries and keys.
     pub rope: Option<Rope>,
+    /// Whether a gate for each channel multiplies what heads give: the rows of a head's gate follow those of its query.
+    pub gated: bool,
 }
 
 impl Attention {
@@ -67,7 +70,13 @@ impl Attention {
             temperature: None,
             sinks: false,
             rope: None,
+            gated: false,
         }
+    }
+
+    /// The rows of a head's query and of its gate.
+    fn turns(&self) -> [usize; 2] {
+        [self.head_dim; 2]
     }
 
     /// The attention of blocks of which the first `owners` have keys and values: those after them use what the last
@@ -110,35 +119,28 @@ impl Temperature {
     }
 }
 
-/// A tensor of the file by name, without `.weight`, and its rows.
-type Part<'a> = (&'a str, usize);
-
-fn width(parts: &[Part<'_>]) -> usize {
-    parts.iter().map(|(_, rows)| rows).sum()
-}
-
 impl Recorder<'_> {
     /// A matrix in the file's format: that of one name, or parts one below the other.
     fn matrix(&mut self, name: &str, parts: &[Part<'_>], cols: usize) -> Recorded {
-        let tensor = |(part, rows): &Part<'_>| {
-            let name = self.scoped(&format!("{part}.weight"));
-            self.step.tensors.of_shape(&name, &[*rows, cols]).cloned()
+        let rows = |part: &Part<'_>| {
+            let name = self.scoped(&format!("{}.weight", part.name));
+            Ok(part.of(self.step.tensors.of_shape(&name, &[part.whole(), cols])?))
         };
-        let tensors = parts.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+        let tensors = parts.iter().map(rows).collect::<Result<Vec<_>, ModelError>>()?.concat();
         let dtype = DType::Packed(tensors[0].format);
         self.weight(self.scoped(&format!("{name}.weight")), &[width(parts), cols], dtype, Contents::Tensors(tensors))
     }
 
     /// Adds the bias that the file may have: one vector, or parts one after the other.
-    fn biased(&mut self, name: &str, parts: &[Part<'_>], y: TensorId) -> Recorded {
-        if !parts.iter().all(|(part, _)| self.has(&format!("{part}.bias"))) {
+    pub fn biased(&mut self, name: &str, parts: &[Part<'_>], y: TensorId) -> Recorded {
+        if !parts.iter().all(|part| self.has(&format!("{}.bias", part.name))) {
             return Ok(y);
         }
-        let tensor = |(part, len): &Part<'_>| {
-            let name = self.scoped(&format!("{part}.bias"));
-            self.step.tensors.vector(&name, *len).cloned()
+        let values = |part: &Part<'_>| {
+            let name = self.scoped(&format!("{}.bias", part.name));
+            Ok(part.of(self.step.tensors.vector(&name, part.whole())?))
         };
-        let contents = Contents::Tensors(parts.iter().map(tensor).collect::<Result<_, _>>()?);
+        let contents = Contents::Tensors(parts.iter().map(values).collect::<Result<Vec<_>, ModelError>>()?.concat());
         let bias = self.weight(self.scoped(&format!("{name}.bias")), &[width(parts)], DType::F32, contents)?;
         self.add(y, bias)
     }
@@ -170,13 +172,13 @@ impl Recorder<'_> {
     /// The rows that the tokens have in a table of so many rows and columns.
     pub fn rows_of_tokens(&mut self, name: &str, rows: usize, cols: usize) -> Recorded {
         let history = self.history()?;
-        let table = self.matrix(name, &[(name, rows)], cols)?;
+        let table = self.matrix(name, &[(name, rows).into()], cols)?;
         self.op(GetRows { index: Index::Tokens { rows: self.step.rows } }, &[table, history])
     }
 
     /// The rows of the positions.
     pub fn embed_positions(&mut self, name: &str) -> Recorded {
-        let table = self.matrix(name, &[(name, self.step.sizes.n_ctx_train)], self.step.sizes.n_embd)?;
+        let table = self.matrix(name, &[(name, self.step.sizes.n_ctx_train).into()], self.step.sizes.n_embd)?;
         self.op(GetRows { index: Index::Positions { rows: self.step.rows } }, &[table])
     }
 
@@ -188,7 +190,7 @@ impl Recorder<'_> {
             // Where there is one kind, files may leave out that it is one.
             Some(tensor) if tensor.shape.len() == 1 => self.vector(&key, width)?,
             Some(_) => {
-                let table = self.matrix(name, &[(name, self.step.tensors.rows_of(&key, width)?)], width)?;
+                let table = self.matrix(name, &[(name, self.step.tensors.rows_of(&key, width)?).into()], width)?;
                 self.op(GetRows { index: Index::First }, &[table])?
             }
         };
@@ -235,7 +237,9 @@ impl Recorder<'_> {
     /// Rows brought to unit size; layer norm has a bias besides, which is zero where the file has none.
     pub fn norm(&mut self, name: &str, norm: Norm, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
-        let mut operands = vec![x, self.vector(&format!("{name}.weight"), len)?];
+        // Some files have the name without the suffix.
+        let gamma = if self.has(name) { name.to_owned() } else { format!("{name}.weight") };
+        let mut operands = vec![x, self.vector(&gamma, len)?];
         if norm.kind == NormKind::Layer {
             let bias = format!("{name}.bias");
             operands.push(match self.has(&bias) {
@@ -261,10 +265,11 @@ impl Recorder<'_> {
 
     /// A projection to `rows` columns, with the bias that the file may have.
     pub fn linear(&mut self, name: &str, rows: usize, x: TensorId) -> Recorded {
-        self.projection(name, &[(name, rows)], x)
+        self.projection(name, &[(name, rows).into()], x)
     }
 
-    fn projection(&mut self, name: &str, parts: &[Part<'_>], x: TensorId) -> Recorded {
+    /// A projection to the rows of some parts, one below the other.
+    pub fn projection(&mut self, name: &str, parts: &[Part<'_>], x: TensorId) -> Recorded {
         let weight = self.matrix(name, parts, self.cols(x))?;
         let y = self.op(MatMul, &[x, weight])?;
         self.biased(name, parts, y)
@@ -272,24 +277,25 @@ impl Recorder<'_> {
 
     /// Several projections of one input: as one matrix, called `name`, if the file has it, or if its tensors can lie one
     /// below the other, which spares dispatches; else one by one.
-    pub fn joint<const N: usize>(
+    pub fn joint<'p, const N: usize>(
         &mut self,
         name: &str,
-        parts: [Part<'_>; N],
+        parts: [impl Into<Part<'p>>; N],
         x: TensorId,
     ) -> Result<[TensorId; N], ModelError> {
-        let mut results = [x; N];
+        let (parts, mut results) = (parts.map(Into::into), [x; N]);
         let y = if self.has(&format!("{name}.weight")) {
             self.linear(name, width(&parts), x)?
         } else if self.stackable(&parts) {
             self.projection(name, &parts, x)?
         } else {
-            for (result, (part, rows)) in results.iter_mut().zip(parts) {
-                *result = self.linear(part, rows, x)?;
+            for (i, (result, part)) in results.iter_mut().zip(parts).enumerate() {
+                let name = if part.turn.is_some() { format!("{}.{i}", part.name) } else { part.name.into() };
+                *result = self.projection(&name, &[part], x)?;
             }
             return Ok(results);
         };
-        self.columns(y, parts.map(|(_, len)| len))
+        self.columns(y, parts.map(|part| part.rows))
     }
 
     /// Some columns.
@@ -298,7 +304,7 @@ impl Recorder<'_> {
     }
 
     /// Columns side by side, so many each.
-    fn columns<const N: usize>(&mut self, y: TensorId, lens: [usize; N]) -> Result<[TensorId; N], ModelError> {
+    pub fn columns<const N: usize>(&mut self, y: TensorId, lens: [usize; N]) -> Result<[TensorId; N], ModelError> {
         let (mut results, mut start) = ([y; N], 0);
         for (result, len) in results.iter_mut().zip(lens) {
             *result = self.slice(start, len, y)?;
@@ -309,12 +315,12 @@ impl Recorder<'_> {
 
     /// Whether tensors can lie one below the other: in one format, all or none with a bias, and written in whole texels.
     fn stackable(&self, parts: &[Part<'_>]) -> bool {
-        let kind = |(part, _): &Part<'_>| {
-            let weight = self.step.tensors.find(&self.scoped(&format!("{part}.weight")));
-            (weight.map(|tensor| tensor.format), self.has(&format!("{part}.bias")))
+        let kind = |part: &Part<'_>| {
+            let weight = self.step.tensors.find(&self.scoped(&format!("{}.weight", part.name)));
+            (weight.map(|tensor| tensor.format), self.has(&format!("{}.bias", part.name)))
         };
         let same = parts.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]));
-        same && parts.iter().all(|(_, rows)| rows.is_multiple_of(ROW_ALIGN))
+        same && parts.iter().all(|part| part.rows.is_multiple_of(ROW_ALIGN))
     }
 
     /// A gated unit of `n_ff` columns: gate and up projections, and what joins them.
@@ -357,6 +363,7 @@ impl Recorder<'_> {
 
     /// Attention from the normed input to the joined heads, without the projection that follows.
     pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
+        let gate = a.gated.then(|| self.projection("attn_q.gate", &[Part::dealt("attn_q", a.heads, &a.turns(), 1)], x));
         let (mut q, [keys, values]) = match a.kv_of {
             None => self.queries_keys_values(a, x)?,
             Some(block) => {
@@ -380,17 +387,21 @@ impl Recorder<'_> {
         if a.sinks {
             operands.push(self.vector("attn_sinks.weight", a.heads)?);
         }
-        self.op(attention, &operands)
+        let heads = self.op(attention, &operands)?;
+        let Some(gate) = gate else { return Ok(heads) };
+        let gate = self.unary(UnaryKind::Sigmoid, gate?)?;
+        self.mul(heads, gate)
     }
 
     /// Queries, and all keys and values so far, which blocks after this one may use, too.
     fn queries_keys_values(&mut self, a: &Attention, x: TensorId) -> Result<(TensorId, [TensorId; 2]), ModelError> {
-        let (q, kv) = (a.heads * a.head_dim, a.heads_kv * a.head_dim);
+        let (q, kv, turns) = (a.heads * a.head_dim, a.heads_kv * a.head_dim, a.turns());
+        let q = if a.gated { Part::dealt("attn_q", a.heads, &turns, 0) } else { ("attn_q", q).into() };
         let [q, k, mut v] = if a.v_is_k {
-            let [q, k] = self.joint("attn_qk", [("attn_q", q), ("attn_k", kv)], x)?;
+            let [q, k] = self.joint("attn_qk", [q, ("attn_k", kv).into()], x)?;
             [q, k, k]
         } else {
-            self.joint("attn_qkv", [("attn_q", q), ("attn_k", kv), ("attn_v", kv)], x)?
+            self.joint("attn_qkv", [q, ("attn_k", kv).into(), ("attn_v", kv).into()], x)?
         };
         let q = self.turned(a, "attn_q_norm", a.heads, q)?;
         let k = self.turned(a, "attn_k_norm", a.heads_kv, k)?;
@@ -440,9 +451,9 @@ impl Recorder<'_> {
         if self.has("output.weight") {
             return self.linear("output", n_vocab, x);
         }
-        let weight = self.matrix("token_embd", &[("token_embd", n_vocab)], n_embd)?;
+        let weight = self.matrix("token_embd", &[("token_embd", n_vocab).into()], n_embd)?;
         let y = self.op(MatMul, &[x, weight])?;
-        self.biased("output", &[("output", n_vocab)], y)
+        self.biased("output", &[("output", n_vocab).into()], y)
     }
 
     /// One vector of those of a text's tokens, and the projections that may follow.

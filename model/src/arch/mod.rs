@@ -15,6 +15,7 @@ use crate::kv_cache::KvCache;
 mod altup;
 mod bert;
 mod experts;
+mod falcon_h1;
 #[cfg(test)]
 mod families;
 mod gemma2;
@@ -24,20 +25,26 @@ mod gemma4;
 mod gpt2;
 mod gpt_oss;
 mod granite;
+mod granite_hybrid;
 mod keys;
 mod layers;
 mod lfm2;
 mod llama;
+mod mamba;
+mod mamba2;
 mod mistral3;
 mod modern_bert;
 mod nomic_bert;
 mod olmo2;
+mod part;
 mod per_layer;
 mod phi3;
 mod pooling;
 mod qwen2;
 mod qwen3;
+mod qwen35;
 mod recorder;
+mod recurrent;
 mod rope;
 mod smollm3;
 mod state;
@@ -106,6 +113,12 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("granitemoe", granite::read_moe),
     ("lfm2moe", lfm2::read_moe),
     ("gpt-oss", gpt_oss::read),
+    ("mamba", mamba::read),
+    ("mamba2", mamba2::read),
+    ("falcon-h1", falcon_h1::read),
+    ("granitehybrid", granite_hybrid::read),
+    ("qwen35", qwen35::read),
+    ("qwen3next", qwen35::read_next),
 ];
 
 /// Likewise, of models whose tokens see each other whatever their order, and that make no text.

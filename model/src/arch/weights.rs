@@ -94,6 +94,16 @@ impl Tensors {
         self.dense(name, &[len])
     }
 
+    /// A tensor of so many elements in any shape, as a vector of floats.
+    pub fn flat(&self, name: &str, len: usize) -> Result<TensorInfo, ModelError> {
+        let shape = self.get(name)?.shape.clone();
+        if shape.iter().product::<usize>() != len {
+            return self.vector(name, len).cloned();
+        }
+        let tensor = self.dense(name, &shape)?.clone();
+        Ok(TensorInfo { shape: vec![len], ..tensor })
+    }
+
     /// A tensor of this shape that is read as floats.
     pub fn dense(&self, name: &str, shape: &[usize]) -> Result<&TensorInfo, ModelError> {
         let tensor = self.of_shape(name, shape)?;

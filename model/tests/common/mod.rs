@@ -11,11 +11,13 @@ use backend_api::run::NativeHost;
 use backend_api::{Backend, Codec, compare};
 use reference_cpu::{Cpu, Options};
 
+mod again;
 mod embeddings;
 mod sequences;
 mod stages;
 mod states;
 
+pub use again::again;
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use sequences::sequences;
 pub use stages::stages;

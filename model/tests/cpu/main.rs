@@ -65,6 +65,13 @@ fixtures! {
     lfm2_with_experts = "lfm2moe-sigmoid",
     gpt_oss = "gpt-oss-f32",
     gpt_oss_mxfp4 = "gpt-oss-mxfp4",
+    mamba_with_a_pace_a_channel = "mamba-tiny",
+    mamba2_with_groups = "mamba2-g2",
+    granite_hybrid_with_blocks_that_scan = "granitehybrid-tiny",
+    falcon_h1_with_both_in_a_block = "falcon-h1-tiny",
+    qwen35_with_delta_nets = "qwen35-tiny",
+    // The same model, with heads in the order and tensors in the layout of early files of Qwen3-Next.
+    qwen3_next_with_rows_that_are_dealt = "qwen3next-dense-old",
 }
 
 macro_rules! embeddings {
@@ -112,6 +119,15 @@ fn texts_that_share_programs() {
     for backend in [cpu(false), cpu(true)] {
         common::sequences("gpt2-tiny", &backend);
         common::sequences("qwen3-d32", &backend);
+    }
+}
+
+#[test]
+fn texts_that_go_back_to_a_prompt() {
+    for backend in [cpu(false), cpu(true)] {
+        common::again("lfm2-tiny", &backend);
+        common::again("falcon-h1-tiny", &backend);
+        common::again("qwen35-tiny", &backend);
     }
 }
 

@@ -37,7 +37,7 @@ impl Backend for Small {
     }
 
     fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
-        self.inner.storage_bytes(desc)
+        self.cpu.storage_bytes(desc)
     }
 
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {

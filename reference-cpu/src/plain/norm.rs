@@ -10,7 +10,10 @@ pub(super) fn norm(op: &Op, args: &mut Args<'_>) {
     let beta = if norm.kind == NormKind::Layer { args.input(2).floats() } else { &[] };
     // Heads of a row lie one after the other, as rows do.
     let n = x.shape().cols() / norm.heads;
-    for (x, out) in x.floats().chunks_exact(n).zip(args.out().chunks_exact_mut(n)) {
+    for (at, (x, out)) in x.floats().chunks_exact(n).zip(args.out().chunks_exact_mut(n)).enumerate() {
+        // Of parameters that heads have to themselves, those of this one.
+        let first = at * n % gamma.len();
+        let (gamma, beta) = (&gamma[first..], beta.get(first..).unwrap_or(&[]));
         let mean = match norm.kind {
             NormKind::Layer => x.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64,
             NormKind::Rms => 0.0,

@@ -1,5 +1,6 @@
 //! From rows of the list to cases of ours, and why not.
 
+use super::recurrent;
 use super::row::{Row, Source};
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::format::Format;
@@ -54,6 +55,9 @@ fn other(row: &Row) -> Mapped {
         "CONT" => cont(row),
         "CPY" => copy(row),
         "PAD" => pad(row),
+        "SSM_CONV" => recurrent::short_conv(row),
+        "SSM_SCAN" => recurrent::ssm_scan(row),
+        "GATED_DELTA_NET" => recurrent::gated_delta_net(row),
         "ARGMAX" => {
             floats(row)?;
             let [_, _, rows, cols] = row.sources[0].shape();

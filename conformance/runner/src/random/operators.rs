@@ -5,11 +5,11 @@ use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
 use backend_api::op::{
-    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, Gate, GetRows, Glu, GluKind, Index, Masking, MatMul,
-    MatMulId, Norm, NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Route, Scale, ShortConv, Slice, Softmax, TopK,
-    Unary, UnaryKind, WeightedSum,
+    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, Gate, GatedDeltaNet, GetRows, Glu, GluKind, Index,
+    Masking, MatMul, MatMulId, Norm, NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Route, Scale, ShortConv, Slice,
+    Softmax, SsmScan, TopK, Unary, UnaryKind, WeightedSum,
 };
-use backend_api::{Codec, Shape, StepParams, TensorId};
+use backend_api::{Codec, DType, Kind, Shape, StepParams, TensorId};
 
 /// Makes a case of what it draws.
 pub type Make = fn(&mut Draw<'_>) -> Case;
@@ -37,6 +37,8 @@ pub const ALL: &[(&str, Make)] = &[
     ("route", route),
     ("matmul_id", matmul_id),
     ("weighted_sum", weighted_sum),
+    ("ssm_scan", ssm_scan),
+    ("gated_delta_net", gated_delta_net),
     ("linear", linear),
     ("experts_glu", experts_glu),
     ("experts_sum", experts_sum),
@@ -125,12 +127,13 @@ fn matmul(draw: &mut Draw<'_>) -> Case {
 
 fn norm(draw: &mut Draw<'_>) -> Case {
     let (kind, eps, heads) = (draw.pick(&NormKind::ALL), draw.pick(&[1e-5, 1e-6, 1e-2]), draw.size(5));
+    let own = if draw.chance() { heads } else { 1 };
     let mut dims = draw.dims(1..=4, 300);
     let width = dims[dims.len() - 1];
     *dims.last_mut().expect("dims has a column") = width * heads;
     case(Norm { kind, eps, heads }, once(), |o| {
         let x = o.filled(&dims, Fill::Uniform(-10.0, 11.0));
-        let params: Vec<_> = (0..kind.params()).map(|_| o.weight(&[width])).collect();
+        let params: Vec<_> = (0..kind.params()).map(|_| o.weight(&[own * width])).collect();
         [x].into_iter().chain(params).collect()
     })
 }
@@ -364,6 +367,37 @@ fn experts_sum(draw: &mut Draw<'_>) -> Case {
         operands.extend(op.bias.then(|| o.weight(&[n, down.rows])));
         operands.extend(op.residual.then(|| o.input(&[t, down.rows])));
         operands
+    })
+}
+
+fn ssm_scan(draw: &mut Draw<'_>) -> Case {
+    let (rows, n, groups, wide) = (draw.size(20), draw.size(40), draw.size(3), draw.chance());
+    let heads = groups * draw.size(5);
+    let channels = heads * draw.size(9);
+    let step = StepParams::at(3, draw.number(1, rows) as u32);
+    case(SsmScan, step, |o| {
+        let (state, x) = (o.replaced(&[channels, n]), o.input(&[rows, channels]));
+        let dt = o.filled(&[rows, heads], Fill::Uniform(-6.0, 3.0));
+        let a = [heads, if wide { n } else { 1 }];
+        let a = o.external(Kind::Weight, &a, DType::F32, Fill::Uniform(-1.5, -0.1));
+        let [b, c] = [0, 1].map(|_| o.input(&[rows, groups * n]));
+        vec![state, x, dt, a, b, c, o.weight(&[heads])]
+    })
+}
+
+fn gated_delta_net(draw: &mut Draw<'_>) -> Case {
+    let (rows, dk, dv, heads_k) = (draw.size(9), draw.size(40), draw.size(40), draw.size(3));
+    let (heads, grouped, by_column) = (heads_k * draw.size(3), draw.chance(), draw.chance());
+    let step = StepParams::at(3, draw.number(1, rows) as u32);
+    // Longer keys would have the state grow from row to row, and errors with it.
+    let key = (3.0 / dk as f32).sqrt();
+    case(GatedDeltaNet { grouped }, step, |o| {
+        let state = o.replaced(&[heads * dv, dk]);
+        let [q, k] = [0, 1].map(|_| o.filled(&[rows, heads_k * dk], Fill::Uniform(-key, key)));
+        let v = o.input(&[rows, heads * dv]);
+        let gates = heads * if by_column { dk } else { 1 };
+        let g = o.filled(&[rows, gates], Fill::Uniform(-2.0, 0.0));
+        vec![state, q, k, v, g, o.filled(&[rows, heads], Fill::Uniform(0.0, 1.0))]
     })
 }
 

@@ -1,0 +1,215 @@
+// ssm_scan subgroups shuffled gate bias
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    channels: u32,
+    rows: u32,
+    n: u32,
+    head_dim: u32,
+    group_heads: u32,
+    decays: u32,
+    x_cols: u32,
+    x_start: u32,
+    dt_cols: u32,
+    dt_start: u32,
+    b_cols: u32,
+    b_start: u32,
+    c_cols: u32,
+    c_start: u32,
+    z_cols: u32,
+    z_start: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read> dt: array<f32>;
+@group(0) @binding(4) var<storage, read> bias: array<f32>;
+@group(0) @binding(5) var<storage, read> a: array<f32>;
+@group(0) @binding(6) var<storage, read> skip: array<f32>;
+@group(0) @binding(7) var<storage, read_write> out: array<f32>;
+@group(0) @binding(8) var<storage, read_write> state: array<f32>;
+
+// A selective scan, with BIAS of its paces and with a GATE: 8u invocations share a channel, each with 16u numbers of
+// its state at hand, and walk down the rows. The state is read before it is written, by the same invocation.
+// Elementwise functions that are safe over the whole range of f32.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+fn unary_tanh(x: f32) -> f32 {
+    return safe_tanh(x);
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+// Sums over the 8u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
+// between them is lanes_meet, or another barrier.
+// They share a subgroup, too, so that nothing has to wait.
+fn lanes_begin(lane: u32, own: f32) -> f32 {
+    var sum = own;
+    for (var apart = 1u; apart < 8u; apart <<= 1u) {
+        sum += subgroupShuffleXor(sum, apart);
+    }
+    return sum;
+}
+
+fn lanes_meet() {}
+
+fn lanes_end(lane: u32, begun: f32) -> f32 {
+    return begun;
+}
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let channel = (wid.y * groups.x + wid.x) * (64u / 8u) + lane / 8u;
+    let part = lane % 8u;
+    // Invocations without a channel meet the others, and write nothing.
+    let mine = min(channel, p.channels - 1u);
+    let head = mine / p.head_dim;
+    let mix = head / p.group_heads * p.n;
+    let first = mine * p.n;
+    var own: array<f32, 16u>;
+    for (var i = 0u; i < 16u; i++) {
+        let at = part + i * 8u;
+        own[i] = select(0.0, state[first + min(at, p.n - 1u)], at < p.n && channel < p.channels);
+    }
+    let real = min(step.rows, p.rows);
+    for (var row = 0u; row < real; row++) {
+        let value = x[row * p.x_cols + p.x_start + mine];
+        var pace = dt[row * p.dt_cols + p.dt_start + head];
+        pace += bias[head];
+        pace = unary_softplus(pace);
+        let b_at = row * p.b_cols + p.b_start + mix;
+        let c_at = row * p.c_cols + p.c_start + mix;
+        var sum = 0.0;
+        for (var i = 0u; i < 16u; i++) {
+            let at = min(part + i * 8u, p.n - 1u);
+            let decay = exp(pace * a[head * p.decays + at % p.decays]);
+            own[i] = own[i] * decay + pace * value * x[b_at + at];
+            sum += select(0.0, own[i] * x[c_at + at], part + i * 8u < p.n);
+        }
+        let begun = lanes_begin(lane, sum);
+        lanes_meet();
+        if (part == 0u && channel < p.channels) {
+            var y = lanes_end(lane, begun) + skip[head] * value;
+            y *= unary_silu(dt[row * p.z_cols + p.z_start + mine]);
+            out[row * p.channels + mine] = y;
+        }
+        // What was left for the first is read before the next row's is.
+        lanes_meet();
+    }
+    if (channel >= p.channels) {
+        return;
+    }
+    for (var i = part; i < p.n; i += 8u) {
+        state[first + i] = own[i / 8u];
+    }
+    for (var row = real + part; row < p.rows; row += 8u) {
+        out[row * p.channels + mine] = 0.0;
+    }
+}

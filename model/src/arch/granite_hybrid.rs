@@ -1,0 +1,89 @@
+//! Granite 4, hybrid: Granite's factors, and blocks that scan as Mamba 2 does but for a few that attend.
+//!
+//! As in [`granite`](super::granite), what is recorded is the residual stream over the factor of layers' results.
+//!
+//! *Source*: IBM, "Granite 4.0 Language Models", 2025.
+
+use backend_api::op::{GluKind, Norm, RopeMode};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::recurrent::Ssm;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+#[derive(Debug)]
+struct GraniteHybrid {
+    sizes: Sizes,
+    n_ff: usize,
+    /// Of the residual stream over what layers' results are multiplied with.
+    norm: Norm,
+    /// Of what a scan gives.
+    inner_norm: Norm,
+    /// Multiplies the embedding, over the same.
+    embedding_scale: f32,
+    /// Divides the logits.
+    logit_scale: f32,
+    attention: Attention,
+    ssm: Ssm,
+    /// For each block whether it attends.
+    attends: Vec<bool>,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    keys.dense()?;
+    let (sizes, attends) = keys.hybrid_sizes()?;
+    let rotated = keys.get::<bool>("rope.scaling.finetuned")?.unwrap_or(true);
+    let rope = if rotated { Some(Rope::read(keys, &sizes, RopeMode::Normal)?) } else { None };
+    let plain = Attention::new(&sizes);
+    let scale = keys.nonzero("attention.scale", Some(plain.scale))?.unwrap_or(plain.scale);
+    let residual_scale = keys.nonzero("residual_scale", None)?.unwrap_or(1.0);
+    let norm = keys.rms_norm()?;
+    Ok(Box::new(GraniteHybrid {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm: Norm { eps: norm.eps / (residual_scale * residual_scale), ..norm },
+        inner_norm: norm,
+        embedding_scale: keys.nonzero("embedding_scale", None)?.unwrap_or(1.0) / residual_scale,
+        logit_scale: keys.nonzero("logit_scale", None)?.unwrap_or(1.0),
+        attention: Attention { scale, rope, ..plain },
+        ssm: Ssm::read(keys)?,
+        attends,
+    }))
+}
+
+impl Architecture for GraniteHybrid {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let GraniteHybrid { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let x = m.input(|m| {
+            let x = m.embed("token_embd")?;
+            m.scale(self.embedding_scale, x)
+        })?;
+        let x = m.blocks(x, |m, i, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let attends = self.attends[i];
+            let a = if attends { m.attention(&self.attention, a)? } else { m.mamba2(&self.ssm, a)? };
+            let [a, x] = m.wanted([a, x])?;
+            let a = match attends {
+                true => m.linear("attn_output", *n_embd, a)?,
+                false => m.ssm_out(&self.ssm, self.inner_norm, a)?,
+            };
+            let x = m.add(a, x)?;
+            let f = m.norm("ffn_norm", *norm, x)?;
+            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            let logits = m.logits(x)?;
+            m.scale(1.0 / self.logit_scale, logits)
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Qwen 3.5 and Qwen3-Next: three blocks of four remember by a gated delta net, the fourth attends, with gates.
+//!
+//! Qwen3-Next's experts are not supported yet. For text all three positions of Qwen 3.5's rotation are the token's, which
+//! leaves the rotation of halves.
+//!
+//! *Source*: Qwen Team, "Qwen3-Next", 2025; Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024;
+//! Qiu et al., "Gated Attention for Large Language Models", 2025.
+
+use backend_api::op::{GluKind, Norm, RopeMode};
+
+use super::keys::{Keys, MAX_WIDTH};
+use super::layers::Attention;
+use super::recorder::Recorder;
+use super::recurrent::DeltaNet;
+use super::rope::Rope;
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+/// Of so many blocks one attends.
+const PERIOD: usize = 4;
+
+#[derive(Debug)]
+struct Qwen35 {
+    sizes: Sizes,
+    n_ff: usize,
+    norm: Norm,
+    attention: Attention,
+    delta_net: DeltaNet,
+    /// For each block whether it attends.
+    attends: Vec<bool>,
+}
+
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    of(keys, false)
+}
+
+/// Qwen3-Next, where neighbouring heads of values share a head of keys.
+pub(super) fn read_next(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    of(keys, true)
+}
+
+fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelError> {
+    keys.dense()?;
+    let sizes = keys.sizes()?;
+    // The last blocks predict tokens beyond the next one, which is not needed.
+    let ahead = keys.get::<u32>("nextn_predict_layers")?.unwrap_or(0) as usize;
+    let Some(n_blocks) = sizes.n_blocks.checked_sub(ahead).filter(|blocks| *blocks > 0) else {
+        return Err(keys.wrong("nextn_predict_layers", format!("the model has but {} blocks", sizes.n_blocks)));
+    };
+    let sizes = Sizes { n_blocks, ..sizes };
+    let (norm, rope) = (keys.rms_norm()?, Rope::read(keys, &sizes, RopeMode::Neox)?);
+    Ok(Box::new(Qwen35 {
+        sizes,
+        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        norm,
+        attention: Attention { qk_norm: Some(norm), rope: Some(rope), gated: true, ..Attention::new(&sizes) },
+        delta_net: DeltaNet::read(keys, grouped, norm)?,
+        attends: keys.attending(n_blocks, PERIOD)?,
+    }))
+}
+
+impl Architecture for Qwen35 {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let Qwen35 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let x = m.input(|m| m.embed("token_embd"))?;
+        let x = m.blocks(x, |m, i, x| {
+            let a = m.norm("attn_norm", *norm, x)?;
+            let (a, output) = if self.attends[i] {
+                (m.attention(&self.attention, a)?, "attn_output")
+            } else {
+                (m.delta_net(&self.delta_net, a)?, "ssm_out")
+            };
+            let [a, x] = m.wanted([a, x])?;
+            let a = m.linear(output, *n_embd, a)?;
+            let x = m.add(a, x)?;
+            let f = m.norm("post_attention_norm", *norm, x)?;
+            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
+            let f = m.linear("ffn_down", *n_embd, f)?;
+            m.add(f, x)
+        })?;
+        m.output(x, |m, x| {
+            let x = m.norm("output_norm", *norm, x)?;
+            m.logits(x)
+        })
+    }
+}
