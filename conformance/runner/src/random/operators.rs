@@ -324,7 +324,7 @@ fn route(draw: &mut Draw<'_>) -> Case {
 fn matrices(draw: &mut Draw<'_>) -> (MatMulId, usize) {
     let rows = FEWEST + draw.size(60);
     let (stride, first) = if draw.chance() { (rows, 0) } else { (rows + draw.size(9), draw.size(9)) };
-    (MatMulId { rows, stride, first }, draw.size(9))
+    (MatMulId { rows, stride, first }, draw.size(5))
 }
 
 fn matmul_id(draw: &mut Draw<'_>) -> Case {
@@ -344,7 +344,7 @@ fn weighted_sum(draw: &mut Draw<'_>) -> Case {
 }
 
 fn experts_glu(draw: &mut Draw<'_>) -> Case {
-    let (t, u, (gate, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 500));
+    let (t, u, (gate, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 300));
     let norm = draw.pick(&[None, Some(NormKind::Rms)]).map(|kind| Norm { kind, eps: 1e-5, heads: 1 });
     let (bias, kind, k) = (draw.chance(), draw.pick(&GluKind::ALL), NARROWEST + k);
     let op = ExpertsGlu { norm, gate, up: gate, bias, kind };
