@@ -232,6 +232,7 @@ macro_rules! backends {
             #[test]
             fn qwen35_with_delta_nets() {
                 fixture("qwen35-tiny");
+                fixture("qwen3next-tiny");
                 fixture("qwen3next-dense-old");
             }
 

@@ -1,12 +1,13 @@
 //! Feed-forward layers: a gated unit, or a mixture of experts of which each token goes to a few.
 
-use backend_api::op::{GetRows, Glu, GluKind, Index, MatMulId, Route, UnaryKind, WeightedSum};
+use backend_api::op::{GetRows, Glu, GluKind, Index, MatMul, MatMulId, Route, UnaryKind, WeightedSum};
 use backend_api::{DType, TensorId};
 
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::{Recorded, Recorder};
 use super::weights::Contents;
 use crate::error::ModelError;
+use crate::gguf::TensorInfo;
 
 pub(super) use backend_api::op::Gate;
 
@@ -35,6 +36,9 @@ pub(super) enum FeedForward {
     Experts(Experts),
 }
 
+/// The columns of an expert that all tokens go to.
+const SHARED: &str = "expert_shared_feed_forward_length";
+
 impl Keys<'_> {
     /// SwiGLU experts of `n_ff` columns, whose weights sum up to 1. The gate is that of the file, or this one.
     pub fn experts(&self, gate: Gate, n_ff: usize) -> Result<Experts, ModelError> {
@@ -54,6 +58,12 @@ impl Keys<'_> {
         let scale = self.nonzero("expert_weights_scale", None)?.unwrap_or(1.0);
         let route = Route { k, gate, biased: false, normalised: true, scale };
         Ok(Experts { count, n_ff, kind: GluKind::Swiglu, route })
+    }
+
+    /// The columns of the expert that all tokens go to, if there is one.
+    pub fn shared_expert(&self) -> Result<Option<usize>, ModelError> {
+        let shared = self.get::<u64>(SHARED)?.filter(|n_ff| *n_ff > 0);
+        shared.map(|_| self.size(SHARED, MAX_WIDTH, None)).transpose()
     }
 
     /// A SwiGLU as wide as the file says, or experts of it if there are any.
@@ -120,9 +130,18 @@ impl Recorder<'_> {
         if !self.has("ffn_gate_inp_shexp.weight") {
             return Ok(y);
         }
-        let gate = self.linear("ffn_gate_inp_shexp", 1, x)?;
+        let gate = self.score("ffn_gate_inp_shexp", x)?;
         let gate = self.unary(UnaryKind::Sigmoid, gate)?;
         self.mul(y, gate)
+    }
+
+    /// A number for each row: the product with a vector of the file.
+    fn score(&mut self, name: &str, x: TensorId) -> Recorded {
+        let (name, cols) = (self.scoped(&format!("{name}.weight")), self.cols(x));
+        let vector = self.step.tensors.of_shape(&name, &[cols])?.clone();
+        let (dtype, row) = (DType::Packed(vector.format), TensorInfo { shape: vec![1, cols], ..vector });
+        let w = self.weight(name, &[1, cols], dtype, Contents::Tensors(vec![row]))?;
+        self.op(MatMul, &[x, w])
     }
 
     /// Products with the matrices of the chosen experts, with the factors and biases of theirs that the file may have.

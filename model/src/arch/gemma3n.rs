@@ -128,7 +128,7 @@ impl Architecture for Gemma3n {
             let x = m.add(f, x)?;
             let x = m.corrected(altup, p, x)?;
             let active = m.slice(0, *n_embd, x)?;
-            let active = m.times("altup_correct_scale", *n_embd, active)?;
+            let active = m.times("altup_correct_scale.weight", *n_embd, active)?;
             let e = m.per_layer(&self.per_layer, i, active)?;
             m.add_to_others(altup, x, e)
         })?;

@@ -1,14 +1,17 @@
 //! Gemma 4, text: blocks that see a window have heads of their own width, scores are not divided, values are normed, and
-//! the last blocks use the keys and values of blocks before them. Small models have inputs for each block besides.
+//! the last blocks use the keys and values of blocks before them. Small models have inputs for each block besides, larger
+//! ones experts beside the feed-forward layer.
 //!
 //! *Source*: Google DeepMind, "Gemma 4", model card, 2026.
 
+use backend_api::TensorId;
 use backend_api::op::{GluKind, Norm, RopeMode, RopeTable};
 
+use super::experts::{Experts, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::layers::Attention;
 use super::per_layer::PerLayer;
-use super::recorder::Recorder;
+use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
@@ -21,11 +24,11 @@ struct Gemma4 {
     /// Of each block.
     attention: Vec<Attention>,
     per_layer: Option<PerLayer>,
+    experts: Option<Experts>,
     softcap: Option<f32>,
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    keys.dense()?;
     let n_head = keys.size("attention.head_count", MAX_WIDTH, None)?;
     let heads_kv = keys.sizes_by_block("attention.head_count_kv", n_head, Some(n_head))?;
     let sizes = keys.sizes_of(n_head, heads_kv[0])?;
@@ -37,8 +40,18 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         norm,
         attention: attention(keys, &sizes, norm, &heads_kv)?,
         per_layer: (width > 0).then_some(PerLayer { width, norm }),
+        experts: experts(keys)?,
         softcap: keys.nonzero("final_logit_softcapping", None)?,
     }))
+}
+
+/// The experts of blocks that have some.
+fn experts(keys: &Keys<'_>) -> Result<Option<Experts>, ModelError> {
+    if keys.get::<u32>("expert_count")?.unwrap_or(0) == 0 {
+        return Ok(None);
+    }
+    let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, None)?;
+    Ok(Some(Experts { kind: GluKind::GegluTanh, ..keys.experts(Gate::Softmax, n_ff)? }))
 }
 
 /// The attention of each block.
@@ -68,6 +81,21 @@ fn attention(keys: &Keys<'_>, sizes: &Sizes, norm: Norm, heads_kv: &[usize]) -> 
     })
 }
 
+impl Gemma4 {
+    /// What the feed-forward layer has made, and what experts make of the same rows.
+    fn with_experts(&self, m: &mut Recorder<'_>, experts: &Experts, x: TensorId, made: TensorId) -> Recorded {
+        let logits = m.unit(self.norm, x)?;
+        let logits = m.scale(1.0 / (self.sizes.n_embd as f32).sqrt(), logits)?;
+        let logits = m.times("ffn_gate_inp.scale", self.sizes.n_embd, logits)?;
+        let logits = m.linear("ffn_gate_inp", experts.count, logits)?;
+        let e = m.norm("pre_ffw_norm_2", self.norm, x)?;
+        let e = m.routed(experts, logits, e)?;
+        let e = m.norm("post_ffw_norm_2", self.norm, e)?;
+        let made = m.norm("post_ffw_norm_1", self.norm, made)?;
+        m.add(e, made)
+    }
+}
+
 impl Architecture for Gemma4 {
     fn sizes(&self) -> &Sizes {
         &self.sizes
@@ -90,13 +118,17 @@ impl Architecture for Gemma4 {
             let f = m.norm("ffn_norm", *norm, x)?;
             let f = m.glu(GluKind::GegluTanh, self.n_ff[i], f)?;
             let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = match &self.experts {
+                Some(experts) if m.has("ffn_gate_inp.weight") => self.with_experts(m, experts, x, f)?,
+                _ => f,
+            };
             let f = m.norm("post_ffw_norm", *norm, f)?;
             let mut x = m.add(f, x)?;
             if let Some(per_layer) = &self.per_layer {
                 let e = m.per_layer(per_layer, i, x)?;
                 x = m.add(e, x)?;
             }
-            if m.has("layer_output_scale.weight") { m.times("layer_output_scale", 1, x) } else { Ok(x) }
+            if m.has("layer_output_scale.weight") { m.times("layer_output_scale.weight", 1, x) } else { Ok(x) }
         })?;
         m.output(x, |m, x| {
             let x = m.norm("output_norm", *norm, x)?;

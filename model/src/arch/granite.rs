@@ -10,7 +10,7 @@
 use backend_api::op::{GluKind, Norm, RopeMode};
 
 use super::experts::FeedForward;
-use super::keys::{Keys, MAX_WIDTH};
+use super::keys::Keys;
 use super::layers::Attention;
 use super::recorder::Recorder;
 use super::rope::Rope;
@@ -39,9 +39,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
 
 /// With experts.
 pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    const SHARED: &str = "expert_shared_feed_forward_length";
-    let shared = keys.get::<u64>(SHARED)?.filter(|n_ff| *n_ff > 0);
-    with(keys, shared.map(|_| keys.size(SHARED, MAX_WIDTH, None)).transpose()?)
+    with(keys, keys.shared_expert()?)
 }
 
 fn with(keys: &Keys<'_>, shared: Option<usize>) -> Result<Box<dyn Architecture>, ModelError> {

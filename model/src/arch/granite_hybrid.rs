@@ -1,4 +1,5 @@
-//! Granite 4, hybrid: Granite's factors, and blocks that scan as Mamba 2 does but for a few that attend.
+//! Granite 4, hybrid: Granite's factors, and blocks that scan as Mamba 2 does but for a few that attend; with experts in its
+//! larger models.
 //!
 //! As in [`granite`](super::granite), what is recorded is the residual stream over the factor of layers' results.
 //!
@@ -6,7 +7,8 @@
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
-use super::keys::{Keys, MAX_WIDTH};
+use super::experts::FeedForward;
+use super::keys::Keys;
 use super::layers::Attention;
 use super::recorder::Recorder;
 use super::recurrent::Ssm;
@@ -17,7 +19,9 @@ use crate::error::ModelError;
 #[derive(Debug)]
 struct GraniteHybrid {
     sizes: Sizes,
-    n_ff: usize,
+    feed_forward: FeedForward,
+    /// Columns of an expert that all tokens go to.
+    shared: Option<usize>,
     /// Of the residual stream over what layers' results are multiplied with.
     norm: Norm,
     /// Of what a scan gives.
@@ -33,7 +37,6 @@ struct GraniteHybrid {
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    keys.dense()?;
     let (sizes, attends) = keys.hybrid_sizes()?;
     let rotated = keys.get::<bool>("rope.scaling.finetuned")?.unwrap_or(true);
     let rope = if rotated { Some(Rope::read(keys, &sizes, RopeMode::Normal)?) } else { None };
@@ -43,7 +46,8 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let norm = keys.rms_norm()?;
     Ok(Box::new(GraniteHybrid {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        feed_forward: keys.feed_forward()?,
+        shared: keys.shared_expert()?,
         norm: Norm { eps: norm.eps / (residual_scale * residual_scale), ..norm },
         inner_norm: norm,
         embedding_scale: keys.nonzero("embedding_scale", None)?.unwrap_or(1.0) / residual_scale,
@@ -60,7 +64,7 @@ impl Architecture for GraniteHybrid {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let GraniteHybrid { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let GraniteHybrid { sizes: Sizes { n_embd, .. }, feed_forward, norm, .. } = self;
         let x = m.input(|m| {
             let x = m.embed("token_embd")?;
             m.scale(self.embedding_scale, x)
@@ -76,9 +80,11 @@ impl Architecture for GraniteHybrid {
             };
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
-            m.add(f, x)
+            let y = m.feed_forward(feed_forward, f)?;
+            let x = m.add(y, x)?;
+            let Some(n_ff) = self.shared else { return Ok(x) };
+            let y = m.shared_expert(GluKind::Swiglu, n_ff, f)?;
+            m.add(y, x)
         })?;
         m.output(x, |m, x| {
             let x = m.norm("output_norm", *norm, x)?;

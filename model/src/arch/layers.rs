@@ -259,7 +259,7 @@ impl Recorder<'_> {
 
     /// Each column times a number of its own, or all times one.
     pub fn times(&mut self, name: &str, len: usize, x: TensorId) -> Recorded {
-        let factors = self.vector(&format!("{name}.weight"), len)?;
+        let factors = self.vector(name, len)?;
         self.mul(x, factors)
     }
 

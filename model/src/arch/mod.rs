@@ -118,6 +118,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("falcon-h1", falcon_h1::read),
     ("granitehybrid", granite_hybrid::read),
     ("qwen35", qwen35::read),
+    ("qwen35moe", qwen35::read),
     ("qwen3next", qwen35::read_next),
 ];
 

@@ -1,6 +1,6 @@
 //! Qwen 3.5 and Qwen3-Next: three blocks of four remember by a gated delta net, the fourth attends, with gates.
 //!
-//! Qwen3-Next's experts are not supported yet. For text all three positions of Qwen 3.5's rotation are the token's, which
+//! Qwen3-Next and the larger ones of Qwen 3.5 have experts, one of which all tokens go to. For text all three positions of Qwen 3.5's rotation are the token's, which
 //! leaves the rotation of halves.
 //!
 //! *Source*: Qwen Team, "Qwen3-Next", 2025; Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024;
@@ -8,6 +8,7 @@
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
+use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::layers::Attention;
 use super::recorder::Recorder;
@@ -22,7 +23,9 @@ const PERIOD: usize = 4;
 #[derive(Debug)]
 struct Qwen35 {
     sizes: Sizes,
-    n_ff: usize,
+    feed_forward: FeedForward,
+    /// Columns of an expert that all tokens go to.
+    shared: Option<usize>,
     norm: Norm,
     attention: Attention,
     delta_net: DeltaNet,
@@ -40,7 +43,6 @@ pub(super) fn read_next(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelE
 }
 
 fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelError> {
-    keys.dense()?;
     let sizes = keys.sizes()?;
     // The last blocks predict tokens beyond the next one, which is not needed.
     let ahead = keys.get::<u32>("nextn_predict_layers")?.unwrap_or(0) as usize;
@@ -48,10 +50,18 @@ fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelErro
         return Err(keys.wrong("nextn_predict_layers", format!("the model has but {} blocks", sizes.n_blocks)));
     };
     let sizes = Sizes { n_blocks, ..sizes };
+    let (feed_forward, shared) = match keys.get::<u64>("expert_count")? {
+        Some(n) if n > 0 => {
+            let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, None)?;
+            (FeedForward::Experts(keys.experts(Gate::Softmax, n_ff)?), keys.shared_expert()?)
+        }
+        _ => (FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?), None),
+    };
     let (norm, rope) = (keys.rms_norm()?, Rope::read(keys, &sizes, RopeMode::Neox)?);
     Ok(Box::new(Qwen35 {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        feed_forward,
+        shared,
         norm,
         attention: Attention { qk_norm: Some(norm), rope: Some(rope), gated: true, ..Attention::new(&sizes) },
         delta_net: DeltaNet::read(keys, grouped, norm)?,
@@ -65,7 +75,7 @@ impl Architecture for Qwen35 {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let Qwen35 { sizes: Sizes { n_embd, .. }, n_ff, norm, .. } = self;
+        let Qwen35 { sizes: Sizes { n_embd, .. }, feed_forward, norm, .. } = self;
         let x = m.input(|m| m.embed("token_embd"))?;
         let x = m.blocks(x, |m, i, x| {
             let a = m.norm("attn_norm", *norm, x)?;
@@ -78,9 +88,11 @@ impl Architecture for Qwen35 {
             let a = m.linear(output, *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("post_attention_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
-            m.add(f, x)
+            let y = m.feed_forward(feed_forward, f)?;
+            let x = m.add(y, x)?;
+            let Some(n_ff) = self.shared else { return Ok(x) };
+            let y = m.shared_expert(GluKind::Swiglu, n_ff, f)?;
+            m.add(y, x)
         })?;
         m.output(x, |m, x| {
             let x = m.norm("output_norm", *norm, x)?;

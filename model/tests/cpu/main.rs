@@ -70,6 +70,7 @@ fixtures! {
     granite_hybrid_with_blocks_that_scan = "granitehybrid-tiny",
     falcon_h1_with_both_in_a_block = "falcon-h1-tiny",
     qwen35_with_delta_nets = "qwen35-tiny",
+    qwen3_next_with_experts = "qwen3next-tiny",
     // The same model, with heads in the order and tensors in the layout of early files of Qwen3-Next.
     qwen3_next_with_rows_that_are_dealt = "qwen3next-dense-old",
 }
