@@ -526,7 +526,7 @@ pub const WEBGL: &[Mutation] = &[
         "sum.y += q * key1(k_cols, keys.x, col)",
     ),
     of("concat.glsl", "concat", "block * b_block + at - a_block", "block * b_block + at"),
-    of("epilogue.glsl", "linear", "sum += lanes(src_bias,", "sum -= lanes(src_bias,"),
+    of("epilogue.glsl", "linear", "sum += lanes(src_bias, weight_rows", "sum -= lanes(src_bias, weight_rows"),
     of("epilogue.glsl", "linear", "sum += lanes(src_residual,", "sum -= lanes(src_residual,"),
     of(
         "frame.glsl",
