@@ -317,61 +317,42 @@ fn skipped(backend: &str) -> bool {
     named
 }
 
-/// What a block of each family takes, in dispatches and in draws: norms of queries and keys, those after layers, and
-/// queries that grow with the position cost what is said here and nothing else does. Of LFM2 it is a block with a convolution.
-const FAMILIES: &[(&str, usize, usize)] = &[
-    ("llama", 5, 7),
-    ("qwen2", 5, 7),
-    ("phi3", 5, 7),
-    ("smollm3", 5, 7),
-    ("granite", 5, 7),
-    ("qwen3", 6, 8),
-    ("mistral3", 6, 9),
-    ("gemma2", 7, 9),
-    ("gemma3", 8, 10),
-    ("olmo2", 8, 10),
-    ("gemma4", 14, 16),
-    ("lfm2", 5, 7),
-    ("mixtral", 7, 9),
-    ("qwen3moe", 8, 10),
-    ("granitemoe", 9, 11),
-    ("lfm2moe", 12, 14),
-    ("gpt-oss", 7, 9),
-];
-
-/// Likewise, of blocks with a state of constant size.
-const RECURRENT: &[(&str, usize, usize)] =
-    &[("mamba", 7, 11), ("mamba2", 4, 8), ("granitehybrid", 6, 10), ("falcon-h1", 9, 15), ("qwen35", 10, 16)];
+/// What a block of each family takes: its name, dispatches and draws.
+fn families() -> Vec<(&'static str, [usize; 2])> {
+    let row = |line: &'static str| {
+        let mut cells = line.split('|').map(str::trim).skip(1);
+        let (name, dispatches, draws) = (cells.next()?, cells.next()?, cells.next()?);
+        Some((name, [dispatches.parse().ok()?, draws.parse().ok()?]))
+    };
+    include_str!("../../docs/families.md").lines().filter_map(row).collect()
+}
 
 #[test]
 fn a_block_of_each_family_takes_few_dispatches_and_draws() {
+    let families = families();
+    assert!(families.len() > 20, "docs/families.md has few rows");
     let mut wrong = Vec::new();
-    let mut check = |name: &str, backend: &dyn Backend, of: fn(&(&str, usize, usize)) -> usize| {
-        let families = FAMILIES.iter().map(|family| (family, model as fn(&'static str, &Sizes) -> Header));
-        let recurrent = RECURRENT.iter().map(|family| (family, recurrent::model as fn(&'static str, &Sizes) -> Header));
-        for (family, made) in families.chain(recurrent) {
+    let mut check = |name: &str, backend: &dyn Backend, which: usize| {
+        for (family, expected) in &families {
+            let model = if recurrent::FAMILIES.contains(family) { recurrent::model } else { model };
             let all = [4, 8].map(|blocks| {
                 let sizes = Sizes { blocks, width: 512, heads: 8, heads_kv: 4, feed_forward: 1024, vocabulary: 1024 };
-                dispatches(&made(family.0, &sizes), backend).unwrap()
+                dispatches(&model(family, &sizes), backend).unwrap()
             });
-            println!(
-                "{name}: {} takes {} a block, and {} besides",
-                family.0,
-                (all[1] - all[0]) / 4,
-                (2 * all[0]) as isize - all[1] as isize
-            );
-            if all[1] - all[0] != 4 * of(family) {
-                wrong.push(format!("{name}: {} takes {}", family.0, (all[1] - all[0]) / 4));
+            let each = (all[1] - all[0]) / 4;
+            println!("{name}: {family} takes {each} a block, and {} besides", all[0] as isize - 4 * each as isize);
+            if all[1] - all[0] != 4 * expected[which] {
+                wrong.push(format!("{name}: {family} takes {each}, not {}", expected[which]));
             }
         }
     };
     if !skipped("webgpu") {
         let backend = block_on(backend_webgpu::WebGpu::open(Default::default())).unwrap();
-        check("webgpu", &backend, |family| family.1);
+        check("webgpu", &backend, 0);
     }
     if !skipped("webgl") {
         let backend = backend_webgl::WebGl::open(Default::default()).unwrap();
-        check("webgl", &backend, |family| family.2);
+        check("webgl", &backend, 1);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

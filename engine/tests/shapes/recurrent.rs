@@ -1,9 +1,9 @@
 //! Files of models whose blocks have states of constant size.
 
-use super::{ARRAY, Header, Sizes, Writer};
+use super::{ARRAY, BOOL, Header, Sizes, Writer};
 
-/// The type of metadata.
-const BOOL: u32 = 7;
+/// The families.
+pub const FAMILIES: &[&str] = &["mamba", "mamba2", "granitehybrid", "falcon-h1", "qwen35"];
 /// Numbers of a channel's state, and channels of a key.
 const STATE: u64 = 64;
 /// Heads of the scan, and of the delta net.
