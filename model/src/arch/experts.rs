@@ -104,7 +104,7 @@ impl Recorder<'_> {
         if route.biased {
             operands.push(self.vector("exp_probs_b.bias", count)?);
         }
-        let [ids, weights] = self.ops(route, &operands)?[..] else { unreachable!("it has two results") };
+        let [ids, weights] = self.ops(route, &operands)?;
         let n_embd = self.cols(x);
         let halves = if self.has("ffn_gate_up_exps.weight") {
             let name = "ffn_gate_up_exps";

@@ -358,7 +358,8 @@ impl Recorder<'_> {
         let tensor = self.step.tensors.dense(&name, &shape)?.clone();
         let kernel = self.weight(name.clone(), &shape, DType::F32, Contents::Tensors(vec![tensor]))?;
         let before = self.state(format!("{name}.before"), &[taps - 1, shape[0]], DType::F32, Update::Replace)?;
-        Ok(self.ops(ShortConv, &[before, x, kernel])?[0])
+        let [y, _] = self.ops(ShortConv, &[before, x, kernel])?;
+        Ok(y)
     }
 
     /// Attention from the normed input to the joined heads, without the projection that follows.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use backend_api::op::{Append, ArgMax, At, GetRows, Index, Op, Sample, TopK};
-use backend_api::{DType, Graph, Kind, TensorId, Update};
+use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 
 use super::state::{HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
@@ -131,7 +131,7 @@ impl<'a> Recorder<'a> {
             Head::Greedy => self.op(ArgMax, &[logits])?,
             Head::Sample => {
                 let k = TopK::MAX.min(sizes.n_vocab);
-                let best = self.ops(TopK { k }, &[logits])?;
+                let best: [_; 2] = self.ops(TopK { k }, &[logits])?;
                 self.op(Sample, &best)?
             }
         };
@@ -167,8 +167,15 @@ impl<'a> Recorder<'a> {
     }
 
     /// An operator with several results.
-    pub fn ops(&mut self, op: impl Into<Op>, operands: &[TensorId]) -> Result<Vec<TensorId>, ModelError> {
-        Ok(self.graph.push_multi(op.into(), operands)?)
+    pub fn ops<const N: usize>(
+        &mut self,
+        op: impl Into<Op>,
+        operands: &[TensorId],
+    ) -> Result<[TensorId; N], ModelError> {
+        let op = op.into();
+        let name = op.name();
+        let wrong = |found: Vec<_>| Error::Invalid(format!("{name} has {} results, not {N}", found.len()));
+        Ok(self.graph.push_multi(op, operands)?.try_into().map_err(wrong)?)
     }
 
     /// The columns of a tensor.

@@ -95,7 +95,8 @@ impl Recorder<'_> {
         let skip = self.flat("ssm_d", heads)?;
         let shape = [s.d_inner, s.n_state];
         let state = self.state(self.scoped("ssm_state"), &shape, DType::F32, Update::Replace)?;
-        Ok(self.ops(SsmScan, &[state, x, dt, a, b, c, skip])?[0])
+        let [y, _] = self.ops(SsmScan, &[state, x, dt, a, b, c, skip])?;
+        Ok(y)
     }
 
     /// A vector that the file may have in any shape.
@@ -176,7 +177,7 @@ impl Recorder<'_> {
         let qk = self.scaled_norm(unit, 1.0 / (dk as f32).sqrt(), qk)?;
         let [q, k] = self.columns(qk, [keys; 2])?;
         let state = self.state(self.scoped("ssm_state"), &[values, dk], DType::F32, Update::Replace)?;
-        let o = self.ops(GatedDeltaNet { grouped }, &[state, q, k, v, g, beta])?[0];
+        let [o, _] = self.ops(GatedDeltaNet { grouped }, &[state, q, k, v, g, beta])?;
         let y = self.norm("ssm_norm", Norm { heads, ..norm }, o)?;
         self.op(Glu { kind: GluKind::Swiglu }, &[z, y])
     }

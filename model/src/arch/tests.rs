@@ -45,7 +45,7 @@ impl Architecture for Convolutions {
             let kernel = m.weight(m.scoped("conv"), &[n_embd, TAPS], DType::F32, taps)?;
             let tail = m.state(m.scoped("tail"), &[TAPS - 1, n_embd], DType::F32, Update::Replace)?;
             let normed = m.norm("attn_norm", self.norm, x)?;
-            let y = m.ops(ShortConv, &[tail, normed, kernel])?;
+            let y: [_; 2] = m.ops(ShortConv, &[tail, normed, kernel])?;
             m.add(y[0], x)
         })?;
         m.output(x, |m, x| {
