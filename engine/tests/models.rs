@@ -120,6 +120,7 @@ macro_rules! backends {
             #[test]
             fn gemma4_with_inputs_for_each_block() {
                 fixture("gemma4-ple");
+                fixture("gemma4-experts");
             }
 
             #[test]

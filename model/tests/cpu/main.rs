@@ -58,6 +58,7 @@ fixtures! {
     lfm2_with_convolutions = "lfm2-tiny",
     gemma3n_with_streams = "gemma3n-2l",
     gemma4_with_inputs_for_each_block = "gemma4-ple",
+    gemma4_with_experts = "gemma4-experts",
     mixtral = "mixtral-4x2",
     qwen3_with_experts = "qwen3moe-8x2",
     qwen3_with_experts_q8_0 = "qwen3moe-q8_0",
