@@ -110,8 +110,11 @@ pub struct KernelInfo {
 }
 
 impl KernelInfo {
-    /// A kernel that does a cover of a graph, or a part of it.
+    /// A kernel that does a cover of a graph, or a part of it. `bytes` are those of all its operands; of experts a share counts.
     pub fn new(graph: &Graph, cover: &Cover, name: String, grid: [u32; 3], bytes: u64) -> KernelInfo {
+        let mut nodes = cover.nodes.iter().filter_map(|node| graph.nodes().get(*node));
+        let (read, of) = nodes.find_map(|node| graph.experts_read(node)).unwrap_or((1, 1));
+        let bytes = bytes / of as u64 * read as u64;
         KernelInfo { name, grid, bytes, role: cover.role(graph), subject: cover.subject(graph) }
     }
 }

@@ -186,6 +186,14 @@ impl Graph {
         Ok(outputs)
     }
 
+    /// Of a node that multiplies with the matrices of experts: how many of them its rows go to at most, and of how many.
+    pub fn experts_read(&self, node: &Node) -> Option<(usize, usize)> {
+        let (Op::MatMulId(op), [_, w, ids]) = (&node.op, node.inputs.as_slice()) else { return None };
+        let chosen = self.tensor(*ids).shape.len() * op.rows;
+        let all = self.tensor(*w).shape.rows();
+        Some((chosen.min(all), all))
+    }
+
     /// Applies an operator with one result.
     ///
     /// *Errors*: as [`Self::push_multi`], or an operator with several results.

@@ -2,6 +2,20 @@
 
 use super::prelude::*;
 
+/// What forms of such products are run with: a format of each family, and the common ones. The decoders are the same.
+pub(super) const SOME: [Format; 10] = [
+    Format::F32,
+    Format::F16,
+    Format::Q4_0,
+    Format::Q4_1,
+    Format::Q8_0,
+    Format::Q4_K,
+    Format::Q6_K,
+    Format::IQ2_XXS,
+    Format::TQ1_0,
+    Format::MXFP4,
+];
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |format: Format, op: MatMulId, [t, u, k]: [usize; 3], experts: usize, each: bool| {

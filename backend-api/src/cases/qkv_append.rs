@@ -44,6 +44,8 @@ pub(super) fn cases() -> Vec<Case> {
         ("normed with values, no rope", 3, 4, 2, 24, None, StepParams::at(1, 3)),
         ("normed with values, odd heads", 3, 3, 1, 6, Some((4, RopeMode::Neox)), StepParams::at(1, 3)),
     ];
+    let values_halves: &[Row] =
+        &[("normed with values, halves", 1, 4, 2, 32, Some((32, RopeMode::Neox)), StepParams::at(7, 1))];
     let of = |whole, values| Some(QkNorm { eps: 1e-6, whole, values });
     let eps = of(false, false);
     let lists = [
@@ -53,7 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
         (normed_halves, half, eps),
         (whole, None, of(true, false)),
         (values, None, of(false, true)),
-        (&values[..1], half, of(false, true)),
+        (values_halves, half, of(false, true)),
     ];
     let coded: &[Row] = &[
         ("decode", 1, 9, 3, 64, Some((64, RopeMode::Normal)), StepParams::at(7, 1)),

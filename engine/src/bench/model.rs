@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use backend_api::{Backend, DType, Graph, Kind, Op, Stats};
+use backend_api::{Backend, DType, Graph, Kind, Op, Stats, Update};
 use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Session};
 use serde::Serialize;
 
@@ -99,7 +99,8 @@ impl PerToken {
 pub struct DecodeFloor {
     /// Bytes of weights that a step reads: those of its matmuls.
     pub weight_bytes: u64,
-    /// Bytes of cached keys and values that a step reads, in the middle of the tokens decoded.
+    /// Bytes of cached keys and values that a step reads, in the middle of the tokens decoded, and of states that it
+    /// rewrites.
     pub cache_bytes: u64,
     /// The least time of reading these.
     pub read_ms: f64,
@@ -113,7 +114,7 @@ pub struct DecodeFloor {
 
 impl DecodeFloor {
     fn of(floors: &Floors, work: Work, kernels: usize, position: usize, ms_per_token: f64) -> DecodeFloor {
-        let cache_bytes = work.cache_bytes_per_position * position as u64;
+        let cache_bytes = work.cache_bytes_per_position * position as u64 + work.rewritten_bytes;
         let read_ms = floors.read_ms((work.weight_bytes + cache_bytes) as f64);
         let dispatch_ms = floors.dispatch_ms(kernels as f64);
         let floor_ms = read_ms + dispatch_ms;
@@ -127,23 +128,33 @@ impl DecodeFloor {
 struct Work {
     weight_bytes: u64,
     cache_bytes_per_position: u64,
+    /// Of states that a step reads and writes as a whole.
+    rewritten_bytes: u64,
 }
 
 impl Work {
-    /// Of the graph of a decode step. All packed weights are read as a whole, but for those that rows are looked up in.
+    /// Of the graph of a decode step. All packed weights are read as a whole, but for those that rows are looked up in,
+    /// and of experts those that a token goes to.
     fn of(graph: &Graph) -> Result<Work, backend_api::Error> {
-        let (mut weight_bytes, mut cache_bytes_per_position) = (0, 0);
+        let (mut weight_bytes, mut cache_bytes_per_position, mut rewritten_bytes) = (0, 0, 0);
         for node in graph.nodes().iter().filter(|node| !matches!(node.op, Op::GetRows(_))) {
             for tensor in graph.operands(node) {
                 if let DType::Packed(format) = tensor.dtype {
-                    weight_bytes += (format.row_bytes(tensor.shape.cols())? * tensor.shape.rows()) as u64;
+                    let (read, of) = graph.experts_read(node).unwrap_or((1, 1));
+                    let bytes = (format.row_bytes(tensor.shape.cols())? * tensor.shape.rows()) as u64;
+                    weight_bytes += bytes / of as u64 * read as u64;
                 }
             }
         }
-        for (_, tensor) in graph.externals().filter(|(_, t)| matches!(t.kind, Kind::State(_)) && t.shape.rank() == 2) {
-            cache_bytes_per_position += tensor.dtype.row_bytes(tensor.shape.cols())? as u64;
+        for (_, tensor) in graph.externals().filter(|(_, tensor)| tensor.shape.rank() == 2) {
+            let row = tensor.dtype.row_bytes(tensor.shape.cols())? as u64;
+            match tensor.kind {
+                Kind::State(Update::Append) => cache_bytes_per_position += row,
+                Kind::State(Update::Replace) => rewritten_bytes += 2 * row * tensor.shape.rows() as u64,
+                _ => {}
+            }
         }
-        Ok(Work { weight_bytes, cache_bytes_per_position })
+        Ok(Work { weight_bytes, cache_bytes_per_position, rewritten_bytes })
     }
 }
 
@@ -346,7 +357,23 @@ mod tests {
     use super::*;
     use approx::assert_abs_diff_eq;
     use backend_api::Format;
-    use backend_api::op::{GetRows, Index, MatMul};
+    use backend_api::op::{GetRows, Index, MatMul, MatMulId, ShortConv};
+
+    #[test]
+    fn a_step_reads_the_experts_that_its_token_goes_to_and_writes_states_that_are_replaced() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[1, 64], DType::F32).unwrap();
+        let ids = graph.input("ids", &[1, 2], DType::I32).unwrap();
+        let w = graph.weight("w", &[8 * 32, 64], DType::Packed(Format::Q4_0)).unwrap();
+        graph.push(MatMulId::dense(32), &[x, w, ids]).unwrap();
+        let before = graph.external(Kind::State(Update::Replace), "before", &[2, 64], DType::F32).unwrap();
+        let taps = graph.weight("taps", &[64, 3], DType::F32).unwrap();
+        graph.push_multi(ShortConv.into(), &[before, x, taps]).unwrap();
+        let work = Work::of(&graph).unwrap();
+        // Two of eight experts of 32 rows; two rows of 64 floats, read and written.
+        let bytes = Work { weight_bytes: 2 * 32 * 2 * 18, cache_bytes_per_position: 0, rewritten_bytes: 2 * 2 * 256 };
+        assert_eq!(work, bytes);
+    }
 
     #[test]
     fn a_step_reads_the_weights_of_its_matmuls_and_the_cache() {
@@ -359,7 +386,8 @@ mod tests {
         graph.push(MatMul, &[x, w]).unwrap();
         let work = Work::of(&graph).unwrap();
         // 32 rows of two blocks of 18 bytes; one row of 64 floats a position.
-        assert_eq!(work, Work { weight_bytes: 32 * 2 * 18, cache_bytes_per_position: 256 });
+        let bytes = Work { weight_bytes: 32 * 2 * 18, cache_bytes_per_position: 256, rewritten_bytes: 0 };
+        assert_eq!(work, bytes);
         let readback_ms = Spread::of(vec![0.1]);
         let floors = Floors { read_gb_per_s: 1.0, read: Vec::new(), dispatch_us: 5.0, step_us: 9.0, readback_ms };
         let floor = DecodeFloor::of(&floors, work, 10, 8, 0.1);

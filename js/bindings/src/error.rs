@@ -37,6 +37,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::NoPooling { .. }
         | ModelError::NoText { .. }
         | ModelError::Options(_) => "options",
+        ModelError::Experts { .. } => "memory",
         ModelError::Backend(error) => return backend(error),
     };
     coded(code, &error.to_string()).into()

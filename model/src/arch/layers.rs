@@ -369,7 +369,8 @@ impl Recorder<'_> {
             None => self.queries_keys_values(a, x)?,
             Some(block) => {
                 let q = self.linear("attn_q", a.heads * a.head_dim, x)?;
-                (self.turned(a, "attn_q_norm", a.heads, q)?, self.kept(block)?)
+                let q = self.normed(a, "attn_q_norm", a.heads, q)?;
+                (self.rotated(a, a.heads, q)?, self.kept(block)?)
             }
         };
         if let Some(temperature) = a.temperature {
@@ -404,11 +405,13 @@ impl Recorder<'_> {
         } else {
             self.joint("attn_qkv", [q, ("attn_k", kv).into(), ("attn_v", kv).into()], x)?
         };
-        let q = self.turned(a, "attn_q_norm", a.heads, q)?;
-        let k = self.turned(a, "attn_k_norm", a.heads_kv, k)?;
+        let q = self.normed(a, "attn_q_norm", a.heads, q)?;
+        let k = self.normed(a, "attn_k_norm", a.heads_kv, k)?;
         if let Some(norm) = a.v_norm {
             v = self.unit(Norm { heads: a.heads_kv, ..norm }, v)?;
         }
+        let q = self.rotated(a, a.heads, q)?;
+        let k = self.rotated(a, a.heads_kv, k)?;
         let all = match self.step.head {
             // All keys are those of the step.
             Head::Embedding => [k, v],
@@ -422,12 +425,16 @@ impl Recorder<'_> {
         Ok((q, all))
     }
 
-    /// Queries or keys, normed and rotated as the model says.
-    fn turned(&mut self, a: &Attention, norm_name: &str, n_head: usize, x: TensorId) -> Recorded {
-        let mut x = x;
-        if let Some(norm) = a.qk_norm {
-            x = self.norm(norm_name, Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm }, x)?;
+    /// Queries or keys, normed if the model does that.
+    fn normed(&mut self, a: &Attention, name: &str, n_head: usize, x: TensorId) -> Recorded {
+        match a.qk_norm {
+            Some(norm) => self.norm(name, Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm }, x),
+            None => Ok(x),
         }
+    }
+
+    /// Queries or keys, rotated likewise.
+    fn rotated(&mut self, a: &Attention, n_head: usize, x: TensorId) -> Recorded {
         match &a.rope {
             Some(rope) => self.rope(rope, n_head, x),
             None => Ok(x),

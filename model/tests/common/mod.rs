@@ -223,7 +223,9 @@ fn real(file: &str, reference: &str, backend: Rc<dyn Backend>, n: usize) {
     let reference: serde_json::Value = serde_json::from_slice(&std::fs::read(data.join(reference)).unwrap()).unwrap();
     let model = load(models(&format!("cache/{file}")), Some(512), backend);
     let mut session = Session::new(model).unwrap();
-    for (name, case) in reference["cases"].as_object().unwrap() {
+    // Few tokens are asked of slow devices, and then one prompt.
+    let prompts = if n < 8 { 1 } else { usize::MAX };
+    for (name, case) in reference["cases"].as_object().unwrap().iter().take(prompts) {
         let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
         let margins: Vec<f32> = serde_json::from_value(case["margins_top1_top2"].clone()).unwrap();
         let expected = ids("greedy_ids");

@@ -131,7 +131,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("ssm_scan.wgsl", "ssm_scan", "own[i] * decay + pace", "own[i] + pace"),
     of("slice.wgsl", "slice", "p.start + i % p.cols", "i % p.cols"),
     of("softmax.wgsl", "softmax", "c >= range.x && c < range.y", "c < range.y"),
-    of("top_k.wgsl", "top_k", "index == NONE || beats(value, index, candidate, c)", "true"),
+    of("top_k.wgsl", "top_k", "index = search(first, lane, value, index);", "index = search(first, lane, 0.0, NONE);"),
     of("top_k.wgsl", "top_k", "best_value[0], 0.0, taken", "best_value[0], 1.0, taken"),
     of("unary.wgsl", "unary", "(x[i]);\n}", "(-x[i]);\n}"),
     of("lib/best.wgsl", "argmax", "a == b && ai < bi", "a == b && ai > bi"),
