@@ -5,8 +5,8 @@
 
 use backend_api::op::{Norm, UnaryKind};
 
+use super::attention::Attention;
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Attention;
 use super::recorder::Recorder;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;

@@ -3,8 +3,8 @@
 use backend_api::Format;
 use backend_api::op::{BinaryKind, Gate, Index, MatMulId, Op, RopeTable, Route, Yarn};
 
+use super::attention::Temperature;
 use super::keys::Keys;
-use super::layers::Temperature;
 use super::rope::Rope;
 use super::weights::Tensors;
 use super::*;

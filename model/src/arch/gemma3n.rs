@@ -7,8 +7,8 @@ use backend_api::TensorId;
 use backend_api::op::{GluKind, Norm, RopeMode, UnaryKind};
 
 use super::altup::AltUp;
+use super::attention::Attention;
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Attention;
 use super::per_layer::PerLayer;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;

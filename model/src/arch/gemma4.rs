@@ -7,9 +7,9 @@
 use backend_api::TensorId;
 use backend_api::op::{GluKind, Norm, RopeMode, RopeTable};
 
+use super::attention::Attention;
 use super::experts::{Experts, Gate};
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Attention;
 use super::per_layer::PerLayer;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;

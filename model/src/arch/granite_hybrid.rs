@@ -7,9 +7,9 @@
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
+use super::attention::Attention;
 use super::experts::FeedForward;
 use super::keys::Keys;
-use super::layers::Attention;
 use super::recorder::Recorder;
 use super::recurrent::Ssm;
 use super::rope::Rope;

@@ -6,9 +6,9 @@
 use backend_api::TensorId;
 use backend_api::op::{GluKind, Norm, RopeMode, ShortConv};
 
+use super::attention::Attention;
 use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Attention;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
 use super::{Architecture, Sizes};

@@ -6,9 +6,9 @@
 
 use backend_api::op::{Norm, RopeMode};
 
+use super::attention::Attention;
 use super::experts::FeedForward;
 use super::keys::Keys;
-use super::layers::Attention;
 use super::recorder::Recorder;
 use super::rope::Rope;
 use super::{Architecture, Sizes};

@@ -6,9 +6,9 @@
 
 use backend_api::op::{Norm, RopeMode};
 
+use super::attention::{Attention, Temperature};
 use super::experts::FeedForward;
 use super::keys::Keys;
-use super::layers::{Attention, Temperature};
 use super::recorder::Recorder;
 use super::rope::{self, Rope};
 use super::{Architecture, Sizes};

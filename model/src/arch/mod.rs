@@ -13,6 +13,7 @@ use crate::gguf::{Gguf, shown};
 use crate::kv_cache::KvCache;
 
 mod altup;
+mod attention;
 mod bert;
 mod experts;
 mod falcon_h1;
@@ -52,7 +53,7 @@ mod state;
 mod tests;
 mod weights;
 
-pub use layers::Temperature;
+pub use attention::Temperature;
 pub use pooling::Pooling;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};

@@ -8,9 +8,9 @@
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
+use super::attention::Attention;
 use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Attention;
 use super::recorder::Recorder;
 use super::recurrent::DeltaNet;
 use super::rope::Rope;

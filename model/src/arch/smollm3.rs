@@ -5,8 +5,8 @@
 
 use backend_api::op::{GluKind, Norm, RopeMode};
 
+use super::attention::Attention;
 use super::keys::{Keys, MAX_WIDTH};
-use super::layers::Attention;
 use super::recorder::Recorder;
 use super::rope::Rope;
 use super::{Architecture, Sizes};

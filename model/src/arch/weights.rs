@@ -6,7 +6,7 @@ use std::ops::Range;
 use backend_api::op::RopeTable;
 use backend_api::{DType, Format};
 
-use super::layers::Temperature;
+use super::attention::Temperature;
 use crate::error::ModelError;
 use crate::gguf::{Gguf, TensorInfo, shown};
 

@@ -1,0 +1,212 @@
+//! Attention of a block, as architectures describe it, and how it is recorded.
+
+use backend_api::op::{self, Append, At, GetRows, Index, Masking, Norm, UnaryKind};
+use backend_api::{DType, TensorId};
+
+use super::keys::Keys;
+use super::part::Part;
+use super::recorder::{Recorded, Recorder};
+use super::rope::Rope;
+use super::weights::Contents;
+use super::{Head, Sizes};
+use crate::error::ModelError;
+
+/// Attention of a block over its own keys and values: causal, unless the model says otherwise.
+#[derive(Debug, Clone)]
+pub(super) struct Attention {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads.
+    pub heads_kv: usize,
+    /// Channels of a head.
+    pub head_dim: usize,
+    /// Multiplies the scores.
+    pub scale: f32,
+    /// Soft cap of the scores; 0 = none.
+    pub softcap: f32,
+    /// Positions that a query looks back, itself included, or around itself where attention is not causal; 0 = all.
+    pub window: u32,
+    /// Norm of queries and keys: of each head, or of all heads of a row at once.
+    pub qk_norm: Option<Norm>,
+    /// Whether that norm is of all heads at once.
+    pub norm_rows: bool,
+    /// Norm of values, without weights, if there is one.
+    pub v_norm: Option<Norm>,
+    /// Whether values are the keys as they are projected.
+    pub v_is_k: bool,
+    /// Another block whose keys and values are used; `None` = its own.
+    pub kv_of: Option<usize>,
+    /// What queries are multiplied with as positions grow.
+    pub temperature: Option<Temperature>,
+    /// Whether each head has a score without a key.
+    pub sinks: bool,
+    /// Rotation of queries and keys.
+    pub rope: Option<Rope>,
+    /// Whether a gate for each channel multiplies what heads give: the rows of a head's gate follow those of its query.
+    pub gated: bool,
+}
+
+impl Attention {
+    /// Plain attention: scores over the root of the head's width.
+    pub fn new(sizes: &Sizes) -> Attention {
+        Attention {
+            heads: sizes.n_head,
+            heads_kv: sizes.n_head_kv,
+            head_dim: sizes.head_dim,
+            scale: 1.0 / (sizes.head_dim as f32).sqrt(),
+            softcap: 0.0,
+            window: 0,
+            qk_norm: None,
+            norm_rows: false,
+            v_norm: None,
+            v_is_k: false,
+            kv_of: None,
+            temperature: None,
+            sinks: false,
+            rope: None,
+            gated: false,
+        }
+    }
+
+    /// The rows of a head's query and of its gate.
+    fn turns(&self) -> [usize; 2] {
+        [self.head_dim; 2]
+    }
+
+    /// The attention of blocks of which the first `owners` have keys and values: those after them use what the last
+    /// two have, of which one sees a window and one sees all.
+    pub fn shared(
+        keys: &Keys<'_>,
+        owners: usize,
+        is_local: &[bool],
+        of: impl Fn(usize) -> Attention,
+    ) -> Result<Vec<Attention>, ModelError> {
+        let mut all: Vec<Attention> = (0..is_local.len()).map(of).collect();
+        for i in owners..all.len() {
+            let kept = owners.wrapping_sub(if is_local[i] { 2 } else { 1 });
+            let kind = |block: usize| all.get(block).map(|a| (a.window, a.heads_kv, a.head_dim));
+            if kind(kept) != kind(i) {
+                let reason = format!("block {i} finds no keys of its kind in the two blocks before block {owners}");
+                return Err(keys.wrong("attention.shared_kv_layers", reason));
+            }
+            all[i].kv_of = Some(kept);
+        }
+        Ok(all)
+    }
+}
+
+/// A factor of queries that is 1 within the original context and grows with its multiples, so that attention over more
+/// keys stays as sharp.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Temperature {
+    /// Multiplies the logarithm.
+    pub scale: f32,
+    /// The original context.
+    pub n_ctx_orig: u32,
+}
+
+impl Temperature {
+    /// The factors of some positions: `1 + scale ln(1 + floor(position / n_ctx_orig))`, computed in f64.
+    pub fn rows(&self, positions: impl Iterator<Item = u32>) -> Vec<f32> {
+        let factor = |position| 1.0 + f64::from(self.scale) * f64::from(1 + position / self.n_ctx_orig).ln();
+        positions.map(|position| factor(position) as f32).collect()
+    }
+}
+
+impl Recorder<'_> {
+    /// Attention from the normed input to the joined heads, without the projection that follows.
+    pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
+        let gate = a.gated.then(|| self.projection("attn_q.gate", &[Part::dealt("attn_q", a.heads, &a.turns(), 1)], x));
+        let (mut q, [keys, values]) = match a.kv_of {
+            None => self.queries_keys_values(a, x)?,
+            Some(block) => {
+                let q = self.linear("attn_q", a.heads * a.head_dim, x)?;
+                let q = self.normed(a, "attn_q_norm", a.heads, q)?;
+                (self.rotated(a, a.heads, q)?, self.kept(block)?)
+            }
+        };
+        if let Some(temperature) = a.temperature {
+            let factors = self.temperature(temperature)?;
+            q = self.mul(q, factors)?;
+        }
+        let attention = op::Attention {
+            n_head: a.heads,
+            n_head_kv: a.heads_kv,
+            scale: a.scale,
+            softcap: a.softcap,
+            masking: Masking { causal: self.step.causal, cached: true, window: a.window, ..Masking::default() },
+            sinks: a.sinks,
+        };
+        let mut operands = vec![q, keys, values];
+        if a.sinks {
+            operands.push(self.vector("attn_sinks.weight", a.heads)?);
+        }
+        let heads = self.op(attention, &operands)?;
+        let Some(gate) = gate else { return Ok(heads) };
+        let gate = self.unary(UnaryKind::Sigmoid, gate?)?;
+        self.mul(heads, gate)
+    }
+
+    /// Queries, and all keys and values so far, which blocks after this one may use, too.
+    fn queries_keys_values(&mut self, a: &Attention, x: TensorId) -> Result<(TensorId, [TensorId; 2]), ModelError> {
+        let (q, kv, turns) = (a.heads * a.head_dim, a.heads_kv * a.head_dim, a.turns());
+        let q = if a.gated { Part::dealt("attn_q", a.heads, &turns, 0) } else { ("attn_q", q).into() };
+        let [q, k, mut v] = if a.v_is_k {
+            let [q, k] = self.joint("attn_qk", [q, ("attn_k", kv).into()], x)?;
+            [q, k, k]
+        } else {
+            self.joint("attn_qkv", [q, ("attn_k", kv).into(), ("attn_v", kv).into()], x)?
+        };
+        let q = self.normed(a, "attn_q_norm", a.heads, q)?;
+        let k = self.normed(a, "attn_k_norm", a.heads_kv, k)?;
+        if let Some(norm) = a.v_norm {
+            v = self.unit(Norm { heads: a.heads_kv, ..norm }, v)?;
+        }
+        let q = self.rotated(a, a.heads, q)?;
+        let k = self.rotated(a, a.heads_kv, k)?;
+        let all = match self.step.head {
+            // All keys are those of the step.
+            Head::Embedding => [k, v],
+            _ => {
+                let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
+                let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
+                [keys, self.op(Append { at: At::Position }, &[v_cache, v])?]
+            }
+        };
+        self.keep(all);
+        Ok((q, all))
+    }
+
+    /// Queries or keys, normed if the model does that.
+    fn normed(&mut self, a: &Attention, name: &str, n_head: usize, x: TensorId) -> Recorded {
+        match a.qk_norm {
+            Some(norm) => self.norm(name, Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm }, x),
+            None => Ok(x),
+        }
+    }
+
+    /// Queries or keys, rotated likewise.
+    fn rotated(&mut self, a: &Attention, n_head: usize, x: TensorId) -> Recorded {
+        match &a.rope {
+            Some(rope) => self.rope(rope, n_head, x),
+            None => Ok(x),
+        }
+    }
+
+    fn rope(&mut self, rope: &Rope, n_head: usize, x: TensorId) -> Recorded {
+        let n_dims = rope.angles.n_dims;
+        let factors = rope.factors.map(|name| self.step.tensors.vector(name, n_dims / 2)).transpose()?.cloned();
+        let contents = Contents::Rope(rope.angles.clone(), factors);
+        let table = self.weight(rope.table.into(), &[self.step.sizes.n_ctx, n_dims], DType::F32, contents)?;
+        self.op(op::Rope { n_head, n_dims, mode: rope.mode }, &[x, table])
+    }
+
+    /// A number for each row, by its position.
+    fn temperature(&mut self, temperature: Temperature) -> Recorded {
+        const NAME: &str = "attn_temperature";
+        let shape = [self.step.sizes.n_ctx, 1];
+        let table = self.weight(NAME.into(), &shape, DType::F32, Contents::Temperature(temperature))?;
+        let index = Index::Positions { rows: self.step.rows };
+        self.once(&format!("{NAME}.rows"), |m| m.op(GetRows { index }, &[table]))
+    }
+}
