@@ -21,7 +21,7 @@ pub enum ModelError {
     Architecture {
         /// What the file names.
         found: String,
-        /// All that this build has.
+        /// The families that this build has.
         supported: String,
     },
     /// A hyperparameter that makes no sense, or that this build cannot serve.

@@ -228,7 +228,10 @@ impl Recipe {
         let found: &str = gguf.metadata.require("general.architecture")?;
         let all = || ARCHITECTURES.iter().chain(ENCODERS);
         let Some(&(name, read)) = all().find(|(name, _)| *name == found) else {
-            let supported = all().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            // With experts a family goes by the same name and "moe"; it is named once, so that the list stays short.
+            let known = |name: &str| all().any(|(other, _)| *other == name);
+            let families = all().map(|(name, _)| *name).filter(|name| !name.strip_suffix("moe").is_some_and(known));
+            let supported = families.collect::<Vec<_>>().join(", ");
             return Err(ModelError::Architecture { found: shown(found), supported });
         };
         let tensors = Tensors::new(gguf, name);

@@ -19,7 +19,7 @@ fn session(n_ctx: usize) -> Session {
 
 fn refused(error: ModelError, parts: &[&str]) {
     let message = error.to_string();
-    assert!(!message.contains('\n') && message.len() < 400, "{message}");
+    assert!(!message.contains('\n') && message.len() < 300, "{message}");
     for part in parts {
         assert!(message.contains(part), "{message:?} lacks {part:?}");
     }
