@@ -25,6 +25,7 @@ mod matmul;
 mod matmul_id;
 mod norm;
 mod norm_add;
+mod norm_add_linear;
 mod norm_gate;
 mod pad;
 mod permute;
@@ -92,6 +93,7 @@ pub fn all() -> Vec<Case> {
         delta::cases(),
         linear::cases(),
         norm_add::cases(),
+        norm_add_linear::cases(),
         norm_gate::cases(),
         qkv_append::cases(),
         self_attention::cases(),

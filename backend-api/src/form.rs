@@ -15,6 +15,7 @@ mod found;
 pub mod linear;
 pub mod linear_qkv;
 pub mod norm_add;
+pub mod norm_add_linear;
 pub mod norm_gate;
 pub mod qkv_append;
 pub mod scan;
@@ -32,6 +33,7 @@ pub use found::Found;
 pub use linear::{Activation, Linear, LinearOperands};
 pub use linear_qkv::LinearQkv;
 pub use norm_add::NormAdd;
+pub use norm_add_linear::NormAddLinear;
 pub use norm_gate::NormGate;
 pub use qkv_append::{QkNorm, QkvAppend};
 pub use scan::{Scan, ScanPlaces};
@@ -106,6 +108,8 @@ forms! {
     Scan = "scan",
     /// Gates, gated delta net.
     Delta = "delta",
+    /// Norm, residual, then linear.
+    NormAddLinear = "norm_add_linear",
     /// Norm, matmul, bias, activation, residual.
     Linear = "linear",
     /// Norm, gate and up products of chosen experts, GLU.

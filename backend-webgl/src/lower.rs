@@ -156,7 +156,9 @@ impl<'a> Lowering<'a> {
                 let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
                 self.argmax(draw, 1)
             }
-            Form::LinearQkv(_) | Form::AttentionLinear(_) => Err("its parts are drawn one after the other".into()),
+            Form::LinearQkv(_) | Form::AttentionLinear(_) | Form::NormAddLinear(_) => {
+                Err("its parts are drawn one after the other".into())
+            }
         }
     }
 

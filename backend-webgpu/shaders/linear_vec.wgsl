@@ -16,6 +16,12 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let begun = row_begin(lane);
+//!if SUMMED
+    // Every workgroup has the sum; the first leaves it for others.
+    for (var i = lane; wid.x + wid.y == 0u && 4u * i < p.k; i += WG) {
+        total[i] = x4(i);
+    }
+//!end
     let row = (wid.y * groups.x + wid.x) * ROWS + lane / LANES;
     let local = min(row, p.count - 1u);
     let l = lane % LANES;

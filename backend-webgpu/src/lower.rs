@@ -13,8 +13,8 @@ use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
 use backend_api::form::{
-    ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd, NormGate,
-    QkvAppend, Scan,
+    ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd,
+    NormAddLinear, NormGate, QkvAppend, Scan,
 };
 use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
 
@@ -30,6 +30,7 @@ pub const MATCHERS: &[Matcher] = &[
     Scan::matcher,
     Delta::matcher,
     NormGate::matcher,
+    NormAddLinear::matcher,
     Linear::matcher,
     ExpertsGlu::matcher,
     ExpertsSum::matcher,
@@ -110,6 +111,7 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::Scan(op) => recurrent::scan(op, op.places(node.inputs.len()), node),
         Form::Delta(op) => recurrent::delta(op, node),
         Form::NormAdd(op) => wise::norm(&op.norm, node),
+        Form::NormAddLinear(op) => linear::norm_add_linear(op, node),
         Form::NormGate(op) => wise::norm_gate(op, node),
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),

@@ -7,6 +7,9 @@
 //!if PARTS
 //!include lib/parts.wgsl
 //!end
+//!if SUMMED
+//!include lib/sum.wgsl
+//!end
 
 //!if SEVERAL
 // Which of several rows it is.
@@ -17,6 +20,11 @@ var<private> x_row: u32;
 //!if PARTS
 fn x4(i: u32) -> vec4<f32> {
     return select(vec4<f32>(0.0), parts_row[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+}
+//!else
+//!if SUMMED
+fn x4(i: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), sum4(min(i, p.k / 4u - 1u)), 4u * i < p.k);
 }
 //!else
 //!if VEC4
@@ -42,6 +50,7 @@ fn x4(i: u32) -> vec4<f32> {
     }
     return out;
 }
+//!end
 //!end
 //!end
 
@@ -135,6 +144,9 @@ fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
 fn row_begin(lane: u32) -> vec2<f32> {
 //!if PARTS
     parts_join(lane);
+//!end
+//!if SUMMED
+    sum_begin(lane);
 //!end
     let begun = norm_begin(lane);
 //!if STAGED

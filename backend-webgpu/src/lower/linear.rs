@@ -3,10 +3,10 @@
 //! up part's).
 
 use super::{MAX_GRID, Node, grid, literal};
-use crate::kernel::{Kernel, Operand, row_type};
+use crate::kernel::{Kernel, MAX_BINDINGS, Operand, row_type};
 use crate::storage::{Chunk, chunks};
 use crate::tuning::Tuning;
-use backend_api::form::{Activation, Linear};
+use backend_api::form::{Activation, Linear, NormAddLinear};
 use backend_api::format::GROUP;
 use backend_api::op::{Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
@@ -93,8 +93,9 @@ pub fn normed<'a>(kernel: Kernel, norm: Option<&Norm>, params: &[usize], node: &
     let Some(norm) = norm else { return kernel };
     let mut kernel = kernel.flag("NORM", true).flag("LAYER", norm.kind == NormKind::Layer).f("eps", norm.eps);
     let quads = params.first().map_or(0, |gamma| node.inputs[*gamma].shape.len().div_ceil(GROUP) * (GROUP / 4));
-    // A row that is joined of parts is in that memory already.
-    if node.tuning.stage > 0 && quads <= STAGED_QUADS && !kernel.flags.contains(&"PARTS") {
+    // A row that is joined of parts, or a sum, is in that memory already.
+    let there = kernel.flags.iter().any(|flag| ["PARTS", "STAGED"].contains(flag));
+    if node.tuning.stage > 0 && quads <= STAGED_QUADS && !there {
         kernel = kernel.flag("STAGED", true).word("STAGE", literal(quads));
     }
     for (name, place) in ["gamma", "beta"].into_iter().zip(params) {
@@ -104,11 +105,49 @@ pub fn normed<'a>(kernel: Kernel, norm: Option<&Norm>, params: &[usize], node: &
     kernel
 }
 
+/// A linear whose x is a norm of a row added to another: every workgroup makes the sum for itself, the first leaves it for
+/// others.
+pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
+    let (x, norm) = (node.inputs[0], &op.sum.norm);
+    let k = x.shape.cols();
+    if x.shape.rows() != 1 {
+        return Err("sums of several rows are made once for all products".into());
+    }
+    if norm.kind == NormKind::Layer || norm.heads != 1 || op.linear.norm.is_some_and(|n| n.kind == NormKind::Layer) {
+        return Err("layer norms and norms of heads are kernels of their own".into());
+    }
+    let quads = k.div_ceil(GROUP) * (GROUP / 4);
+    if !k.is_multiple_of(4) {
+        return Err(format!("a row of {k} numbers is not a multiple of 4"));
+    }
+    let total = node.outputs[0];
+    let bind = |kernel: Kernel| {
+        let kernel = kernel.flag("SUMMED", true).flag("STAGED", quads <= STAGED_QUADS).word("STAGE", literal(quads));
+        let kernel = kernel.f("sum_eps", norm.eps).bind("x", row_type(k), Operand::Input(0), x);
+        let row = |kernel: Kernel, name, i: usize| kernel.bind(name, row_type(k), Operand::Input(i), node.inputs[i]);
+        row(row(kernel, "sum_gamma", 1), "summand", 2).bind("total", row_type(k), Operand::Output(0), total)
+    };
+    let front = op.sum_operands();
+    let source = Source {
+        shape: x.shape,
+        bind: &bind,
+        wg: node.tuning.vec_wg,
+        places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
+    };
+    let kernels = lower(&op.linear, node, &source, &Batch::ONE)?;
+    match kernels.iter().find(|kernel| kernel.bindings.len() > MAX_BINDINGS) {
+        Some(kernel) => Err(format!("it needs {} storage bindings", kernel.bindings.len())),
+        None => Ok(kernels),
+    }
+}
+
 /// The kernels of a linear whose x is `source`.
 pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
     let o = op.operands(&source.places).ok_or("the number of operands does not fit")?;
     let tensor = |i: &usize| node.inputs[*i];
-    let (w, out) = (tensor(o.w), node.outputs[0]);
+    // The result is the last, after what the source leaves.
+    let last = node.outputs.len() - 1;
+    let (w, out) = (tensor(o.w), node.outputs[last]);
     let [_, _, m, k] = source.shape.dims4();
     let [_, _, n, _] = w.shape.dims4();
     let glu = matches!(op.activation, Activation::Glu(_));
@@ -172,7 +211,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
         if let Some(place) = o.residual {
             kernel = kernel.input("residual", *place, tensor(place));
         }
-        kernels.push(kernel.output("out", 0, out));
+        kernels.push(kernel.output("out", last, out));
     }
     Ok(kernels)
 }
