@@ -284,6 +284,19 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_are_saved_in_the_middle() {
+                if let Some(backend) = $open {
+                    common::saved("llama-gqa-tied", "f32", &backend);
+                    common::saved("gemma3n-2l", "f32", &backend);
+                    common::saved("lfm2-tiny", "f32", &backend);
+                    common::saved("falcon-h1-tiny", "f32", &backend);
+                    common::saved("qwen35-tiny", "f32", &backend);
+                    common::saved("qwen3-d32", "f16", &backend);
+                    common::saved("qwen3-d32", "q8_0", &backend);
+                }
+            }
+
+            #[test]
             fn states_that_steps_rewrite() {
                 if let Some(backend) = $open {
                     common::convolution(&*backend);

@@ -2,6 +2,7 @@
 
 use crate::diagnose::Fault;
 use crate::gguf::{GgufError, SourceError};
+use crate::snapshot::SnapshotError;
 
 /// A model that cannot be loaded, or a request that it cannot serve. Each message is one line and names the cause and
 /// the remedy.
@@ -13,6 +14,9 @@ pub enum ModelError {
     /// Weights could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// A saved session that cannot be used.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// The backend refused or failed.
     #[error(transparent)]
     Backend(#[from] backend_api::Error),

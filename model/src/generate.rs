@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use backend_api::op::TopK;
 use backend_api::{Backend, ReadId, Stats, StepParams};
+use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
 use crate::error::ModelError;
@@ -24,7 +25,8 @@ const MAX_AUTO_INTERVAL: usize = 16;
 const READ_EVERY_MS: f64 = 8.0;
 
 /// How the next token is chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sampling {
     /// The best one.
     Greedy,
@@ -82,6 +84,9 @@ pub struct GenerateOptions {
     pub fetch_interval: Option<usize>,
     /// Set to true, it ends the generation at the next token.
     pub cancel: Option<Rc<Cell<bool>>>,
+    /// The tokens that were generated already, if this goes on with a generation that was broken off: the prompt ends with
+    /// them. They count as new ones, but are not told again.
+    pub done: Vec<u32>,
 }
 
 impl Default for GenerateOptions {
@@ -93,6 +98,7 @@ impl Default for GenerateOptions {
             stop: Vec::new(),
             fetch_interval: None,
             cancel: None,
+            done: Vec::new(),
         }
     }
 }
@@ -124,7 +130,7 @@ impl Finish {
 pub struct Generation {
     /// Tokens of the prompt that had to be computed.
     pub prompt_tokens: usize,
-    /// The new tokens, without the stop token.
+    /// The new tokens, without the stop token; those that were done before are among them.
     pub tokens: Vec<u32>,
     /// Their text, without the stop string.
     pub text: String,
@@ -172,6 +178,11 @@ impl Sink<'_> {
         if self.options.cancel.as_ref().is_some_and(|c| c.get()) {
             return Some(Finish::Cancelled);
         }
+        self.take(token, true)
+    }
+
+    /// Whether the text ends here; the caller is told of the token unless it knows it.
+    fn take(&mut self, token: u32, tell: bool) -> Option<Finish> {
         if self.stop_tokens.contains(&token) {
             return Some(Finish::Stop);
         }
@@ -183,7 +194,9 @@ impl Sink<'_> {
             self.decoder.push(tokenizer, token, &mut self.decoded);
             stopped = self.filter.push(&self.decoded, &mut self.text);
         }
-        (self.on_piece)(Piece { token: Some(token), text: &self.text[shown..] });
+        if tell {
+            (self.on_piece)(Piece { token: Some(token), text: &self.text[shown..] });
+        }
         if stopped {
             return Some(Finish::Stop);
         }
@@ -207,6 +220,9 @@ impl Sink<'_> {
 impl Session {
     /// Adds a prompt to the text and generates what follows. Afterwards the session knows the prompt and all new
     /// tokens but the last, whose keys and values may not have been computed.
+    ///
+    /// A generation that was broken off, say because a device was lost, goes on where it was if the prompt ends with the
+    /// tokens that it gave, which the options name: what is drawn follows from the seed and the position.
     ///
     /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
     ///
@@ -244,8 +260,10 @@ impl Session {
         let start = host.now_ms();
         let backend = self.model().backend().clone();
         let begin = self.position() + prompt.len();
+        let ended = options.done.iter().find_map(|token| sink.take(*token, false));
         // A token needs a row of the history.
-        let budget = options.max_tokens.min(self.n_ctx().saturating_sub(begin));
+        let left = options.max_tokens.saturating_sub(options.done.len());
+        let budget = if ended.is_some() { 0 } else { left.min(self.n_ctx().saturating_sub(begin)) };
         let wanted = if budget == 0 { Head::None } else { head };
         self.prefill(prompt, wanted, &sampling, host).await?;
 
@@ -253,7 +271,7 @@ impl Session {
         let buffer = [0; MAX_FETCH_INTERVAL];
         let mut run =
             Run { begin, budget, made: 0, broken: None, n_vocab, head, sampling, backend: &*backend, host, buffer };
-        let (mut finish, mut prefill_ms, mut steady) = (None, 0.0, None);
+        let (mut finish, mut prefill_ms, mut steady) = (ended, 0.0, None);
         if budget > 0 {
             self.prepare(1, head)?;
             // The first token is awaited by itself: it is what a person waits for.
@@ -286,14 +304,15 @@ impl Session {
         self.settle_states(host).await?;
         if let Some(position) = run.broken {
             let (tokens, _) = sink.finish();
-            self.know(&tokens);
+            self.know(tokens.get(options.done.len()..).unwrap_or_default());
             return Err(self.not_a_number(position, host).await);
         }
         let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
 
         let (tokens, text) = sink.finish();
-        self.know(&tokens[..tokens.len().saturating_sub(1)]);
-        let later = tokens.len().saturating_sub(1);
+        let fresh = tokens.get(options.done.len()..).unwrap_or_default();
+        self.know(&fresh[..fresh.len().saturating_sub(1)]);
+        let later = fresh.len().saturating_sub(1);
         Ok(Generation {
             prompt_tokens: prompt.len(),
             text,

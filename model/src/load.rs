@@ -12,6 +12,7 @@ use half::{bf16, f16};
 use crate::arch::{Contents, Head, Recipe, Weight};
 use crate::error::ModelError;
 use crate::gguf::{ByteSource, TensorInfo};
+use crate::identity::{Identifier, Identity};
 
 /// Bytes of a tensor that are in host memory at a time, but for rows so long that [`ROW_ALIGN`] of them are more.
 const PIECE: usize = 4 << 20;
@@ -49,6 +50,7 @@ pub struct Model {
     recipe: Recipe,
     weights: Storages,
     backend: Rc<dyn Backend>,
+    identity: Identity,
     load_ms: f64,
 }
 
@@ -82,11 +84,13 @@ impl Model {
         }
         // In the order of the file: over a network, each step back is a request of its own.
         parts.sort_by_key(|part| part.tensors.first().map_or(0, |tensor| tensor.offset));
-        let mut loader = Loader { source, backend: &*backend, host, progress, done: 0, total, buffer: Vec::new() };
+        let (identifier, buffer) = (recipe.identifier(), Vec::new());
+        let mut loader = Loader { source, backend: &*backend, host, progress, done: 0, total, buffer, identifier };
         for part in &parts {
             loader.load(part).await?;
         }
-        Ok(Model { recipe, weights, backend, load_ms: host.now_ms() - start })
+        let identity = loader.identifier.finish();
+        Ok(Model { recipe, weights, backend, identity, load_ms: host.now_ms() - start })
     }
 
     /// Whether a backend can run a model.
@@ -118,6 +122,11 @@ impl Model {
     /// What the file says of the model.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// What tells it from other models; of a stage, from other stages too.
+    pub fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// The backend that it is loaded on.
@@ -213,6 +222,7 @@ struct Loader<'a> {
     done: u64,
     total: u64,
     buffer: Vec<u8>,
+    identifier: Identifier,
 }
 
 impl Loader<'_> {
@@ -230,13 +240,15 @@ impl Loader<'_> {
             Contents::Rope(table, _) => {
                 let mut table = table.clone();
                 if let [tensor] = tensors {
-                    let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
-                    table.factors = dense(tensor.format, bytes);
+                    self.read(tensor.offset, tensor.bytes as usize).await?;
+                    table.factors = dense(tensor.format, &self.buffer);
                     if let Some(bad) = table.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
                         let reason = format!("the frequency factor {bad} is not a positive number");
                         return Err(ModelError::Tensor { name: tensor.name.to_string(), reason });
                     }
                 }
+                // At position 0 nothing is turned, at 1 everything by its angle.
+                self.identifier.positions(&table.rows(0..2));
                 self.positions(weight, id, |positions| table.rows(positions)).await?;
             }
             Contents::Temperature(table) => self.positions(weight, id, |positions| table.rows(positions)).await?,
@@ -276,10 +288,14 @@ impl Loader<'_> {
             let n = step.min(rows - from);
             let backend = self.backend;
             // Tensors may be larger than what 32 bits address.
-            let bytes = self.read(tensor.offset + from as u64 * row as u64, n * row).await?;
+            self.read(tensor.offset + from as u64 * row as u64, n * row).await?;
+            let bytes = &self.buffer;
             match dtype {
                 DType::Packed(_) => backend.write(id, first + from, bytes)?,
                 _ => backend.write(id, first + from, bytemuck::cast_slice(&dense(tensor.format, bytes)))?,
+            }
+            if from == 0 {
+                self.identifier.tensor(tensor, bytes);
             }
             self.host.turn().await;
         }
@@ -301,7 +317,9 @@ impl Loader<'_> {
         }
         let mut all = Vec::with_capacity(total as usize);
         for tensor in tensors {
-            let bytes = self.read(tensor.offset, tensor.bytes as usize).await?;
+            self.read(tensor.offset, tensor.bytes as usize).await?;
+            let bytes = &self.buffer;
+            self.identifier.tensor(tensor, bytes);
             match weight.dtype {
                 DType::Packed(_) => all.extend(bytes),
                 _ => all.extend(dense(tensor.format, bytes).iter().flat_map(|value| value.to_le_bytes())),
@@ -312,12 +330,13 @@ impl Loader<'_> {
         Ok(())
     }
 
-    async fn read(&mut self, offset: u64, len: usize) -> Result<&[u8], ModelError> {
+    /// Fills the buffer.
+    async fn read(&mut self, offset: u64, len: usize) -> Result<(), ModelError> {
         self.buffer.resize(len, 0);
         self.source.read_at(offset, &mut self.buffer).await?;
         self.done += len as u64;
         (self.progress)(self.done, self.total);
-        Ok(&self.buffer)
+        Ok(())
     }
 }
 

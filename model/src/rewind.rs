@@ -2,7 +2,7 @@
 //! appended wait where they are, but states that steps rewrite go on only from where they are, or from a checkpoint: the
 //! empty text, whose states are zeros, and a few copies of all states, on the host, of positions that texts go back to.
 
-use backend_api::run::{Host, finish_read};
+use backend_api::run::{Host, finish_read, read_rows};
 use backend_api::{Backend, Error, ReadId, StorageId, Tensor, Update};
 
 /// Copies of the states that are kept; of more, those of the earliest positions go.
@@ -11,6 +11,7 @@ const COPIES: usize = 4;
 /// A state that steps rewrite.
 #[derive(Debug)]
 struct State {
+    name: String,
     id: StorageId,
     rows: usize,
     bytes: usize,
@@ -43,7 +44,7 @@ impl Rewritten {
             Update::Replace => {
                 let rows = state.shape.rows();
                 let bytes = state.dtype.row_bytes(state.shape.cols())? * rows;
-                self.states.push(State { id, rows, bytes });
+                self.states.push(State { name: state.name.clone(), id, rows, bytes });
             }
         }
         Ok(())
@@ -75,6 +76,39 @@ impl Rewritten {
         let under_way = self.under_way.iter().filter_map(|(of, _)| *of);
         let all = self.copies.iter().map(|copy| copy.position).chain(under_way);
         all.filter(|of| *of <= position).max().unwrap_or(0)
+    }
+
+    /// The names, rows and bytes of the states, in order.
+    pub fn sizes(&self) -> impl Iterator<Item = (&str, usize, usize)> {
+        self.states.iter().map(|state| (state.name.as_str(), state.rows, state.bytes))
+    }
+
+    /// The states at a position that [`Self::checkpoint`] gave.
+    ///
+    /// *Errors*: the device was lost.
+    pub async fn read(&self, position: usize, backend: &dyn Backend, host: &dyn Host) -> Result<Vec<Vec<u8>>, Error> {
+        if !self.are_at(position) {
+            let copy = self.copies.iter().find(|copy| copy.position == position);
+            return Ok(copy.map_or_else(|| self.sizes().map(|(.., len)| vec![0; len]).collect(), |c| c.states.clone()));
+        }
+        let mut all = Vec::new();
+        for state in &self.states {
+            let mut bytes = vec![0; state.bytes];
+            read_rows(backend, state.id, 0, state.rows, &mut bytes, host).await?;
+            all.push(bytes);
+        }
+        Ok(all)
+    }
+
+    /// Goes on from states that were read elsewhere, which become the only copy.
+    ///
+    /// *Errors*: the device was lost.
+    pub fn write(&mut self, position: usize, states: &[Vec<u8>], backend: &dyn Backend) -> Result<(), Error> {
+        self.states.iter().zip(states).try_for_each(|(state, bytes)| backend.write(state.id, 0, bytes))?;
+        self.position = position;
+        self.under_way = None;
+        self.copies = vec![Copy { position, states: states.to_vec() }];
+        Ok(())
     }
 
     /// Whether steps can go on from a position as things are.

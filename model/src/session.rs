@@ -28,10 +28,10 @@ pub struct Session {
     programs: HashMap<(usize, Head), Compiled>,
     outputs: Vec<Storages>,
     states: Storages,
-    rewritten: Rewritten,
+    pub(crate) rewritten: Rewritten,
     model: Rc<Model>,
     history: StorageId,
-    tokens: Vec<u32>,
+    pub(crate) tokens: Vec<u32>,
     short_prompt: usize,
 }
 
@@ -338,7 +338,7 @@ impl Session {
     }
 
     /// Puts tokens where steps will look for them.
-    fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
+    pub(crate) fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
         Ok(self.model.backend().write(self.history, self.position(), bytemuck::cast_slice(tokens))?)
     }
 

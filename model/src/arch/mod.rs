@@ -10,6 +10,7 @@ use backend_api::Graph;
 
 use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
+use crate::identity::Identifier;
 use crate::kv_cache::KvCache;
 
 mod altup;
@@ -216,6 +217,7 @@ pub struct Recipe {
     causal: bool,
     pooling: Option<Pooling>,
     weights: Vec<Weight>,
+    identifier: Identifier,
 }
 
 impl Recipe {
@@ -242,7 +244,8 @@ impl Recipe {
         let pooling = Pooling::read(&keys, encodes || !causal)?;
         let stage = Stage::whole(architecture.sizes());
         let (kv_cache, weights) = (KvCache::default(), Vec::new());
-        Recipe { architecture, tensors, stage, kv_cache, causal, pooling, weights }.with_listed_weights()
+        let identifier = Identifier::new(name, &gguf.metadata);
+        Recipe { architecture, tensors, stage, kv_cache, causal, pooling, weights, identifier }.with_listed_weights()
     }
 
     fn with_listed_weights(self) -> Result<Recipe, ModelError> {
@@ -315,6 +318,16 @@ impl Recipe {
     /// The head of the steps that the model is for.
     pub fn head(&self) -> Head {
         if self.pooling.is_some() { Head::Embedding } else { Head::Greedy }
+    }
+
+    /// What the KV cache keeps its rows in.
+    pub fn kv_cache(&self) -> KvCache {
+        self.kv_cache
+    }
+
+    /// The beginning of the model's identity, to which loading adds what it reads.
+    pub(crate) fn identifier(&self) -> Identifier {
+        self.identifier.clone()
     }
 
     /// What is to be loaded, in the order of use.

@@ -17,6 +17,7 @@ use super::weights::Tensors;
 use super::{Architecture, Contents, Recipe, Sizes, Stage};
 use crate::error::ModelError;
 use crate::gguf::{BytesSource, Gguf};
+use crate::identity::Identifier;
 use crate::kv_cache::KvCache;
 use crate::load::Model;
 use crate::session::Session;
@@ -78,8 +79,16 @@ impl Text {
         let architecture = Convolutions { sizes: keys.sizes().unwrap(), norm: keys.rms_norm().unwrap() };
         let stage = Stage::whole(&architecture.sizes);
         let (architecture, kv_cache) = (Box::new(architecture), KvCache::default());
-        let recipe =
-            Recipe { architecture, tensors, stage, kv_cache, causal: true, pooling: None, weights: Vec::new() };
+        let recipe = Recipe {
+            architecture,
+            tensors,
+            stage,
+            kv_cache,
+            causal: true,
+            pooling: None,
+            weights: Vec::new(),
+            identifier: Identifier::new("llama", &gguf.metadata),
+        };
         let recipe = recipe.with_listed_weights().unwrap();
         let (host, cpu) = (NativeHost::default(), Rc::new(Cpu::new(Options { fast: false, ..Default::default() })));
         let model = block_on(Model::load(&BytesSource(bytes), recipe, cpu, &host, &mut |_, _| {})).unwrap();

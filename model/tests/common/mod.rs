@@ -13,12 +13,14 @@ use reference_cpu::{Cpu, Options};
 
 mod again;
 mod embeddings;
+mod saved;
 mod sequences;
 mod stages;
 mod states;
 
 pub use again::again;
 pub use embeddings::{embedding, embedding_again, minilm};
+pub use saved::saved;
 pub use sequences::sequences;
 pub use stages::stages;
 pub use states::convolution;

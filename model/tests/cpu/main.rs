@@ -13,6 +13,18 @@ use std::rc::Rc;
 use backend_api::Backend;
 use reference_cpu::{Cpu, Options};
 
+/// One of each kind of state.
+const SAVED: [&str; 8] = [
+    "gpt2-tiny",
+    "llama-gqa-tied",
+    "phi3-longrope",
+    "gemma3n-2l",
+    "lfm2-tiny",
+    "falcon-h1-tiny",
+    "qwen35-tiny",
+    "mamba-tiny",
+];
+
 fn cpu(fast: bool) -> Rc<dyn Backend> {
     Rc::new(Cpu::new(Options { fast, ..Default::default() }))
 }
@@ -130,6 +142,14 @@ fn texts_that_go_back_to_a_prompt() {
         common::again("lfm2-tiny", &backend);
         common::again("falcon-h1-tiny", &backend);
         common::again("qwen35-tiny", &backend);
+    }
+}
+
+#[test]
+fn texts_that_are_saved_in_the_middle() {
+    for backend in [cpu(false), cpu(true)] {
+        SAVED.iter().for_each(|name| common::saved(name, "f32", &backend));
+        ["f16", "q8_0"].iter().for_each(|kv_cache| common::saved("qwen3-d32", kv_cache, &backend));
     }
 }
 
