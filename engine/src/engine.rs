@@ -73,10 +73,26 @@ impl Engine {
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
-        let (gguf, recipe) = read(source, options, progress).await?;
-        progress(Progress::Selecting);
-        let (backend, report) = select(Some(&recipe), &options.select, &*host).await?;
-        Engine::on(backend, report, source, gguf, recipe, host, progress).await
+        let mut without = options.select.without.clone();
+        let mut exhausted = None;
+        loop {
+            let (gguf, recipe) = read(source, options, progress).await?;
+            progress(Progress::Selecting);
+            let select_options = SelectOptions { without: without.clone(), ..options.select.clone() };
+            let (backend, report) = match (select(Some(&recipe), &select_options, &*host).await, exhausted) {
+                (Err(EngineError::NoBackend(_)), Some(error)) => return Err(error),
+                (selected, _) => selected?,
+            };
+            let chosen = report.chosen;
+            match Engine::on(backend, report, source, gguf, recipe, host.clone(), progress).await {
+                // Its memory did not suffice: another rung may have more.
+                Err(error) if error.is_out_of_memory() && chosen.is_some() => {
+                    without.extend(chosen);
+                    exhausted = Some(error);
+                }
+                loaded => return loaded,
+            }
+        }
     }
 
     /// Reads a file's header and uploads the weights to a backend that the caller has opened: one of a third party, or on a
@@ -119,6 +135,27 @@ impl Engine {
             report,
             host,
         })
+    }
+
+    /// Loads the same model on another backend, in the place of the one that it was on.
+    ///
+    /// *Errors*: as [`Self::with_backend`]; then it is where it was.
+    pub(crate) async fn move_to(
+        &mut self,
+        backend: Rc<dyn Backend>,
+        report: Report,
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+    ) -> Result<(), EngineError> {
+        let (_, recipe) = read(source, options, &mut |_| {}).await?;
+        let model = Model::load(source, recipe, backend, &*self.host, &mut |_, _| {}).await?;
+        self.model = Rc::new(model);
+        self.report = report;
+        Ok(())
+    }
+
+    pub(crate) fn shared_host(&self) -> Rc<dyn Host> {
+        self.host.clone()
     }
 
     /// The model.
@@ -227,7 +264,7 @@ impl Engine {
     }
 }
 
-async fn read(
+pub(crate) async fn read(
     source: &dyn ByteSource,
     options: &EngineOptions,
     progress: &mut dyn FnMut(Progress),

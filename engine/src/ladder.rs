@@ -79,6 +79,7 @@ impl Candidate {
         match (wanted, other_layout) {
             (false, _) => Some("another backend was asked for"),
             (_, true) => Some("another layout was asked for"),
+            _ if options.without.contains(&self.name) => Some("it failed before"),
             _ => None,
         }
     }

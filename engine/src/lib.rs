@@ -35,6 +35,7 @@ mod ladder;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;
 mod race;
+mod recover;
 mod report;
 mod select;
 mod selftest;
@@ -50,12 +51,14 @@ pub use model::gguf::ReadFuture;
 pub use model::{
     ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
     GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Pooling,
-    Recipe, Sampling, Session, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
+    Recipe, Sampling, Session, Snapshot, SnapshotError, SourceError, SplitError, StreamDecoder, Tokenizer,
+    TokenizerError,
 };
 
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};
+pub use recover::{Event, Recovered};
 pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select};
 pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};

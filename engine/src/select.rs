@@ -74,6 +74,8 @@ pub struct SelectOptions {
     pub webgl_max_texture_size: Option<u32>,
     /// Threads that the CPU uses natively; by default as many as the machine runs at once.
     pub cpu_threads: Option<NonZeroUsize>,
+    /// Rungs that are not to be tried, by name, because they failed.
+    pub without: Vec<&'static str>,
     /// What was fastest on devices that were [tuned](crate::tune()).
     pub tuned: Rc<Winners>,
 }

@@ -246,7 +246,7 @@ impl Session {
             ));
         }
         let eog = tokenizer.map_or(&[][..], Tokenizer::eog);
-        let mut sink = Sink {
+        let sink = Sink {
             options,
             tokenizer,
             stop_tokens: options.stop_tokens.as_deref().unwrap_or(eog),
@@ -257,6 +257,22 @@ impl Session {
             tokens: Vec::with_capacity(options.max_tokens.min(self.n_ctx())),
             text: String::new(),
         };
+        let ended = self.run(prompt, options, (head, sampling), sink, host).await;
+        if ended.is_err() {
+            // What is under way holds memory. The error that counts is the first one.
+            let _ = self.settle_states(host).await;
+        }
+        ended
+    }
+
+    async fn run(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        (head, sampling): (Head, StepParams),
+        mut sink: Sink<'_>,
+        host: &dyn Host,
+    ) -> Result<Generation, ModelError> {
         let start = host.now_ms();
         let backend = self.model().backend().clone();
         let begin = self.position() + prompt.len();
@@ -283,24 +299,29 @@ impl Session {
         let decode_start = host.now_ms();
         let mut interval = Interval::new(options.fetch_interval, decode_start);
         let mut under_way: Option<Fetch> = None;
-        while finish.is_none() {
-            let next = run.submit(self, interval.steps)?;
-            if let Some(fetch) = under_way.take() {
-                let count = fetch.count;
-                finish = run.accept(fetch, &mut sink).await?;
-                interval.measure(count, host.now_ms());
-                steady.get_or_insert_with(|| (run.made, backend.stats()));
+        let decoding = async {
+            while finish.is_none() {
+                let next = run.submit(self, interval.steps)?;
+                if let Some(fetch) = std::mem::replace(&mut under_way, next) {
+                    let count = fetch.count;
+                    finish = run.accept(fetch, &mut sink).await?;
+                    interval.measure(count, host.now_ms());
+                    steady.get_or_insert_with(|| (run.made, backend.stats()));
+                }
+                if under_way.is_none() {
+                    finish = finish.or(Some(Finish::Length));
+                }
             }
-            under_way = next;
-            if under_way.is_none() {
-                finish = finish.or(Some(Finish::Length));
-            }
-        }
-        let decode_ms = host.now_ms() - decode_start;
-        if let Some(fetch) = under_way {
-            // Steps past the end: nobody wants their tokens, but the read must be finished.
-            finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await?;
-        }
+            Ok::<_, ModelError>(host.now_ms() - decode_start)
+        };
+        let decoded = decoding.await;
+        // Steps past the end, or before a failure: nobody wants their tokens, but the read must be finished.
+        let finished = match under_way {
+            Some(fetch) => finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await,
+            None => Ok(()),
+        };
+        let decode_ms = decoded?;
+        finished?;
         self.settle_states(host).await?;
         if let Some(position) = run.broken {
             let (tokens, _) = sink.finish();

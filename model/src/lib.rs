@@ -19,6 +19,7 @@ mod resume;
 mod rewind;
 mod session;
 mod snapshot;
+mod steps;
 mod stop;
 pub mod tokenizer;
 

@@ -1,9 +1,9 @@
 //! Taking a session out of a device and into another.
 
 use backend_api::run::{Host, read_rows};
-use backend_api::{StorageId, Update};
+use backend_api::{StepParams, StorageId, Update};
 
-use crate::arch::HISTORY;
+use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
 use crate::session::{Session, no_storage};
 use crate::snapshot::{Header, Rows, Snapshot, SnapshotError};
@@ -95,6 +95,27 @@ impl Session {
         }
         self.tokens.extend(tokens);
         Ok(())
+    }
+
+    /// Computes a text that another session of the same model, whose device may be gone, has computed or begun to: in the
+    /// same steps, so that states are the same to the last bit where the device is. The text of this session goes.
+    ///
+    /// *Errors*: as [`Self::prepare`]; tokens that do not fit; the device was lost.
+    pub async fn replay(&mut self, lost: &Session, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
+        self.rewind(0);
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        self.begin(tokens, host).await?;
+        for (program, rows) in lost.steps.of(tokens.len()) {
+            self.prepare(program, Head::None)?;
+            let position = self.position();
+            self.submit(program, Head::None, &StepParams::at(position as u32, rows as u32))?;
+            self.tokens.extend(&tokens[position..position + rows]);
+            host.turn().await;
+        }
+        let rest = &tokens[self.position()..];
+        self.advance(rest, Head::None, &StepParams::at(0, 1), host).await.map(|_| ())
     }
 
     /// Whether a snapshot can go on here.

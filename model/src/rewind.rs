@@ -124,8 +124,11 @@ impl Rewritten {
         if self.states.is_empty() || self.copies.iter().any(|copy| copy.position == self.position) {
             return Ok(());
         }
-        let reads = self.states.iter().map(|state| backend.read(state.id, 0, state.rows));
-        self.under_way = Some((Some(self.position), reads.collect::<Result<_, _>>()?));
+        let (_, reads) = self.under_way.insert((None, Vec::new()));
+        for state in &self.states {
+            reads.push(backend.read(state.id, 0, state.rows)?);
+        }
+        self.under_way.iter_mut().for_each(|(of, _)| *of = Some(self.position));
         Ok(())
     }
 
@@ -138,10 +141,13 @@ impl Rewritten {
         let goes = of.is_some() && self.copies.len() >= COPIES;
         let mut states = if goes { self.copies.remove(0).states } else { Vec::new() };
         states.resize(self.states.len(), Vec::new());
+        let mut ended = Ok(());
         for ((state, read), bytes) in self.states.iter().zip(reads).zip(&mut states) {
             bytes.resize(state.bytes, 0);
-            finish_read(backend, read, bytes, host).await?;
+            // After a failure, too: what is not finished holds memory.
+            ended = finish_read(backend, read, bytes, host).await.and(ended);
         }
+        ended?;
         if let Some(position) = of {
             let at = self.copies.partition_point(|copy| copy.position < position);
             self.copies.insert(at, Copy { position, states });

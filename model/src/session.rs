@@ -9,6 +9,7 @@ use crate::arch::{HISTORY, Head, LOGITS, StateSpec};
 use crate::error::ModelError;
 use crate::load::{Model, Storages};
 use crate::rewind::Rewritten;
+use crate::steps::Steps;
 use backend_api::run::{Host, read_rows};
 
 /// Rows that programs are compiled for.
@@ -32,6 +33,7 @@ pub struct Session {
     model: Rc<Model>,
     history: StorageId,
     pub(crate) tokens: Vec<u32>,
+    pub(crate) steps: Steps,
     short_prompt: usize,
 }
 
@@ -56,7 +58,8 @@ impl Session {
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
         let (programs, outputs) = (HashMap::new(), Vec::new());
-        Ok(Session { programs, outputs, states, rewritten, model, history, tokens, short_prompt: 0 })
+        let steps = Steps::default();
+        Ok(Session { programs, outputs, states, rewritten, model, history, tokens, steps, short_prompt: 0 })
     }
 
     /// The model.
@@ -152,6 +155,7 @@ impl Session {
     /// Submits one step of a prepared program.
     pub(crate) fn submit(&mut self, rows: usize, head: Head, params: &StepParams) -> Result<(), ModelError> {
         self.rewritten.moved_to((params.position + params.rows) as usize);
+        self.steps.push(params.position as usize, rows, params.rows as usize);
         match self.programs.get_mut(&(rows, head)) {
             Some(compiled) => Ok(compiled.program.step(params)?),
             None => Err(no_storage("a program that was not prepared").into()),
@@ -257,7 +261,7 @@ impl Session {
     }
 
     /// The steps of tokens that the history holds already. Gives the rows of the last one's program.
-    async fn advance(
+    pub(crate) async fn advance(
         &mut self,
         tokens: &[u32],
         head: Head,
@@ -326,7 +330,7 @@ impl Session {
 
     /// Makes ready for more tokens: states that steps rewrite are brought to the end of the text, and the tokens put
     /// where steps will look for them.
-    async fn begin(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
+    pub(crate) async fn begin(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
         self.admit(tokens)?;
         self.settle_states(host).await?;
         if !self.rewritten.are_at(self.position()) {

@@ -1,0 +1,169 @@
+//! Going on after a device was lost, in the middle of a sentence.
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+use std::rc::Rc;
+
+use backend_api::{Backend, Error};
+use model::{ByteSource, GenerateOptions, Generation, ModelError, Piece, Session};
+
+use crate::engine::{Engine, EngineOptions, read};
+use crate::error::EngineError;
+use crate::report::Report;
+use crate::select::{SelectOptions, select};
+
+/// Losses without a token between them, after which it is given up.
+const LOSSES: usize = 3;
+
+/// A device was lost, and another has taken over, or the same again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovered {
+    /// The rung that was lost.
+    pub from: String,
+    /// The rung that took over.
+    pub to: String,
+    /// What was wrong.
+    pub reason: String,
+    /// From the loss to when the text went on.
+    ///
+    /// *Units*: milliseconds.
+    pub ms: f64,
+}
+
+/// What a caller is told during a generation that survives.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A new token, as [`Engine::generate`] tells it.
+    Piece(Piece<'a>),
+    /// The text goes on after a loss.
+    Recovered(&'a Recovered),
+}
+
+impl EngineError {
+    /// The reason, if the device was lost: then the same may work on a new one.
+    pub fn lost(&self) -> Option<&str> {
+        match self {
+            EngineError::Model(ModelError::Backend(Error::Lost(reason))) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Whether memory ran out: then the same may work on another backend.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        matches!(self, EngineError::Model(ModelError::Backend(Error::OutOfMemory { .. }) | ModelError::Experts { .. }))
+    }
+}
+
+impl Engine {
+    /// Generates as [`Self::generate`] does, whatever becomes of the device: if it is lost, the best rung that works then
+    /// takes over, with the weights from `source` again and the text computed again in the same steps, and the text goes on
+    /// as if nothing had been. A rung that is lost again before it gave a token is left out. `options` and `source` are
+    /// those of [`Self::load`].
+    ///
+    /// *Errors*: as [`Self::generate`] and [`Self::load`]; losses one after the other.
+    pub async fn generate_surviving(
+        &mut self,
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        session: &mut Session,
+        tokens: &[u32],
+        generate: &GenerateOptions,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Generation, EngineError> {
+        let host = self.shared_host();
+        let mut without = options.select.without.clone();
+        let open = async |lost: &Lost| {
+            if lost.again {
+                without.extend(lost.rung);
+            }
+            let (_, recipe) = read(source, options, &mut |_| {}).await?;
+            let select_options = SelectOptions { without: without.clone(), ..options.select.clone() };
+            select(Some(&recipe), &select_options, &*host).await
+        };
+        self.surviving(source, options, session, tokens, generate, on_event, open).await
+    }
+
+    /// The same with backends that `open` gives.
+    #[expect(clippy::too_many_arguments, reason = "it is private, and each is another thing")]
+    pub(crate) async fn surviving(
+        &mut self,
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        session: &mut Session,
+        tokens: &[u32],
+        generate: &GenerateOptions,
+        on_event: &mut dyn FnMut(Event<'_>),
+        mut open: impl AsyncFnMut(&Lost) -> Result<(Rc<dyn Backend>, Report), EngineError>,
+    ) -> Result<Generation, EngineError> {
+        let (mut text, mut done) = (tokens.to_vec(), generate.done.clone());
+        let mut losses = 0;
+        loop {
+            let mut fresh = Vec::new();
+            let now = GenerateOptions { done: done.clone(), ..generate.clone() };
+            let ended = self
+                .generate(session, &text, &now, &mut |piece| {
+                    fresh.extend(piece.token);
+                    on_event(Event::Piece(piece));
+                })
+                .await;
+            let error = match ended {
+                Err(error) if error.lost().is_some() => error,
+                ended => return ended,
+            };
+            let start = self.host().now_ms();
+            if !fresh.is_empty() {
+                losses = 0;
+            }
+            text.extend(&fresh);
+            done.extend(&fresh);
+            let reason = error.lost().unwrap_or_default().to_owned();
+            let from = self.rung();
+            let mut error = Some(error);
+            while let Some(lost) = error.take() {
+                losses += 1;
+                if losses > LOSSES {
+                    return Err(lost);
+                }
+                let lost = Lost { rung: self.report().chosen, again: losses > 1 };
+                match self.take_over(source, options, session, &text, &lost, &mut open).await {
+                    Err(again) if again.lost().is_some() || again.is_out_of_memory() => error = Some(again),
+                    taken => taken?,
+                }
+            }
+            let ms = self.host().now_ms() - start;
+            on_event(Event::Recovered(&Recovered { from, to: self.rung(), reason, ms }));
+        }
+    }
+
+    /// Loads the model on another device and computes a text there, but for its last token.
+    async fn take_over(
+        &mut self,
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        session: &mut Session,
+        text: &[u32],
+        lost: &Lost,
+        open: &mut impl AsyncFnMut(&Lost) -> Result<(Rc<dyn Backend>, Report), EngineError>,
+    ) -> Result<(), EngineError> {
+        let (backend, report) = open(lost).await?;
+        self.move_to(backend, report, source, options).await?;
+        let mut here = self.session()?;
+        here.replay(session, &text[..text.len() - 1], self.host()).await?;
+        *session = here;
+        Ok(())
+    }
+
+    fn rung(&self) -> String {
+        self.report().chosen.unwrap_or(self.backend().info().name).into()
+    }
+}
+
+/// The rung that was lost.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    /// Its name.
+    pub rung: Option<&'static str>,
+    /// Whether it was lost before, and gave no token since.
+    pub again: bool,
+}
