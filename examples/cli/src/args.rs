@@ -164,6 +164,17 @@ pub struct InspectArgs {
     pub json: bool,
 }
 
+/// Where a text comes from and goes to.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SessionArgs {
+    /// Save the text and what was computed of it, to go on later, also on another backend
+    #[arg(long, value_name = "FILE")]
+    pub save_session: Option<PathBuf>,
+    /// Go on with a text that was saved; the prompt follows it
+    #[arg(long, value_name = "FILE")]
+    pub load_session: Option<PathBuf>,
+}
+
 /// How to choose tokens.
 #[derive(Debug, Clone, Args)]
 pub struct SamplingArgs {
@@ -193,13 +204,15 @@ pub struct GenerateArgs {
     #[arg(long, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     pub prompt: String,
     /// Wrap the prompt in the model's chat template
-    #[arg(long)]
+    #[arg(long, conflicts_with = "load_session")]
     pub chat: bool,
     /// End after this many tokens
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub max_tokens: usize,
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub session: SessionArgs,
     /// End where this text would appear; may be given several times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub stop: Vec<String>,
@@ -221,6 +234,8 @@ pub struct LogitsArgs {
     pub load: LoadArgs,
     #[command(flatten)]
     pub input: PromptArgs,
+    #[command(flatten)]
+    pub session: SessionArgs,
     /// How many of the best ids to give
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,

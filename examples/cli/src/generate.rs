@@ -56,34 +56,39 @@ impl PerToken {
 }
 
 impl SamplingArgs {
-    fn sampling(&self) -> Sampling {
+    /// What was asked for, if anything was.
+    fn sampling(&self) -> Option<Sampling> {
         let given = self.temperature.is_some() || self.top_k.is_some() || self.top_p.is_some() || self.seed.is_some();
         if self.greedy || !given {
-            return Sampling::Greedy;
+            return self.greedy.then_some(Sampling::Greedy);
         }
-        Sampling::Random {
+        Some(Sampling::Random {
             temperature: self.temperature.unwrap_or(0.8),
             top_k: self.top_k.unwrap_or(40),
             top_p: self.top_p.unwrap_or(0.95),
             seed: self.seed.unwrap_or(0),
-        }
+        })
     }
 }
 
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
-    let loaded = Loaded::new(&args.load, device)?;
+    let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
     let prompt =
         if args.chat { loaded.chat(&[Message::new("user", &*args.prompt)])? } else { loaded.prompt(&args.prompt)? };
     let options = GenerateOptions {
         max_tokens: args.max_tokens,
-        sampling: args.sampling.sampling(),
+        sampling: args.sampling.sampling().or(loaded.sampling()).unwrap_or(Sampling::Greedy),
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
         ..loaded.generate_options(args.fetch_interval)
     };
     let begin = if args.chat { "" } else { &args.prompt };
-    let (generation, heap) = stream(&loaded, &prompt, options, (!args.json).then_some(begin))?;
+    let sampling = options.sampling;
+    let (generation, heap) = stream(&mut loaded, &prompt, options, (!args.json).then_some(begin))?;
+    if let Some(path) = &args.session.save_session {
+        loaded.save(path, &[&prompt[..], &generation.tokens].concat(), Some(sampling))?;
+    }
     if args.json {
         let info = loaded.info();
         output::json(&Report {
@@ -112,10 +117,11 @@ const OPENING: &str = "Once upon a time";
 pub fn story(device: &DeviceArgs) -> Result<bool> {
     let model = ModelArgs { model: embedded::NAME.into() };
     let load = LoadArgs { model, context: ContextArgs::default() };
-    let loaded = Loaded::new(&load, device)?;
+    let mut loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n\n", loaded.report()))?;
     let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };
-    let (generation, _) = stream(&loaded, &loaded.prompt(OPENING)?, options, Some(OPENING))?;
+    let prompt = loaded.prompt(OPENING)?;
+    let (generation, _) = stream(&mut loaded, &prompt, options, Some(OPENING))?;
     summary(&loaded, &generation);
     Ok(interrupt::interrupted())
 }
@@ -125,7 +131,7 @@ const SAMPLE_EVERY: usize = 4;
 
 /// Generates; also heap allocations a token. The text is shown as it comes if there is something that it begins with.
 fn stream(
-    loaded: &Loaded,
+    loaded: &mut Loaded,
     prompt: &[u32],
     options: GenerateOptions,
     begin: Option<&str>,

@@ -1,13 +1,12 @@
 //! From the command line to a model on a device.
 
-use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs};
-use crate::embedded;
-use crate::tune;
+use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
+use crate::{embedded, output, saved, tune};
 use anygpu::bench;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, Footprint, GenerateOptions, Generation, KernelInfo,
-    Message, Model, Piece, Progress, Report, SelectOptions, Session,
+    BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation,
+    KernelInfo, KvCache, Message, Model, Piece, Progress, Report, Sampling, SelectOptions, Session, Snapshot,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -29,6 +28,7 @@ impl DeviceArgs {
             }),
             webgl_max_texture_size: self.max_texture_size,
             cpu_threads: self.threads,
+            without: Vec::new(),
             tuned: Rc::new(tune::winners(self)),
         }
     }
@@ -123,22 +123,30 @@ impl Bar {
 ///
 /// *Errors*: the file is unusable, or no backend that was asked for can run it.
 pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Engine)> {
-    let name = model.name();
     let source = model.open()?;
+    load(model.name(), &*source, options)
+}
+
+fn load(name: String, source: &dyn ByteSource, options: &EngineOptions) -> Result<(String, Engine)> {
     let bar = Bar::new(&name)?;
     let host = Rc::new(NativeHost::default());
-    let engine = block_on(Engine::load(&*source, options, host, &mut |at| bar.loading(at)));
+    let engine = block_on(Engine::load(source, options, host, &mut |at| bar.loading(at)));
     bar.clear();
     let engine = engine.with_context(|| name.clone())?;
     Ok((name, engine))
 }
 
-/// A model on a device, with one session that begins anew for each call.
+/// A model on a device, with one session, which begins anew for each call unless one was loaded.
 pub struct Loaded {
     /// Its name in reports.
     pub name: String,
     engine: Engine,
     session: RefCell<Session>,
+    source: Box<dyn ByteSource>,
+    options: EngineOptions,
+    /// The tokens and the sampling of the session that was loaded.
+    before: Vec<u32>,
+    sampling: Option<Sampling>,
 }
 
 impl Loaded {
@@ -146,9 +154,47 @@ impl Loaded {
     ///
     /// *Errors*: the file is unusable, or no backend that was asked for can run it.
     pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
-        let (name, engine) = engine(&args.model, &args.options(device))?;
-        let session = RefCell::new(engine.session().with_context(|| name.clone())?);
-        Ok(Loaded { name, engine, session })
+        Loaded::going_on(args, device, &SessionArgs::default())
+    }
+
+    /// The same with the session that was saved in a file, if one is named.
+    ///
+    /// *Errors*: as [`Self::new`]; a session of another model.
+    pub fn going_on(args: &LoadArgs, device: &DeviceArgs, files: &SessionArgs) -> Result<Loaded> {
+        let snapshot = files.load_session.as_deref().map(saved::read).transpose()?;
+        let mut options = args.options(device);
+        if let Some(snapshot) = &snapshot
+            && options.kv_cache == KvCache::default()
+            && let Ok(kv_cache) = snapshot.header().kv_cache.parse()
+        {
+            options.kv_cache = kv_cache;
+        }
+        let source = args.model.open()?;
+        let (name, engine) = load(args.model.name(), &*source, &options)?;
+        let mut session = engine.session().with_context(|| name.clone())?;
+        let (mut before, mut sampling) = (Vec::new(), None);
+        if let Some(snapshot) = snapshot {
+            block_on(session.import(&snapshot, engine.host())).with_context(|| name.clone())?;
+            before = snapshot.tokens().to_vec();
+            sampling = snapshot.header().sampling;
+        }
+        let session = RefCell::new(session);
+        Ok(Loaded { name, engine, session, source, options, before, sampling })
+    }
+
+    /// How the next token of the session that was loaded was chosen, if it says so.
+    pub fn sampling(&self) -> Option<Sampling> {
+        self.sampling
+    }
+
+    /// Saves the session, whose text this is.
+    ///
+    /// *Errors*: the device was lost, the file cannot be written.
+    pub fn save(&self, path: &Path, tokens: &[u32], sampling: Option<Sampling>) -> Result<()> {
+        let mut session = self.session.borrow_mut();
+        let mut snapshot: Snapshot = block_on(session.export(tokens, 0, self.engine.host()))?;
+        sampling.into_iter().for_each(|sampling| snapshot.set_sampling(sampling));
+        saved::write(path, &snapshot)
     }
 
     /// The backend that was chosen.
@@ -178,11 +224,21 @@ impl Loaded {
         self.engine.tokenizer().ok().map(|tokenizer| tokenizer.decode(&[id], true))
     }
 
-    /// The tokens of a prompt; those of an empty one are the token that begins a text.
+    /// The tokens of a prompt; those of an empty one are the token that begins a text. After a session that was loaded, the
+    /// tokens of both.
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn prompt(&self, text: &str) -> Result<Vec<u32>> {
-        Ok(self.engine.encode(text)?)
+        if self.before.is_empty() {
+            return Ok(self.engine.encode(text)?);
+        }
+        let more = if text.is_empty() { Vec::new() } else { self.engine.tokenizer()?.encode(text, false, true) };
+        Ok([&self.before[..], &more].concat())
+    }
+
+    /// Tokens after those of the session that was loaded.
+    pub fn after(&self, tokens: Vec<u32>) -> Vec<u32> {
+        [&self.before[..], &tokens].concat()
     }
 
     /// The tokens of a conversation whose next turn is the model's.
@@ -198,27 +254,35 @@ impl Loaded {
         GenerateOptions { fetch_interval: fetch_interval.or(options.fetch_interval), ..options }
     }
 
-    /// Generates from an empty context.
+    /// Generates what follows a text, whatever becomes of the device.
     ///
-    /// *Errors*: as [`Session::generate`].
+    /// *Errors*: as [`Engine::generate_surviving`].
     pub fn generate(
-        &self,
+        &mut self,
         prompt: &[u32],
         options: &GenerateOptions,
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation> {
-        let mut session = self.session.borrow_mut();
-        session.rewind(0);
-        Ok(block_on(self.engine.generate(&mut session, prompt, options, on_piece))?)
+        let Loaded { engine, session, source, options: loaded, .. } = self;
+        let mut on_event = |event: Event<'_>| match event {
+            Event::Piece(piece) => on_piece(piece),
+            Event::Recovered(to) => {
+                let lost = format!("{} was lost ({})", to.from, to.reason);
+                output::note(&format!("\n{lost}; {} went on after {:.0} ms", to.to, to.ms));
+            }
+        };
+        let session = session.get_mut();
+        let ended = engine.generate_surviving(&**source, loaded, session, prompt, options, &mut on_event);
+        Ok(block_on(ended)?)
     }
 
-    /// The logits of all positions, or of the last one, from an empty context.
+    /// The logits of the positions after what the session has computed, or of the last one.
     ///
     /// *Errors*: as [`Session::logits`].
-    pub fn logits(&self, prompt: &[u32], all: bool) -> Result<Vec<f32>> {
+    pub fn logits(&self, text: &[u32], all: bool) -> Result<Vec<f32>> {
         let mut session = self.session.borrow_mut();
-        session.rewind(0);
-        Ok(block_on(session.logits(prompt, all, self.engine.host()))?)
+        let rest = session.resume(text);
+        Ok(block_on(session.logits(rest, all, self.engine.host()))?)
     }
 
     /// The kernels of a decode step.

@@ -20,12 +20,15 @@ struct Report<'a> {
 
 /// Runs `logits`.
 pub fn run(args: &LogitsArgs, device: &DeviceArgs) -> Result<()> {
-    let loaded = Loaded::new(&args.load, device)?;
+    let loaded = Loaded::going_on(&args.load, device, &args.session)?;
     let prompt = match (&args.input.tokens, &args.input.prompt) {
-        (Some(tokens), _) => tokens.clone(),
+        (Some(tokens), _) => loaded.after(tokens.clone()),
         (None, text) => loaded.prompt(text.as_deref().unwrap_or_default())?,
     };
     let logits = loaded.logits(&prompt, args.npy.is_some())?;
+    if let Some(path) = &args.session.save_session {
+        loaded.save(path, &prompt, None)?;
+    }
     let n_vocab = loaded.n_vocab();
     if let Some(path) = &args.npy {
         save(path, n_vocab, &logits)

@@ -15,6 +15,7 @@ mod npy;
 mod output;
 mod probe;
 mod quiet;
+mod saved;
 mod tokens;
 mod trace;
 mod tune;

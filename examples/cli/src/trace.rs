@@ -18,10 +18,11 @@ type Timed = (KernelInfo, Option<f64>);
 /// Where the device has a clock for single kernels, a few steps are run with each of them apart, which costs more than a
 /// step as it is otherwise; elsewhere the time of a kernel is null.
 pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
-    let loaded = Loaded::new(&args.load, device)?;
+    let mut loaded = Loaded::new(&args.load, device)?;
     let kernels = loaded.decode_kernels()?;
     let options = GenerateOptions { max_tokens: TIMED, stop_tokens: Some(Vec::new()), ..loaded.generate_options(None) };
-    let generation = loaded.generate(&loaded.prompt("")?, &options, &mut |_| ())?;
+    let prompt = loaded.prompt("")?;
+    let generation = loaded.generate(&prompt, &options, &mut |_| ())?;
     let step_ms = generation.decode_ms_per_token;
     let times = loaded.profile()?;
     let sum_ms: Option<f64> = times.as_ref().map(|times| times.iter().sum());
