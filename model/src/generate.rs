@@ -281,7 +281,14 @@ impl Session {
         let left = options.max_tokens.saturating_sub(options.done.len());
         let budget = if ended.is_some() { 0 } else { left.min(self.n_ctx().saturating_sub(begin)) };
         let wanted = if budget == 0 { Head::None } else { head };
-        self.prefill(prompt, wanted, &sampling, host).await?;
+        // Tokens that were decoded before are computed one by one again, so that they are rounded alike.
+        let decoded = options.done.len().min(prompt.len().saturating_sub(1));
+        let (front, again) = prompt.split_at(prompt.len() - decoded);
+        if again.is_empty() {
+            self.prefill(prompt, wanted, &sampling, host).await?;
+        } else {
+            self.prefill_again(front, again, (wanted, &sampling), host).await?;
+        }
 
         let n_vocab = self.model().recipe().sizes().n_vocab;
         let buffer = [0; MAX_FETCH_INTERVAL];

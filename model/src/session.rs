@@ -254,6 +254,27 @@ impl Session {
         self.advance(last, head, sampling, host).await
     }
 
+    /// Adds a prompt and tokens that were decoded after it: those one by one, as they were.
+    pub(crate) async fn prefill_again(
+        &mut self,
+        prompt: &[u32],
+        decoded: &[u32],
+        (head, sampling): (Head, &StepParams),
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
+        let (front, apart) = prompt.split_at(prompt.len() - self.last_apart(prompt.len(), head));
+        let greedy = StepParams::at(0, 1);
+        for part in [front, apart].into_iter().filter(|part| !part.is_empty()) {
+            self.prefill(part, Head::None, &greedy, host).await?;
+        }
+        let (last, before) = decoded.split_last().ok_or(ModelError::EmptyPrompt)?;
+        for token in before {
+            self.prefill(&[*token], Head::None, &greedy, host).await?;
+        }
+        self.begin(&[*last], host).await?;
+        self.advance(&[*last], head, sampling, host).await.map(|_| ())
+    }
+
     /// Waits for the copy of states that a prompt began to make.
     pub(crate) async fn settle_states(&mut self, host: &dyn Host) -> Result<(), ModelError> {
         let backend = self.model.backend().clone();

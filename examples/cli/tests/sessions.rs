@@ -48,7 +48,16 @@ fn a_text_goes_on_where_it_was_saved() {
     assert_eq!([tokens(&begin), tokens(&end)].concat(), tokens(&whole));
     assert_eq!(end["prompt_tokens"].as_array().unwrap().len(), begin["prompt_tokens"].as_array().unwrap().len() + 10);
     // Saved again where it was, and with a prompt behind it.
-    run(&["--load-session", file.path(), "--max-tokens", "14", "--ignore-eos", "--json", "--save-session", file.path()]);
+    run(&[
+        "--load-session",
+        file.path(),
+        "--max-tokens",
+        "14",
+        "--ignore-eos",
+        "--json",
+        "--save-session",
+        file.path(),
+    ]);
     let more = run(&["--load-session", file.path(), "--prompt", " Then", "--max-tokens", "1", "--json"]);
     assert!(more["prompt_tokens"].as_array().unwrap().len() > tokens(&whole).len());
 }

@@ -5,10 +5,10 @@ use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
     Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message,
-    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Stats, TopK, Winners, select,
+    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Stats, TopK, Winners, select,
 };
 use bindings_common::{WasmCancel, json};
-use js_sys::{Float32Array, Function, Promise};
+use js_sys::{Float32Array, Function, Promise, Uint8Array, Uint32Array};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -70,6 +70,7 @@ impl LoadOptions {
             webgpu_max_binding: self.webgpu_max_binding,
             webgpu_products,
             cpu_threads: None,
+            without: Vec::new(),
             tuned: Rc::new(self.tuned()),
         };
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
@@ -92,6 +93,9 @@ struct Request {
     #[serde(default)]
     ignore_eos: bool,
     fetch_interval: Option<usize>,
+    /// Tokens of an answer that was broken off: the prompt ends with them.
+    #[serde(default)]
+    done: Vec<u32>,
 }
 
 impl Request {
@@ -113,6 +117,7 @@ impl Request {
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
             cancel: Some(cancel),
+            done: self.done,
         }
     }
 }
@@ -182,6 +187,8 @@ struct Loaded {
     engine: Engine,
     /// Absent while it works.
     work: RefCell<Option<Work>>,
+    /// The text that was generated last, and how its tokens were chosen.
+    text: RefCell<(Vec<u32>, Option<Sampling>)>,
     file_bytes: u64,
     /// Reading the header and choosing the backend, and compiling. In milliseconds.
     open_ms: f64,
@@ -210,7 +217,8 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let work = work(&engine).await.map_err(|e| error::engine(&e))?;
     let compile_ms = engine.host().now_ms() - loaded;
     let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
-    Ok(WasmEngine(Rc::new(Loaded { engine, work: RefCell::new(Some(work)), file_bytes, open_ms, compile_ms })))
+    let (work, text) = (RefCell::new(Some(work)), RefCell::default());
+    Ok(WasmEngine(Rc::new(Loaded { engine, work, text, file_bytes, open_ms, compile_ms })))
 }
 
 /// What the model is for, with programs of short texts.
@@ -304,10 +312,7 @@ impl WasmEngine {
         let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.flag());
         future_to_promise(async move {
             let request: Request = request.map_err(error::options)?;
-            let mut session = match loaded.take()? {
-                Work::Text(session) => session,
-                other => return Err(loaded.refuse(other, |architecture| ModelError::NoText { architecture })),
-            };
+            let mut session = loaded.take_text()?;
             let options = request.options(loaded.engine.generate_options(), cancel);
             let mut told = |piece: anygpu::Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
@@ -316,8 +321,43 @@ impl WasmEngine {
             };
             let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
             loaded.work.replace(Some(Work::Text(session)));
+            if let Ok(generation) = &generation {
+                let fresh = generation.tokens.get(options.done.len()..).unwrap_or_default();
+                loaded.text.replace(([&tokens[..], fresh].concat(), Some(options.sampling)));
+            }
             let generation = generation.map_err(|e| error::engine(&e))?;
             Ok(answer(tokens.len(), &generation)?.into())
+        })
+    }
+
+    /// The text that was generated last, with what was computed of it: from a position on, if an earlier snapshot has the
+    /// rest. The promise gives a `Uint8Array`.
+    pub fn export(&self, from: usize) -> Promise {
+        let loaded = self.0.clone();
+        future_to_promise(async move {
+            let mut session = loaded.take_text()?;
+            let (text, sampling) = loaded.text.borrow().clone();
+            let snapshot = session.export(&text, from, loaded.engine.host()).await;
+            loaded.work.replace(Some(Work::Text(session)));
+            let mut snapshot = snapshot.map_err(|e| error::engine(&e.into()))?;
+            sampling.into_iter().for_each(|sampling| snapshot.set_sampling(sampling));
+            Ok(Uint8Array::from(&snapshot.to_bytes()[..]).into())
+        })
+    }
+
+    /// Takes a text that was exported in the place of this one. The promise gives its tokens.
+    pub fn import(&self, bytes: Vec<u8>) -> Promise {
+        let loaded = self.0.clone();
+        future_to_promise(async move {
+            let snapshot = Snapshot::from_bytes(&bytes).map_err(|e| error::engine(&ModelError::from(e).into()))?;
+            drop(bytes);
+            let mut session = loaded.take_text()?;
+            let imported = session.import(&snapshot, loaded.engine.host()).await;
+            loaded.work.replace(Some(Work::Text(session)));
+            imported.map_err(|e| error::engine(&e.into()))?;
+            let tokens = snapshot.tokens();
+            loaded.text.replace((tokens.to_vec(), snapshot.header().sampling));
+            Ok(Uint32Array::from(tokens).into())
         })
     }
 
@@ -340,6 +380,14 @@ impl WasmEngine {
 impl Loaded {
     fn take(&self) -> Result<Work, JsValue> {
         self.work.take().ok_or_else(|| error::options("the model is at work; wait for its end, or load it twice"))
+    }
+
+    /// The session, of a model that makes text.
+    fn take_text(&self) -> Result<Session, JsValue> {
+        match self.take()? {
+            Work::Text(session) => Ok(session),
+            other => Err(self.refuse(other, |architecture| ModelError::NoText { architecture })),
+        }
     }
 
     /// Puts back what is not for the request, and says so.

@@ -36,6 +36,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::Token { .. }
         | ModelError::NoPooling { .. }
         | ModelError::NoText { .. }
+        | ModelError::Snapshot(_)
         | ModelError::Options(_) => "options",
         ModelError::Experts { .. } => "memory",
         ModelError::Backend(error) => return backend(error),
