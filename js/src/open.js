@@ -2,8 +2,9 @@
 
 import { throwIfAborted } from "./abort.js";
 import { CacheError, NetworkError } from "./errors.js";
-import { Remote, spool } from "./remote.js";
+import { Remote } from "./remote.js";
 import { BlobSource, UrlSource, checksumError } from "./source.js";
+import { RemoteStream, spool } from "./stream.js";
 import { Store, keyOf } from "./store.js";
 
 /** @import { CacheState } from "../index.d.ts" */
@@ -128,10 +129,10 @@ class Opening {
     else await this._openStore();
     const kept = await this._usable();
     if (kept !== null && !this._options.revalidate) return this._fromCache(kept);
-    /** @type {import("./remote.js").RemoteStream} */
+    /** @type {import("./stream.js").RemoteStream} */
     let stream;
     try {
-      stream = await this._remote.connect();
+      stream = await RemoteStream.open(this._remote);
     } catch (error) {
       if (kept === null || !(error instanceof NetworkError)) {
         kept?.release();
@@ -217,7 +218,7 @@ class Opening {
   }
 
   /**
-   * @param {import("./remote.js").RemoteStream} stream From the beginning.
+   * @param {import("./stream.js").RemoteStream} stream From the beginning.
    * @returns {Promise<Opened>}
    */
   async _download(stream) {
@@ -247,7 +248,7 @@ class Opening {
   /**
    * Where the server does not say how long the file is, it is downloaded before it is read.
    *
-   * @param {import("./remote.js").RemoteStream} stream
+   * @param {import("./stream.js").RemoteStream} stream
    * @returns {Promise<BlobSource>}
    */
   async _downloadWhole(stream) {

@@ -10,7 +10,9 @@
 import { throwIfAborted } from "./abort.js";
 import { Piece } from "./bytes.js";
 import { ChecksumError, FileError } from "./errors.js";
-import { Remote, RemoteStream, spool } from "./remote.js";
+import { RemoteStream, spool } from "./stream.js";
+
+/** @import { Remote } from "./remote.js" */
 
 /** How much is read at once by default. In bytes. */
 const PIECE = 4 << 20;
@@ -208,7 +210,7 @@ export class UrlSource {
       if (!this._remote.ranges) {
         side.close();
         this._side = null;
-        this._whole = new BlobSource(await spool(await this._remote.connect(), (bytes) => this._count(bytes)));
+        this._whole = new BlobSource(await spool(await RemoteStream.open(this._remote), (bytes) => this._count(bytes)));
         return this._whole.readAt(offset, length);
       }
     }

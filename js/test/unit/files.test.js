@@ -7,6 +7,7 @@ import { AnyGpu } from "../../src/index.js";
 import { loadOptions } from "../../src/options.js";
 import { Remote } from "../../src/remote.js";
 import { BlobSource, UrlSource } from "../../src/source.js";
+import { RemoteStream } from "../../src/stream.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";
@@ -216,7 +217,7 @@ test("ranges beyond four gibibytes", async () => {
   const server = await serveMade(6 * GIB, byteAt);
   cleanups.push(server.close);
   const remote = new Remote(server.url, { retries: 1, signal: new AbortController().signal });
-  const stream = await remote.connect();
+  const stream = await RemoteStream.open(remote);
   const nothing = { recorder: null, digest: null, sha256: null, onRecorderFailure: () => {}, onBytes: () => {} };
   const source = new UrlSource(remote, stream, remote.size ?? 0, nothing);
   cleanups.push(() => source.abort());

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { afterEach, test } from "node:test";
 import { ChecksumError, FileError, NetworkError } from "../../src/errors.js";
 import { Remote } from "../../src/remote.js";
 import { BlobSource, UrlSource } from "../../src/source.js";
+import { RemoteStream, spool } from "../../src/stream.js";
 import { serveFile, someBytes } from "../doubles/server.js";
 
 const SIZE = 3_000_000;
 const file = someBytes(SIZE);
 const RETRIES = 3;
+/** What a stream that resumes asks for again. */
+const OVERLAP = 4096;
 
 /** @type {(() => void)[]} */
 const cleanups = [];
@@ -48,7 +51,7 @@ function recorder({ readable = true, failsAt = Infinity } = {}) {
 /** @param {string} url @param {any} [options] */
 async function urlSource(url, { controller = new AbortController(), stallTimeout = 20_000, ...options } = {}) {
   const remote = new Remote(url, { retries: RETRIES, stallTimeout, signal: controller.signal });
-  const stream = await remote.connect();
+  const stream = await RemoteStream.open(remote);
   /** @type {unknown[]} */
   const failures = [];
   const loaded = { bytes: 0 };
@@ -92,10 +95,8 @@ test("a dropped connection goes on from where it was", async () => {
   await source.finish();
   assert.deepEqual(server.requests.map((r) => r.range), [
     undefined,
-    "bytes=900000-",
-    "bytes=1800000-",
-    "bytes=2700000-",
-  ]);
+    ...[1, 2, 3].map((times) => `bytes=${times * (900_000 - OVERLAP)}-`),
+  ], "the last bytes are asked for again");
   assert.deepEqual(record.state.whole(), file);
 });
 
@@ -123,7 +124,64 @@ test("a stalled connection is made anew", async () => {
   const server = await served({ stallAfter: 1_000_000, stalls: 2 });
   const { source } = await urlSource(server.url, { stallTimeout: 400 });
   await readAll(source);
-  assert.deepEqual(server.requests.map((r) => r.range), [undefined, "bytes=1000000-", "bytes=2000000-"]);
+  assert.deepEqual(server.requests.map((r) => r.range), [
+    undefined,
+    ...[1, 2, 3].map((times) => `bytes=${times * (1_000_000 - OVERLAP)}-`),
+  ].slice(0, 3));
+});
+
+for (const wrongly of /** @type {const} */ (["hidden", "whole", "shifted", "lying", "longer", "shorter", "ahead"])) {
+  test(`a server whose parts are ${wrongly} gives the right file or none`, async () => {
+    const server = await served({ cutAfter: 1_000_000, part: wrongly });
+    const record = recorder();
+    const { source } = await urlSource(server.url, { recorder: record });
+    await source.readAt(0, 900_000);
+    server.behaviour.cutAfter = Infinity;
+    assert.deepEqual(await source.readAt(900_000, 1_500_000), file.subarray(900_000, 2_400_000));
+    await source.finish();
+    assert.deepEqual(record.state.whole(), file);
+    const believed = wrongly === "hidden" || wrongly === "shorter";
+    assert.equal(server.requests.at(-1)?.range === undefined, !believed, "whole files are asked for where parts are wrong");
+  });
+}
+
+test("a server that sends wrong parts and has no whole file any more", async () => {
+  const server = await served({ cutAfter: 1_000_000, part: "shifted", statuses: [200, 200, 404] });
+  const { source } = await urlSource(server.url, { recorder: recorder() });
+  await assert.rejects(readAll(source), (error) => error instanceof NetworkError && error.status === 404);
+});
+
+test("a part of a file is no file", async () => {
+  const server = await served({ always206: true });
+  await assert.rejects(urlSource(server.url), (error) => error instanceof NetworkError && error.status === 206);
+});
+
+test("a file that changes under way without saying so", async () => {
+  const server = await served({ cutAfter: 1_000_000, etag: () => undefined, ignoreRange: true });
+  const { source } = await urlSource(server.url, { recorder: recorder() });
+  await source.readAt(0, 900_000);
+  server.behaviour.files = { "/model.gguf": file.map((byte) => byte ^ 1) };
+  await assert.rejects(source.readAt(900_000, 1_500_000), /changed on the server/);
+});
+
+test("what a server compresses is bounded by what it sends", async () => {
+  const noise = new Uint8Array(randomBytes(1_000_000));
+  const honest = await serveFile(noise, { gzip: true });
+  cleanups.push(honest.close);
+  const { remote } = await urlSource(honest.url);
+  assert.equal(remote.size, null);
+  const blob = await spool(await RemoteStream.open(remote), () => {});
+  assert.deepEqual(new Uint8Array(await blob.arrayBuffer()), noise);
+  const bomb = await serveFile(new Uint8Array(64 << 20), { gzip: true });
+  cleanups.push(bomb.close);
+  const inflating = new Remote(bomb.url, { retries: RETRIES, signal: new AbortController().signal });
+  const stream = await RemoteStream.open(inflating);
+  let bytes = 0;
+  await assert.rejects(spool(stream, (more) => (bytes += more)), (error) => {
+    assert.ok(error instanceof NetworkError);
+    return /more than \d+ bytes/.test(error.message);
+  });
+  assert.ok(bytes < 2 << 20, `${bytes} bytes were read`);
 });
 
 test("temporary server errors are tried again, others are not", async () => {
