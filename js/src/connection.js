@@ -25,7 +25,7 @@ export class Connection {
   /** @type {ByteReader | null} */
   body = null;
   /** The byte of the file that comes next. */
-  at = 0;
+  position = 0;
   /** The byte of the file before which the body ends, as far as the answer says. */
   end = Infinity;
   /** Whether the answer says that it is a part of the file. */

@@ -122,7 +122,7 @@ export class Remote {
       const pause = Number.isFinite(seconds) ? Math.min(seconds * 1000, LONGEST_PAUSE) : 0;
       throw new Dropped(`the server answered ${status}`, { status, pause });
     }
-    if (status === 416) throw this.changed();
+    if (status === 416) throw this.renewed();
     if (status !== 200 && status !== 206) {
       throw this.error(`the server answered ${status} for ${this.url}; check the URL and whether it may be read`, {
         status,
@@ -133,7 +133,7 @@ export class Remote {
     if (status === 200 && asked > 0) this.ranges = false;
     this._compare(answer.size, headers.get("ETag"), headers.get("Last-Modified"));
     if (this.size === null) this.most = answer.most;
-    connection.at = answer.start;
+    connection.position = answer.start;
     connection.end = answer.end;
     connection.partial = status === 206;
   }
@@ -166,11 +166,11 @@ export class Remote {
     }
     const differs = (/** @type {unknown} */ a, /** @type {unknown} */ b) => a !== null && b !== null && a !== b;
     if (differs(this.size, size) || differs(this.etag, etag) || differs(this.lastModified, lastModified)) {
-      throw this.changed();
+      throw this.renewed();
     }
   }
 
-  changed() {
+  renewed() {
     return new Changed(`${this.url} changed on the server while it was downloaded; load it again`, { url: this.url });
   }
 
@@ -181,4 +181,36 @@ export class Remote {
   error(message, details = {}) {
     return new NetworkError(message, { url: this.url, ...details });
   }
+}
+
+/**
+ * Whether what is kept is what the server has.
+ *
+ * @param {Version} server
+ * @param {Version} kept
+ */
+export function isSame(server, kept) {
+  const agrees = (/** @type {unknown} */ a, /** @type {unknown} */ b) => a === null || b === null || a === b;
+  const known =
+    (server.etag !== null && kept.etag !== null) || (server.lastModified !== null && kept.lastModified !== null);
+  const { size, etag, lastModified } = server;
+  return known && agrees(kept.size, size) && agrees(kept.etag, etag) && agrees(kept.lastModified, lastModified);
+}
+
+/**
+ * How a file is asked for.
+ *
+ * @param {URL} url
+ * @param {{ headers?: [string, string][], credentials?: RequestCredentials, network?: object }} options
+ * @param {AbortSignal} signal
+ * @returns {RemoteOptions}
+ */
+export function networkOf({ username, password }, { headers: pairs = [], credentials, network }, signal) {
+  const headers = Object.fromEntries(pairs);
+  // fetch refuses URLs with credentials in them; this is what they mean.
+  if (username !== "" || password !== "") {
+    const login = btoa(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    headers.authorization = headers.authorization ?? `Basic ${login}`;
+  }
+  return { headers, credentials, ...network, signal };
 }

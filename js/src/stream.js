@@ -115,14 +115,14 @@ export class RemoteStream {
    */
   _wanted(connection, value) {
     const remote = this._remote;
-    const from = connection.at;
-    connection.at += value.length;
-    if (connection.at > Math.min(connection.end, remote.size ?? remote.most)) throw this._tooMuch(connection);
+    const from = connection.position;
+    connection.position += value.length;
+    if (connection.position > Math.min(connection.end, remote.size ?? remote.most)) throw this._tooMuch(connection);
     const known = this.position - this._tail.length;
-    const end = Math.min(connection.at, this.position);
+    const end = Math.min(connection.position, this.position);
     for (let at = Math.max(from, known); at < end; at += 1) {
       if (value[at - from] === this._tail[at - known]) continue;
-      if (!connection.partial) throw remote.changed();
+      if (!connection.partial) throw remote.renewed();
       throw remote.misled(`the server sent other bytes than those at ${at}`, 206);
     }
     const bytes = value.subarray(Math.min(Math.max(this.position - from, 0), value.length));
@@ -182,7 +182,7 @@ export class RemoteStream {
 /**
  * The rest of a stream as a blob, which the browser may keep on disk.
  *
- * @param {RemoteStream} stream
+ * @param {Pick<RemoteStream, "next" | "close">} stream
  * @param {(bytes: number) => void} onBytes
  * @returns {Promise<Blob>}
  */

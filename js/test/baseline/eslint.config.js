@@ -37,8 +37,8 @@ const DETECTED = [
 
 /** Fields and methods of our own that have the name of something young. */
 const OURS = [
-  ...["architecture", "connection", "dispose", "entry", "first", "info", "layout", "loading", "memory", "messages", "quota"],
-  ...["role", "share", "stats", "take", "token", "usage", "use"],
+  ...["architecture", "chunks", "connection", "dispose", "entry", "first", "info", "last", "layout", "loading", "manifest"],
+  ...["memory", "messages", "quota", "role", "share", "stats", "take", "token", "turn", "usage", "use"],
 ];
 
 export default [

@@ -17,6 +17,7 @@ import { gzipSync } from "node:zlib";
  * @property {boolean} [always206]
  * @property {boolean} [gzip]
  * @property {number} [trickle] Bytes a write, with a pause after each.
+ * @property {Uint8Array[]} [bodies] The file as the first answers have it.
  * @property {Record<string, Uint8Array>} [files] What is at these paths instead; there is nothing at others.
  */
 
@@ -48,7 +49,7 @@ export async function serveFile(file, behaviour = {}) {
     const { headers, url: path = "" } = request;
     const { range } = headers;
     requests.push({ path, range, headers });
-    const here = behaviour.files === undefined ? file : behaviour.files[path];
+    const here = behaviour.files === undefined ? (behaviour.bodies?.shift() ?? file) : behaviour.files[path];
     if (here === undefined) return response.writeHead(404).end("no");
     const status = behaviour.statuses?.shift();
     if (status !== undefined && status !== 200) return response.writeHead(status).end("no");
@@ -75,7 +76,7 @@ export async function serveFile(file, behaviour = {}) {
     }
     if (stallAfter !== undefined && end < body.length) return;
     // What was written is to arrive before the cut.
-    if (end < body.length) setTimeout(() => response.destroy(), 30);
+    if (end < body.length) setTimeout(() => response.destroy(), 100);
     else response.end();
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
