@@ -1,7 +1,7 @@
 /** The other end of the port that `core.js` serves: calls with events, errors with their classes, aborts. */
 
 import { reasonOf } from "./abort.js";
-import { fromWire } from "./errors.js";
+import { CrashError, DeviceLostError, fromWire } from "./errors.js";
 
 /**
  * @typedef {object} Endpoint What connects to a core: a worker, or a `MessagePort` to the thread itself.
@@ -28,6 +28,16 @@ export class Client {
    * @type {Error | null}
    */
   _failure = null;
+  /** Messages that came. */
+  heard = 0;
+  /** @type {(error: InstanceType<typeof CrashError>) => void} */
+  _lose = () => {};
+  /**
+   * Why the core cannot go on, once it cannot: the device was lost, or the core stopped.
+   *
+   * @type {Promise<InstanceType<typeof CrashError>>}
+   */
+  lost = new Promise((resolve) => (this._lose = resolve));
 
   /** @param {Endpoint} endpoint */
   constructor(endpoint) {
@@ -74,9 +84,10 @@ export class Client {
   /**
    * Rejects calls in progress and all later ones.
    *
-   * @param {Error} error
+   * @param {InstanceType<typeof CrashError>} error
    */
   fail(error) {
+    if (this._failure === null) this._lose(error);
     if (this._failure === null) this._failure = error;
     for (const call of [...this._calls.values()]) call.reject(error);
   }
@@ -98,9 +109,12 @@ export class Client {
 
   /** @param {any} message */
   _receive({ id, event, result, error }) {
+    this.heard += 1;
+    const failure = error === undefined ? null : fromWire(error);
+    if (failure instanceof DeviceLostError || failure instanceof CrashError) this._lose(failure);
     const call = this._calls.get(id);
     if (call === undefined) return;
-    if (error !== undefined) call.reject(fromWire(error));
+    if (failure !== null) call.reject(failure);
     else if (event !== undefined) report(call.onEvent, event);
     else call.resolve(result);
   }

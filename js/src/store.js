@@ -171,8 +171,9 @@ export class Store extends Shelf {
   resumed(key, room) {
     return guarded(async () => {
       const entry = await this._exclusively(async () => this._entry(`${await nameOf(key)}${UNFINISHED}`));
-      const release = entry && (await this._hold(entry.id, "exclusive"));
-      if (entry === null || entry.parts.length === 0 || release === null) return null;
+      if (entry === null || entry.parts.length === 0) return null;
+      const release = await this._hold(entry.id, "exclusive");
+      if (release === null) return null;
       const making = new Making(this, entry, release, true);
       try {
         await this._exclusively(() => this._makeRoom(entry, room));
