@@ -58,9 +58,9 @@ export class Client {
       if (signal?.aborted) return reject(reasonOf(signal));
       const id = ++this._lastId;
       const onAbort = () => {
-        this._endpoint.postMessage({ id, cancel: true });
         end();
         reject(reasonOf(/** @type {AbortSignal} */ (signal)));
+        this._endpoint.postMessage({ id, cancel: true });
       };
       const end = () => {
         this._calls.delete(id);
@@ -74,9 +74,10 @@ export class Client {
       signal?.addEventListener("abort", onAbort);
       try {
         this._endpoint.postMessage({ id, method, params });
-      } catch (error) {
+      } catch (cause) {
         end();
-        reject(error);
+        const why = cause instanceof Error ? cause.message : String(cause);
+        reject(new CrashError(`the engine cannot be told what to do (${why}); load the model again`, { cause }));
       }
     });
   }
