@@ -74,6 +74,16 @@ export interface NetworkOptions {
   stallTimeout?: number;
 }
 
+/** Digests of the pieces of a file, also the contents of a manifest beside it. */
+export interface FileDigests {
+  /** Size of the file, in bytes. */
+  size: number;
+  /** Size of all pieces but the last, in bytes: from 64 KiB to 16 MiB. */
+  chunk: number;
+  /** The SHA-256 of each piece, in hexadecimal digits. */
+  chunks: readonly string[];
+}
+
 /** How to load a model. */
 export interface LoadOptions extends SelectOptions {
   /** Tokens that the context holds; by default the model's training context, but at most 2048. */
@@ -106,6 +116,12 @@ export interface LoadOptions extends SelectOptions {
    * is a {@link ChecksumError}, and is not kept.
    */
   sha256?: string | readonly string[];
+  /**
+   * Digests of the pieces of the file; of a split model an array with those of all files, in their order. Each piece is held
+   * to its own before it is used, and asked for again if it is not right. `true`: they lie beside each file, in JSON, under
+   * its address with `.manifest.json` behind the path. A piece that stays wrong is a {@link ChecksumError}.
+   */
+  digests?: true | FileDigests | readonly FileDigests[];
   /** Headers of the requests for the model. */
   headers?: HeadersInit;
   /** As for `fetch`: whether cookies are sent with the requests for the model; `same-origin` by default. */
@@ -732,6 +748,8 @@ export interface CacheEntry {
   key: string;
   /** Size of the file, in bytes. */
   size: number;
+  /** How much of it is here: less than `size` if a download was interrupted, which loading goes on with. In bytes. */
+  stored: number;
   /** What the server named this version of it. */
   etag: string | null;
   /** The file's SHA-256 in hexadecimal digits, if it was computed. */
@@ -803,6 +821,11 @@ export class AnyGpu {
   readonly report: Report;
   /** What a person wants to know of the model. */
   readonly info: ModelInfo;
+  /**
+   * Resolves when the engine turns out to be unable to go on, with the {@link DeviceLostError} or {@link CrashError} that
+   * calls reject with from then on: dispose of it, and load the model again. A loss is noticed by the next call.
+   */
+  readonly lost: Promise<DeviceLostError | CrashError>;
   /** Chat. */
   readonly chat: { readonly completions: ChatCompletions };
   /** Plain completions. */

@@ -1,7 +1,8 @@
 /** The models that the browser keeps, for the page. */
 
+import { keyOf, storedOf } from "./entry.js";
 import { OptionsError } from "./errors.js";
-import { Store, keyOf } from "./store.js";
+import { Store } from "./store.js";
 
 /** @import { CacheEntry, CacheUsage, ModelCache } from "../index.d.ts" */
 
@@ -12,10 +13,13 @@ const open = () =>
 export const cache = {
   async list() {
     const entries = (await (await open())?.list()) ?? [];
-    return entries.map(
-      ({ key, size, etag, sha256, created, used }) =>
-        /** @type {CacheEntry} */ ({ key, size, etag, sha256, created: new Date(created), used: new Date(used) }),
-    );
+    const whole = new Set(entries.filter((entry) => entry.whole).map(({ key }) => key));
+    // While a new version arrives, the one before is what is here.
+    return entries.filter((entry) => entry.whole || !whole.has(entry.key)).map((entry) => {
+      const { key, size, etag, sha256, created, used } = entry;
+      const times = { created: new Date(created), used: new Date(used) };
+      return /** @type {CacheEntry} */ ({ key, size, stored: storedOf(entry), etag, sha256, ...times });
+    });
   },
 
   async delete(keyOrUrl) {
@@ -36,7 +40,7 @@ export const cache = {
     const store = await open();
     const entries = (await store?.list()) ?? [];
     const { quota = null, usage = null } = (await store?.estimate()) ?? {};
-    const bytes = entries.reduce((sum, entry) => sum + entry.size, 0);
-    return /** @type {CacheUsage} */ ({ supported: store !== null, bytes, entries: entries.length, quota, used: usage });
+    const bytes = entries.reduce((sum, entry) => sum + storedOf(entry), 0);
+    return /** @type {CacheUsage} */ ({ supported: store !== null, bytes, entries: new Set(entries.map(({ key }) => key)).size, quota, used: usage });
   },
 };

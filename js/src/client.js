@@ -1,7 +1,7 @@
 /** The other end of the port that `core.js` serves: calls with events, errors with their classes, aborts. */
 
 import { reasonOf } from "./abort.js";
-import { fromWire } from "./errors.js";
+import { CrashError, DeviceLostError, fromWire } from "./errors.js";
 
 /**
  * @typedef {object} Endpoint What connects to a core: a worker, or a `MessagePort` to the thread itself.
@@ -28,6 +28,16 @@ export class Client {
    * @type {Error | null}
    */
   _failure = null;
+  /** Messages that came. */
+  heard = 0;
+  /** @type {(error: InstanceType<typeof CrashError>) => void} */
+  _lose = () => {};
+  /**
+   * Why the core cannot go on, once it cannot: the device was lost, or the core stopped.
+   *
+   * @type {Promise<InstanceType<typeof CrashError>>}
+   */
+  lost = new Promise((resolve) => (this._lose = resolve));
 
   /** @param {Endpoint} endpoint */
   constructor(endpoint) {
@@ -48,9 +58,9 @@ export class Client {
       if (signal?.aborted) return reject(reasonOf(signal));
       const id = ++this._lastId;
       const onAbort = () => {
-        this._endpoint.postMessage({ id, cancel: true });
         end();
         reject(reasonOf(/** @type {AbortSignal} */ (signal)));
+        this._endpoint.postMessage({ id, cancel: true });
       };
       const end = () => {
         this._calls.delete(id);
@@ -64,9 +74,10 @@ export class Client {
       signal?.addEventListener("abort", onAbort);
       try {
         this._endpoint.postMessage({ id, method, params });
-      } catch (error) {
+      } catch (cause) {
         end();
-        reject(error);
+        const why = cause instanceof Error ? cause.message : String(cause);
+        reject(new CrashError(`the engine cannot be told what to do (${why}); load the model again`, { cause }));
       }
     });
   }
@@ -74,9 +85,10 @@ export class Client {
   /**
    * Rejects calls in progress and all later ones.
    *
-   * @param {Error} error
+   * @param {InstanceType<typeof CrashError>} error
    */
   fail(error) {
+    if (this._failure === null) this._lose(error);
     if (this._failure === null) this._failure = error;
     for (const call of [...this._calls.values()]) call.reject(error);
   }
@@ -98,9 +110,12 @@ export class Client {
 
   /** @param {any} message */
   _receive({ id, event, result, error }) {
+    this.heard += 1;
+    const failure = error === undefined ? null : fromWire(error);
+    if (failure instanceof DeviceLostError || failure instanceof CrashError) this._lose(failure);
     const call = this._calls.get(id);
     if (call === undefined) return;
-    if (error !== undefined) call.reject(fromWire(error));
+    if (failure !== null) call.reject(failure);
     else if (event !== undefined) report(call.onEvent, event);
     else call.resolve(result);
   }

@@ -5,6 +5,8 @@ import { buildFor } from "./build.js";
 import { Client } from "./client.js";
 import { CrashError } from "./errors.js";
 import { chooseThread, features } from "./features.js";
+import { comeBack } from "./lifecycle.js";
+import { within } from "./patience.js";
 import { serve } from "./serve.js";
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
@@ -75,7 +77,7 @@ export async function connect(served, backend, wantsWorker, signal) {
   let worker;
   try {
     worker = startWorker(served.worker[build]);
-    const found = await within(START_LIMIT, worker.client.call("features", { backend }, { signal }));
+    const found = await within(START_LIMIT, worker.client.call("features", { backend }, { signal }), silent(START_LIMIT));
     const { thread, reason } = await chooseThread(backend, found, () => features(backend));
     if (thread === "worker") return { ...worker, thread, reason };
     worker.end();
@@ -98,9 +100,13 @@ function startWorker(start) {
     stopped(event.message ?? "its script did not load");
   };
   worker.onmessageerror = () => stopped("one of its messages cannot be read");
-  const end = () => worker.terminate();
+  const stay = comeBack(client);
+  const end = () => {
+    stay();
+    worker.terminate();
+  };
   const close = async (/** @type {Error} */ error) => {
-    await within(END_LIMIT, client.close(error)).catch(() => {});
+    await within(END_LIMIT, client.close(error), silent(END_LIMIT)).catch(() => {});
     end();
   };
   return { client, end, close };
@@ -123,15 +129,7 @@ async function onThisThread(start, reason) {
   return { client, thread: "main", reason, close };
 }
 
-/**
- * @template T
- * @param {number} ms
- * @param {Promise<T>} promise
- * @returns {Promise<T>}
- */
-function within(ms, promise) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new CrashError(`no answer for ${ms} ms`)), ms);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+/** @param {number} ms */
+function silent(ms) {
+  return () => new CrashError(`no answer for ${ms} ms`);
 }

@@ -4,6 +4,7 @@ import { throwIfAborted } from "./abort.js";
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { openModel } from "./files.js";
+import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
 import { readTuned, writeTuned } from "./tuned.js";
@@ -123,9 +124,10 @@ export class Core extends Module {
       throwIfAborted(signal);
       return result;
     } catch (error) {
-      await source.abort();
       const isSources = /** @type {{ code?: unknown } | null} */ (error)?.code === "source";
-      throw isSources && failure !== null ? /** @type {{ error: unknown }} */ (failure).error : error;
+      const cause = isSources && failure !== null ? /** @type {{ error: unknown }} */ (failure).error : error;
+      await source.abort(mayResume(cause));
+      throw cause;
     } finally {
       release();
     }

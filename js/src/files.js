@@ -6,9 +6,10 @@
  */
 
 import { FileError, OptionsError } from "./errors.js";
+import { mayResume } from "./making.js";
 import { open } from "./open.js";
 
-/** @import { CacheState } from "../index.d.ts" */
+/** @import { CacheState, FileDigests } from "../index.d.ts" */
 /** @import { OpenOptions, Opened, Surroundings } from "./open.js" */
 /** @import { Progress } from "./progress.js" */
 
@@ -66,8 +67,9 @@ export class FilesSource {
     for (const source of this._sources) await this._turnTo(source).finish();
   }
 
-  async abort() {
-    for (const source of this._sources) await source.abort();
+  /** @param {boolean} keep Whether a later attempt may use what arrived. */
+  async abort(keep) {
+    for (const source of this._sources) await source.abort(keep);
   }
 
   /** @param {Opened["source"]} source */
@@ -79,7 +81,13 @@ export class FilesSource {
 }
 
 /**
- * @typedef {Omit<OpenOptions, "sha256"> & { sha256?: string | string[] }} ModelOptions
+ * @typedef {Omit<OpenOptions, "sha256" | "digests"> & Digests} ModelOptions
+ */
+
+/**
+ * @typedef {object} Digests Of one file, or of all files of a split model.
+ * @property {string | string[]} [sha256]
+ * @property {true | FileDigests | FileDigests[]} [digests] True: they lie beside the files.
  */
 
 /**
@@ -92,12 +100,13 @@ export class FilesSource {
 /**
  * @param {Blob | string | (Blob | string)[]} what A file, an absolute URL, of which a split model needs one, or all files.
  * @param {ModelOptions} options
- * @param {Omit<Surroundings, "reserved"> & { progress: Progress }} around
+ * @param {Omit<Surroundings, "reserved" | "waits"> & { progress: Progress }} around
  * @returns {Promise<OpenedModel>}
  */
 export async function openModel(what, options, around) {
   const files = Array.isArray(what) ? what : typeof what === "string" ? siblings(what) : [what];
-  const digests = digestsOf(options.sha256, files.length);
+  const sha256 = ofEach("sha256", options.sha256, files.length);
+  const digests = options.digests === true ? undefined : ofEach("digests", options.digests, files.length);
   const shares = new Shares(around.progress, files.length);
   /** @type {Opened[]} */
   const opened = [];
@@ -106,12 +115,14 @@ export async function openModel(what, options, around) {
     for (const [index, file] of files.entries()) {
       if (index > 0) opened[index - 1].source.pause();
       const reserved = sum(opened.filter(({ cache }) => cache.state === "stored").map(({ source }) => source.size));
-      const here = { ...around, progress: shares.of(index), reserved };
-      opened.push(await open(file, { ...options, sha256: digests[index] }, here));
+      const waits = opened.every(({ cache }) => cache.state !== "stored");
+      const here = { ...around, progress: shares.of(index), reserved, waits };
+      const own = { sha256: sha256?.[index], digests: digests ? digests[index] : options.digests === true || undefined };
+      opened.push(await open(file, { ...options, ...own }, here));
       shares.settle(index);
     }
   } catch (error) {
-    for (const { source } of opened) await source.abort();
+    for (const { source } of opened) await source.abort(mayResume(error));
     release();
     throw error;
   }
@@ -120,16 +131,20 @@ export async function openModel(what, options, around) {
 }
 
 /**
- * @param {string | string[] | undefined} sha256
+ * What was given for each file.
+ *
+ * @template T
+ * @param {"sha256" | "digests"} name
+ * @param {T | T[] | undefined} given
  * @param {number} count
+ * @returns {T[] | undefined}
  */
-function digestsOf(sha256, count) {
-  const digests = sha256 === undefined ? [] : Array.isArray(sha256) ? sha256 : [sha256];
-  if (sha256 !== undefined && digests.length !== count) {
-    const message = `the model has ${count} files, but sha256 is given for ${digests.length}; give an array with one for each`;
-    throw new OptionsError(message, { field: "sha256" });
-  }
-  return digests;
+function ofEach(name, given, count) {
+  if (given === undefined) return undefined;
+  const all = Array.isArray(given) ? given : [given];
+  if (all.length === count) return all;
+  const message = `the model has ${count} files, but ${name} is given for ${all.length}; give an array with one for each`;
+  throw new OptionsError(message, { field: name });
 }
 
 /**

@@ -5,6 +5,7 @@ import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
 import { chatCompletions, completions, embeddings } from "./openai.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
+import { persist } from "./persist.js";
 import { messages, tokens } from "./request.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
@@ -42,6 +43,7 @@ export class AnyGpu {
     this._connection = connection;
     this.info = facts.info;
     this.report = facts.report;
+    this.lost = connection.client.lost;
     /** @type {Run} */
     const run = ({ prompt, generate }, signal, onEvent) =>
       this._connection.client.call("generate", { prompt, generate }, { signal, onEvent });
@@ -67,6 +69,7 @@ export class AnyGpu {
     try {
       const params = { what, options: rest, engine };
       const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
+      if (facts.info.cache.state === "stored") persist();
       return new AnyGpu(connection, {
         info: { ...facts.info, thread: connection.thread },
         report: withThread(facts.report, connection),

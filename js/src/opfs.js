@@ -7,24 +7,15 @@ const FOLDER = "anygpu";
  * @typedef {object} Files Where entries are kept: a flat folder.
  * @property {() => Promise<string[]>} names
  * @property {(name: string) => Promise<Blob | null>} blob What is in a file; null if there is none.
- * @property {(name: string) => Promise<FileWriter>} writer Makes or empties a file.
+ * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. One that fails may leave
+ * nothing, a part, or what was there before.
  * @property {(name: string) => Promise<void>} remove Does nothing if there is no such file.
- */
-
-/**
- * @typedef {object} FileWriter
- * @property {(bytes: Uint8Array) => Promise<void>} write Appends.
- * @property {((offset: number, length: number) => Promise<Uint8Array>) | null} read What was appended, if it can be read.
- * @property {() => Promise<void>} close Everything is kept.
- * @property {() => Promise<void>} abort The file may be there or not; nothing of it is of use.
  */
 
 /**
  * @typedef {object} SyncHandle What only workers have, so the types of pages do not know it.
  * @property {(bytes: Uint8Array, options: { at: number }) => number} write
- * @property {(bytes: Uint8Array, options: { at: number }) => number} read
- * @property {(size: number) => void | Promise<void>} truncate A promise before Chromium 108, like the next two.
- * @property {() => void | Promise<void>} flush
+ * @property {(size: number) => void | Promise<void>} truncate A promise before Chromium 108, like the next one.
  * @property {() => void | Promise<void>} close
  */
 
@@ -72,15 +63,21 @@ class Opfs {
 
   /**
    * @param {string} name
-   * @returns {Promise<FileWriter>}
+   * @param {Uint8Array} bytes
    */
-  async writer(name) {
+  async write(name, bytes) {
     const handle = /** @type {FileHandle} */ (await this._folder.getFileHandle(name, { create: true }));
-    // Workers only; what it wrote can be read at once.
-    if (!handle.createSyncAccessHandle) return new StreamWriter(await handle.createWritable());
-    const access = await handle.createSyncAccessHandle();
-    await access.truncate(0);
-    return new SyncWriter(access);
+    // Workers only, and faster.
+    if (handle.createSyncAccessHandle) return writeAtOnce(await handle.createSyncAccessHandle(), bytes);
+    const stream = await handle.createWritable();
+    try {
+      await stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
+      await stream.close();
+    } catch (error) {
+      // A stream that failed is closed already.
+      await stream.abort().catch(() => {});
+      throw error;
+    }
   }
 
   /** @param {string} name */
@@ -89,67 +86,20 @@ class Opfs {
   }
 }
 
-/** @implements {FileWriter} */
-class SyncWriter {
-  _handle;
-  _size = 0;
-
-  /** @param {SyncHandle} handle */
-  constructor(handle) {
-    this._handle = handle;
-  }
-
-  /** @param {Uint8Array} bytes */
-  async write(bytes) {
+/**
+ * Nothing is flushed: what a crash of the machine takes is found out by its digest.
+ *
+ * @param {SyncHandle} handle
+ * @param {Uint8Array} bytes
+ */
+async function writeAtOnce(handle, bytes) {
+  try {
+    await handle.truncate(0);
+    const written = handle.write(bytes, { at: 0 });
     // A full disk may show as a short count instead of an error.
-    const written = this._handle.write(bytes, { at: this._size });
     if (written !== bytes.length) throw new DOMException("the storage is full", "QuotaExceededError");
-    this._size += written;
-  }
-
-  /**
-   * @param {number} offset
-   * @param {number} length
-   */
-  async read(offset, length) {
-    const bytes = new Uint8Array(length);
-    const count = this._handle.read(bytes, { at: offset });
-    if (count !== length) throw new DOMException("what was written cannot be read again", "InvalidStateError");
-    return bytes;
-  }
-
-  async close() {
-    await this._handle.flush();
-    await this._handle.close();
-  }
-
-  async abort() {
-    await this._handle.close();
-  }
-}
-
-/** @implements {FileWriter} */
-class StreamWriter {
-  _stream;
-  read = null;
-
-  /** @param {FileSystemWritableFileStream} stream */
-  constructor(stream) {
-    this._stream = stream;
-  }
-
-  /** @param {Uint8Array} bytes */
-  async write(bytes) {
-    await this._stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
-  }
-
-  async close() {
-    await this._stream.close();
-  }
-
-  async abort() {
-    // A stream that failed is closed already.
-    await this._stream.abort().catch(() => {});
+  } finally {
+    await handle.close();
   }
 }
 

@@ -1,6 +1,7 @@
 /** The options that callers pass, checked. */
 
 import { boolean, callback, integer, object, oneOf, refuse, signal, string } from "./checks.js";
+import { fileDigests } from "./manifest.js";
 
 /** @import { ConformanceOptions, LoadOptions, SelectOptions, TuneOptions } from "../index.d.ts" */
 /** @import { Check } from "./checks.js" */
@@ -10,6 +11,12 @@ const sha256 = (name, value) => {
   if (Array.isArray(value)) return value.map((one, index) => sha256(`${name}[${index}]`, one));
   if (typeof value === "string" && /^[0-9a-f]{64}$/i.test(value)) return value.toLowerCase();
   return refuse(name, "64 hexadecimal digits", value);
+};
+
+/** @type {Check} */
+const digests = (name, value) => {
+  if (value === true) return value;
+  return Array.isArray(value) ? value.map((one, index) => fileDigests(`${name}[${index}]`, one)) : fileDigests(name, value);
 };
 
 /** @type {Check} */
@@ -40,6 +47,7 @@ const LOAD = {
   maxCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
   revalidate: boolean,
   sha256,
+  digests,
   headers,
   credentials: oneOf(["omit", "same-origin", "include"]),
   network: object({ retries: integer(0, 1000), stallTimeout: integer(1, 2 ** 31 - 1) }),

@@ -1,39 +1,34 @@
 /**
- * A file on a server, read as streams that begin anywhere and resume after a dropped connection.
+ * A file on a server.
  *
  * The server only needs plain GET: ranges are used where it has them. Requests have no header that would make browsers
  * send a preflight to other origins, except `Range`; so whether the file is still the same is seen by
  * comparing what answers say of it (`ETag`, `Last-Modified`, size), not by `If-Range`.
+ *
+ * No answer is believed because of its status: a server that sends other ranges than those asked for, or other lengths
+ * than it says, is asked for whole files from then on.
  */
 
-import { reasonOf, throwIfAborted } from "./abort.js";
+import { throwIfAborted } from "./abort.js";
+import { read } from "./answer.js";
 import { ByteReader } from "./bytes.js";
-import { NetworkError, withCause } from "./errors.js";
+import { Connection, Dropped } from "./connection.js";
+import { NetworkError } from "./errors.js";
 
 /** Answers after which another attempt may succeed. */
 const TEMPORARY = [408, 425, 429, 500, 502, 503, 504];
-/** The first pause before another attempt, in milliseconds; each further one is twice as long. */
-const FIRST_PAUSE = 250;
 /** The longest pause, whatever the server says in `Retry-After`. In milliseconds. */
 const LONGEST_PAUSE = 30_000;
-/** A forward jump of up to this many bytes is read and dropped; a longer one is worth a new request. */
-const READ_OVER = 1 << 20;
-/** Bytes that are collected for a growing blob before they are handed to the browser. */
-const SPOOL_PIECE = 4 << 20;
 
-/** A connection that failed in a way that another attempt may fix. */
-class Dropped extends Error {
-  /**
-   * @param {string} message
-   * @param {{ cause?: unknown, status?: number, pause?: number }} [details]
-   */
-  constructor(message, details = {}) {
-    super(message);
-    withCause(this, details.cause);
-    this.status = details.status ?? null;
-    this.pause = details.pause ?? 0;
-  }
-}
+/** The server has another version of the file by now. */
+export class Changed extends NetworkError {}
+
+/**
+ * @typedef {object} Version What a server says of a file.
+ * @property {number | null} size
+ * @property {string | null} etag
+ * @property {string | null} lastModified
+ */
 
 /**
  * @typedef {object} RemoteOptions
@@ -56,8 +51,10 @@ export class Remote {
   etag = null;
   /** @type {string | null} */
   lastModified = null;
-  /** Whether the server answered a request for a range with one; true until it did otherwise. */
+  /** Whether the server answers a request for a range with that range; true until it did otherwise. */
   ranges = true;
+  /** What it may have at most if its size is not known. In bytes. */
+  most = Infinity;
   _known = false;
 
   /**
@@ -79,32 +76,32 @@ export class Remote {
   }
 
   /**
-   * Asks the server; afterwards `size`, `etag` and `lastModified` are known.
+   * Holds the server to a version that is known from before.
    *
-   * @returns {Promise<RemoteStream>} The file from its beginning.
+   * @param {Version} version
    */
-  async connect() {
-    const stream = new RemoteStream(this, 0);
-    await stream.connect();
-    return stream;
+  expect({ size, etag, lastModified }) {
+    Object.assign(this, { size, etag, lastModified });
+    this._known = true;
   }
 
   /**
    * One request, without further attempts.
    *
-   * @param {number} position
-   * @returns {Promise<{ connection: Connection, skip: number }>} `skip` bytes come before those at `position`.
+   * @param {number} position The connection begins there, or before.
+   * @returns {Promise<Connection>}
    */
   async request(position) {
     throwIfAborted(this.signal);
-    const connection = new Connection(this);
+    const connection = new Connection(this.signal, this.stallTimeout);
+    const asked = this.ranges ? position : 0;
     const headers = new Headers(this.init.headers);
-    if (position > 0) headers.set("Range", `bytes=${position}-`);
+    if (asked > 0) headers.set("Range", `bytes=${asked}-`);
     try {
       const response = await connection.patient(fetch(this.url, { ...this.init, headers, signal: connection.signal }));
-      const start = this._check(response, position);
+      this._check(response, asked, connection);
       connection.body = response.body ? new ByteReader(response.body) : null;
-      return { connection, skip: position - start };
+      return connection;
     } catch (error) {
       connection.close();
       throw error;
@@ -115,31 +112,43 @@ export class Remote {
    * Checks the status and headers of an answer.
    *
    * @param {Response} response
-   * @param {number} position
-   * @returns {number} Where its body begins in the file.
+   * @param {number} asked
+   * @param {Connection} connection Is told where its body begins and ends.
    */
-  _check(response, position) {
+  _check(response, asked, connection) {
     const { status, headers } = response;
     if (TEMPORARY.includes(status)) {
       const seconds = Number(headers.get("Retry-After") ?? 0);
       const pause = Number.isFinite(seconds) ? Math.min(seconds * 1000, LONGEST_PAUSE) : 0;
       throw new Dropped(`the server answered ${status}`, { status, pause });
     }
-    if (status === 416) throw this._changed();
+    if (status === 416) throw this.renewed();
     if (status !== 200 && status !== 206) {
       throw this.error(`the server answered ${status} for ${this.url}; check the URL and whether it may be read`, {
         status,
       });
     }
-    const partial = status === 206 ? contentRange(headers.get("Content-Range")) : null;
-    const start = status === 206 ? (partial?.start ?? position) : 0;
-    if (start > position) {
-      throw this.error(`the server sent byte ${start} of ${this.url} when asked for byte ${position}; use another server`);
-    }
-    if (status === 200 && position > 0) this.ranges = false;
-    const size = status === 206 ? (partial?.size ?? null) : contentLength(headers);
-    this._compare(size, headers.get("ETag"), headers.get("Last-Modified"));
-    return start;
+    const answer = read(response, asked, this.size);
+    if (typeof answer === "string") throw this.misled(`the server sent ${answer}`, status);
+    if (status === 200 && asked > 0) this.ranges = false;
+    this._compare(answer.size, headers.get("ETag"), headers.get("Last-Modified"));
+    if (this.size === null) this.most = answer.most;
+    connection.position = answer.start;
+    connection.end = answer.end;
+    connection.partial = status === 206;
+  }
+
+  /**
+   * A part that is not what was asked for: without ranges the server may do better.
+   *
+   * @param {string} message
+   * @param {number} status
+   * @returns {Error}
+   */
+  misled(message, status) {
+    if (!this.ranges) return this.error(`${message} for ${this.url}; use another server`, { status });
+    this.ranges = false;
+    return new Dropped(message, { status });
   }
 
   /**
@@ -157,12 +166,12 @@ export class Remote {
     }
     const differs = (/** @type {unknown} */ a, /** @type {unknown} */ b) => a !== null && b !== null && a !== b;
     if (differs(this.size, size) || differs(this.etag, etag) || differs(this.lastModified, lastModified)) {
-      throw this._changed();
+      throw this.renewed();
     }
   }
 
-  _changed() {
-    return this.error(`${this.url} changed on the server while it was downloaded; load it again`);
+  renewed() {
+    return new Changed(`${this.url} changed on the server while it was downloaded; load it again`, { url: this.url });
   }
 
   /**
@@ -174,232 +183,34 @@ export class Remote {
   }
 }
 
-/** The body of one answer. Its waiting is bounded. */
-class Connection {
-  /** @type {ByteReader | null} */
-  body = null;
-  _controller = new AbortController();
-  _remote;
-  _onAbort = () => this._controller.abort(reasonOf(this._remote.signal));
-
-  /** @param {Remote} remote */
-  constructor(remote) {
-    this._remote = remote;
-    remote.signal.addEventListener("abort", this._onAbort);
-  }
-
-  get signal() {
-    return this._controller.signal;
-  }
-
-  /**
-   * Waits, but not forever.
-   *
-   * @template T
-   * @param {Promise<T>} promise
-   * @returns {Promise<T>}
-   */
-  async patient(promise) {
-    const limit = this._remote.stallTimeout;
-    let stalled = false;
-    const timer = setTimeout(() => {
-      stalled = true;
-      this._controller.abort();
-    }, limit);
-    try {
-      return await promise;
-    } catch (cause) {
-      throwIfAborted(this._remote.signal);
-      if (stalled) throw new Dropped(`nothing arrived for ${limit} ms`, { cause });
-      throw new Dropped(`the connection failed (${cause instanceof Error ? cause.message : cause})`, { cause });
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  close() {
-    this._remote.signal.removeEventListener("abort", this._onAbort);
-    this._controller.abort();
-  }
-}
-
-/** A file from some position on, in order. What comes waits in the browser until it is asked for. */
-export class RemoteStream {
-  _remote;
-  /** @type {Connection | null} */
-  _connection = null;
-  /** Bytes that the connection brings before those that are wanted. */
-  _skip = 0;
-  /** Came, but was not asked for yet. */
-  _rest = /** @type {Uint8Array} */ (new Uint8Array(0));
-  /** Consecutive attempts that brought nothing. */
-  _failures = 0;
-
-  /**
-   * @param {Remote} remote
-   * @param {number} position The byte of the file that comes next.
-   */
-  constructor(remote, position) {
-    this._remote = remote;
-    this.position = position;
-  }
-
-  /** Makes the connection. */
-  async connect() {
-    if (this._connection === null) await this._retrying(() => this._open());
-  }
-
-  /**
-   * The next bytes, as many as are there; they stay until the next call.
-   *
-   * @param {number} [most]
-   * @returns {Promise<Uint8Array | null>} Null at the end of the file.
-   */
-  async next(most = Infinity) {
-    if (this._rest.length === 0) this._rest = (await this._retrying(() => this._receive())) ?? this._rest;
-    if (this._rest.length === 0) return null;
-    const bytes = this._rest.subarray(0, Math.min(most, this._rest.length));
-    this._rest = this._rest.subarray(bytes.length);
-    this.position += bytes.length;
-    return bytes;
-  }
-
-  /** Whether it can be brought to a position for less than a new request costs. */
-  reaches(/** @type {number} */ position) {
-    const distance = position - this.position;
-    return distance >= 0 && (distance <= READ_OVER || !this._remote.ranges);
-  }
-
-  /** Ends the connection. */
-  close() {
-    this._connection?.close();
-    this._connection = null;
-  }
-
-  async _open() {
-    const { connection, skip } = await this._remote.request(this.position + this._rest.length);
-    this._connection = connection;
-    this._skip = skip;
-    return connection;
-  }
-
-  /** @returns {Promise<Uint8Array | null>} */
-  async _receive() {
-    const { size, signal } = this._remote;
-    for (;;) {
-      throwIfAborted(signal);
-      if (size !== null && this.position === size) return null;
-      const connection = this._connection ?? (await this._open());
-      const value = connection.body ? await connection.patient(connection.body.read()) : undefined;
-      if (value === undefined && size === null) return null;
-      if (value === undefined) throw new Dropped(`the connection ended at byte ${this.position} of ${size}`);
-      const bytes = value.subarray(Math.min(this._skip, value.length));
-      this._skip -= value.length - bytes.length;
-      if (size !== null && this.position + bytes.length > size) {
-        const { url } = this._remote;
-        throw this._remote.error(`${url} has more than the ${size} bytes that the server says; switch off its compression`);
-      }
-      if (bytes.length > 0) return bytes;
-    }
-  }
-
-  /**
-   * @template T
-   * @param {() => Promise<T>} attempt
-   * @returns {Promise<T>}
-   */
-  async _retrying(attempt) {
-    const { signal, retries, url } = this._remote;
-    for (;;) {
-      try {
-        const result = await attempt();
-        this._failures = 0;
-        return result;
-      } catch (error) {
-        this.close();
-        if (!(error instanceof Dropped)) throw error;
-        this._failures += 1;
-        // Without its size there is no telling where to resume a file that began to arrive.
-        if (this._failures > retries || (this._remote.size === null && this.position > 0)) {
-          const { status, cause, message } = error;
-          const tried = this._failures === 1 ? "" : ` in ${this._failures} attempts`;
-          throw this._remote.error(`cannot download ${url}${tried}: ${message}; check the connection and try again`, {
-            status,
-            cause,
-          });
-        }
-        await pause(Math.max(error.pause, FIRST_PAUSE * 2 ** (this._failures - 1)), signal);
-      }
-    }
-  }
-}
-
 /**
- * The rest of a stream as a blob, which the browser may keep on disk.
+ * Whether what is kept is what the server has.
  *
- * @param {RemoteStream} stream
- * @param {(bytes: number) => void} onBytes
- * @returns {Promise<Blob>}
+ * @param {Version} server
+ * @param {Version} kept
  */
-export async function spool(stream, onBytes) {
-  /** @type {Blob[]} */
-  const blobs = [];
-  /** @type {Uint8Array<ArrayBuffer>[]} */
-  let pieces = [];
-  let collected = 0;
-  for (let bytes = await stream.next(); bytes !== null; bytes = await stream.next()) {
-    pieces.push(bytes.slice());
-    collected += bytes.length;
-    onBytes(bytes.length);
-    if (collected >= SPOOL_PIECE) {
-      blobs.push(new Blob(pieces));
-      pieces = [];
-      collected = 0;
-    }
-  }
-  stream.close();
-  return new Blob([...blobs, ...pieces]);
+export function isSame(server, kept) {
+  const agrees = (/** @type {unknown} */ a, /** @type {unknown} */ b) => a === null || b === null || a === b;
+  const known =
+    (server.etag !== null && kept.etag !== null) || (server.lastModified !== null && kept.lastModified !== null);
+  const { size, etag, lastModified } = server;
+  return known && agrees(kept.size, size) && agrees(kept.etag, etag) && agrees(kept.lastModified, lastModified);
 }
 
 /**
- * @param {number} ms
+ * How a file is asked for.
+ *
+ * @param {URL} url
+ * @param {{ headers?: [string, string][], credentials?: RequestCredentials, network?: object }} options
  * @param {AbortSignal} signal
- * @returns {Promise<void>}
+ * @returns {RemoteOptions}
  */
-function pause(ms, signal) {
-  return new Promise((resolve, reject) => {
-    const aborted = () => {
-      clearTimeout(timer);
-      reject(reasonOf(signal));
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", aborted);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", aborted, { once: true });
-  });
-}
-
-/**
- * @param {string | null} header As in `bytes 5-9/10`.
- * @returns {{ start: number, size: number | null } | null}
- */
-function contentRange(header) {
-  const match = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(header ?? "");
-  if (match === null) return null;
-  return { start: Number(match[1]), size: match[2] === "*" ? null : Number(match[2]) };
-}
-
-/**
- * The size of the body as scripts get it.
- *
- * @param {Headers} headers
- * @returns {number | null}
- */
-function contentLength(headers) {
-  const encoding = headers.get("Content-Encoding");
-  const length = headers.get("Content-Length");
-  if (length === null || (encoding !== null && encoding !== "identity")) return null;
-  const size = Number(length);
-  return Number.isSafeInteger(size) && size >= 0 ? size : null;
+export function networkOf({ username, password }, { headers: pairs = [], credentials, network }, signal) {
+  const headers = Object.fromEntries(pairs);
+  // fetch refuses URLs with credentials in them; this is what they mean.
+  if (username !== "" || password !== "") {
+    const login = btoa(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    headers.authorization = headers.authorization ?? `Basic ${login}`;
+  }
+  return { headers, credentials, ...network, signal };
 }

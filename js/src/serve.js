@@ -83,7 +83,8 @@ export function serve(port, core) {
       if (core.dead !== null && method !== "dispose") throw core.dead;
       const tell = (/** @type {unknown} */ event) => running.has(id) && port.postMessage({ id, event });
       const result = await core.call(method, params, { signal, tell });
-      if (running.delete(id)) port.postMessage({ id, result });
+      if (running.has(id)) port.postMessage({ id, result });
+      running.delete(id);
     } catch (error) {
       if (isTrap(error)) crash(error);
       fail(id, error);

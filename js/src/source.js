@@ -2,15 +2,18 @@
  * Where the engine reads a file from: `{ size, readAt(offset, length), pause(), finish(), abort() }`. What `readAt`
  * returns is valid until the next call: the engine copies it.
  *
- * A blob (a file that the user chose, the cache, bytes) is read directly. A URL is read in order, once, while the
+ * A blob (a file that the user chose, bytes) is read directly. A URL is read in order, once, while the
  * same bytes go to the cache and to the digest; what the engine wants again comes from the cache or from another request.
- * JavaScript's memory holds no more than one piece of at most 4 MiB and the result of one network read.
+ * JavaScript's memory holds no more than the piece that the engine reads, of at most 4 MiB, two parts of the cache of that
+ * size, one piece that has a digest of its own, and the result of one network read.
  */
 
 import { throwIfAborted } from "./abort.js";
 import { Piece } from "./bytes.js";
-import { ChecksumError, FileError } from "./errors.js";
-import { Remote, RemoteStream, spool } from "./remote.js";
+import { ChecksumError, FileError, NetworkError, isAbort } from "./errors.js";
+import { spool } from "./stream.js";
+
+/** @import { Remote } from "./remote.js" */
 
 /** How much is read at once by default. In bytes. */
 const PIECE = 4 << 20;
@@ -23,11 +26,22 @@ const PIECE = 4 << 20;
 
 /**
  * @typedef {object} Recorder A cache entry in the making.
+ * @property {number} position How much of the file it has; the rest is appended in order.
  * @property {(bytes: Uint8Array) => Promise<void>} write Appends.
- * @property {((offset: number, length: number) => Promise<Uint8Array>) | null} read What was appended, if that can be read.
- * @property {(facts: { sha256: string | null, etag: string | null, lastModified: string | null }) => Promise<void>} commit
- * Makes the entry visible.
- * @property {() => Promise<void>} abort Leaves nothing behind.
+ * @property {(offset: number, length: number) => Promise<Uint8Array>} read What was appended.
+ * @property {(facts: Facts) => Promise<void>} commit Makes the entry visible.
+ * @property {(keep?: boolean) => Promise<void>} abort Gives up; a later attempt may go on if it is told to keep.
+ */
+
+/** @typedef {{ sha256: string | null, manifest: string | null, etag: string | null, lastModified: string | null }} Facts */
+
+/**
+ * @typedef {object} Stream A file from some position on; see `RemoteStream`.
+ * @property {number} position
+ * @property {() => Promise<void>} connect
+ * @property {(most?: number) => Promise<Uint8Array | null>} next
+ * @property {(position: number) => boolean} reaches
+ * @property {() => void} close
  */
 
 /** A blob. */
@@ -91,6 +105,8 @@ export class BlobSource {
  * @property {(error: unknown) => void} onRecorderFailure May throw, which makes loading fail.
  * @property {Digest | null} digest
  * @property {string | null} sha256 What the digest must be.
+ * @property {string | null} manifest The digest of the digests that the streams are held to.
+ * @property {(position: number) => Stream} newStream
  * @property {(loaded: number) => void} onBytes
  */
 
@@ -102,13 +118,13 @@ export class UrlSource {
   /**
    * The file in order from its beginning, recorded as it passes; null if nothing wants that.
    *
-   * @type {RemoteStream | null}
+   * @type {Stream | null}
    */
   _main = null;
   /**
    * Any other part of it.
    *
-   * @type {RemoteStream | null}
+   * @type {Stream | null}
    */
   _side = null;
   /**
@@ -122,7 +138,7 @@ export class UrlSource {
 
   /**
    * @param {Remote} remote
-   * @param {RemoteStream} stream From the beginning.
+   * @param {Stream} stream From where the recorder is; without one, from the beginning.
    * @param {number} size
    * @param {UrlSourceOptions} options
    */
@@ -133,6 +149,7 @@ export class UrlSource {
     this.size = size;
     if (options.recorder || options.digest) this._main = stream;
     else this._side = stream;
+    this._loaded = stream.position;
   }
 
   /**
@@ -146,12 +163,10 @@ export class UrlSource {
     if (main === null) return this._aside(offset, length);
     await this._advance(main, offset);
     if (main.position === offset) return this._take(main, length, (bytes) => this._record(bytes));
-    if (this._recorder?.read) {
-      await this._advance(main, offset + length);
-      // Recording may just have failed.
-      if (this._recorder?.read) return this._recorder.read(offset, length);
-    }
-    return this._aside(offset, length);
+    if (this._recorder === null) return this._aside(offset, length);
+    await this._advance(main, offset + length);
+    // Recording may just have failed.
+    return this._recorder === null ? this._aside(offset, length) : this._recorded(this._recorder, offset, length);
   }
 
   /** Holds no connection until it is read again. */
@@ -162,7 +177,7 @@ export class UrlSource {
 
   /** Reads what is left, checks the digest, and keeps the file. */
   async finish() {
-    const { digest, sha256 } = this._options;
+    const { digest, sha256, manifest } = this._options;
     this._side?.close();
     if (this._main === null) return;
     await this._advance(this._main, this.size);
@@ -176,7 +191,7 @@ export class UrlSource {
     if (recorder === null) return;
     const { etag, lastModified } = this._remote;
     try {
-      await recorder.commit({ sha256: actual, etag, lastModified });
+      await recorder.commit({ sha256: actual, manifest, etag, lastModified });
       // Whatever happens to other files of the model, this one is whole.
       this._recorder = null;
     } catch (error) {
@@ -184,13 +199,34 @@ export class UrlSource {
     }
   }
 
-  /** Leaves nothing behind. */
-  async abort() {
+  /**
+   * Ends early.
+   *
+   * @param {boolean} [keep] Whether a later attempt may use what arrived; by default nothing is left behind.
+   */
+  async abort(keep = false) {
     this._main?.close();
     this._side?.close();
     const recorder = this._recorder;
     this._recorder = null;
-    await recorder?.abort();
+    await recorder?.abort(keep);
+  }
+
+  /**
+   * What was recorded, or if that fails the server's.
+   *
+   * @param {Recorder} recorder
+   * @param {number} offset
+   * @param {number} length
+   */
+  async _recorded(recorder, offset, length) {
+    try {
+      return await recorder.read(offset, length);
+    } catch (error) {
+      if (error instanceof NetworkError || isAbort(error)) throw error;
+      await this._recordingFailed(error);
+      return this._aside(offset, length);
+    }
   }
 
   /**
@@ -202,13 +238,13 @@ export class UrlSource {
   async _aside(offset, length) {
     if (!this._side?.reaches(offset)) {
       this._side?.close();
-      const side = new RemoteStream(this._remote, offset);
+      const side = this._options.newStream(offset);
       this._side = side;
       await side.connect();
       if (!this._remote.ranges) {
         side.close();
         this._side = null;
-        this._whole = new BlobSource(await spool(await this._remote.connect(), (bytes) => this._count(bytes)));
+        this._whole = new BlobSource(await spool(this._options.newStream(0), (bytes) => this._count(bytes)));
         return this._whole.readAt(offset, length);
       }
     }
@@ -220,7 +256,7 @@ export class UrlSource {
   /**
    * Advances the main stream at least to a position.
    *
-   * @param {RemoteStream} main
+   * @param {Stream} main
    * @param {number} position
    */
   async _advance(main, position) {
@@ -230,7 +266,7 @@ export class UrlSource {
   }
 
   /**
-   * @param {RemoteStream} stream
+   * @param {Stream} stream
    * @param {number} length
    * @param {(bytes: Uint8Array) => Promise<void>} pass Sees the bytes as they come.
    * @param {boolean} [keep] Whether they are wanted as a whole.

@@ -1,37 +1,26 @@
 /**
  * The models that the browser keeps.
  *
- * An entry is two files: the bytes under a name that is never used twice, and a small JSON file that names them. Only the
- * latter makes an entry, and it is written last; so a failure before that leaves bytes that no entry names, which are
- * removed at once or, after a crash, by whoever opens the store next. Several tabs share a store: who reads or writes
- * bytes holds a lock on their name, and who changes what entries there are holds the lock of the store.
+ * What is downloaded has a record of how far it is, apart from that of the version before, which stays until the new one is
+ * whole. Several tabs share a store: who reads or writes parts holds a lock on their entry, and who changes what entries
+ * there are holds the lock of the store.
  */
 
+import { throwIfAborted } from "./abort.js";
 import { openCacheStorage } from "./cachestorage.js";
-import { CacheError, QuotaError } from "./errors.js";
+import { nameOf, storedOf } from "./entry.js";
+import { QuotaError } from "./errors.js";
+import { guarded, isQuota, noRoom } from "./fault.js";
+import { Making } from "./making.js";
 import { openOpfs } from "./opfs.js";
+import { Parts } from "./parts.js";
+import { hex } from "./sha256.js";
+import { STORE_LOCK, Shelf, UNFINISHED } from "./shelf.js";
+import { hold, holdAfter } from "./turns.js";
 
-/** @import { Files, FileWriter } from "./opfs.js" */
-/** @import { Recorder } from "./source.js" */
-
-/** The lock of the store. */
-const STORE_LOCK = "anygpu";
-const ENTRY = ".json";
-const BYTES = ".bytes";
-/** The most that an entry's JSON file may have. In bytes. */
-const LONGEST_ENTRY = 64 << 10;
-
-/**
- * @typedef {object} Entry What the JSON file of an entry says.
- * @property {string} key
- * @property {string} file The name of the bytes.
- * @property {number} size
- * @property {string | null} etag
- * @property {string | null} lastModified
- * @property {string | null} sha256
- * @property {number} created In milliseconds since 1970, like the next one.
- * @property {number} used
- */
+/** @import { Entry } from "./entry.js" */
+/** @import { Files } from "./opfs.js" */
+/** @import { Version } from "./remote.js" */
 
 /**
  * @typedef {object} Environment What a browser gives; a part of `globalThis` and of `navigator`.
@@ -40,12 +29,16 @@ const LONGEST_ENTRY = 64 << 10;
  * @property {LockManager} [locks]
  */
 
-/** @typedef {{ entry: Entry, blob: Blob, release: () => void }} Kept An entry that is being read: it stays until released. */
+/** @typedef {{ entry: Entry, parts: Parts, release: () => void }} Kept An entry that is being read: it stays until released. */
+
+/**
+ * @typedef {object} Room
+ * @property {number} maxBytes What the store may hold.
+ * @property {number} reserved Bytes that other entries in the making are still to have.
+ */
 
 /** The store of this site. */
-export class Store {
-  _files;
-  _locks;
+export class Store extends Shelf {
   _storage;
 
   /**
@@ -54,8 +47,7 @@ export class Store {
    * @param {StorageManager | undefined} storage
    */
   constructor(files, locks, storage) {
-    this._files = files;
-    this._locks = locks;
+    super(files, locks);
     this._storage = storage;
   }
 
@@ -80,7 +72,7 @@ export class Store {
     return store;
   }
 
-  /** @returns {Promise<Entry[]>} Last used first. */
+  /** @returns {Promise<Entry[]>} Last used first; of what is not whole, too. */
   list() {
     return guarded(() => this._exclusively(() => this._entries()));
   }
@@ -93,18 +85,12 @@ export class Store {
     return guarded(() =>
       this._exclusively(async () => {
         const entry = await this._entry(await nameOf(key));
-        if (entry === null) return null;
-        const release = await this._hold(entry.file, "shared");
-        const blob = release && (await this._files.blob(entry.file));
-        if (release && blob?.size === entry.size) {
-          entry.used = Date.now();
-          // If there is no room for it, only the order of eviction suffers.
-          await this._writeEntry(entry).catch(() => {});
-          return { entry, blob, release };
-        }
-        release?.();
-        await this._remove(entry);
-        return null;
+        const release = entry && (await this._hold(entry.id, "shared"));
+        if (entry === null || release === null) return null;
+        entry.used = Date.now();
+        // If there is no room for it, only the order of eviction suffers.
+        await this._write(entry).catch(() => {});
+        return { entry, parts: new Parts(this.files, entry.id, entry.size, entry.parts), release };
       }),
     );
   }
@@ -115,19 +101,21 @@ export class Store {
    * @param {Entry} entry
    */
   update(entry) {
-    return guarded(() => this._exclusively(() => this._writeEntry(entry)));
+    return guarded(() => this._exclusively(() => this._write(entry)));
   }
 
   /**
+   * Removes what there is of a file, whole or not.
+   *
    * @param {string} key
    * @returns {Promise<boolean>} Whether it was there.
    */
   delete(key) {
     return guarded(() =>
       this._exclusively(async () => {
-        const entry = await this._entry(await nameOf(key));
-        if (entry !== null) await this._remove(entry);
-        return entry !== null;
+        const entries = (await this._entries()).filter((entry) => entry.key === key);
+        for (const entry of entries) await this._remove(entry);
+        return entries.length > 0;
       }),
     );
   }
@@ -147,276 +135,155 @@ export class Store {
   }
 
   /**
-   * Begins an entry of a given size, after making room for it.
+   * Waits until it is this tab's turn to download a file, as long as the one whose turn it is gets on.
    *
    * @param {string} key
-   * @param {number} size
-   * @param {number} maxBytes What the store may hold, this one included.
-   * @param {number} [reserved] Bytes that entries in the making are still to have.
-   * @returns {Promise<Recorder>} It throws {@link CacheError}.
+   * @param {{ signal: AbortSignal, patience: number, waits: boolean, onProgress: (stored: number, size: number) => void }} how
+   * @returns {Promise<{ release: (() => void) | null, waited: boolean }>} Without `release` it is another tab's turn still.
    */
-  create(key, size, maxBytes, reserved = 0) {
-    return guarded(async () => {
-      await this._exclusively(() => this._makeRoom(key, size + reserved, maxBytes));
-      const file = `${newName()}${BYTES}`;
-      const release = await this._hold(file, "exclusive");
-      const discard = async () => {
-        await this._files.remove(file).catch(() => {});
-        release?.();
-      };
-      /** @type {FileWriter} */
-      let writer;
-      try {
-        writer = await this._files.writer(file);
-      } catch (error) {
-        await discard();
-        throw error;
-      }
-      const { read } = writer;
-      return {
-        write: (bytes) => guarded(() => this._writeSomehow(writer, key, bytes)),
-        read: read && ((offset, length) => guarded(() => read.call(writer, offset, length))),
-        commit: (facts) =>
-          guarded(async () => {
-            await writer.close();
-            const now = Date.now();
-            await this._exclusively(async () => {
-              const before = await this._entry(await nameOf(key));
-              await this._writeEntry({ key, file, size, created: now, used: now, ...facts });
-              if (before !== null) await this._removeBytes(before.file);
-            });
-            release?.();
-          }),
-        abort: async () => {
-          await writer.abort().catch(() => {});
-          await discard();
-        },
-      };
-    });
-  }
-
-  /**
-   * Writes, and makes room if necessary.
-   *
-   * @param {FileWriter} writer
-   * @param {string} key
-   * @param {Uint8Array} bytes
-   */
-  async _writeSomehow(writer, key, bytes) {
-    for (;;) {
-      try {
-        return await writer.write(bytes);
-      } catch (error) {
-        // A stream that failed cannot go on.
-        if (!isQuota(error) || writer.read === null) throw error;
-        if (!(await this._exclusively(() => this._evictOne(key)))) throw error;
-      }
-    }
-  }
-
-  /**
-   * @param {string} key
-   * @param {number} size
-   * @param {number} maxBytes
-   */
-  async _makeRoom(key, size, maxBytes) {
-    if (size > maxBytes) {
-      throw new QuotaError(`the model has ${size} bytes, but maxCacheBytes is ${maxBytes}; raise it`);
-    }
-    const others = async () => (await this._entries()).filter((entry) => entry.key !== key);
-    const sum = async () => (await others()).reduce((bytes, entry) => bytes + entry.size, size);
-    while ((await sum()) > maxBytes) {
-      if (!(await this._evictOne(key))) throw noRoom(size);
-    }
-    for (;;) {
-      const { quota, usage } = await this.estimate();
-      if (quota === undefined || usage === undefined || quota - usage >= size) return;
-      if (!(await this._evictOne(key))) throw noRoom(size);
-    }
-  }
-
-  /**
-   * Removes the least recently used entry.
-   *
-   * @param {string} but The key of one that stays.
-   * @returns {Promise<boolean>} Whether there was one that nobody reads.
-   */
-  async _evictOne(but) {
-    const entries = (await this._entries()).filter((entry) => entry.key !== but);
-    for (const entry of entries.reverse()) {
-      const release = await this._hold(entry.file, "exclusive");
-      if (release === null) continue;
-      await this._files.remove(`${await nameOf(entry.key)}${ENTRY}`);
-      await this._files.remove(entry.file);
-      release();
-      return true;
-    }
-    return false;
-  }
-
-  /** Removes bytes that no entry names and nobody holds, and entries that name no bytes. */
-  async _sweep() {
-    const names = await this._files.names();
-    const named = new Set();
-    for (const name of names.filter((name) => name.endsWith(ENTRY))) {
-      const entry = await this._entry(name.slice(0, -ENTRY.length));
-      if (entry !== null && names.includes(entry.file)) named.add(entry.file);
-      else await this._files.remove(name);
-    }
-    for (const name of names) {
-      if (name.endsWith(BYTES) && !named.has(name)) await this._removeBytes(name);
-    }
-  }
-
-  /** @param {Entry} entry */
-  async _remove(entry) {
-    await this._files.remove(`${await nameOf(entry.key)}${ENTRY}`);
-    await this._removeBytes(entry.file);
-  }
-
-  /**
-   * Removes bytes that no entry names any more. If somebody reads them, whoever opens the store next removes them.
-   *
-   * @param {string} file
-   */
-  async _removeBytes(file) {
-    const release = await this._hold(file, "exclusive");
-    if (release === null) return;
-    await this._files.remove(file);
-    release();
-  }
-
-  /** @returns {Promise<Entry[]>} Last used first. */
-  async _entries() {
-    const entries = [];
-    for (const name of await this._files.names()) {
-      if (!name.endsWith(ENTRY)) continue;
-      const entry = await this._entry(name.slice(0, -ENTRY.length));
-      if (entry !== null) entries.push(entry);
-    }
-    return entries.sort((a, b) => b.used - a.used);
-  }
-
-  /**
-   * @param {string} name
-   * @returns {Promise<Entry | null>} Null if there is none, or none that can be understood.
-   */
-  async _entry(name) {
-    const blob = await this._files.blob(`${name}${ENTRY}`);
-    if (blob === null || blob.size > LONGEST_ENTRY) return null;
+  async turn(key, { signal, patience, waits, onProgress }) {
+    const look = async () => {
+      const entries = await this.list();
+      const own = entries.find((entry) => entry.key === key && !entry.whole);
+      if (own !== undefined) onProgress(storedOf(own), own.size);
+      return entries.reduce((bytes, entry) => bytes + storedOf(entry), 0);
+    };
     try {
-      const entry = JSON.parse(await blob.text());
-      const sound =
-        typeof entry.key === "string" &&
-        typeof entry.file === "string" &&
-        Number.isSafeInteger(entry.size) &&
-        Number.isFinite(entry.created) &&
-        Number.isFinite(entry.used) &&
-        (await nameOf(entry.key)) === name;
-      return sound ? entry : null;
-    } catch {
-      return null;
-    }
-  }
-
-  /** @param {Entry} entry */
-  async _writeEntry(entry) {
-    const name = `${await nameOf(entry.key)}${ENTRY}`;
-    const writer = await this._files.writer(name);
-    try {
-      await writer.write(new TextEncoder().encode(JSON.stringify(entry)));
-      await writer.close();
+      return await guarded(async () => {
+        const lock = `${STORE_LOCK}/get/${await nameOf(key)}`;
+        const release = await hold(this._locks, lock, { ifAvailable: true });
+        if (release !== null || !waits) return { release, waited: false };
+        return { release: await holdAfter(this._locks, lock, { signal, patience, look }), waited: true };
+      });
     } catch (error) {
-      await writer.abort().catch(() => {});
+      throwIfAborted(signal);
       throw error;
     }
   }
 
   /**
-   * @template T
-   * @param {() => Promise<T>} action
-   * @returns {Promise<T>}
+   * What an earlier attempt left of a file, to go on with. It takes the file's turn.
+   *
+   * @param {string} key
+   * @param {Room} room
+   * @returns {Promise<Making | null>}
    */
-  async _exclusively(action) {
-    // The type of `request` does not mention promises that the callback returns.
-    return /** @type {Promise<T>} */ (this._locks.request(STORE_LOCK, action));
+  resumed(key, room) {
+    return guarded(async () => {
+      const entry = await this._exclusively(async () => this._entry(`${await nameOf(key)}${UNFINISHED}`));
+      if (entry === null || entry.parts.length === 0) return null;
+      const release = await this._hold(entry.id, "exclusive");
+      if (release === null) return null;
+      const making = new Making(this, entry, release, true);
+      try {
+        await this._exclusively(() => this._makeRoom(entry, room));
+        return making;
+      } catch (error) {
+        await making.abort();
+        throw error;
+      }
+    });
   }
 
   /**
-   * Takes the lock of a file of bytes, if it can be had at once.
+   * Begins an entry, after making room for it.
    *
-   * @param {string} file
-   * @param {LockMode} mode
-   * @returns {Promise<(() => void) | null>} Releases it.
+   * @param {string} key
+   * @param {Version & { size: number, manifest: string | null }} version
+   * @param {Room} room
+   * @param {boolean} turn Whether this tab has the file's turn: others leave no record of how far they are.
+   * @returns {Promise<Making>} It throws a `CacheError`.
    */
-  _hold(file, mode) {
-    return new Promise((resolve, reject) => {
-      const held = (/** @type {Lock | null} */ lock) => {
-        if (lock === null) return resolve(null);
-        return new Promise((release) => resolve(() => release(undefined)));
-      };
-      this._locks.request(`${STORE_LOCK}/${file}`, { mode, ifAvailable: true }, held).catch(reject);
+  create(key, version, room, turn) {
+    return guarded(async () => {
+      const now = Date.now();
+      const id = hex(crypto.getRandomValues(new Uint8Array(16)));
+      const facts = { sha256: null, whole: false, created: now, used: now };
+      const entry = { key, id, ...version, parts: [], ...facts };
+      await this._exclusively(() => this._makeRoom(entry, room));
+      const release = await this._hold(id, "exclusive");
+      return new Making(this, entry, release ?? (() => {}), turn);
     });
   }
-}
 
-/**
- * The key of a URL, without credentials and fragment.
- *
- * @param {string | URL} url Absolute.
- */
-export function keyOf(url) {
-  const key = new URL(url);
-  key.username = "";
-  key.password = "";
-  key.hash = "";
-  return key.href;
-}
+  /**
+   * Records how far an entry is.
+   *
+   * @param {Entry} entry
+   */
+  note(entry) {
+    entry.used = Date.now();
+    return this.update(entry);
+  }
 
-/**
- * The name of an entry's JSON file without its end.
- *
- * @param {string} key
- */
-async function nameOf(key) {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  return hex(new Uint8Array(digest, 0, 16));
-}
+  /**
+   * Makes an entry visible that is whole.
+   *
+   * @param {Entry} entry
+   */
+  finish(entry) {
+    return guarded(() =>
+      this._exclusively(async () => {
+        const name = await nameOf(entry.key);
+        const before = await this._entry(name);
+        entry.created = entry.used = Date.now();
+        await this._records.write(name, { ...entry, whole: true });
+        // From here on it is there, whatever is left behind.
+        await this._records.remove(`${name}${UNFINISHED}`).catch(() => {});
+        if (before !== null) await this._removeParts(before.id).catch(() => {});
+      }),
+    );
+  }
 
-/** A name that no other file has. */
-function newName() {
-  return hex(crypto.getRandomValues(new Uint8Array(16)));
-}
+  /**
+   * Removes an entry in the making, whose lock is held.
+   *
+   * @param {Entry} entry
+   * @param {boolean} noted Whether it has a record.
+   */
+  discard(entry, noted) {
+    return this._exclusively(async () => {
+      if (noted) await this._records.remove(`${await nameOf(entry.key)}${UNFINISHED}`);
+      await this._removeFiles(entry.id);
+    });
+  }
 
-/** @param {Uint8Array} bytes */
-function hex(bytes) {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+  /**
+   * Writes, and removes others if there is no room.
+   *
+   * @param {string} key Of an entry that stays.
+   * @param {() => Promise<void>} write
+   */
+  makingRoom(key, write) {
+    return guarded(async () => {
+      for (;;) {
+        try {
+          return await write();
+        } catch (error) {
+          if (!isQuota(error) || !(await this._exclusively(() => this._evictOne(key)))) throw error;
+        }
+      }
+    });
+  }
 
-/** @param {number} size */
-function noRoom(size) {
-  return new QuotaError(`the browser has no room for ${size} bytes; delete other models, or free disk space`);
-}
-
-/** @param {unknown} error */
-function isQuota(error) {
-  return error instanceof Error && error.name === "QuotaExceededError";
-}
-
-/**
- * Makes what storage throws a {@link CacheError}.
- *
- * @template T
- * @param {() => Promise<T>} action
- * @returns {Promise<T>}
- */
-async function guarded(action) {
-  try {
-    return await action();
-  } catch (cause) {
-    if (cause instanceof CacheError) throw cause;
-    if (isQuota(cause)) throw new QuotaError("the browser's storage is full; delete other models", { cause });
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new CacheError(`the browser's storage failed (${message}); load with cache: false`, { cause });
+  /**
+   * @param {Entry} entry
+   * @param {Room} room
+   */
+  async _makeRoom(entry, { maxBytes, reserved }) {
+    const size = entry.size + reserved;
+    if (size > maxBytes) {
+      throw new QuotaError(`the model has ${size} bytes, but maxCacheBytes is ${maxBytes}; raise it`);
+    }
+    const others = async () => (await this._entries()).filter(({ key }) => key !== entry.key);
+    const sum = async () => (await others()).reduce((bytes, other) => bytes + storedOf(other), size);
+    while ((await sum()) > maxBytes) {
+      if (!(await this._evictOne(entry.key))) throw noRoom(size);
+    }
+    for (;;) {
+      const { quota, usage } = await this.estimate();
+      if (quota === undefined || usage === undefined || quota - usage >= size - storedOf(entry)) return;
+      if (!(await this._evictOne(entry.key))) throw noRoom(size);
+    }
   }
 }

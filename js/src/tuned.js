@@ -32,11 +32,9 @@ export async function readTuned({ storage }) {
  */
 export async function writeTuned({ storage }, winners) {
   try {
-    const writer = await (await openOpfs(storage, FOLDER))?.writer(NAME);
-    if (!writer) return false;
-    await writer.write(new TextEncoder().encode(JSON.stringify(winners)));
-    await writer.close();
-    return true;
+    const files = await openOpfs(storage, FOLDER);
+    await files?.write(NAME, new TextEncoder().encode(JSON.stringify(winners)));
+    return files !== null;
   } catch {
     return false;
   }

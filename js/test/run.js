@@ -53,7 +53,7 @@ function must(command, args, cwd) {
 
 async function unit() {
   const tests = readdirSync(join(JS, "test", "unit")).map((name) => join("test", "unit", name));
-  const { output } = run(process.execPath, ["--test", "--test-timeout=60000", "--test-reporter=tap", ...tests], JS);
+  const { output } = run(process.execPath, ["--test", "--test-timeout=300000", "--test-reporter=tap", ...tests], JS);
   const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(output)?.[1] ?? NaN);
   const passed = count("pass");
   const failed = count("fail") + count("cancelled");

@@ -25,7 +25,7 @@ const NAMESAKES = Object.fromEntries(
 /** What the code looks for before it uses it, or what is nothing but absent where it is missing. */
 const DETECTED = [
   // Where models are kept.
-  ...["storage", "estimate", "caches", "locks", "TransformStream", "readable", "writable", "getWriter"],
+  ...["storage", "estimate", "persist", "persisted", "caches", "locks"],
   ...["getDirectoryHandle", "getFileHandle", "removeEntry", "createSyncAccessHandle", "createWritable", "truncate"],
   // GPUs.
   ...["gpu", "requestAdapter", "OffscreenCanvas"],
@@ -37,8 +37,8 @@ const DETECTED = [
 
 /** Fields and methods of our own that have the name of something young. */
 const OURS = [
-  ...["architecture", "connection", "dispose", "entry", "first", "info", "layout", "loading", "memory", "messages", "quota"],
-  ...["role", "share", "stats", "take", "token", "usage", "use"],
+  ...["architecture", "chunks", "connection", "dispose", "entry", "first", "info", "last", "layout", "loading", "lost"],
+  ...["manifest", "memory", "messages", "quota", "role", "share", "stats", "take", "token", "turn", "usage", "use"],
 ];
 
 export default [

@@ -83,12 +83,6 @@ function syncHandle(disk, name) {
       disk.write(name, whole);
       return data.length;
     },
-    read(/** @type {Uint8Array} */ into, { at = 0 }) {
-      const found = bytes().subarray(at, at + into.length);
-      into.set(found);
-      return found.length;
-    },
-    flush() {},
     close: () => open.delete(name),
   };
 }
@@ -135,9 +129,14 @@ export function lockManager() {
   return /** @type {LockManager} */ (
     /** @type {unknown} */ ({
       async request(/** @type {string} */ name, /** @type {any} */ options, /** @type {any} */ callback = options) {
-        const { mode = "exclusive", ifAvailable = false } = typeof options === "object" ? options : {};
+        const { mode = "exclusive", ifAvailable = false, signal } = typeof options === "object" ? options : {};
         if (!free(name, mode) && ifAvailable) return callback(null);
-        while (!free(name, mode)) await new Promise((wake) => held.get(name)?.queue.push(() => wake(undefined)));
+        while (!free(name, mode)) {
+          await new Promise((wake, end) => {
+            held.get(name)?.queue.push(() => wake(undefined));
+            signal?.addEventListener("abort", () => end(new DOMException("aborted", "AbortError")));
+          });
+        }
         const lock = held.get(name) ?? { mode, count: 0, queue: [] };
         lock.count += 1;
         held.set(name, lock);

@@ -15,9 +15,10 @@ const NOWHERE = new URL("file:///module.wasm");
 /**
  * @param {import("../../src/store.js").Environment} [environment]
  * @param {object} [module] A copy of its own, since a trap is for ever.
+ * @param {Ends} [ends]
  */
-export function connection(environment = {}, module = { ...bindings }) {
-  return connected(new Core(/** @type {any} */ (module), NOWHERE, environment));
+export function connection(environment = {}, module = { ...bindings }, ends = {}) {
+  return connected(new Core(/** @type {any} */ (module), NOWHERE, environment), ends);
 }
 
 /** The suite, likewise. */
@@ -25,14 +26,17 @@ export function suite() {
   return connected(new Suite(/** @type {any} */ ({ ...suiteBindings }), NOWHERE));
 }
 
-/** @param {import("../../src/serve.js").Core} core */
-function connected(core) {
+/** @typedef {{ page?: (port: MessagePort) => void, engine?: (port: MessagePort) => void }} Ends What becomes of the ports. */
+
+/** @param {import("../../src/serve.js").Core} core @param {Ends} [ends] */
+function connected(core, ends = {}) {
   const { port1, port2 } = new MessageChannel();
+  ends.engine?.(/** @type {any} */ (port1));
+  ends.page?.(/** @type {any} */ (port2));
   serve(/** @type {any} */ (port1), core);
   const client = new Client(port2);
   const close = async (/** @type {Error} */ error = new DisposedError("closed")) => {
-    await client.close(error);
-    port1.close();
+    await client.close(error).finally(() => port1.close());
   };
   return { client, thread: /** @type {const} */ ("main"), reason: "a test", close };
 }

@@ -2,6 +2,7 @@
 
 import http from "node:http";
 import { Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
 
 /**
  * @typedef {object} Behaviour
@@ -11,10 +12,31 @@ import { Readable } from "node:stream";
  * @property {boolean} [ignoreRange]
  * @property {boolean} [noLength]
  * @property {number[]} [statuses] The statuses of the first answers.
- * @property {(request: number) => string} [etag]
+ * @property {(request: number) => string | undefined} [etag]
+ * @property {keyof typeof PARTS} [part] How it answers a request for a range.
+ * @property {boolean} [always206]
+ * @property {boolean} [gzip]
  * @property {number} [trickle] Bytes a write, with a pause after each.
+ * @property {Uint8Array[]} [bodies] The file as the first answers have it.
  * @property {Record<string, Uint8Array>} [files] What is at these paths instead; there is nothing at others.
  */
+
+/**
+ * Ways to answer a request for the bytes from one on: where they come from, whether the header is there that says so, and
+ * what it says. Lengths are as long as what is sent.
+ *
+ * @type {Record<string, (from: number, size: number) => { at: number, to: number, says?: number }>}
+ */
+const PARTS = {
+  right: (from, size) => ({ at: from, to: size, says: from }),
+  hidden: (from, size) => ({ at: from, to: size }),
+  whole: (from, size) => ({ at: 0, to: size }),
+  shifted: (from, size) => ({ at: from - 1000, to: size - 1000 }),
+  lying: (from, size) => ({ at: from - 1000, to: size - 1000, says: from }),
+  longer: (from, size) => ({ at: from - 1000, to: size, says: from }),
+  shorter: (from, size) => ({ at: from, to: Math.min(from + 300_000, size) }),
+  ahead: (from, size) => ({ at: from + 1000, to: size, says: from + 1000 }),
+};
 
 /**
  * @param {Uint8Array} file
@@ -27,17 +49,21 @@ export async function serveFile(file, behaviour = {}) {
     const { headers, url: path = "" } = request;
     const { range } = headers;
     requests.push({ path, range, headers });
-    const here = behaviour.files === undefined ? file : behaviour.files[path];
+    const here = behaviour.files === undefined ? (behaviour.bodies?.shift() ?? file) : behaviour.files[path];
     if (here === undefined) return response.writeHead(404).end("no");
     const status = behaviour.statuses?.shift();
     if (status !== undefined && status !== 200) return response.writeHead(status).end("no");
     const from = behaviour.ignoreRange ? 0 : Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
-    const partial = range !== undefined && !behaviour.ignoreRange;
-    const body = here.subarray(from);
+    const partial = behaviour.always206 || (range !== undefined && !behaviour.ignoreRange);
+    const { at: start, to, says } = PARTS[range && partial ? (behaviour.part ?? "right") : "whole"](from, here.length);
+    const part = here.subarray(start, to);
+    const body = behaviour.gzip ? gzipSync(part) : part;
+    const etag = behaviour.etag ? behaviour.etag(requests.length) : '"v1"';
     response.writeHead(partial ? 206 : 200, {
-      ETag: behaviour.etag?.(requests.length) ?? '"v1"',
+      ...(etag === undefined ? {} : { ETag: etag }),
       ...(behaviour.noLength ? {} : { "Content-Length": body.length }),
-      ...(partial ? { "Content-Range": `bytes ${from}-${here.length - 1}/${here.length}` } : {}),
+      ...(behaviour.gzip ? { "Content-Encoding": "gzip" } : {}),
+      ...(says === undefined ? {} : { "Content-Range": `bytes ${says}-${here.length - 1}/${here.length}` }),
     });
     response.flushHeaders();
     const { cutAfter = Infinity, trickle = body.length } = behaviour;
@@ -50,7 +76,7 @@ export async function serveFile(file, behaviour = {}) {
     }
     if (stallAfter !== undefined && end < body.length) return;
     // What was written is to arrive before the cut.
-    if (end < body.length) setTimeout(() => response.destroy(), 30);
+    if (end < body.length) setTimeout(() => response.destroy(), 100);
     else response.end();
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));

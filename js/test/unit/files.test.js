@@ -3,10 +3,12 @@ import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
 import { FileError, NetworkError, OptionsError } from "../../src/errors.js";
 import { FilesSource, siblings } from "../../src/files.js";
+import { keyOf } from "../../src/entry.js";
 import { AnyGpu } from "../../src/index.js";
 import { loadOptions } from "../../src/options.js";
 import { Remote } from "../../src/remote.js";
 import { BlobSource, UrlSource } from "../../src/source.js";
+import { RemoteStream } from "../../src/stream.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";
@@ -104,7 +106,7 @@ test("a split model by the address of one file: downloaded in order, kept, and n
   assertRead();
   assert.equal(server.requests.length, before);
 
-  const { Store, keyOf } = await import("../../src/store.js");
+  const { Store } = await import("../../src/store.js");
   await (await Store.open(environment))?.delete(keyOf(new URL(path(3), server.url)));
   assert.deepEqual((await load(environment, server.first)).info.cache, { state: "stored" });
   assertRead();
@@ -216,8 +218,11 @@ test("ranges beyond four gibibytes", async () => {
   const server = await serveMade(6 * GIB, byteAt);
   cleanups.push(server.close);
   const remote = new Remote(server.url, { retries: 1, signal: new AbortController().signal });
-  const stream = await remote.connect();
-  const nothing = { recorder: null, digest: null, sha256: null, onRecorderFailure: () => {}, onBytes: () => {} };
+  const stream = await RemoteStream.open(remote);
+  const nothing = {
+    ...{ recorder: null, digest: null, sha256: null, manifest: null, onRecorderFailure: () => {}, onBytes: () => {} },
+    newStream: (/** @type {number} */ position) => new RemoteStream(remote, position),
+  };
   const source = new UrlSource(remote, stream, remote.size ?? 0, nothing);
   cleanups.push(() => source.abort());
   assert.equal(source.size, 6 * GIB);

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { afterEach, test } from "node:test";
 import { ChecksumError, FileError, NetworkError } from "../../src/errors.js";
 import { Remote } from "../../src/remote.js";
 import { BlobSource, UrlSource } from "../../src/source.js";
+import { RemoteStream, spool } from "../../src/stream.js";
 import { serveFile, someBytes } from "../doubles/server.js";
 
 const SIZE = 3_000_000;
 const file = someBytes(SIZE);
 const RETRIES = 3;
+/** What a stream that resumes asks for again. */
+const OVERLAP = 4096;
 
 /** @type {(() => void)[]} */
 const cleanups = [];
@@ -21,7 +24,7 @@ async function served(behaviour) {
   return server;
 }
 
-function recorder({ readable = true, failsAt = Infinity } = {}) {
+function recorder({ failsAt = Infinity } = {}) {
   /** @type {Uint8Array[]} */
   const parts = [];
   const whole = () => new Uint8Array(Buffer.concat(parts));
@@ -33,9 +36,12 @@ function recorder({ readable = true, failsAt = Infinity } = {}) {
       if (whole().length + bytes.length > failsAt) throw new Error("full");
       parts.push(bytes.slice());
     },
-    read: readable
-      ? async (/** @type {number} */ offset, /** @type {number} */ length) => whole().slice(offset, offset + length)
-      : null,
+    get position() {
+      return whole().length;
+    },
+    async read(/** @type {number} */ offset, /** @type {number} */ length) {
+      return whole().slice(offset, offset + length);
+    },
     async commit(/** @type {any} */ facts) {
       state.committed = facts;
     },
@@ -48,7 +54,7 @@ function recorder({ readable = true, failsAt = Infinity } = {}) {
 /** @param {string} url @param {any} [options] */
 async function urlSource(url, { controller = new AbortController(), stallTimeout = 20_000, ...options } = {}) {
   const remote = new Remote(url, { retries: RETRIES, stallTimeout, signal: controller.signal });
-  const stream = await remote.connect();
+  const stream = await RemoteStream.open(remote);
   /** @type {unknown[]} */
   const failures = [];
   const loaded = { bytes: 0 };
@@ -56,6 +62,8 @@ async function urlSource(url, { controller = new AbortController(), stallTimeout
     recorder: null,
     digest: null,
     sha256: null,
+    manifest: null,
+    newStream: (/** @type {number} */ position) => new RemoteStream(remote, position),
     onRecorderFailure: (/** @type {unknown} */ error) => failures.push(error),
     onBytes: (/** @type {number} */ bytes) => (loaded.bytes = bytes),
     ...options,
@@ -92,10 +100,8 @@ test("a dropped connection goes on from where it was", async () => {
   await source.finish();
   assert.deepEqual(server.requests.map((r) => r.range), [
     undefined,
-    "bytes=900000-",
-    "bytes=1800000-",
-    "bytes=2700000-",
-  ]);
+    ...[1, 2, 3].map((times) => `bytes=${times * (900_000 - OVERLAP)}-`),
+  ], "the last bytes are asked for again");
   assert.deepEqual(record.state.whole(), file);
 });
 
@@ -123,7 +129,64 @@ test("a stalled connection is made anew", async () => {
   const server = await served({ stallAfter: 1_000_000, stalls: 2 });
   const { source } = await urlSource(server.url, { stallTimeout: 400 });
   await readAll(source);
-  assert.deepEqual(server.requests.map((r) => r.range), [undefined, "bytes=1000000-", "bytes=2000000-"]);
+  assert.deepEqual(server.requests.map((r) => r.range), [
+    undefined,
+    ...[1, 2, 3].map((times) => `bytes=${times * (1_000_000 - OVERLAP)}-`),
+  ].slice(0, 3));
+});
+
+for (const wrongly of /** @type {const} */ (["hidden", "whole", "shifted", "lying", "longer", "shorter", "ahead"])) {
+  test(`a server whose parts are ${wrongly} gives the right file or none`, async () => {
+    const server = await served({ cutAfter: 1_000_000, part: wrongly });
+    const record = recorder();
+    const { source } = await urlSource(server.url, { recorder: record });
+    await source.readAt(0, 900_000);
+    server.behaviour.cutAfter = Infinity;
+    assert.deepEqual(await source.readAt(900_000, 1_500_000), file.subarray(900_000, 2_400_000));
+    await source.finish();
+    assert.deepEqual(record.state.whole(), file);
+    const believed = wrongly === "hidden" || wrongly === "shorter";
+    assert.equal(server.requests.at(-1)?.range === undefined, !believed, "whole files are asked for where parts are wrong");
+  });
+}
+
+test("a server that sends wrong parts and has no whole file any more", async () => {
+  const server = await served({ cutAfter: 1_000_000, part: "shifted", statuses: [200, 200, 404] });
+  const { source } = await urlSource(server.url, { recorder: recorder() });
+  await assert.rejects(readAll(source), (error) => error instanceof NetworkError && error.status === 404);
+});
+
+test("a part of a file is no file", async () => {
+  const server = await served({ always206: true });
+  await assert.rejects(urlSource(server.url), (error) => error instanceof NetworkError && error.status === 206);
+});
+
+test("a file that changes under way without saying so", async () => {
+  const server = await served({ cutAfter: 1_000_000, etag: () => undefined, ignoreRange: true });
+  const { source } = await urlSource(server.url, { recorder: recorder() });
+  await source.readAt(0, 900_000);
+  server.behaviour.files = { "/model.gguf": file.map((byte) => byte ^ 1) };
+  await assert.rejects(source.readAt(900_000, 1_500_000), /changed on the server/);
+});
+
+test("what a server compresses is bounded by what it sends", async () => {
+  const noise = new Uint8Array(randomBytes(1_000_000));
+  const honest = await serveFile(noise, { gzip: true });
+  cleanups.push(honest.close);
+  const { remote } = await urlSource(honest.url);
+  assert.equal(remote.size, null);
+  const blob = await spool(await RemoteStream.open(remote), () => {});
+  assert.deepEqual(new Uint8Array(await blob.arrayBuffer()), noise);
+  const bomb = await serveFile(new Uint8Array(64 << 20), { gzip: true });
+  cleanups.push(bomb.close);
+  const inflating = new Remote(bomb.url, { retries: RETRIES, signal: new AbortController().signal });
+  const stream = await RemoteStream.open(inflating);
+  let bytes = 0;
+  await assert.rejects(spool(stream, (more) => (bytes += more)), (error) => {
+    assert.ok(error instanceof NetworkError);
+    return /more than \d+ bytes/.test(error.message);
+  });
+  assert.ok(bytes < 2 << 20, `${bytes} bytes were read`);
 });
 
 test("temporary server errors are tried again, others are not", async () => {
@@ -159,20 +222,21 @@ test("what was passed is read from the record, and the rest of the file is read 
   await source.finish();
   assert.equal(server.requests.length, 1);
   assert.deepEqual(record.state.whole(), file);
-  assert.deepEqual(record.state.committed, { sha256: null, etag: '"v1"', lastModified: null });
+  assert.deepEqual(record.state.committed, { sha256: null, manifest: null, etag: '"v1"', lastModified: null });
 });
 
-test("without a readable record, earlier bytes are asked for again", async () => {
+test("without a record, what the digest needs is read in order and earlier bytes are asked for again", async () => {
   const server = await served();
-  const record = recorder({ readable: false });
-  const { source } = await urlSource(server.url, { recorder: record });
+  const hash = createHash("sha256");
+  const digest = { update: (/** @type {Uint8Array} */ bytes) => void hash.update(bytes), hex: () => hash.digest("hex") };
+  const sha256 = createHash("sha256").update(file).digest("hex");
+  const { source } = await urlSource(server.url, { digest, sha256 });
   await source.readAt(2_000_000, 5000);
   for (const [offset, length] of [[500, 2000], [2500, 1000], [1_900_000, 300_000]]) {
     assert.deepEqual(await source.readAt(offset, length), file.subarray(offset, offset + length));
   }
   await source.finish();
   assert.deepEqual(server.requests.map((r) => r.range), [undefined, "bytes=500-", "bytes=1900000-"]);
-  assert.deepEqual(record.state.whole(), file);
 });
 
 test("without record and digest, long jumps are requests and short ones are read over", async () => {

@@ -17,6 +17,7 @@
 //! | `/stall/NAME?after=BYTES` | the same, but instead of being cut the connection stalls |
 //! | `/short/NAME?after=BYTES` | that many bytes of the file, as if they were all of it |
 //! | `/norange/NAME` | the whole file, whatever range is asked for |
+//! | `/wrong/NAME?after=BYTES` | the file, the first time cut; of ranges other bytes, and no header that says so |
 //! | `/status/CODE/NAME` | that status |
 //! | `/requests` | how often each path was asked for, as JSON |
 //! | `/expectations` | the known failures of the conformance suite, as JSON |
@@ -58,6 +59,9 @@ const MAX_BODY: usize = 16 << 20;
 
 /// By then the browser has read what was sent before the cut: some browsers drop what they hold when a connection breaks.
 const BEFORE_CUT: Duration = Duration::from_millis(250);
+
+/// What `/wrong` sends, whatever range is asked for.
+const WRONG_RANGE: &str = "bytes=-1000000";
 
 /// The package's workers, in `dist`.
 const WORKERS: &[&str] = &[
@@ -227,6 +231,7 @@ fn automated(run: Run) -> Router {
         .route("/stall/{name}", get(|name, query, request| faulty(Fault::Stall, name, query, request)))
         .route("/short/{name}", get(|name, query, request| faulty(Fault::Short, name, query, request)))
         .route("/norange/{name}", get(|name, query, request| faulty(Fault::NoRange, name, query, request)))
+        .route("/wrong/{name}", get(wrong))
         .route("/status/{code}/{name}", any(status))
         .route("/expectations", get(expectations))
         .route("/log", post(|run, line| tell(run, line, Event::Log)))
@@ -277,6 +282,24 @@ async fn faulty(
         }
         Fault::Cut | Fault::Stall => response.map(|body| ending(body, after, fault)),
     }
+}
+
+async fn wrong(
+    State(run): State<Run>,
+    name: Segment<String>,
+    Query(After { after }): Query<After>,
+    mut request: Request,
+) -> Response {
+    let first = run.requests.lock().unwrap_or_else(PoisonError::into_inner).get(request.uri().path()) == Some(&1);
+    if !request.headers().contains_key(header::RANGE) {
+        let response = file(name, request).await;
+        return if first { response.map(|body| ending(body, after, Fault::Cut)) } else { response };
+    }
+    request.headers_mut().insert(header::RANGE, HeaderValue::from_static(WRONG_RANGE));
+    let mut response = file(name, request).await;
+    response.headers_mut().remove(header::CONTENT_RANGE);
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response
 }
 
 /// The first bytes of a body, and then an error, which cuts the connection, or nothing at all.

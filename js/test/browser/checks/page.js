@@ -1,7 +1,7 @@
-// The page stays responsive while an engine works.
+// The page stays responsive while an engine works, and finds it again when it comes back.
 
 import { beat, options, say } from "../run.js";
-import { assert, load } from "../expect.js";
+import { assert, load, speaks } from "../expect.js";
 
 /** How long the engine may keep the page from drawing, in milliseconds. */
 const STALL = 50;
@@ -23,6 +23,18 @@ async function gaps(work) {
 }
 
 export default {
+  "a page that comes back from the back-forward cache": async () => {
+    const engine = await load();
+    await speaks(engine);
+    const answer = speaks(engine);
+    dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }));
+    dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));
+    document.dispatchEvent(new Event("resume"));
+    await answer;
+    await speaks(engine);
+    await engine.dispose();
+  },
+
   "frames come on time while generating": async () => {
     if (options.browser !== "chromium") return "frames are timed in Chromium only";
     const engine = await load();

@@ -1,0 +1,75 @@
+/** What a record says of a file, and the names that follow from a file's address. */
+
+import { PART } from "./parts.js";
+import { sha256 } from "./sha256.js";
+
+/**
+ * @typedef {object} Entry
+ * @property {string} key
+ * @property {string} id Part of the names of its parts.
+ * @property {number} size
+ * @property {string[]} parts The SHA-256 of each part that is there.
+ * @property {boolean} whole Whether all of it arrived and was found to be right.
+ * @property {string | null} etag
+ * @property {string | null} lastModified
+ * @property {string | null} sha256
+ * @property {string | null} manifest The digest of the manifest that it was held to.
+ * @property {number} created In milliseconds since 1970, like the next one.
+ * @property {number} used
+ */
+
+/**
+ * @param {any} value
+ * @returns {value is Entry}
+ */
+export function isEntry(value) {
+  const texts = ["etag", "lastModified", "sha256", "manifest"];
+  return (
+    value !== null &&
+    typeof value === "object" &&
+    typeof value.key === "string" &&
+    /^[0-9a-f]{32}$/.test(value.id) &&
+    Number.isSafeInteger(value.size) &&
+    value.size >= 0 &&
+    typeof value.whole === "boolean" &&
+    Array.isArray(value.parts) &&
+    value.parts.every((/** @type {unknown} */ one) => typeof one === "string") &&
+    fits(value) &&
+    texts.every((name) => value[name] === null || typeof value[name] === "string") &&
+    Number.isFinite(value.created) &&
+    Number.isFinite(value.used)
+  );
+}
+
+/** Whether an entry has as many parts as it may have. @param {Entry} entry */
+function fits({ size, parts, whole }) {
+  const all = Math.ceil(size / PART);
+  return whole ? parts.length === all : parts.length <= all;
+}
+
+/** How many bytes of a file are there. @param {Entry} entry */
+export function storedOf({ size, parts }) {
+  return Math.min(parts.length * PART, size);
+}
+
+/**
+ * The key of a URL, without credentials and fragment.
+ *
+ * @param {string | URL} url Absolute.
+ */
+export function keyOf(url) {
+  const key = new URL(url);
+  key.username = "";
+  key.password = "";
+  key.hash = "";
+  return key.href;
+}
+
+/**
+ * What a key is called in the names of files and locks.
+ *
+ * @param {string} key
+ */
+export async function nameOf(key) {
+  return (await sha256(new TextEncoder().encode(key))).slice(0, 32);
+}

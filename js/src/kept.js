@@ -1,0 +1,63 @@
+/** A file that the browser keeps, as a source of the engine. */
+
+import { throwIfAborted } from "./abort.js";
+import { Piece } from "./bytes.js";
+import { PART } from "./parts.js";
+
+/** @import { Parts } from "./parts.js" */
+/** @import { Digest } from "./source.js" */
+
+/** A whole entry. Each part is held to its digest when it is read, and gets there again if it is damaged. */
+export class KeptSource {
+  _parts;
+  _piece = new Piece();
+
+  /**
+   * @param {Parts} parts
+   * @param {number} size
+   */
+  constructor(parts, size) {
+    this._parts = parts;
+    this.size = size;
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   * @returns {Promise<Uint8Array>}
+   */
+  async readAt(offset, length) {
+    const all = this._piece.take(length);
+    await this._parts.read(all, offset);
+    return all;
+  }
+
+  /**
+   * @param {Digest} digest
+   * @param {AbortSignal} signal
+   * @returns {Promise<string>} The digest of the whole, in hexadecimal digits.
+   */
+  async digest(digest, signal) {
+    await this.pieces(signal, async (bytes) => digest.update(bytes));
+    return digest.hex();
+  }
+
+  /**
+   * Reads the whole, one part after the other.
+   *
+   * @param {AbortSignal} signal
+   * @param {(bytes: Uint8Array) => Promise<void>} pass
+   */
+  async pieces(signal, pass) {
+    for (let at = 0; at < this.size; at += PART) {
+      throwIfAborted(signal);
+      await pass(await this.readAt(at, Math.min(PART, this.size - at)));
+    }
+  }
+
+  pause() {}
+
+  async finish() {}
+
+  async abort() {}
+}

@@ -1,0 +1,55 @@
+/**
+ * Pages that go away and come back: from the back-forward cache, or after the browser froze them.
+ *
+ * Nothing is done when a page goes: workers, timers and connections stop with it, and go on with it. What does not come
+ * back shows by itself: connections are made anew, and a device that was lost rejects what waits for it. Only a worker that
+ * the browser ended meanwhile would never be heard of again.
+ */
+
+import { CrashError } from "./errors.js";
+import { within } from "./patience.js";
+
+/** @import { Client } from "./client.js" */
+
+/** How long a worker may be silent after the page came back, in milliseconds. */
+const ANSWER_LIMIT = 30_000;
+
+/** @typedef {Pick<EventTarget, "addEventListener" | "removeEventListener">} Target */
+
+/**
+ * Makes the calls of a worker reject that does not come back with its page.
+ *
+ * @param {Client} client
+ * @param {{ window?: Target, document?: Target, limit?: number }} [where]
+ * @returns {() => void} Ends it.
+ */
+export function comeBack(client, { window = globalThis.window, document = globalThis.document, limit = ANSWER_LIMIT } = {}) {
+  const onShow = (/** @type {Event & { persisted?: boolean }} */ { persisted }) => persisted && check(client, limit);
+  const onResume = () => check(client, limit);
+  window?.addEventListener("pageshow", onShow);
+  document?.addEventListener("resume", onResume);
+  return () => {
+    window?.removeEventListener("pageshow", onShow);
+    document?.removeEventListener("resume", onResume);
+  };
+}
+
+/**
+ * @param {Client} client
+ * @param {number} limit
+ */
+async function check(client, limit) {
+  for (;;) {
+    const { heard } = client;
+    try {
+      await within(limit, client.call("features", { backend: "cpu" }), () => new Error("no answer"));
+      return;
+    } catch {
+      // A worker that is busy answers late, but tells how it gets on.
+      if (client.heard !== heard) continue;
+      const message = "the browser ended the engine while the page was away; load the model again";
+      client.fail(new CrashError(message));
+      return;
+    }
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * An entry in the making: what arrives is written part by part, and from time to time a record says how far it is, so that
+ * a later visit resumes there.
+ */
+
+import { isAbort, DeviceLostError, NetworkError, OutOfMemoryError, fromEngine } from "./errors.js";
+import { Piece } from "./bytes.js";
+import { PART, Parts } from "./parts.js";
+import { Changed } from "./remote.js";
+
+/** @import { Entry } from "./entry.js" */
+/** @import { Store } from "./store.js" */
+
+/** Between two records of how far it is, in milliseconds. */
+const NOTE_EVERY = 1000;
+
+/**
+ * Whether what arrived is of use to a later attempt: not if the file is to blame, or if nobody wants it any more.
+ *
+ * @param {unknown} thrown
+ */
+export function mayResume(thrown) {
+  if (isAbort(thrown) || thrown instanceof Changed) return false;
+  const error = fromEngine(thrown);
+  return [NetworkError, DeviceLostError, OutOfMemoryError].some((Class) => error instanceof Class);
+}
+
+/** An entry in the making, whose bytes nobody else touches. */
+export class Making {
+  _store;
+  _entry;
+  _release;
+  _noted;
+  _parts;
+  /** What the next part has so far. */
+  _next = new Uint8Array(0);
+  _filled = 0;
+  _piece = new Piece();
+  _notedAt = -Infinity;
+
+  /**
+   * @param {Store} store
+   * @param {Entry} entry
+   * @param {() => void} release Of the lock of its bytes.
+   * @param {boolean} noted Whether records say how far it is; only one download of a file may.
+   */
+  constructor(store, entry, release, noted) {
+    this._store = store;
+    this._entry = entry;
+    this._release = release;
+    this._noted = noted;
+    this._parts = new Parts(store.files, entry.id, entry.size, entry.parts);
+  }
+
+  /** How many bytes it has. */
+  get position() {
+    return this._parts.length + this._filled;
+  }
+
+  /** Its size, and the version of the file that it is of. */
+  get version() {
+    const { size, etag, lastModified } = this._entry;
+    return { size, etag, lastModified };
+  }
+
+  /** The digest of the digests that it is held to. */
+  get manifest() {
+    return this._entry.manifest;
+  }
+
+  /** @param {import("./parts.js").Refetch} refetch Gets parts again that are damaged. */
+  mend(refetch) {
+    this._parts.refetch = refetch;
+  }
+
+  /** The last part of those that an earlier visit left: the bytes before what comes next. */
+  async last() {
+    const there = this._parts.length;
+    const from = Math.floor((there - 1) / PART) * PART;
+    return (await this.read(from, there - from)).slice();
+  }
+
+  /**
+   * Appends.
+   *
+   * @param {Uint8Array} bytes
+   */
+  async write(bytes) {
+    for (let done = 0; done < bytes.length; ) {
+      const length = Math.min(PART, this._entry.size - this._parts.length);
+      if (this._next.length !== length) this._next = new Uint8Array(length);
+      const some = bytes.subarray(done, done + length - this._filled);
+      this._next.set(some, this._filled);
+      this._filled += some.length;
+      done += some.length;
+      if (this._filled === length) await this._append();
+    }
+  }
+
+  /**
+   * What was appended.
+   *
+   * @param {number} offset
+   * @param {number} length
+   * @returns {Promise<Uint8Array>} Valid until the next call.
+   */
+  async read(offset, length) {
+    const all = this._piece.take(length);
+    const written = Math.min(Math.max(this._parts.length - offset, 0), length);
+    await this._parts.read(all.subarray(0, written), offset);
+    const from = offset + written - this._parts.length;
+    all.set(this._next.subarray(from, from + length - written), written);
+    return all;
+  }
+
+  /**
+   * Makes the entry visible. It has all its bytes.
+   *
+   * @param {Pick<Entry, "sha256" | "manifest" | "etag" | "lastModified">} facts
+   */
+  async commit(facts) {
+    await this._store.finish(Object.assign(this._entry, facts));
+    this._release();
+  }
+
+  /**
+   * Gives up. It never throws.
+   *
+   * @param {boolean} [keep] Whether a later attempt may go on; by default nothing is left.
+   */
+  async abort(keep = false) {
+    const { etag, lastModified } = this._entry;
+    // Without either there is no telling whether the server still has the same version.
+    const kept = keep && this._noted && this._parts.length > 0 && (etag !== null || lastModified !== null);
+    try {
+      if (kept) await this._store.note(this._entry);
+      else await this._store.discard(this._entry, this._noted);
+    } catch {
+      // What is left is removed by whoever opens the store next.
+    }
+    this._release();
+  }
+
+  async _append() {
+    await this._store.makingRoom(this._entry.key, () => this._parts.append(this._next));
+    this._filled = 0;
+    const now = performance.now();
+    if (!this._noted || now - this._notedAt < NOTE_EVERY) return;
+    this._notedAt = now;
+    await this._store.note(this._entry);
+  }
+}

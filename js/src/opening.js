@@ -1,0 +1,413 @@
+/** One opening of a file on a server: from the cache, or from the network and into the cache. */
+
+import { check } from "./check.js";
+import { CacheError, ChecksumError, NetworkError } from "./errors.js";
+import { keyOf } from "./entry.js";
+import { HeldStream } from "./held.js";
+import { KeptSource } from "./kept.js";
+import { mayResume } from "./making.js";
+import { download, fingerprint, manifestOf } from "./manifest.js";
+import { PART } from "./parts.js";
+import { refetching } from "./refetch.js";
+import { Changed, Remote, isSame, networkOf } from "./remote.js";
+import { BlobSource, UrlSource } from "./source.js";
+import { Store } from "./store.js";
+import { RemoteStream, spool } from "./stream.js";
+
+/** @import { CacheState, FileDigests } from "../index.d.ts" */
+/** @import { Making } from "./making.js" */
+/** @import { OpenOptions, Opened, Surroundings } from "./open.js" */
+/** @import { RemoteOptions, Version } from "./remote.js" */
+/** @import { Digest, Stream } from "./source.js" */
+/** @import { Kept } from "./store.js" */
+
+/** One opening. */
+export class Opening {
+  /** @type {CacheState} */
+  _cache = { state: "off" };
+  /** @type {Store | null} */
+  _store = null;
+  /**
+   * Ends this tab's turn to download the file.
+   *
+   * @type {(() => void) | null}
+   */
+  _turn = null;
+  /** @type {FileDigests | null} */
+  _digests = null;
+  /** @type {string | null} */
+  _manifest = null;
+  _remote;
+  _key;
+  /** @type {RemoteOptions} */
+  _network;
+  _options;
+  _around;
+
+  /**
+   * @param {URL} url
+   * @param {OpenOptions} options
+   * @param {Surroundings} around
+   */
+  constructor(url, options, around) {
+    this._options = options;
+    this._around = around;
+    this._key = keyOf(url);
+    this._network = networkOf(url, options, around.signal);
+    this._remote = new Remote(this._key, this._network);
+  }
+
+  /** @returns {Promise<Opened>} */
+  async open() {
+    try {
+      return await this._open();
+    } catch (error) {
+      this._endTurn();
+      throw error;
+    }
+  }
+
+  async _open() {
+    if (this._options.cache === false) this._cache.reason = "cache is false";
+    else await this._openStore();
+    let kept = await this._usable();
+    if (kept !== null && !this._options.revalidate) return this._fromCache(kept);
+    if (kept === null && (await this._takeTurn())) {
+      // Another tab may have downloaded it meanwhile.
+      kept = await this._usable();
+      if (kept !== null) return this._fromCache(kept);
+    }
+    return kept === null ? this._download() : this._revalidate(kept);
+  }
+
+  async _openStore() {
+    this._store = await Store.open(this._around.environment);
+    if (this._store !== null) return;
+    this._cannotKeep(new CacheError("this browser or page has no storage that models can be kept in; load with cache: true"));
+  }
+
+  /**
+   * Continues without the cache, unless the caller requires it.
+   *
+   * @param {unknown} error
+   */
+  _cannotKeep(error) {
+    if (this._options.cache === "require") throw error;
+    this._cache.state = "off";
+    this._cache.reason = error instanceof Error ? error.message : String(error);
+  }
+
+  /**
+   * Does something with the store, if there is one.
+   *
+   * @template T
+   * @param {(store: Store) => Promise<T | null>} action
+   * @returns {Promise<T | null>} Null if it failed, too, and the caller can do without.
+   */
+  async _stored(action) {
+    if (this._store === null) return null;
+    try {
+      return await action(this._store);
+    } catch (error) {
+      if (!(error instanceof CacheError)) throw error;
+      this._cannotKeep(error);
+      return null;
+    }
+  }
+
+  /**
+   * What the cache has, if it matches its digests.
+   *
+   * @returns {Promise<Kept | null>}
+   */
+  _usable() {
+    return this._stored(async (store) => {
+      const kept = await store.get(this._key);
+      if (kept === null) return null;
+      kept.parts.refetch = this._refetch(store, kept.entry);
+      try {
+        if (await this._matches(store, kept)) return kept;
+      } catch (error) {
+        kept.release();
+        throw error;
+      }
+      // The caller wants another version: the server may have the right one.
+      kept.release();
+      await store.delete(this._key);
+      return null;
+    });
+  }
+
+  /**
+   * @param {Store} store
+   * @param {Kept} kept
+   */
+  async _matches(store, { entry, parts }) {
+    const { sha256: wanted } = this._options;
+    const { newDigest, signal } = this._around;
+    const source = new KeptSource(parts, entry.size);
+    if (wanted !== undefined && entry.sha256 === null) {
+      entry.sha256 = await source.digest(await newDigest(), signal);
+      await store.update(entry);
+    }
+    if (wanted !== undefined && entry.sha256 !== wanted) return false;
+    // What was held to digests beside the file is not asked for again.
+    if (this._options.digests === true && entry.manifest !== null) return true;
+    await this._readDigests();
+    if (this._digests === null || entry.manifest === this._manifest) return true;
+    try {
+      await check(source, { digests: this._digests }, newDigest, signal);
+    } catch (error) {
+      if (error instanceof ChecksumError) return false;
+      throw error;
+    }
+    entry.manifest = this._manifest;
+    await store.update(entry);
+    return true;
+  }
+
+  /**
+   * @param {Store} store
+   * @param {Version} version
+   */
+  _refetch(store, version) {
+    return refetching(() => new Remote(this._key, this._network), version, () => store.delete(this._key));
+  }
+
+  /** Finds the digests that the file is to be held to. */
+  async _readDigests() {
+    const { digests } = this._options;
+    if (digests === undefined || this._digests !== null) return;
+    this._digests = digests === true ? await download(new Remote(manifestOf(this._key), this._network)) : digests;
+    this._manifest = await fingerprint(this._digests, this._around.newDigest);
+  }
+
+  /**
+   * @param {Kept} kept
+   * @returns {Opened}
+   */
+  _fromCache({ entry, parts, release }) {
+    this._cache.state = "hit";
+    return { source: new KeptSource(parts, entry.size), cache: this._cache, release: () => (release(), this._endTurn()) };
+  }
+
+  /**
+   * Asks the server whether what is kept is still the same.
+   *
+   * @param {Kept} kept
+   */
+  async _revalidate(kept) {
+    /** @type {RemoteStream} */
+    let stream;
+    try {
+      stream = await RemoteStream.open(this._remote);
+    } catch (error) {
+      if (!(error instanceof NetworkError)) {
+        kept.release();
+        throw error;
+      }
+      this._cache.reason = `not revalidated: ${error.message}`;
+      return this._fromCache(kept);
+    }
+    if (isSame(this._remote, kept.entry)) {
+      stream.close();
+      return this._fromCache(kept);
+    }
+    kept.release();
+    return this._closingOnError(stream, async () => {
+      await this._takeTurn();
+      await this._readDigests();
+      return this._read(this._held(stream), null);
+    });
+  }
+
+  /**
+   * Takes this tab's turn to download the file.
+   *
+   * @returns {Promise<boolean>} Whether another tab had it before.
+   */
+  async _takeTurn() {
+    const { signal, waits, progress } = this._around;
+    const taken = await this._stored((store) =>
+      store.turn(this._key, {
+        signal,
+        patience: this._remote.stallTimeout,
+        waits: waits && !this._options.revalidate,
+        onProgress: (stored, size) => progress.download(stored, size),
+      }),
+    );
+    this._turn = taken?.release ?? null;
+    return taken?.waited ?? false;
+  }
+
+  _endTurn() {
+    this._turn?.();
+    this._turn = null;
+  }
+
+  /** @returns {Promise<Opened>} */
+  async _download() {
+    await this._readDigests();
+    const making = await this._resumed();
+    if (making !== null) {
+      this._remote.expect(making.version);
+      making.mend(this._refetch(/** @type {Store} */ (this._store), making.version));
+      /** @type {Stream | null} */
+      let stream = null;
+      try {
+        stream = this._newStream(making.position, await making.last());
+        await stream.connect();
+        return await this._read(stream, making);
+      } catch (error) {
+        stream?.close();
+        await making.abort(mayResume(error));
+        if (!(error instanceof Changed || error instanceof CacheError)) throw error;
+        // From the beginning, then.
+        this._remote = new Remote(this._key, this._network);
+      }
+    }
+    const stream = await RemoteStream.open(this._remote);
+    return this._closingOnError(stream, () => this._read(this._held(stream), null));
+  }
+
+  /**
+   * @template T
+   * @param {Stream} stream
+   * @param {() => Promise<T>} action
+   */
+  async _closingOnError(stream, action) {
+    try {
+      return await action();
+    } catch (error) {
+      stream.close();
+      throw error;
+    }
+  }
+
+  /**
+   * A stream from the beginning, held to the digests that there are.
+   *
+   * @param {RemoteStream} stream
+   * @returns {Stream}
+   */
+  _held(stream) {
+    if (this._digests === null) return stream;
+    if (this._remote.size === null) this._remote.size = this._digests.size;
+    return new HeldStream(this._remote, 0, this._digests, this._around.newDigest, stream);
+  }
+
+  /**
+   * @param {number} position
+   * @param {Uint8Array} [before]
+   * @returns {Stream}
+   */
+  _newStream(position, before) {
+    if (this._digests === null) return new RemoteStream(this._remote, position, before);
+    return new HeldStream(this._remote, position, this._digests, this._around.newDigest);
+  }
+
+  /**
+   * What an earlier attempt left, if it can be gone on with.
+   *
+   * @returns {Promise<Making | null>}
+   */
+  async _resumed() {
+    if (this._turn === null) return null;
+    const making = await this._stored((store) => store.resumed(this._key, this._room()));
+    if (making === null || making.manifest === this._manifest) return making;
+    await making.abort();
+    return null;
+  }
+
+  /**
+   * @param {Stream} stream From where the entry is, if there is one in the making, or from the beginning.
+   * @param {Making | null} resumed
+   * @returns {Promise<Opened>}
+   */
+  async _read(stream, resumed) {
+    const { progress } = this._around;
+    const release = () => this._endTurn();
+    const { size } = this._remote;
+    const expected = this._digests?.size ?? size;
+    if (size !== expected) {
+      const message = `${this._key} has ${size} bytes, but its digests are those of ${expected}`;
+      throw new ChecksumError(`${message}; correct the URL or the digests`);
+    }
+    if (size === null) return { source: await this._readWhole(stream), cache: this._cache, release };
+    const making = resumed ?? (await this._newMaking(size));
+    if (making !== null) this._cache.state = "stored";
+    try {
+      const digest = await this._newDigest(resumed);
+      progress.download(stream.position, size);
+      const source = new UrlSource(this._remote, stream, size, {
+        recorder: making,
+        onRecorderFailure: (error) => this._cannotKeep(error),
+        digest,
+        sha256: this._options.sha256 ?? null,
+        manifest: this._manifest,
+        newStream: (position) => this._newStream(position),
+        onBytes: (loaded) => progress.download(loaded, size),
+      });
+      return { source, cache: this._cache, release };
+    } catch (error) {
+      if (resumed === null) await making?.abort();
+      throw error;
+    }
+  }
+
+  /**
+   * A digest of what there is of the file, if the caller wants one.
+   *
+   * @param {Making | null} making
+   * @returns {Promise<Digest | null>}
+   */
+  async _newDigest(making) {
+    if (this._options.sha256 === undefined) return null;
+    const digest = await this._around.newDigest();
+    const there = making?.position ?? 0;
+    for (let at = 0; making !== null && at < there; at += PART) {
+      digest.update(await making.read(at, Math.min(PART, there - at)));
+    }
+    return digest;
+  }
+
+  /**
+   * Where the server does not say how long the file is, it is downloaded before it is read.
+   *
+   * @param {Stream} stream
+   * @returns {Promise<BlobSource>}
+   */
+  async _readWhole(stream) {
+    const { progress, newDigest, signal } = this._around;
+    const { sha256: wanted } = this._options;
+    let loaded = 0;
+    const blob = await spool(stream, (bytes) => progress.download((loaded += bytes), 0));
+    progress.download(blob.size, blob.size);
+    const source = new BlobSource(blob);
+    await check(source, { sha256: wanted }, newDigest, signal);
+    const making = await this._newMaking(blob.size);
+    if (making === null) return source;
+    this._cache.state = "stored";
+    const { etag, lastModified } = this._remote;
+    try {
+      await source.pieces(signal, (bytes) => making.write(bytes));
+      await making.commit({ sha256: wanted ?? null, manifest: this._manifest, etag, lastModified });
+    } catch (error) {
+      await making.abort();
+      if (!(error instanceof CacheError)) throw error;
+      this._cannotKeep(error);
+    }
+    return source;
+  }
+
+  /** @param {number} size */
+  _newMaking(size) {
+    const { etag, lastModified } = this._remote;
+    const version = { size, etag, lastModified, manifest: this._manifest };
+    return this._stored((store) => store.create(this._key, version, this._room(), this._turn !== null));
+  }
+
+  _room() {
+    return { maxBytes: this._options.maxCacheBytes ?? Infinity, reserved: this._around.reserved };
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The bytes of an entry: files of one size, each written at once and never changed, whose digests the entry has. A part
+ * that is torn, damaged or gone is found out when it is read, and nothing else has to be read for that.
+ */
+
+import { sha256 } from "./sha256.js";
+
+/** @import { Files } from "./opfs.js" */
+
+/** The size of all parts but the last, in bytes: what a reload loses at most, and what memory has to hold. */
+export const PART = 4 << 20;
+
+const PART_NAME = /^([0-9a-f]{32})\.[0-9]{1,7}\.part$/;
+
+/**
+ * Gives the bytes of a part again that is not what it was, with this digest; or throws.
+ *
+ * @callback Refetch
+ * @param {number} offset
+ * @param {number} length
+ * @param {string} digest
+ * @returns {Promise<Uint8Array>}
+ */
+
+/** The parts of one entry. */
+export class Parts {
+  _files;
+  _id;
+  _size;
+  /** Of each part that is written. */
+  digests;
+  /** @type {Refetch | null} */
+  refetch = null;
+  /** The part that was read last, since it is hardly ever read only once. */
+  _index = -1;
+  _bytes = new Uint8Array(0);
+
+  /**
+   * @param {Files} files
+   * @param {string} id
+   * @param {number} size Of the whole.
+   * @param {string[]} digests
+   */
+  constructor(files, id, size, digests) {
+    this._files = files;
+    this._id = id;
+    this._size = size;
+    this.digests = digests;
+  }
+
+  /**
+   * The entry that a file is a part of.
+   *
+   * @param {string} file
+   * @returns {string | null}
+   */
+  static idOf(file) {
+    return PART_NAME.exec(file)?.[1] ?? null;
+  }
+
+  /** How many bytes are written. */
+  get length() {
+    return Math.min(this.digests.length * PART, this._size);
+  }
+
+  /**
+   * Writes the next part.
+   *
+   * @param {Uint8Array} bytes
+   */
+  async append(bytes) {
+    const digest = await sha256(bytes);
+    await this._files.write(this._name(this.digests.length), bytes);
+    this.digests.push(digest);
+  }
+
+  /**
+   * Copies bytes that are written.
+   *
+   * @param {Uint8Array} into
+   * @param {number} offset
+   */
+  async read(into, offset) {
+    for (let done = 0; done < into.length; ) {
+      const at = offset + done;
+      const part = await this._part(Math.floor(at / PART));
+      const bytes = part.subarray(at % PART, (at % PART) + into.length - done);
+      into.set(bytes, done);
+      done += bytes.length;
+    }
+  }
+
+  /** @param {number} index */
+  async _part(index) {
+    if (this._index === index) return this._bytes;
+    const length = Math.min(PART, this._size - index * PART);
+    this._bytes = (await this._sound(index, length)) ?? (await this._again(index, length));
+    this._index = index;
+    return this._bytes;
+  }
+
+  /**
+   * @param {number} index
+   * @param {number} length
+   * @returns {Promise<Uint8Array<ArrayBuffer> | null>} Null if it is not what it was.
+   */
+  async _sound(index, length) {
+    try {
+      const blob = await this._files.blob(this._name(index));
+      if (blob === null || blob.size !== length) return null;
+      const bytes = new Uint8Array(await blob.arrayBuffer());
+      return (await sha256(bytes)) === this.digests[index] ? bytes : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /**
+   * @param {number} index
+   * @param {number} length
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
+  async _again(index, length) {
+    if (this.refetch === null) throw new Error(`part ${index} is damaged`);
+    const bytes = (await this.refetch(index * PART, length, this.digests[index])).slice();
+    // It is used all the same if it cannot be kept.
+    await this._files.write(this._name(index), bytes).catch(() => {});
+    return bytes;
+  }
+
+  /** @param {number} index */
+  _name(index) {
+    return `${this._id}.${index}.part`;
+  }
+}

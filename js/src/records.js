@@ -1,0 +1,98 @@
+/**
+ * Small values by name, kept so that none is lost when a tab or the power ends in the middle of a write: each name has two
+ * slots, and the one is written that does not have the newest. What is read is the newest that is whole, by its digest.
+ */
+
+import { sha256 } from "./sha256.js";
+
+/** @import { Files } from "./opfs.js" */
+
+const SLOT = /^(.+)\.([01])\.json$/;
+/** The most that a slot may have: the entry of a file of half a tebibyte. In bytes. */
+const LONGEST = 16 << 20;
+/** The digits of a digest, and the line's end. */
+const SUM = 65;
+
+/** @typedef {{ slot: 0 | 1, revision: number, value: any }} Slot */
+
+/** Records in a folder. Whoever changes them holds a lock. */
+export class Records {
+  _files;
+
+  /** @param {Files} files */
+  constructor(files) {
+    this._files = files;
+  }
+
+  /**
+   * The record that a file is a slot of.
+   *
+   * @param {string} file
+   * @returns {string | null}
+   */
+  static nameOf(file) {
+    return SLOT.exec(file)?.[1] ?? null;
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Promise<any>} Null if there is none that is whole.
+   */
+  async read(name) {
+    return (await this._newest(name))?.value ?? null;
+  }
+
+  /**
+   * @param {string} name
+   * @param {object} value
+   */
+  async write(name, value) {
+    const { slot, revision } = (await this._newest(name)) ?? { slot: 1, revision: 0 };
+    const text = JSON.stringify({ revision: revision + 1, value });
+    const bytes = new TextEncoder().encode(text);
+    const file = new TextEncoder().encode(`${await sha256(bytes)}\n${text}`);
+    if (file.length > LONGEST) throw new RangeError("the file has too many parts");
+    await this._files.write(fileOf(name, 1 - slot), file);
+  }
+
+  /** @param {string} name */
+  async remove(name) {
+    // The older one first: it must not come back to life.
+    const slot = (await this._newest(name))?.slot ?? 0;
+    await this._files.remove(fileOf(name, 1 - slot));
+    await this._files.remove(fileOf(name, slot));
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Promise<Slot | null>}
+   */
+  async _newest(name) {
+    const [one, other] = await Promise.all([this._slot(name, 0), this._slot(name, 1)]);
+    if (one === null || other === null) return one ?? other;
+    return one.revision > other.revision ? one : other;
+  }
+
+  /**
+   * @param {string} name
+   * @param {0 | 1} slot
+   * @returns {Promise<Slot | null>}
+   */
+  async _slot(name, slot) {
+    const blob = await this._files.blob(fileOf(name, slot));
+    if (blob === null || blob.size > LONGEST || blob.size <= SUM) return null;
+    const bytes = new Uint8Array(await blob.arrayBuffer());
+    const body = bytes.subarray(SUM);
+    if (new TextDecoder().decode(bytes.subarray(0, SUM)) !== `${await sha256(body)}\n`) return null;
+    const { revision, value } = JSON.parse(new TextDecoder().decode(body));
+    return { slot, revision, value };
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {number} slot
+ */
+function fileOf(name, slot) {
+  return `${name}.${slot}.json`;
+}

@@ -1,0 +1,159 @@
+/**
+ * Where the store has its entries: a record for each, and the parts that it names, under a name that is never used twice.
+ *
+ * The record is written last; so a failure before that leaves bytes that no entry names, which are removed at once or,
+ * after a crash, by whoever opens the store next.
+ */
+
+import { isEntry, nameOf } from "./entry.js";
+import { Parts } from "./parts.js";
+import { Records } from "./records.js";
+import { hold } from "./turns.js";
+
+/** @import { Entry } from "./entry.js" */
+/** @import { Files } from "./opfs.js" */
+
+/** The lock of the store, and how those of its entries begin. */
+export const STORE_LOCK = "anygpu";
+/** How the name of a record ends of what is not whole yet. */
+export const UNFINISHED = ".unfinished";
+/** What nobody went on with for so long is removed, in milliseconds. */
+const FORGOTTEN = 7 * 24 * 3600 * 1000;
+/** How files end that are ours, or were those of an earlier version. */
+const OURS = [".json", ".part", ".bytes"];
+
+/** Entries by their names. Whoever changes them holds the lock of the store. */
+export class Shelf {
+  files;
+  _records;
+  _locks;
+
+  /**
+   * @param {Files} files
+   * @param {LockManager} locks
+   */
+  constructor(files, locks) {
+    this.files = files;
+    this._records = new Records(files);
+    this._locks = locks;
+  }
+
+  /**
+   * Removes an entry: one that is not whole, or the least recently used.
+   *
+   * @param {string} but The key of one that stays.
+   * @returns {Promise<boolean>} Whether there was one that nobody reads or writes.
+   */
+  async _evictOne(but) {
+    const entries = (await this._entries()).filter((entry) => entry.key !== but).reverse();
+    for (const entry of [...entries.filter(({ whole }) => !whole), ...entries.filter(({ whole }) => whole)]) {
+      const release = await this._hold(entry.id, "exclusive");
+      if (release === null) continue;
+      try {
+        await this._records.remove(await this._nameOf(entry));
+        await this._removeFiles(entry.id);
+      } finally {
+        release();
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /** Removes what no record names and nobody holds, records that make no sense, and what nobody went on with. */
+  async _sweep() {
+    const entries = await this._entries();
+    for (const entry of entries) {
+      if (entry.whole || Date.now() - entry.used < FORGOTTEN) continue;
+      await this._remove(entry);
+      entry.id = "";
+    }
+    const ids = new Set(entries.map(({ id }) => id));
+    const records = new Set(await Promise.all(entries.map((entry) => this._nameOf(entry))));
+    for (const name of await this.files.names()) {
+      if (!OURS.some((end) => name.endsWith(end))) continue;
+      const [id, record] = [Parts.idOf(name), Records.nameOf(name)];
+      if (id !== null ? ids.has(id) : record !== null && records.has(record)) continue;
+      const release = await this._hold(id ?? name, "exclusive");
+      if (release === null) continue;
+      await this.files.remove(name).finally(release);
+    }
+  }
+
+  /** @param {Entry} entry */
+  async _remove(entry) {
+    await this._records.remove(await this._nameOf(entry));
+    await this._removeParts(entry.id);
+  }
+
+  /**
+   * Removes parts that no entry names any more. If somebody uses them, whoever opens the store next removes them.
+   *
+   * @param {string} id
+   */
+  async _removeParts(id) {
+    const release = await this._hold(id, "exclusive");
+    if (release !== null) await this._removeFiles(id).finally(release);
+  }
+
+  /** @param {string} id */
+  async _removeFiles(id) {
+    for (const name of await this.files.names()) {
+      if (Parts.idOf(name) === id) await this.files.remove(name);
+    }
+  }
+
+  /** @returns {Promise<Entry[]>} Last used first. */
+  async _entries() {
+    const names = new Set((await this.files.names()).map(Records.nameOf));
+    const entries = [];
+    for (const name of names) {
+      const entry = name === null ? null : await this._entry(name);
+      if (entry !== null) entries.push(entry);
+    }
+    return entries.sort((a, b) => b.used - a.used);
+  }
+
+  /**
+   * @param {string} name Of its record.
+   * @returns {Promise<Entry | null>} Null if there is none, or none that can be understood.
+   */
+  async _entry(name) {
+    const entry = await this._records.read(name);
+    return isEntry(entry) && (await this._nameOf(entry)) === name ? entry : null;
+  }
+
+  /** @param {Entry} entry */
+  async _write(entry) {
+    await this._records.write(await this._nameOf(entry), entry);
+  }
+
+  /**
+   * The name of an entry's record.
+   *
+   * @param {Entry} entry
+   */
+  async _nameOf(entry) {
+    return `${await nameOf(entry.key)}${entry.whole ? "" : UNFINISHED}`;
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async _exclusively(action) {
+    // The type of `request` does not mention promises that the callback returns.
+    return /** @type {Promise<T>} */ (this._locks.request(STORE_LOCK, action));
+  }
+
+  /**
+   * Takes the lock of an entry, if it can be had at once.
+   *
+   * @param {string} id
+   * @param {LockMode} mode
+   */
+  _hold(id, mode) {
+    return hold(this._locks, `${STORE_LOCK}/${id}`, { mode, ifAvailable: true });
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * A file on a server, read as a stream that begins anywhere and resumes after a dropped connection.
+ *
+ * A stream that resumes asks for the last bytes again that it has, and compares them: a server that sends the wrong part
+ * is found out whatever its headers say, or hide from scripts of other origins.
+ */
+
+import { reasonOf, throwIfAborted } from "./abort.js";
+import { Dropped } from "./connection.js";
+
+/** @import { Connection } from "./connection.js" */
+/** @import { Remote } from "./remote.js" */
+
+/** The first pause before another attempt, in milliseconds; each further one is twice as long. */
+const FIRST_PAUSE = 250;
+/** A forward jump of up to this many bytes is read and dropped; a longer one is worth a new request. */
+const READ_OVER = 1 << 20;
+/** So many of the last bytes are asked for again when a stream resumes. */
+const OVERLAP = 4096;
+/** Bytes that are collected for a growing blob before they are handed to the browser. */
+const SPOOL_PIECE = 4 << 20;
+
+/** A file from some position on, in order. What comes waits in the browser until it is asked for. */
+export class RemoteStream {
+  _remote;
+  /** @type {Connection | null} */
+  _connection = null;
+  /** Came, but was not asked for yet. */
+  _rest = /** @type {Uint8Array} */ (new Uint8Array(0));
+  /** The last bytes that came, which is what the server has to repeat when the stream resumes. */
+  _tail;
+  /** Consecutive attempts that brought nothing. */
+  _failures = 0;
+
+  /**
+   * @param {Remote} remote
+   * @param {number} position The byte of the file that comes next.
+   * @param {Uint8Array} [before] Bytes before it, as far as they are known.
+   */
+  constructor(remote, position, before = new Uint8Array(0)) {
+    this._remote = remote;
+    this.position = position;
+    this._tail = before.slice(-OVERLAP);
+  }
+
+  /**
+   * Asks the server; afterwards what the remote says of the file is known.
+   *
+   * @param {Remote} remote
+   * @returns {Promise<RemoteStream>} The file from its beginning.
+   */
+  static async open(remote) {
+    const stream = new RemoteStream(remote, 0);
+    await stream.connect();
+    return stream;
+  }
+
+  /** Makes the connection. */
+  async connect() {
+    if (this._connection === null) await this._retrying(() => this._open());
+  }
+
+  /**
+   * The next bytes, as many as are there; they stay until the next call.
+   *
+   * @param {number} [most]
+   * @returns {Promise<Uint8Array | null>} Null at the end of the file.
+   */
+  async next(most = Infinity) {
+    if (this._rest.length === 0) this._rest = (await this._retrying(() => this._receive())) ?? this._rest;
+    if (this._rest.length === 0) return null;
+    const bytes = this._rest.subarray(0, Math.min(most, this._rest.length));
+    this._rest = this._rest.subarray(bytes.length);
+    this.position += bytes.length;
+    return bytes;
+  }
+
+  /** Whether it can be brought to a position for less than a new request costs. */
+  reaches(/** @type {number} */ position) {
+    const distance = position - this.position;
+    return distance >= 0 && (distance <= READ_OVER || !this._remote.ranges);
+  }
+
+  /** Ends the connection. */
+  close() {
+    this._connection?.close();
+    this._connection = null;
+  }
+
+  async _open() {
+    this._connection = await this._remote.request(this.position + this._rest.length - this._tail.length);
+    return this._connection;
+  }
+
+  /** @returns {Promise<Uint8Array | null>} */
+  async _receive() {
+    const { size, signal } = this._remote;
+    for (;;) {
+      throwIfAborted(signal);
+      if (size !== null && this.position === size) return null;
+      const connection = this._connection ?? (await this._open());
+      const value = connection.body ? await connection.patient(connection.body.read()) : undefined;
+      if (value === undefined && size === null) return null;
+      if (value === undefined) throw new Dropped(`the connection ended at byte ${this.position} of ${size}`);
+      const bytes = this._wanted(connection, value);
+      if (bytes.length > 0) return bytes;
+    }
+  }
+
+  /**
+   * Of what a connection brought, what was not there yet.
+   *
+   * @param {Connection} connection
+   * @param {Uint8Array} value
+   */
+  _wanted(connection, value) {
+    const remote = this._remote;
+    const from = connection.position;
+    connection.position += value.length;
+    if (connection.position > Math.min(connection.end, remote.size ?? remote.most)) throw this._tooMuch(connection);
+    const known = this.position - this._tail.length;
+    const end = Math.min(connection.position, this.position);
+    for (let at = Math.max(from, known); at < end; at += 1) {
+      if (value[at - from] === this._tail[at - known]) continue;
+      if (!connection.partial) throw remote.renewed();
+      throw remote.misled(`the server sent other bytes than those at ${at}`, 206);
+    }
+    const bytes = value.subarray(Math.min(Math.max(this.position - from, 0), value.length));
+    this._keepTail(bytes);
+    return bytes;
+  }
+
+  /** @param {Uint8Array} bytes */
+  _keepTail(bytes) {
+    const kept = this._tail.subarray(Math.max(0, this._tail.length + bytes.length - OVERLAP));
+    const last = bytes.subarray(Math.max(0, bytes.length - OVERLAP));
+    const tail = new Uint8Array((last.length === OVERLAP ? 0 : kept.length) + last.length);
+    if (last.length < OVERLAP) tail.set(kept);
+    tail.set(last, tail.length - last.length);
+    this._tail = tail;
+  }
+
+  /** @param {Connection} connection */
+  _tooMuch({ partial }) {
+    const { url, size, most } = this._remote;
+    if (partial) return this._remote.misled("the server sent more than the range that it says", 206);
+    const bound = size === null ? `${most} bytes, the most without a told size` : `the ${size} bytes that the server says`;
+    return this._remote.error(`${url} has more than ${bound}; switch off its compression`);
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} attempt
+   * @returns {Promise<T>}
+   */
+  async _retrying(attempt) {
+    const { signal, retries, url } = this._remote;
+    for (;;) {
+      try {
+        const result = await attempt();
+        this._failures = 0;
+        return result;
+      } catch (error) {
+        this.close();
+        if (!(error instanceof Dropped)) throw error;
+        this._failures += 1;
+        // Without its size there is no telling where to resume a file that began to arrive.
+        if (this._failures > retries || (this._remote.size === null && this.position > 0)) {
+          const { status, cause, message } = error;
+          const tried = this._failures === 1 ? "" : ` in ${this._failures} attempts`;
+          throw this._remote.error(`cannot download ${url}${tried}: ${message}; check the connection and try again`, {
+            status,
+            cause,
+          });
+        }
+        await pause(Math.max(error.pause, FIRST_PAUSE * 2 ** (this._failures - 1)), signal);
+      }
+    }
+  }
+}
+
+/**
+ * The rest of a stream as a blob, which the browser may keep on disk.
+ *
+ * @param {Pick<RemoteStream, "next" | "close">} stream
+ * @param {(bytes: number) => void} onBytes
+ * @returns {Promise<Blob>}
+ */
+export async function spool(stream, onBytes) {
+  /** @type {Blob[]} */
+  const blobs = [];
+  /** @type {Uint8Array<ArrayBuffer>[]} */
+  let pieces = [];
+  let collected = 0;
+  for (let bytes = await stream.next(); bytes !== null; bytes = await stream.next()) {
+    pieces.push(bytes.slice());
+    collected += bytes.length;
+    onBytes(bytes.length);
+    if (collected >= SPOOL_PIECE) {
+      blobs.push(new Blob(pieces));
+      pieces = [];
+      collected = 0;
+    }
+  }
+  stream.close();
+  return new Blob([...blobs, ...pieces]);
+}
+
+/**
+ * @param {number} ms
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(reasonOf(signal));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}

@@ -1,0 +1,79 @@
+/** Makes one call of a browser's interfaces fail: the first, the second, and so on, whichever it is. */
+
+/** What happens at the call: nothing but an error, an error although it was done, or an error after half of it was. */
+export const KINDS = /** @type {const} */ (["before", "after", "torn"]);
+
+/** Calls are counted; the one that it is told fails. */
+export class Faults {
+  calls = 0;
+  /** What failed; null as long as nothing did. @type {string | null} */
+  failed = null;
+
+  /** @param {number} at @param {(typeof KINDS)[number]} kind @param {(name: string) => Error} [error] */
+  constructor(at, kind, error = (name) => new DOMException(`${name} fails, as it was told to`, "UnknownError")) {
+    this.at = at;
+    this.kind = kind;
+    this.error = error;
+  }
+
+  /** Fails if it is the turn of a call that is made elsewhere. @param {string} name */
+  count(name) {
+    if (++this.calls !== this.at) return;
+    this.failed = name;
+    throw this.error(name);
+  }
+
+  /**
+   * An object whose calls are counted, and those of all that they give.
+   *
+   * @template T
+   * @param {T} object
+   * @param {boolean} [sync] Whether its calls throw, as those of handles in workers.
+   * @returns {T}
+   */
+  in(object, sync = false) {
+    if (!isObject(object)) return object;
+    return /** @type {T} */ (
+      new Proxy(/** @type {any} */ (object), {
+        get: (target, name) => {
+          const value = Reflect.get(target, name, target);
+          // Symbols, promises and what cannot fail are the language's own.
+          if (typeof name === "symbol" && name !== Symbol.asyncIterator) return value;
+          if (typeof value !== "function") return this.in(value, sync);
+          return (/** @type {any[]} */ ...args) => this._call(target, String(name), value, args, sync);
+        },
+      })
+    );
+  }
+
+  /** @param {any} target @param {string} name @param {Function} method @param {any[]} args @param {boolean} sync */
+  _call(target, name, method, args, sync) {
+    const counts = !CANNOT_FAIL.includes(name);
+    const fails = counts && ++this.calls === this.at;
+    const inner = name === "createSyncAccessHandle" || sync;
+    if (!fails) return this._given(method.apply(target, args), inner);
+    this.failed = name;
+    const error = this.error(name);
+    if (this.kind !== "before") {
+      const half = this.kind === "torn" && name === "write" ? [args[0].subarray(0, args[0].length >> 1), args[1]] : args;
+      const done = method.apply(target, half);
+      if (!sync) return Promise.resolve(done).then(() => Promise.reject(error));
+    }
+    if (sync) throw error;
+    return Promise.reject(error);
+  }
+
+  /** @param {any} given @param {boolean} sync */
+  _given(given, sync) {
+    return given instanceof Promise ? given.then((value) => this.in(value, sync)) : this.in(given, sync);
+  }
+}
+
+/** Calls that browsers always answer. */
+const CANNOT_FAIL = ["slice", "keys", "getReader", "get", "has", "append", "Symbol(Symbol.asyncIterator)", "return"];
+
+/** @param {unknown} value */
+function isObject(value) {
+  if (typeof value !== "object" || value === null) return false;
+  return !(ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof Headers || Array.isArray(value));
+}

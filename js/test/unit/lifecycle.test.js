@@ -1,0 +1,125 @@
+// Pages that go away and come back, devices that do not, and storage that is to stay.
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { Client } from "../../src/client.js";
+import { CrashError, DeviceLostError, DisposedError } from "../../src/errors.js";
+import { comeBack } from "../../src/lifecycle.js";
+import { afterAwake, within } from "../../src/patience.js";
+import { persist } from "../../src/persist.js";
+import { script } from "../doubles/bindings.js";
+import { engine, reset } from "../doubles/engine.js";
+
+afterEach(reset);
+
+const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Nothing happens on this thread, as in a page that is frozen. @param {number} ms */
+function freeze(ms) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** Of an event that says it. */
+const shown = (/** @type {boolean} */ persisted) => Object.assign(new Event("pageshow"), { persisted });
+
+test("time in which the thread was frozen does not count", async () => {
+  const late = () => new Error("late");
+  const answer = new Promise((resolve) => setTimeout(resolve, 150, "answer"));
+  const waiting = within(200, answer, late);
+  freeze(400);
+  assert.equal(await waiting, "answer");
+  const begin = performance.now();
+  await assert.rejects(within(200, new Promise(() => {}), late), /late/);
+  const took = performance.now() - begin;
+  assert.ok(took > 150 && took < 2000, `${took} ms`);
+  let acted = 0;
+  const stop = afterAwake(20, () => (acted += 1));
+  stop();
+  await sleep(60);
+  assert.equal(acted, 0);
+});
+
+/** A worker: one that answers, one that is gone, and one that is busy and tells of something. */
+function worker(/** @type {"answers" | "gone" | "busy"} */ kind) {
+  const endpoint = {
+    /** @type {((event: MessageEvent) => void) | null} */
+    onmessage: null,
+    asked: 0,
+    postMessage(/** @type {any} */ { id }) {
+      const tell = (/** @type {object} */ data) => endpoint.onmessage?.(/** @type {MessageEvent} */ ({ data }));
+      const first = ++endpoint.asked === 1;
+      if (kind === "answers" || (kind === "busy" && !first)) setTimeout(tell, 5, { id, result: {} });
+      else if (kind === "busy") setTimeout(tell, 5, { id, event: {} });
+    },
+  };
+  return endpoint;
+}
+
+test("a worker that does not come back with its page rejects what waits for it", async () => {
+  for (const [kind, event] of /** @type {const} */ ([["gone", "pageshow"], ["gone", "resume"]])) {
+    const [window, document] = [new EventTarget(), new EventTarget()];
+    const client = new Client(worker(kind));
+    const end = comeBack(client, { window, document, limit: 50 });
+    const waiting = client.call("generate", {});
+    window.dispatchEvent(shown(false));
+    await sleep(100);
+    (event === "pageshow" ? window : document).dispatchEvent(event === "pageshow" ? shown(true) : new Event("resume"));
+    await assert.rejects(waiting, (error) => error instanceof CrashError && /load the model again/.test(error.message));
+    assert.ok((await client.lost) instanceof CrashError);
+    end();
+  }
+});
+
+test("a worker that comes back is used on, however busy it is", async () => {
+  for (const kind of /** @type {const} */ (["answers", "busy"])) {
+    const window = new EventTarget();
+    const endpoint = worker(kind);
+    const client = new Client(endpoint);
+    const end = comeBack(client, { window, document: window, limit: 50 });
+    window.dispatchEvent(shown(true));
+    await sleep(200);
+    assert.equal(endpoint.asked, kind === "answers" ? 1 : 2);
+    assert.deepEqual(await client.call("stats", {}), {});
+    end();
+    window.dispatchEvent(shown(true));
+    assert.equal(endpoint.asked, kind === "answers" ? 2 : 3, "nobody listens any more");
+  }
+});
+
+test("who waits for a loss is told, and not of anything else", async () => {
+  const opened = await engine();
+  let told = /** @type {Error | null} */ (null);
+  opened.lost.then((error) => (told = error));
+  script.generateThrows = Object.assign(new Error("too long"), { code: "context" });
+  await assert.rejects(opened.completions.create({ prompt: "a" }), { name: "ContextError" });
+  assert.equal(told, null);
+  script.generateThrows = Object.assign(new Error("it is gone; load the model again"), { code: "lost" });
+  const both = ["a", "b"].map((prompt) => assert.rejects(opened.completions.create({ prompt }), DeviceLostError));
+  await Promise.all(both);
+  assert.ok(/** @type {unknown} */ (told) instanceof DeviceLostError);
+  await opened.dispose();
+  const other = await engine();
+  other.lost.then((error) => (told = error));
+  told = null;
+  await other.dispose();
+  await assert.rejects(other.stats(), DisposedError);
+  assert.equal(told, null);
+});
+
+test("storage is asked to stay once, if it is not granted", async () => {
+  const manager = (/** @type {boolean | Error} */ granted) => {
+    const calls = /** @type {string[]} */ ([]);
+    const persisted = async () => {
+      calls.push("persisted");
+      if (granted instanceof Error) throw granted;
+      return granted;
+    };
+    const storage = { persisted, persist: async () => (calls.push("persist"), false) };
+    return { calls, storage: /** @type {StorageManager} */ (/** @type {unknown} */ (storage)) };
+  };
+  await persist(/** @type {StorageManager} */ ({}));
+  const { calls, storage } = manager(false);
+  await Promise.all([persist(storage), persist(storage)]);
+  assert.deepEqual(calls, ["persisted", "persist"]);
+  await persist(manager(new Error("no")).storage);
+});
