@@ -170,12 +170,35 @@ const CODES = {
 };
 
 /**
- * Whether the wasm module stopped in the middle: nothing in it may be called again.
+ * Whether an error went through the wasm module, or began in it: what the module held at the time it holds for ever, so
+ * that nothing in it may be called again. Errors that it returns have a code.
  *
  * @param {unknown} error
  */
+export function throughModule(error) {
+  if (typeof WebAssembly === "object" && error instanceof WebAssembly.RuntimeError) return true;
+  if (!(error instanceof Error) || error instanceof AnyGpuError || isAbort(error)) return false;
+  // All browsers write so in stacks.
+  return typeof (/** @type {any} */ (error).code) !== "string" && /wasm-function\[/.test(error.stack ?? "");
+}
+
+/**
+ * Whether the thread's stack was too small: a RangeError, as is lack of memory, but in Firefox an InternalError.
+ *
+ * @param {unknown} error
+ */
+function isOverflow(error) {
+  const { name, message } = /** @type {{ name?: unknown, message?: unknown }} */ (error) ?? {};
+  return /^(RangeError|InternalError)$/.test(String(name)) && /call stack|recursion/i.test(String(message));
+}
+
+/**
+ * Whether the wasm module stopped in the middle: nothing in it may be called again.
+ *
+ * @param {unknown} error What a call of it threw.
+ */
 export function isTrap(error) {
-  return typeof WebAssembly === "object" && error instanceof WebAssembly.RuntimeError;
+  return isOverflow(error) || throughModule(error);
 }
 
 /**
@@ -191,7 +214,8 @@ export function fromEngine(thrown) {
   if (Class !== undefined) {
     return new Class(message, { code, report: typeof report === "string" ? JSON.parse(report) : undefined });
   }
-  if (isTrap(thrown)) {
+  const isRuntimeError = typeof WebAssembly === "object" && thrown instanceof WebAssembly.RuntimeError;
+  if (isRuntimeError || isOverflow(thrown)) {
     return new CrashError(`the engine stopped (${message}); load the model again, and report this`, { cause: thrown });
   }
   // What JavaScript throws when neither the wasm memory nor an array can grow.

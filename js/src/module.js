@@ -3,7 +3,7 @@
 import { throwIfAborted } from "./abort.js";
 import { CrashError, fromEngine, isTrap } from "./errors.js";
 
-/** @import { Crash } from "./serve.js" */
+/** @import { AnyGpuError } from "./errors.js" */
 
 /**
  * The functions and classes of a module, which are the same in all builds; they start differently.
@@ -28,7 +28,7 @@ export class Module {
   /**
    * Set once the module has trapped.
    *
-   * @type {Crash | null}
+   * @type {AnyGpuError | null}
    */
   dead = null;
   _url;
@@ -73,7 +73,7 @@ export class Module {
         return await action();
       } catch (error) {
         // At once: the next call in the queue must not begin.
-        if (isTrap(error)) this.dead = /** @type {Crash} */ (fromEngine(error));
+        if (isTrap(error)) this.dead = /** @type {AnyGpuError} */ (fromEngine(error));
         throw error;
       }
     });

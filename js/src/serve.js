@@ -5,9 +5,9 @@
  * `{ id, result }` and `{ id, error }`.
  */
 
-import { CrashError, fromEngine, isTrap, toWire } from "./errors.js";
+import { CrashError, fromEngine, isTrap, throughModule, toWire } from "./errors.js";
 
-/** @typedef {InstanceType<typeof CrashError>} Crash */
+/** @import { AnyGpuError } from "./errors.js" */
 
 /**
  * @typedef {object} Port Where messages come and go: a worker's own global, or a `MessagePort`.
@@ -23,8 +23,8 @@ import { CrashError, fromEngine, isTrap, toWire } from "./errors.js";
 
 /**
  * @typedef {object} Core What is served.
- * @property {object} bindings The module that it calls.
- * @property {Crash | null} dead Set once the module has trapped.
+ * @property {{ __wbg_reset_state?: () => void }} bindings The module that it calls.
+ * @property {AnyGpuError | null} dead Set once the module has trapped.
  * @property {(method: string, params: any, context: Context) => Promise<unknown>} call
  */
 
@@ -36,13 +36,39 @@ import { CrashError, fromEngine, isTrap, toWire } from "./errors.js";
 const trapped = new WeakSet();
 
 /**
+ * What ends those that are served on a module.
+ *
+ * @type {WeakMap<object, Set<(error: unknown) => void>>}
+ */
+const served = new WeakMap();
+
+/**
+ * Starts a module anew if it trapped.
+ *
+ * @param {Core} core
+ */
+function renew({ bindings }) {
+  if (!trapped.has(bindings)) return null;
+  try {
+    if (bindings.__wbg_reset_state === undefined) throw new Error("it has no such function");
+    bindings.__wbg_reset_state();
+    trapped.delete(bindings);
+    return null;
+  } catch (cause) {
+    // Old browsers start no large module at once.
+    const why = cause instanceof Error ? cause.message : cause;
+    return new CrashError(`the engine stopped on this thread before and does not start anew (${why}); reload the page`, { cause });
+  }
+}
+
+/**
  * Serves a port until its `dispose` is called.
  *
  * @param {Port} port
  * @param {Core} core
  */
 export function serve(port, core) {
-  if (trapped.has(core.bindings)) core.dead = new CrashError("the engine stopped on this thread before; reload the page");
+  core.dead = renew(core);
   /** @type {Map<number, AbortController>} */
   const running = new Map();
 
@@ -52,17 +78,24 @@ export function serve(port, core) {
     port.postMessage({ id, error: toWire(fromEngine(error)) });
   };
 
-  /** After a trap nothing in the module may be called again, and what waits for it would wait forever. */
+  const end = (/** @type {unknown} */ error) => {
+    core.dead = /** @type {AnyGpuError} */ (fromEngine(error));
+    for (const id of [...running.keys()]) fail(id, error);
+  };
+  const all = served.get(core.bindings) ?? new Set();
+  served.set(core.bindings, all.add(end));
+
+  /** After a trap nothing in the module may be called again, by no one, and what waits for it would wait forever. */
   const crash = (/** @type {unknown} */ error) => {
     trapped.add(core.bindings);
-    core.dead = /** @type {Crash} */ (fromEngine(error));
-    for (const id of [...running.keys()]) fail(id, error);
+    for (const end of [...all]) end(error);
+    all.clear();
   };
 
   // A trap within a promise of the module rejects nothing: only these events report it.
   const uncaught = (/** @type {Event & { error?: unknown, reason?: unknown }} */ event) => {
     const error = event.error ?? event.reason;
-    if (!isTrap(error) || running.size === 0) return;
+    if (!throughModule(error) || running.size === 0) return;
     event.preventDefault();
     crash(error);
   };
@@ -74,6 +107,7 @@ export function serve(port, core) {
     const controller = new AbortController();
     const { signal } = controller;
     if (method === "dispose") {
+      all.delete(end);
       running.forEach((other) => other.abort(new DOMException("disposed of", "AbortError")));
       globalThis.removeEventListener?.("error", uncaught);
       globalThis.removeEventListener?.("unhandledrejection", uncaught);

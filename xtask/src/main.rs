@@ -98,17 +98,11 @@ enum Task {
     /// The pinned package `onnx`, which ships the tests, is fetched with pip into target/ (40 MB) unless it is there.
     /// `cargo run --release -p conformance -- --vectors DIR` replays what was written.
     Vectors(vectors::Options),
-    /// Feed damaged files to the GGUF reader, the tokenizers and the chat templates
+    /// Feed damaged and hostile files to the GGUF reader, the families, the tokenizers and the chat templates
     ///
-    /// A panic is a finding: the input is kept in target/fuzz, and the exit code is 1.
-    Fuzz {
-        /// How long to run
-        #[arg(long, default_value_t = 60)]
-        seconds: u64,
-        /// Number of the first mutation, to continue or to repeat a run
-        #[arg(long, default_value_t = 0)]
-        start: u64,
-    },
+    /// Inputs run in a process of their own, on as small a stack as browsers have. A panic, an end of that process and an
+    /// input that takes long are findings: each is kept in target/fuzz, and the exit code is 1.
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -123,7 +117,7 @@ fn main() -> ExitCode {
         Task::Rungs(options) => rungs::run(&options),
         Task::Performance => performance::run().map(|()| true),
         Task::Vectors(options) => vectors::run(&options),
-        Task::Fuzz { seconds, start } => fuzz::run(seconds, start),
+        Task::Fuzz(options) => fuzz::run(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -113,6 +113,7 @@ export async function load(/** @type {any} */ source, /** @type {string} */ opti
   onProgress("header", 0, source.size);
   onProgress("select", 0, source.size);
   if (script.loadThrows) throw script.loadThrows;
+  if (script.hangs) await new Promise(() => {});
   const reads = script.reads ?? [[0, source.size]];
   for (const [offset, length] of reads) {
     try {

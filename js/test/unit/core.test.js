@@ -243,16 +243,75 @@ test("a trap in the middle of a promise of the module, which then never settles"
   assert.equal(seen.freed, 0, "nothing in the module is called after a trap");
 });
 
-test("a module that trapped is not used again", async () => {
-  const module = { ...bindings };
-  const first = connection({}, module);
-  script.loadThrows = new WebAssembly.RuntimeError("unreachable");
-  const params = { what: new Blob([file]), options: {}, engine: {} };
-  await assert.rejects(first.client.call("load", params), errors.CrashError);
-  script.loadThrows = null;
-  const second = connection({}, module);
-  await assert.rejects(second.client.call("load", params), /reload the page/);
-  await Promise.all([first.close(), second.close()]);
+/** What a module throws whose stack is used up, as browsers word it. @type {(() => Error)[]} */
+const OVERFLOWS = [
+  () => new RangeError("Maximum call stack size exceeded"),
+  () => new RangeError("Maximum call stack size exceeded."),
+  () => Object.assign(new Error("too much recursion"), { name: "InternalError" }),
+];
+
+/** @template {Error} E @param {E} error */
+const inWasm = (error) => Object.assign(error, { stack: `${error}\n    at a.wasm (https://a/a.wasm:wasm-function[7]:0x9)` });
+
+test("a used up stack is no lack of memory, and ends the module", async () => {
+  for (const overflow of OVERFLOWS) {
+    const opened = await engine();
+    script.generateThrows = overflow();
+    await assert.rejects(opened.completions.create({ prompt: "a" }), { name: "CrashError", message: /stack|recursion/ });
+    script.generateThrows = null;
+    await assert.rejects(opened.completions.create({ prompt: "a" }), errors.CrashError);
+    await opened.dispose();
+    assert.equal(seen.freed, 0, "nothing in the module is called after a trap");
+  }
+});
+
+test("what goes through the module ends it, whatever it is; what it returns does not", async () => {
+  const opened = await engine();
+  cleanups.push(() => opened.dispose());
+  script.generateThrows = inWasm(Object.assign(new Error("no"), { code: "limit" }));
+  await assert.rejects(opened.completions.create({ prompt: "a" }), errors.BackendError);
+  script.generateThrows = inWasm(new RangeError("Array buffer allocation failed"));
+  await assert.rejects(opened.completions.create({ prompt: "a" }), errors.OutOfMemoryError);
+  script.generateThrows = null;
+  await assert.rejects(opened.completions.create({ prompt: "a" }), errors.OutOfMemoryError);
+});
+
+test("a load on the page's thread settles when the stack is used up in a promise of the module", async () => {
+  /** @type {Map<string, (event: any) => void>} */
+  const listeners = new Map();
+  const global = /** @type {any} */ (globalThis);
+  global.addEventListener = (/** @type {string} */ type, /** @type {any} */ listener) => listeners.set(type, listener);
+  global.removeEventListener = (/** @type {string} */ type) => listeners.delete(type);
+  cleanups.push(() => delete global.addEventListener && delete global.removeEventListener);
+  const { client } = link();
+  script.hangs = true;
+  const waiting = assert.rejects(client.call("load", params()), { name: "CrashError", message: /call stack/ });
+  while (seen.options.length === 0) await soon();
+  const preventDefault = () => {};
+  listeners.get("error")?.({ error: OVERFLOWS[0]?.(), preventDefault: () => assert.fail("the page's own") });
+  listeners.get("error")?.({ error: inWasm(/** @type {Error} */ (OVERFLOWS[0]?.())), preventDefault });
+  await waiting;
+});
+
+const params = () => ({ what: new Blob([file]), options: {}, engine: {} });
+
+test("a module that trapped starts anew, or is not used again", async () => {
+  let started = 0;
+  const modules = [{ ...bindings, __wbg_reset_state: () => started++ }, { ...bindings }];
+  for (const [i, module] of modules.entries()) {
+    const [first, neighbour] = [connection({}, module), connection({}, module)];
+    script.loadThrows = new WebAssembly.RuntimeError("unreachable");
+    await assert.rejects(first.client.call("load", params()), errors.CrashError);
+    script.loadThrows = null;
+    await assert.rejects(neighbour.client.call("load", params()), errors.CrashError, "they share the module");
+    const second = connection({}, module);
+    const loading = second.client.call("load", params());
+    if (i === 0) assert.equal((await loading).info.architecture, "double");
+    else await assert.rejects(loading, /reload the page/);
+    await assert.rejects(first.client.call("load", params()), errors.CrashError, "what it held is gone");
+    await Promise.all([first, neighbour, second].map((link) => link.close()));
+  }
+  assert.equal(started, 1);
 });
 
 test("dispose rejects what is under way and all that follows, once", async () => {

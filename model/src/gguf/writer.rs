@@ -3,9 +3,11 @@
 /// A file under construction.
 #[derive(Default)]
 pub(crate) struct Writer {
-    pairs: Vec<Vec<u8>>,
-    infos: Vec<Vec<u8>>,
-    data: Vec<u8>,
+    /// Keys with their types and values.
+    pub(crate) pairs: Vec<Vec<u8>>,
+    /// Names of tensors with their dimensions, formats and offsets.
+    pub(crate) infos: Vec<Vec<u8>>,
+    pub(crate) data: Vec<u8>,
 }
 
 pub(crate) fn string(s: &[u8]) -> Vec<u8> {

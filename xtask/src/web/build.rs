@@ -102,6 +102,8 @@ fn generate(modules: &Path, folder: &Path, build: &Build) -> Result<()> {
             .typescript(true)
             .remove_name_section(true)
             .remove_producers_section(true)
+            // On a page's own thread a module that trapped has to be started anew in place.
+            .reset_state_function(true)
             .generate(folder)
             .with_context(|| format!("wasm-bindgen refuses {}", module.display()))?;
         if build.is_for_oldest {

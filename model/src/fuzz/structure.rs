@@ -1,0 +1,166 @@
+//! Damage to what a file says: values and tensors that are well formed, and wrong.
+
+use super::random::Random;
+use crate::gguf::writer::{Writer, string};
+
+/// Bytes of a value of each type, but for strings and arrays.
+const WIDTHS: [usize; 13] = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
+const STRING: u32 = 8;
+const ARRAY: u32 = 9;
+
+/// A valid file with a few of its values and tensors changed; the same seed gives the same changes.
+pub(super) fn input(file: &[u8], seed: u64) -> Vec<u8> {
+    let mut random = Random(seed);
+    let Some(mut parts) = cut(file) else { return file.to_vec() };
+    let counts = |parts: &Writer| [parts.infos.len() as u64, parts.pairs.len() as u64];
+    for _ in 0..1 + random.below(4) {
+        match random.below(3) {
+            0 => tensor(&mut parts, &mut random),
+            _ => pair(&mut parts, &mut random),
+        }
+    }
+    parts.with_counts(3, counts(&parts))
+}
+
+/// Changes a key's value, or its type, or where it is.
+fn pair(parts: &mut Writer, random: &mut Random) {
+    if parts.pairs.is_empty() {
+        return;
+    }
+    let at = random.below(parts.pairs.len());
+    let key = 8 + length(&parts.pairs[at]);
+    let kind = parts.pairs[at][key];
+    match random.below(8) {
+        0 => drop(parts.pairs.remove(at)),
+        1 => {
+            let copy = parts.pairs[at].clone();
+            parts.pairs.push(copy);
+        }
+        // Another key's value.
+        2 => {
+            let other = &parts.pairs[random.below(parts.pairs.len())];
+            let value = other[8 + length(other)..].to_vec();
+            parts.pairs[at].splice(key.., value);
+        }
+        // The same type with another value, as far as it has one.
+        3..6 if u32::from(kind) != STRING && u32::from(kind) != ARRAY => {
+            let value = random.number(64).to_le_bytes();
+            let width = WIDTHS[usize::from(kind)];
+            parts.pairs[at].splice(key + 4.., value[..width].to_vec());
+        }
+        // An array of one value over and over, or of fewer or more than there were.
+        3..6 if u32::from(kind) == ARRAY => {
+            let element = parts.pairs[at][key + 4];
+            let count = random.pick(&[0usize, 1, 3, 300, 70_000]);
+            let one = value(u32::from(element).min(12), random);
+            let bytes = [&[element, 0, 0, 0][..], &(count as u64).to_le_bytes(), &one.repeat(count)].concat();
+            parts.pairs[at].splice(key + 4.., bytes);
+        }
+        _ => {
+            let kind = random.pick(&[0u32, 4, 5, 6, 7, 8, 10, 12]);
+            let value = [&kind.to_le_bytes()[..], &value(kind, random)].concat();
+            parts.pairs[at].splice(key.., value);
+        }
+    }
+}
+
+/// A hostile value of a type.
+fn value(kind: u32, random: &mut Random) -> Vec<u8> {
+    match kind {
+        STRING | ARRAY => {
+            let text = random.pick(&["", "a", "llama", "gpt2", "\u{0}", "\u{1f999}", "default", "{{ x }}", "<s>"]);
+            string(text.repeat(1 << random.below(10)).as_bytes())
+        }
+        6 => random.pick(&[f32::NAN, f32::INFINITY, 0.0, -1.0, 1e-45, f32::MAX]).to_le_bytes().to_vec(),
+        12 => random.pick(&[f64::NAN, f64::NEG_INFINITY, 0.0, -1.0, f64::MAX]).to_le_bytes().to_vec(),
+        _ => random.number(64).to_le_bytes()[..WIDTHS[kind as usize]].to_vec(),
+    }
+}
+
+/// Changes a tensor's dimensions, format or place, or takes it away.
+fn tensor(parts: &mut Writer, random: &mut Random) {
+    if parts.infos.is_empty() {
+        return;
+    }
+    let at = random.below(parts.infos.len());
+    let other = random.below(parts.infos.len());
+    let info = &mut parts.infos[at];
+    let dims = 8 + length(info);
+    let count = usize::from(info[dims]);
+    match random.below(6) {
+        0 => drop(parts.infos.remove(at)),
+        1 => parts.infos.swap(at, other),
+        2 => {
+            let dim = dims + 4 + 8 * random.below(count);
+            if dim + 8 <= info.len() {
+                info.splice(dim..dim + 8, random.number(32).to_le_bytes());
+            }
+        }
+        3 => {
+            let format = info.len() - 12;
+            info.splice(format..format + 4, (random.below(48) as u32).to_le_bytes());
+        }
+        4 => {
+            let offset = info.len() - 8;
+            info.splice(offset.., random.number(64).to_le_bytes());
+        }
+        _ => {
+            let renamed = parts.infos[other].clone();
+            let name = 8 + length(&renamed);
+            parts.infos[at].splice(..dims, renamed[..name].to_vec());
+        }
+    }
+}
+
+/// The length that a string begins with.
+fn length(bytes: &[u8]) -> usize {
+    bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length) as usize)
+}
+
+/// The parts of a valid file.
+fn cut(file: &[u8]) -> Option<Writer> {
+    let mut parts = Writer::default();
+    let number = |at: usize| Some(u64::from_le_bytes(*file.get(at..)?.first_chunk()?) as usize);
+    let word = |at: usize| Some(u32::from_le_bytes(*file.get(at..)?.first_chunk()?));
+    let (tensors, pairs) = (number(8)?, number(16)?);
+    let mut at = 24;
+    for _ in 0..pairs {
+        let kind = at + 8 + number(at)?;
+        let mut end = kind + 4;
+        let (element, count) = match word(kind)? {
+            ARRAY => {
+                end += 12;
+                (word(kind + 4)?, number(kind + 8)?)
+            }
+            kind => (kind, 1),
+        };
+        for _ in 0..count {
+            end += if element == STRING { 8 + number(end)? } else { *WIDTHS.get(element as usize)? };
+        }
+        parts.pairs.push(file.get(at..end)?.to_vec());
+        at = end;
+    }
+    for _ in 0..tensors {
+        let dims = at + 8 + number(at)?;
+        let end = dims + 4 + 8 * word(dims)? as usize + 12;
+        parts.infos.push(file.get(at..end)?.to_vec());
+        at = end;
+    }
+    if tensors > 0 {
+        parts.data = file.get(at.next_multiple_of(32)..)?.to_vec();
+    }
+    Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_cut_where_they_are_written() {
+        for file in crate::fuzz::seeds() {
+            let parts = cut(&file).unwrap();
+            assert!(parts.bytes() == file);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Tokenizers made to do harm: tokens within tokens, empty and equal ones, scores that are no numbers, and merges of
+//! anything.
+
+use super::random::Random;
+use crate::gguf::writer::{Writer, string};
+
+const TEXTS: &[&str] =
+    &["a", "b", " ", "\u{2581}", "\u{120}", "<", "|", "e", "t", "\u{e4}", "\u{1f999}", "<0x61>", "", "\n", "0"];
+const PRE: &[&str] = &["default", "gpt-2", "llama-bpe", "qwen2", "smollm", "tekken", "deepseek-llm", "nothing"];
+
+/// A file with a hostile tokenizer; the same seed gives the same one.
+pub(super) fn input(seed: u64) -> Vec<u8> {
+    let mut random = Random(seed);
+    let model = random.pick(&["gpt2", "llama", "bert", "gemma4"]);
+    let count = [1, 7, 64, 300, 4000][random.below(5)];
+    let nested = random.pick(TEXTS);
+    let token = |i: usize, random: &mut Random| match random.below(4) {
+        // Each begins with those before it.
+        0 => nested.repeat(i % 300),
+        1 => random.pick(TEXTS).repeat(1 + random.below(8)),
+        2 => [random.pick(TEXTS), random.pick(TEXTS), random.pick(TEXTS)].concat(),
+        _ => ["<|im_end|>", "<s>", "</s>", "[UNK]", "time", "Once", "\u{120}up"][random.below(7)].to_owned(),
+    };
+    let tokens: Vec<String> = (0..count).map(|i| token(i, &mut random)).collect();
+    let special = random.below(3) == 0;
+    let kinds: Vec<u8> = (0..count)
+        .flat_map(|_| if special { 3 + random.below(2) as u32 } else { random.below(8) as u32 }.to_le_bytes())
+        .collect();
+    let scores: Vec<u8> = (0..count)
+        .flat_map(|_| random.pick(&[0.0, -1.0, -2.5, 1e38, f32::NAN, f32::INFINITY, f32::NEG_INFINITY]).to_le_bytes())
+        .collect();
+    let texts: Vec<&str> = tokens.iter().map(|token| &**token).collect();
+    let merges: Vec<String> = (0..random.below(count + 1))
+        .map(|_| format!("{}{}{}", random.pick(&texts), random.pick(&[" ", "  ", ""]), random.pick(&texts)))
+        .collect();
+    let strings = |list: &[String]| list.iter().flat_map(|s| string(s.as_bytes())).collect::<Vec<u8>>();
+    let mut file = Writer::default()
+        .pair("tokenizer.ggml.model", 8, &string(model.as_bytes()))
+        .pair("tokenizer.ggml.pre", 8, &string(random.pick(PRE).as_bytes()))
+        .pair("general.name", 8, &string(random.pick(&["x", "phi-3"]).as_bytes()))
+        .array("tokenizer.ggml.tokens", 8, count as u64, &strings(&tokens))
+        .array("tokenizer.ggml.token_type", 5, count as u64, &kinds)
+        .array("tokenizer.ggml.merges", 8, merges.len() as u64, &strings(&merges));
+    if random.below(4) > 0 {
+        file = file.array("tokenizer.ggml.scores", 6, count as u64, &scores);
+    }
+    for key in ["bos", "eos", "unknown", "eot", "seperator", "cls"] {
+        if random.below(2) == 0 {
+            let id = random.number(count) as u32;
+            file = file.pair(&format!("tokenizer.ggml.{key}_token_id"), 4, &id.to_le_bytes());
+        }
+    }
+    for key in ["add_bos_token", "add_eos_token", "add_space_prefix"] {
+        if random.below(2) == 0 {
+            file = file.pair(&format!("tokenizer.ggml.{key}"), 7, &[random.below(2) as u8]);
+        }
+    }
+    file.bytes()
+}

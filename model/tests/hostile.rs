@@ -1,0 +1,128 @@
+//! Templates made to do harm end soon, in little memory, on a small stack, and with a text or an error of one line.
+
+use std::alloc::System;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use anygpu_model::chat::{ChatError, ChatTemplate, Message};
+use anygpu_model::fuzz;
+use anygpu_model::gguf::{Metadata, Value};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Random cases.
+const CASES: u64 = 2000;
+/// What a template may take at most, with what was freed again.
+const MAX_ALLOCATED: usize = 512 << 20;
+const MAX_TIME: Duration = Duration::from_secs(1);
+/// A quarter of what browsers give to wasm: frames are larger there, and the page has some before.
+const STACK: usize = 256 << 10;
+
+/// The text of a conversation, or why there is none.
+fn render(source: &str) -> Result<String, ChatError> {
+    let mut metadata = Metadata::default();
+    metadata.insert("tokenizer.chat_template", Value::String(source.into()));
+    let mut template = ChatTemplate::from_metadata(&metadata)?;
+    template.set_now(0);
+    let messages = ["system", "user", "assistant", "user"].map(|role| Message::new(role, "Once upon\n a time"));
+    template.render(&messages, true)
+}
+
+/// Links that make chains as long as the largest template: `first`, then `link` over and over, then `last`.
+const CHAINS: &[[&str; 3]] = &[
+    ["{{ 1", "~1", " }}"],
+    ["{{ 1", "+1", " }}"],
+    ["{{ 1", "-1", " }}"],
+    ["{{ 1", "*1", " }}"],
+    ["{{ 1", "**1", " }}"],
+    ["{{ 1", "==1", " }}"],
+    ["{{ 1", " in [1]", " }}"],
+    ["{{ 1", " and 1", " }}"],
+    ["{{ 0", " or 0", " }}"],
+    ["{{ ", "not ", "1 }}"],
+    ["{{ ", "- ", "1 }}"],
+    ["{{ ", "(", "1 }}"],
+    ["{{ ", "[", "1 }}"],
+    ["{{ ", "{1:", "1 }}"],
+    ["{{ messages", "[0]", " }}"],
+    ["{{ messages", "[:]", " }}"],
+    ["{{ messages", ".x", " }}"],
+    ["{{ messages", "()", " }}"],
+    ["{{ messages", "|list", " }}"],
+    ["{{ messages", "|list|map('list')", " }}"],
+    ["{{ messages", " is defined", " }}"],
+    ["{{ ", "1 if 0 else ", "1 }}"],
+    ["{{ ", "messages[", "0 }}"],
+    ["{{ ", "range(", "0 }}"],
+    ["{% if 0 %}", "{% elif 0 %}", "{% endif %}"],
+    ["", "{% if 1 %}", ""],
+    ["", "{% for x in [1] %}", ""],
+    ["", "{% set x %}", ""],
+    ["", "{% filter trim %}", ""],
+    ["", "{% macro f() %}", ""],
+    ["{% filter trim", "|trim", " %}{% endfilter %}"],
+    ["{% set ", "x, ", "x = 1 %}"],
+    ["{% set ", "(", "x = 1 %}"],
+    ["{{ [[1]]|map(", "'map', ", "'list')|list }}"],
+    ["{{ 'a'|map(", "'map', ", "'list')|list }}"],
+    ["{{ range(", "1, ", "1) }}"],
+    ["{{ \"", "\\\\", "\" }}"],
+    ["", "{{ messages }}", ""],
+    ["{% macro f(x) %}{{ x }}{% endmacro %}", "{{ f(", "1 }}"],
+    ["{% set x = [1] %}", "{% set x = [x, x] %}", "{{ x }}"],
+    ["{% set x = [1] %}", "{% set x = [x, x] %}", "{{ x == x|list }}{{ x|tojson }}"],
+    ["{% set x = 'ab' %}", "{% set x = x + x %}", "{{ x|length }}"],
+    ["{% set x = 'ab' %}", "{% set x = x ~ x %}", "{{ x|length }}"],
+    ["{% set x = 'ab' %}", "{% set x = x|replace('a', x) %}", "{{ x|length }}"],
+    ["{% set x = 'ab' %}", "{% set x = x|join(x) %}", "{{ x|length }}"],
+    ["{% set x = [1] %}", "{% set x = x * 2 %}", "{{ x|length }}"],
+    ["{% set x = 3 %}", "{% set x = x * x %}", "{{ x }}"],
+];
+
+/// All cases, each with what it is called.
+fn cases() -> impl Iterator<Item = (String, String)> {
+    let chains = CHAINS.iter().flat_map(|[first, link, last]| {
+        let most = (255 << 10) / link.len();
+        [100, 1000, most]
+            .map(|count| (format!("{first}{link} x {count}"), format!("{first}{}{last}", link.repeat(count))))
+    });
+    chains.chain((0..CASES).map(|seed| (format!("fuzz::template({seed})"), fuzz::template(seed))))
+}
+
+#[test]
+fn hostile_templates_end_soon_in_little_memory() {
+    let (mut slowest, mut largest) = (Duration::ZERO, 0);
+    for (name, source) in cases() {
+        let (begin, region) = (Instant::now(), Region::new(ALLOCATOR));
+        let result = render(&source);
+        let change = region.change();
+        let allocated = change.bytes_allocated + change.bytes_reallocated.unsigned_abs();
+        slowest = slowest.max(begin.elapsed());
+        largest = largest.max(allocated);
+        assert!(begin.elapsed() < MAX_TIME, "{name} takes {:?}: {result:?}", begin.elapsed());
+        assert!(allocated < MAX_ALLOCATED, "{name} allocates {allocated} bytes");
+        if let Err(error) = result {
+            let error = error.to_string();
+            assert!(!error.contains(char::is_control) && error.len() < 1000, "{name}: {error}");
+        }
+    }
+    println!("slowest {slowest:?}, most {} MiB", largest >> 20);
+}
+
+/// Set for the process that runs the cases on a small stack: an overflow ends it, which no test could catch.
+const CHILD: &str = "ANYGPU_HOSTILE_CHILD";
+
+#[test]
+fn hostile_templates_end_on_a_small_stack() {
+    let name = "hostile_templates_end_on_a_small_stack";
+    if env::var_os(CHILD).is_some() {
+        let all = || cases().for_each(|(name, source)| drop((render(&source), name)));
+        thread::Builder::new().stack_size(STACK).spawn(all).unwrap().join().unwrap();
+        return;
+    }
+    let child = Command::new(env::current_exe().unwrap()).args(["--exact", name]).env(CHILD, "1").output().unwrap();
+    assert!(child.status.success(), "{}\n{}", child.status, String::from_utf8_lossy(&child.stderr));
+}
