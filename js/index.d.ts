@@ -84,8 +84,25 @@ export interface FileDigests {
   chunks: readonly string[];
 }
 
+/** A device, context or worker was lost, and another has taken over. */
+export interface Recovered {
+  /** The backend that was lost. */
+  from: string;
+  /** The backend that took over; it may be the same. */
+  to: string;
+  /** What was wrong. */
+  reason: string;
+  /** From the loss to when calls went on, in milliseconds. */
+  ms: number;
+}
+
 /** How to load a model. */
 export interface LoadOptions extends SelectOptions {
+  /**
+   * A session that {@link AnyGpu.export} or `anygpu generate --save-session` saved, with the same model file: the text goes on
+   * where it was, and nothing of it is computed again.
+   */
+  session?: Blob | ArrayBuffer | Uint8Array;
   /** Tokens that the context holds; by default the model's training context, but at most 2048. */
   nCtx?: number;
   /**
@@ -822,10 +839,12 @@ export class AnyGpu {
   /** What a person wants to know of the model. */
   readonly info: ModelInfo;
   /**
-   * Resolves when the engine turns out to be unable to go on, with the {@link DeviceLostError} or {@link CrashError} that
-   * calls reject with from then on: dispose of it, and load the model again. A loss is noticed by the next call.
+   * Resolves when the engine turns out to be unable to go on, with the error that calls reject with from then on: dispose of
+   * it, and load the model again. A device, context or worker that is lost is not the end: the next call, or the one under
+   * way, opens the best backend that works then, loads the model again, and goes on where it was. Three losses without a
+   * token between them are, and so is a model that cannot be loaded any more.
    */
-  readonly lost: Promise<DeviceLostError | CrashError>;
+  readonly lost: Promise<AnyGpuError>;
   /** Chat. */
   readonly chat: { readonly completions: ChatCompletions };
   /** Plain completions. */
@@ -837,6 +856,15 @@ export class AnyGpu {
   encode(text: string | ChatMessage[]): Promise<Uint32Array>;
   /** The text of token ids. */
   decode(tokens: ArrayLike<number>): Promise<string>;
+  /**
+   * The text that was generated last, with all that was computed of it. {@link LoadOptions.session} takes it, on any backend
+   * and in any browser; so does `anygpu generate --load-session`. It is for the same model file and KV cache.
+   */
+  export(options?: { signal?: AbortSignal }): Promise<Blob>;
+  /** The tokens of the text that was generated last, or loaded as a session: a prompt that goes on where it ended. */
+  tokens(): Promise<Uint32Array>;
+  /** Listens to recoveries. Gives a function that stops listening. */
+  on(name: "recovered", listener: (event: Recovered) => void): () => void;
   /** The backend's counters, and the size of the wasm memory (not of the device) in bytes. */
   stats(): Promise<Stats & { wasm_memory: number }>;
   /**

@@ -127,7 +127,7 @@ export class Client {
  * @param {((event: any) => void) | undefined} listener
  * @param {any} event
  */
-function report(listener, event) {
+export function report(listener, event) {
   try {
     listener?.(event);
   } catch (error) {

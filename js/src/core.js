@@ -62,6 +62,12 @@ export class Core extends Module {
         return this.queued(() => this._probe(params.engine));
       case "tune":
         return this.queued(() => this._tune(params, context));
+      case "export":
+        return this.queued(() => this._loaded().export(0));
+      case "import":
+        return this.queued(() => this._loaded().import(params.bytes));
+      case "tokens":
+        return this._loaded().text();
       case "encode":
         return this._encode(params.prompt);
       case "decode":
@@ -177,16 +183,19 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ prompt: Prompt, generate: object }} params
+   * @param {{ prompt: Prompt, generate: { done?: number[] } }} params
    * @param {Context} context
    */
   async _generate({ prompt, generate }, { signal, tell }) {
     throwIfAborted(signal);
-    const tokens = this._encode(prompt);
+    const done = generate.done ?? [];
+    const tokens = Uint32Array.from([...this._encode(prompt), ...done]);
     const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text) => tell({ token, text });
-    return this.cancellable(signal, async (cancel) =>
+    const answer = await this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._loaded().generate(tokens, JSON.stringify(generate), onPiece, cancel)),
     );
+    const prompt_tokens = answer.prompt_tokens - done.length;
+    return { ...answer, prompt_tokens, cached_tokens: Math.min(answer.cached_tokens, prompt_tokens) };
   }
 
   /**

@@ -4,13 +4,16 @@ import { cache } from "./cache.js";
 import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
 import { chatCompletions, completions, embeddings } from "./openai.js";
+import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
 import { persist } from "./persist.js";
+import { Recovery } from "./recovery.js";
 import { messages, tokens } from "./request.js";
 
-/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
+/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
 /** @import { Embed, Run } from "./openai.js" */
+/** @import { Opened } from "./recovery.js" */
 
 export {
   AnyGpuError,
@@ -31,27 +34,33 @@ export {
 
 /** A model, ready to run. */
 export class AnyGpu {
-  _connection;
+  _recovery;
+  /** @type {Set<(event: Recovered) => void>} */
+  _listeners = new Set();
   /** @type {Promise<void> | null} */
   _disposed = null;
 
   /**
-   * @param {Connection} connection
-   * @param {{ info: ModelInfo, report: Report }} facts
+   * @param {Opened} opened
+   * @param {(() => Promise<Opened>) | null} open Opens another like it, if this one is lost.
    */
-  constructor(connection, facts) {
-    this._connection = connection;
+  constructor(opened, open) {
+    const { facts } = opened;
     this.info = facts.info;
     this.report = facts.report;
-    this.lost = connection.client.lost;
+    this._recovery = new Recovery(opened, open, (event, { facts }) => {
+      this.info = facts.info;
+      this.report = facts.report;
+      for (const listener of [...this._listeners]) report(listener, event);
+    });
+    this.lost = this._recovery.lost;
     /** @type {Run} */
-    const run = ({ prompt, generate }, signal, onEvent) =>
-      this._connection.client.call("generate", { prompt, generate }, { signal, onEvent });
+    const run = (request, signal, onEvent) => this._recovery.generate(request, { signal, onEvent });
     const name = facts.info.name ?? facts.info.architecture;
     this.chat = { completions: chatCompletions(run, name) };
     this.completions = completions(run, name);
     /** @type {Embed} */
-    const embed = ({ prompts, embed }, signal) => this._connection.client.call("embed", { prompts, embed }, { signal });
+    const embed = ({ prompts, embed }, signal) => this._recovery.call("embed", { prompts, embed }, { signal });
     this.embeddings = embeddings(embed, name);
   }
 
@@ -62,22 +71,27 @@ export class AnyGpu {
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
-    const { backend = "auto", worker = true, nCtx, kvCache, pooling, signal, onProgress, webgl, webgpu, ...rest } = loadOptions(options);
+    const { signal, onProgress, session, ...given } = loadOptions(options);
+    const { backend = "auto", worker = true, nCtx, kvCache, pooling, webgl, webgpu, ...rest } = given;
     const what = blobsOrUrls(source);
     const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling });
-    const connection = await connect(ENGINE, backend, worker, signal);
-    try {
-      const params = { what, options: rest, engine };
-      const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
-      if (facts.info.cache.state === "stored") persist();
-      return new AnyGpu(connection, {
-        info: { ...facts.info, thread: connection.thread },
-        report: withThread(facts.report, connection),
-      });
-    } catch (error) {
-      await connection.close(disposed());
-      throw named(error, connection);
-    }
+    const open = async (/** @type {Pick<LoadOptions, "signal" | "onProgress" | "session">} */ { signal, onProgress, session }) => {
+      const connection = await connect(ENGINE, backend, worker, signal);
+      try {
+        const params = { what, options: rest, engine };
+        const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
+        if (facts.info.cache.state === "stored") persist();
+        if (session !== undefined) {
+          await connection.client.call("import", { bytes: await bytesOf(session) }, { signal });
+        }
+        const info = { ...facts.info, thread: connection.thread };
+        return { connection, facts: { info, report: withThread(facts.report, connection) } };
+      } catch (error) {
+        await connection.close(disposed());
+        throw named(error, connection);
+      }
+    };
+    return new AnyGpu(await open({ signal, onProgress, session }), () => open({}));
   }
 
   /**
@@ -142,7 +156,7 @@ export class AnyGpu {
    */
   async encode(text) {
     const prompt = typeof text === "string" ? { text } : { messages: messages("text", text) };
-    return this._connection.client.call("encode", { prompt });
+    return this._recovery.call("encode", { prompt });
   }
 
   /**
@@ -150,17 +164,42 @@ export class AnyGpu {
    * @returns {Promise<string>}
    */
   async decode(ids) {
-    return this._connection.client.call("decode", { tokens: tokens("tokens", ids) });
+    return this._recovery.call("decode", { tokens: tokens("tokens", ids) });
   }
 
   /** @returns {Promise<Stats & { wasm_memory: number }>} */
   stats() {
-    return this._connection.client.call("stats", {});
+    return this._recovery.call("stats", {});
+  }
+
+  /**
+   * @param {{ signal?: AbortSignal }} [options]
+   * @returns {Promise<Blob>}
+   */
+  async export({ signal } = {}) {
+    return new Blob([await this._recovery.call("export", {}, { signal })]);
+  }
+
+  /** @returns {Promise<Uint32Array>} */
+  tokens() {
+    return this._recovery.call("tokens", {});
+  }
+
+  /**
+   * @param {"recovered"} name
+   * @param {(event: Recovered) => void} listener
+   * @returns {() => void}
+   */
+  on(name, listener) {
+    if (name !== "recovered") throw new OptionsError(`there is no event ${name}; listen to recovered`, { field: "name" });
+    if (typeof listener !== "function") throw new OptionsError("listener must be a function", { field: "listener" });
+    this._listeners.add(listener);
+    return () => this._listeners.delete(listener);
   }
 
   /** @returns {Promise<void>} */
   dispose() {
-    if (this._disposed === null) this._disposed = this._connection.close(disposed());
+    if (this._disposed === null) this._disposed = this._recovery.close(disposed());
     return this._disposed;
   }
 
@@ -176,6 +215,16 @@ export class AnyGpu {
 
 function disposed() {
   return new DisposedError("the engine was disposed; load the model again");
+}
+
+/**
+ * The bytes of a session that was exported.
+ *
+ * @param {Blob | ArrayBuffer | Uint8Array} session
+ */
+async function bytesOf(session) {
+  if (session instanceof Uint8Array) return session;
+  return new Uint8Array(session instanceof Blob ? await session.arrayBuffer() : session);
 }
 
 /**

@@ -29,6 +29,12 @@ const headers = (name, value) => {
   }
 };
 
+/** @type {Check} */
+const bytes = (name, value) =>
+  value instanceof Blob || value instanceof ArrayBuffer || value instanceof Uint8Array
+    ? value
+    : refuse(name, "a Blob, an ArrayBuffer or a Uint8Array", value);
+
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
@@ -42,6 +48,7 @@ const LOAD = {
   nCtx: integer(1),
   kvCache: oneOf(["f32", "f16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]),
   pooling: oneOf(["mean", "cls", "last"]),
+  session: bytes,
   onProgress: callback,
   cache: oneOf([true, false, "require"]),
   maxCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),

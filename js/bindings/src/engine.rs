@@ -283,6 +283,11 @@ impl WasmEngine {
         json(&Counters::from(self.0.engine.backend().stats()))
     }
 
+    /// The tokens of the text that was generated last, or imported.
+    pub fn text(&self) -> Vec<u32> {
+        self.0.text.borrow().0.clone()
+    }
+
     /// The tokens of a prompt.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, JsValue> {
         self.0.engine.encode(text).map_err(|e| error::engine(&e))

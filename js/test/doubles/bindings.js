@@ -74,10 +74,10 @@ class WasmEngine {
   }
   /** @param {Uint32Array} tokens @param {string} json @param {any} onPiece @param {WasmCancel} cancel */
   async generate(tokens, json, onPiece, cancel) {
-    const { max_tokens = 3 } = JSON.parse(json);
+    const { max_tokens = 3, done = [] } = JSON.parse(json);
     seen.options.push(json);
     seen.generations.push("begin");
-    const generated = [];
+    const generated = [...done];
     let finish = "length";
     if (script.hangs) await new Promise(() => {});
     while (generated.length < max_tokens) {

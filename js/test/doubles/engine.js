@@ -45,7 +45,7 @@ function connected(core, ends = {}) {
 export async function engine(environment) {
   const link = connection(environment);
   const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {} });
-  return new AnyGpu(link, facts);
+  return new AnyGpu({ connection: link, facts }, null);
 }
 
 /** Sets the double back to do what it should. */

@@ -64,7 +64,7 @@ async function whole(environment, ends) {
   const network = { retries: 1, stallTimeout: 1000 };
   const running = async () => {
     const facts = await link.client.call("load", { what: URL, options: { network }, engine: {} });
-    const engine = new AnyGpu(link, facts);
+    const engine = new AnyGpu({ connection: link, facts }, null);
     const { choices } = await engine.completions.create({ prompt: "a", max_tokens: 3 });
     assert.equal(choices[0].text, "abc");
     const [head, first, second, rest] = pieces;

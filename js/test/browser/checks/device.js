@@ -7,6 +7,10 @@ import { living, lose } from "../instrument.js";
 const here = { worker: false };
 const request = { prompt: "Once upon a time", max_tokens: 100, ignore_eos: true };
 
+async function textOf(engine, sampling = {}) {
+  return (await engine.completions.create({ ...request, ...sampling })).choices[0].text;
+}
+
 function nothingLives(when) {
   const objects = living();
   equal(Object.keys(objects).length, 0, `the kinds of objects that live ${when} (${JSON.stringify(objects)})`);
@@ -51,25 +55,49 @@ export default {
   "a device lost while nothing happens": async () => {
     if (options.backend === "cpu") return "the CPU is not lost";
     const engine = await load(undefined, here);
-    await speaks(engine);
+    const text = await textOf(engine);
+    const told = [];
+    engine.on("recovered", (event) => told.push(event));
     lose(options.backend);
-    await rejection(engine.completions.create(request), errors.DeviceLostError);
-    assert((await engine.lost) instanceof errors.DeviceLostError, "nobody was told");
+    equal(await textOf(engine), text, "the text after a loss");
+    equal(told.length, 1, "the times that a recovery was told");
     await engine.dispose();
+    nothingLives("afterwards");
   },
 
   "a device lost while generating": async () => {
     if (options.backend === "cpu") return "the CPU is not lost";
     const engine = await load(undefined, here);
-    const read = async () => {
-      let chunks = 0;
-      for await (const chunk of engine.completions.create({ ...request, stream: true })) {
+    for (const sampling of [{}, { temperature: 1, seed: 9 }]) {
+      const text = await textOf(engine, sampling);
+      const told = [];
+      const stop = engine.on("recovered", (event) => told.push(event));
+      let [chunks, found] = [0, ""];
+      for await (const chunk of engine.completions.create({ ...request, ...sampling, stream: true })) {
         if (++chunks === 3) lose(options.backend);
+        found += chunk.choices[0]?.text ?? "";
       }
-    };
-    await rejection(read(), errors.DeviceLostError);
-    await rejection(engine.completions.create(request), errors.DeviceLostError);
+      equal(found, text, "the text during which the device was lost");
+      equal(told.length, 1, "the times that a recovery was told");
+      stop();
+    }
     await engine.dispose();
-    await works(undefined, here);
+    nothingLives("afterwards");
+  },
+
+  "a session goes on in another engine": async () => {
+    const engine = await load(undefined, here);
+    const sampled = { ...request, temperature: 1, seed: 4 };
+    const whole = await textOf(engine, { temperature: 1, seed: 4 });
+    const begin = await engine.completions.create({ ...sampled, max_tokens: 40 });
+    const session = await engine.export();
+    await engine.dispose();
+    const other = await load(undefined, { ...here, session });
+    const end = await other.completions.create({ ...sampled, prompt: await other.tokens(), max_tokens: 60 });
+    equal(begin.choices[0].text + end.choices[0].text, whole, "the text in two parts");
+    // The last token was known, but not computed.
+    equal(end.usage.prompt_tokens - end.usage.cached_tokens, 1, "the tokens that were computed again");
+    await other.dispose();
+    await rejection(load(undefined, { ...here, session: new Uint8Array(100) }), errors.OptionsError);
   },
 };

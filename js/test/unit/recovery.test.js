@@ -1,0 +1,108 @@
+/** An engine that is lost at bad moments, and another that takes over. */
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { AnyGpu } from "../../src/index.js";
+import { CrashError, NetworkError } from "../../src/errors.js";
+import { script, seen } from "../doubles/bindings.js";
+import { connection, reset } from "../doubles/engine.js";
+
+/** @type {ReturnType<typeof connection>[]} */
+const links = [];
+
+afterEach(async () => {
+  for (const link of links.splice(0)) await link.close().catch(() => {});
+  reset();
+});
+
+const LOST = Object.assign(new Error("the device was lost (a test)"), { code: "lost" });
+
+/** Engines one after the other; `opened` counts them. */
+async function engines(/** @type {(count: number) => void} */ onOpen = () => {}) {
+  const state = { opened: 0 };
+  const open = async () => {
+    state.opened += 1;
+    onOpen(state.opened);
+    const link = connection();
+    links.push(link);
+    const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {} });
+    return { connection: link, facts };
+  };
+  const engine = new AnyGpu(await open(), open);
+  return { engine, state };
+}
+
+/** A stream during which something happens after the third chunk. */
+async function streamed(/** @type {AnyGpu} */ engine, /** @type {() => void} */ disturb) {
+  let [text, chunks] = ["", 0];
+  for await (const chunk of engine.completions.create({ prompt: "p", max_tokens: 8, stream: true })) {
+    text += chunk.choices[0]?.text ?? "";
+    if (++chunks === 3) disturb();
+  }
+  return text;
+}
+
+test("an answer goes on where the device was lost, and the caller is told", async () => {
+  const { engine, state } = await engines((count) => count > 1 && (script.generateThrows = null));
+  /** @type {object[]} */
+  const told = [];
+  engine.on("recovered", (event) => told.push(event));
+  const text = await streamed(engine, () => (script.generateThrows = LOST));
+  assert.equal(text, "abcdefgh");
+  assert.deepEqual([state.opened, told.length], [2, 1]);
+  const { from, to, reason, ms } = /** @type {any} */ (told[0]);
+  assert.deepEqual([from, to, reason], ["cpu", "cpu", LOST.message]);
+  assert.ok(ms >= 0);
+  const again = JSON.parse(seen.options.at(-1) ?? "");
+  assert.deepEqual(again.done, [97, 98, 99]);
+});
+
+test("a worker that stops is a loss like any other", async () => {
+  const { engine, state } = await engines();
+  const { connection: first } = engine._recovery._opened;
+  const text = await streamed(engine, () => first.client.fail(new CrashError("the worker stopped; load the model again")));
+  assert.equal(text, "abcdefgh");
+  assert.equal(state.opened, 2);
+});
+
+test("several calls that notice a loss open one engine", async () => {
+  const { engine, state } = await engines();
+  engine._recovery._opened.connection.client.fail(new CrashError("the worker stopped; load the model again"));
+  const [stats, ids] = await Promise.all([engine.stats(), engine.encode("ab")]);
+  assert.equal(stats.dispatches, 1);
+  assert.deepEqual([...ids], [97, 98]);
+  assert.equal(state.opened, 2);
+});
+
+test("losses without a token between them come to an end", async () => {
+  const { engine, state } = await engines();
+  script.generateThrows = LOST;
+  await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "lost" });
+  assert.equal(state.opened, 4);
+  assert.equal((await engine.lost).code, "lost");
+});
+
+test("a model that cannot be had any more ends it with the reason", async () => {
+  const gone = new NetworkError("the server is gone; try again later");
+  const { engine } = await engines((count) => {
+    if (count > 1) throw gone;
+  });
+  script.generateThrows = LOST;
+  await assert.rejects(engine.completions.create({ prompt: "p" }), gone);
+  assert.equal(await engine.lost, gone);
+});
+
+test("what is no loss is not tried again", async () => {
+  const { engine, state } = await engines();
+  script.generateThrows = Object.assign(new Error("numbers are NaN; convert the file again"), { code: "not_a_number" });
+  await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "not_a_number" });
+  assert.equal(state.opened, 1);
+});
+
+test("an engine that is disposed of meanwhile stays so", async () => {
+  const { engine, state } = await engines((count) => count > 1 && engine.dispose());
+  script.generateThrows = LOST;
+  await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "disposed" });
+  assert.equal(state.opened, 2);
+  assert.equal(seen.freed, 2);
+});
