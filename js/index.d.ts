@@ -117,9 +117,10 @@ export interface LoadOptions extends SelectOptions {
    */
   sha256?: string | readonly string[];
   /**
-   * Digests of the pieces of the file; of a split model an array with those of all files, in their order. Each piece is held
-   * to its own before it is used, and asked for again if it is not right. `true`: they lie beside each file, in JSON, under
-   * its address with `.manifest.json` behind the path. A piece that stays wrong is a {@link ChecksumError}.
+   * Digests of the pieces of the file; of a split model an array with those of all files, in their order. Each piece
+   * is held to its own before it is used, and asked for again if it is not right. `true`: they lie beside each file,
+   * in JSON, under its address with `.manifest.json` behind the path. A piece that stays wrong is a
+   * {@link ChecksumError}.
    */
   digests?: true | FileDigests | readonly FileDigests[];
   /** Headers of the requests for the model. */

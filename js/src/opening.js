@@ -75,7 +75,10 @@ export class Opening {
     if (kept === null && (await this._takeTurn())) {
       // Another tab may have downloaded it meanwhile.
       kept = await this._usable();
-      if (kept !== null) return this._fromCache(kept);
+      if (kept !== null) {
+        this._around.progress.download(kept.entry.size, kept.entry.size);
+        return this._fromCache(kept);
+      }
     }
     return kept === null ? this._download() : this._revalidate(kept);
   }
@@ -83,7 +86,8 @@ export class Opening {
   async _openStore() {
     this._store = await Store.open(this._around.environment);
     if (this._store !== null) return;
-    this._cannotKeep(new CacheError("this browser or page has no storage that models can be kept in; load with cache: true"));
+    const message = "this browser or page has no storage that models can be kept in; load with cache: true";
+    this._cannotKeep(new CacheError(message));
   }
 
   /**
@@ -188,7 +192,11 @@ export class Opening {
    */
   _fromCache({ entry, parts, release }) {
     this._cache.state = "hit";
-    return { source: new KeptSource(parts, entry.size), cache: this._cache, release: () => (release(), this._endTurn()) };
+    const end = () => {
+      release();
+      this._endTurn();
+    };
+    return { source: new KeptSource(parts, entry.size), cache: this._cache, release: end };
   }
 
   /**

@@ -1,9 +1,9 @@
 /**
  * The models that the browser keeps.
  *
- * What is downloaded has a record of how far it is, apart from that of the version before, which stays until the new one is
- * whole. Several tabs share a store: who reads or writes parts holds a lock on their entry, and who changes what entries
- * there are holds the lock of the store.
+ * What is downloaded has a record of how far it is, apart from that of the version before, which stays until the new
+ * one is whole. Several tabs share a store: who reads or writes parts holds a lock on their entry, and who changes what
+ * entries there are holds the lock of the store.
  */
 
 import { throwIfAborted } from "./abort.js";
@@ -29,7 +29,20 @@ import { hold, holdAfter } from "./turns.js";
  * @property {LockManager} [locks]
  */
 
-/** @typedef {{ entry: Entry, parts: Parts, release: () => void }} Kept An entry that is being read: it stays until released. */
+/**
+ * @typedef {object} Kept An entry that is being read: it stays until it is released.
+ * @property {Entry} entry
+ * @property {Parts} parts
+ * @property {() => void} release
+ */
+
+/**
+ * @typedef {object} Queueing
+ * @property {AbortSignal} signal
+ * @property {number} patience How long nothing may arrive before another tab is not waited for, in milliseconds.
+ * @property {boolean} waits Whether to wait at all.
+ * @property {(stored: number, size: number) => void} onProgress Told how far the other tab is.
+ */
 
 /**
  * @typedef {object} Room
@@ -138,8 +151,8 @@ export class Store extends Shelf {
    * Waits until it is this tab's turn to download a file, as long as the one whose turn it is gets on.
    *
    * @param {string} key
-   * @param {{ signal: AbortSignal, patience: number, waits: boolean, onProgress: (stored: number, size: number) => void }} how
-   * @returns {Promise<{ release: (() => void) | null, waited: boolean }>} Without `release` it is another tab's turn still.
+   * @param {Queueing} how
+   * @returns {Promise<{ release: (() => void) | null, waited: boolean }>} Without `release` it is still another's turn.
    */
   async turn(key, { signal, patience, waits, onProgress }) {
     const look = async () => {
