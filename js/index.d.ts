@@ -798,7 +798,7 @@ export class AnyGpu {
    * Rejects with {@link OptionsError}, {@link NetworkError}, {@link FileError}, {@link ChecksumError},
    * {@link BackendError} (nothing works; it has the report), {@link OutOfMemoryError}, {@link DeviceLostError},
    * {@link CacheError} (only with `cache: "require"`), {@link CrashError}, or the signal's reason. Nothing is left
-   * behind then.
+   * behind then, but what arrived of a file if it is not to blame: the next load goes on with that.
    */
   static load(source: ModelSource | readonly ModelSource[], options?: LoadOptions): Promise<AnyGpu>;
 

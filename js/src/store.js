@@ -109,12 +109,18 @@ export class Store extends Shelf {
   }
 
   /**
-   * Changes what is known of an entry.
+   * Changes what is known of an entry that is whole.
    *
    * @param {Entry} entry
    */
   update(entry) {
-    return guarded(() => this._exclusively(() => this._write(entry)));
+    return guarded(() =>
+      this._exclusively(async () => {
+        const now = await this._entry(await this._nameOf(entry));
+        // Another tab may have deleted it, or downloaded a newer version.
+        if (now?.id === entry.id) await this._write(entry);
+      }),
+    );
   }
 
   /**
@@ -226,7 +232,7 @@ export class Store extends Shelf {
    */
   note(entry) {
     entry.used = Date.now();
-    return this.update(entry);
+    return guarded(() => this._exclusively(() => this._write(entry)));
   }
 
   /**

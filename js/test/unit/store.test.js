@@ -351,6 +351,21 @@ test("two tabs: one downloads, the other waits as long as that gets on", async (
   assert.equal(/** @type {any} */ (locks).size, 0);
 });
 
+test("what another tab deleted or replaced does not come back", async () => {
+  const { open } = environment("worker");
+  const store = await open();
+  await keep(store, "http://a/m", 1000);
+  const kept = await store.get("http://a/m");
+  assert.ok(kept);
+  await keep(store, "http://a/m", 2000);
+  await store.update(kept.entry);
+  assert.deepEqual((await store.list()).map(({ size }) => size), [2000]);
+  await store.delete("http://a/m");
+  await store.update(kept.entry);
+  assert.deepEqual(await store.list(), []);
+  kept.release();
+});
+
 test("storage that fails is a cache error; no storage is no store", async () => {
   const { disk, open } = environment("page");
   const store = await open();
