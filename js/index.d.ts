@@ -134,9 +134,10 @@ export interface LoadOptions extends SelectOptions {
    */
   sha256?: string | readonly string[];
   /**
-   * Digests of the pieces of the file; of a split model an array with those of all files, in their order. Each piece is held
-   * to its own before it is used, and asked for again if it is not right. `true`: they lie beside each file, in JSON, under
-   * its address with `.manifest.json` behind the path. A piece that stays wrong is a {@link ChecksumError}.
+   * Digests of the pieces of the file; of a split model an array with those of all files, in their order. Each piece
+   * is held to its own before it is used, and asked for again if it is not right. `true`: they lie beside each file,
+   * in JSON, under its address with `.manifest.json` behind the path. A piece that stays wrong is a
+   * {@link ChecksumError}.
    */
   digests?: true | FileDigests | readonly FileDigests[];
   /** Headers of the requests for the model. */
@@ -814,7 +815,7 @@ export class AnyGpu {
    * Rejects with {@link OptionsError}, {@link NetworkError}, {@link FileError}, {@link ChecksumError},
    * {@link BackendError} (nothing works; it has the report), {@link OutOfMemoryError}, {@link DeviceLostError},
    * {@link CacheError} (only with `cache: "require"`), {@link CrashError}, or the signal's reason. Nothing is left
-   * behind then.
+   * behind then, but what arrived of a file if it is not to blame: the next load goes on with that.
    */
   static load(source: ModelSource | readonly ModelSource[], options?: LoadOptions): Promise<AnyGpu>;
 

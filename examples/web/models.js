@@ -141,7 +141,7 @@ function drawCurrent() {
 export async function drawKept() {
   try {
     const entries = await AnyGpu.cache.list();
-    const total = entries.reduce((sum, entry) => sum + entry.size, 0);
+    const total = entries.reduce((sum, entry) => sum + entry.stored, 0);
     const rows = byModel(entries).map(keptRow);
     const clear = el(
       "button",
@@ -179,6 +179,8 @@ function byModel(entries) {
 function keptRow(entries) {
   const source = entries[0].key;
   const size = entries.reduce((sum, entry) => sum + entry.size, 0);
+  const stored = entries.reduce((sum, entry) => sum + entry.stored, 0);
+  const held = stored < size ? `${bytes(stored)} of ${bytes(size)}` : bytes(size);
   const drop = () => Promise.all(entries.map((entry) => AnyGpu.cache.delete(entry.key)));
   const name = source === BUILT_IN.source ? BUILT_IN.name : fileName(source);
   return el(
@@ -188,7 +190,7 @@ function keptRow(entries) {
       "div",
       {},
       el("h3", {}, name),
-      el("p", { className: "fine number" }, `${bytes(size)} · ${origin(source)}`),
+      el("p", { className: "fine number" }, `${held} · ${origin(source)}`),
     ),
     el("button", { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) }, "Load"),
     el(

@@ -41,6 +41,7 @@ export const cache = {
     const entries = (await store?.list()) ?? [];
     const { quota = null, usage = null } = (await store?.estimate()) ?? {};
     const bytes = entries.reduce((sum, entry) => sum + storedOf(entry), 0);
-    return /** @type {CacheUsage} */ ({ supported: store !== null, bytes, entries: new Set(entries.map(({ key }) => key)).size, quota, used: usage });
+    const keys = new Set(entries.map(({ key }) => key));
+    return /** @type {CacheUsage} */ ({ supported: store !== null, bytes, entries: keys.size, quota, used: usage });
   },
 };

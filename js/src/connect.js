@@ -77,7 +77,8 @@ export async function connect(served, backend, wantsWorker, signal) {
   let worker;
   try {
     worker = startWorker(served.worker[build]);
-    const found = await within(START_LIMIT, worker.client.call("features", { backend }, { signal }), silent(START_LIMIT));
+    const asked = worker.client.call("features", { backend }, { signal });
+    const found = await within(START_LIMIT, asked, silent(START_LIMIT));
     const { thread, reason } = await chooseThread(backend, found, () => features(backend));
     if (thread === "worker") return { ...worker, thread, reason };
     worker.end();

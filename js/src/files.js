@@ -106,7 +106,8 @@ export class FilesSource {
 export async function openModel(what, options, around) {
   const files = Array.isArray(what) ? what : typeof what === "string" ? siblings(what) : [what];
   const sha256 = ofEach("sha256", options.sha256, files.length);
-  const digests = options.digests === true ? undefined : ofEach("digests", options.digests, files.length);
+  const beside = options.digests === true;
+  const digests = beside ? undefined : ofEach("digests", options.digests, files.length);
   const shares = new Shares(around.progress, files.length);
   /** @type {Opened[]} */
   const opened = [];
@@ -117,7 +118,7 @@ export async function openModel(what, options, around) {
       const reserved = sum(opened.filter(({ cache }) => cache.state === "stored").map(({ source }) => source.size));
       const waits = opened.every(({ cache }) => cache.state !== "stored");
       const here = { ...around, progress: shares.of(index), reserved, waits };
-      const own = { sha256: sha256?.[index], digests: digests ? digests[index] : options.digests === true || undefined };
+      const own = { sha256: sha256?.[index], digests: beside ? true : digests?.[index] };
       opened.push(await open(file, { ...options, ...own }, here));
       shares.settle(index);
     }
@@ -135,16 +136,16 @@ export async function openModel(what, options, around) {
  *
  * @template T
  * @param {"sha256" | "digests"} name
- * @param {T | T[] | undefined} given
+ * @param {T | T[] | undefined} value
  * @param {number} count
  * @returns {T[] | undefined}
  */
-function ofEach(name, given, count) {
-  if (given === undefined) return undefined;
-  const all = Array.isArray(given) ? given : [given];
+function ofEach(name, value, count) {
+  if (value === undefined) return undefined;
+  const all = Array.isArray(value) ? value : [value];
   if (all.length === count) return all;
-  const message = `the model has ${count} files, but ${name} is given for ${all.length}; give an array with one for each`;
-  throw new OptionsError(message, { field: name });
+  const message = `the model has ${count} files, but ${name} is given for ${all.length}`;
+  throw new OptionsError(`${message}; give an array with one for each`, { field: name });
 }
 
 /**

@@ -2,8 +2,8 @@
  * Pages that go away and come back: from the back-forward cache, or after the browser froze them.
  *
  * Nothing is done when a page goes: workers, timers and connections stop with it, and go on with it. What does not come
- * back shows by itself: connections are made anew, and a device that was lost rejects what waits for it. Only a worker that
- * the browser ended meanwhile would never be heard of again.
+ * back shows by itself: connections are made anew, and a device that was lost rejects what waits for it. Only a worker
+ * that the browser ended meanwhile would never be heard of again.
  */
 
 import { CrashError } from "./errors.js";
@@ -20,10 +20,11 @@ const ANSWER_LIMIT = 30_000;
  * Makes the calls of a worker reject that does not come back with its page.
  *
  * @param {Client} client
- * @param {{ window?: Target, document?: Target, limit?: number }} [where]
+ * @param {{ window?: Target, document?: Target }} [page]
+ * @param {number} [limit] How long it may be silent, in milliseconds.
  * @returns {() => void} Ends it.
  */
-export function comeBack(client, { window = globalThis.window, document = globalThis.document, limit = ANSWER_LIMIT } = {}) {
+export function comeBack(client, { window, document } = globalThis, limit = ANSWER_LIMIT) {
   const onShow = (/** @type {Event & { persisted?: boolean }} */ { persisted }) => persisted && check(client, limit);
   const onResume = () => check(client, limit);
   window?.addEventListener("pageshow", onShow);

@@ -1,6 +1,6 @@
 /**
- * An entry in the making: what arrives is written part by part, and from time to time a record says how far it is, so that
- * a later visit resumes there.
+ * An entry in the making: what arrives is written part by part, and from time to time a record says how far it is, so
+ * that a later visit resumes there.
  */
 
 import { isAbort, DeviceLostError, NetworkError, OutOfMemoryError, fromEngine } from "./errors.js";

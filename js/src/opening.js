@@ -3,22 +3,22 @@
 import { check } from "./check.js";
 import { CacheError, ChecksumError, NetworkError } from "./errors.js";
 import { keyOf } from "./entry.js";
+import { Expected } from "./expected.js";
 import { HeldStream } from "./held.js";
 import { KeptSource } from "./kept.js";
 import { mayResume } from "./making.js";
-import { download, fingerprint, manifestOf } from "./manifest.js";
-import { PART } from "./parts.js";
+import { manifestOf } from "./manifest.js";
 import { refetching } from "./refetch.js";
 import { Changed, Remote, isSame, networkOf } from "./remote.js";
 import { BlobSource, UrlSource } from "./source.js";
 import { Store } from "./store.js";
 import { RemoteStream, spool } from "./stream.js";
 
-/** @import { CacheState, FileDigests } from "../index.d.ts" */
+/** @import { CacheState } from "../index.d.ts" */
 /** @import { Making } from "./making.js" */
 /** @import { OpenOptions, Opened, Surroundings } from "./open.js" */
 /** @import { RemoteOptions, Version } from "./remote.js" */
-/** @import { Digest, Stream } from "./source.js" */
+/** @import { Stream } from "./source.js" */
 /** @import { Kept } from "./store.js" */
 
 /** One opening. */
@@ -33,10 +33,7 @@ export class Opening {
    * @type {(() => void) | null}
    */
   _turn = null;
-  /** @type {FileDigests | null} */
-  _digests = null;
-  /** @type {string | null} */
-  _manifest = null;
+  _expected;
   _remote;
   _key;
   /** @type {RemoteOptions} */
@@ -55,6 +52,8 @@ export class Opening {
     this._key = keyOf(url);
     this._network = networkOf(url, options, around.signal);
     this._remote = new Remote(this._key, this._network);
+    const manifest = new Remote(manifestOf(this._key), this._network);
+    this._expected = new Expected(options, manifest, around);
   }
 
   /** @returns {Promise<Opened>} */
@@ -75,7 +74,10 @@ export class Opening {
     if (kept === null && (await this._takeTurn())) {
       // Another tab may have downloaded it meanwhile.
       kept = await this._usable();
-      if (kept !== null) return this._fromCache(kept);
+      if (kept !== null) {
+        this._around.progress.download(kept.entry.size, kept.entry.size);
+        return this._fromCache(kept);
+      }
     }
     return kept === null ? this._download() : this._revalidate(kept);
   }
@@ -83,7 +85,8 @@ export class Opening {
   async _openStore() {
     this._store = await Store.open(this._around.environment);
     if (this._store !== null) return;
-    this._cannotKeep(new CacheError("this browser or page has no storage that models can be kept in; load with cache: true"));
+    const message = "this browser or page has no storage that models can be kept in; load with cache: true";
+    this._cannotKeep(new CacheError(message));
   }
 
   /**
@@ -95,6 +98,12 @@ export class Opening {
     if (this._options.cache === "require") throw error;
     this._cache.state = "off";
     this._cache.reason = error instanceof Error ? error.message : String(error);
+  }
+
+  /** It can after all, if something failed before. */
+  _keeps() {
+    this._cache.state = "stored";
+    delete this._cache.reason;
   }
 
   /**
@@ -126,7 +135,7 @@ export class Opening {
       if (kept === null) return null;
       kept.parts.refetch = this._refetch(store, kept.entry);
       try {
-        if (await this._matches(store, kept)) return kept;
+        if (await this._expected.matches(store, kept)) return kept;
       } catch (error) {
         kept.release();
         throw error;
@@ -140,46 +149,10 @@ export class Opening {
 
   /**
    * @param {Store} store
-   * @param {Kept} kept
-   */
-  async _matches(store, { entry, parts }) {
-    const { sha256: wanted } = this._options;
-    const { newDigest, signal } = this._around;
-    const source = new KeptSource(parts, entry.size);
-    if (wanted !== undefined && entry.sha256 === null) {
-      entry.sha256 = await source.digest(await newDigest(), signal);
-      await store.update(entry);
-    }
-    if (wanted !== undefined && entry.sha256 !== wanted) return false;
-    // What was held to digests beside the file is not asked for again.
-    if (this._options.digests === true && entry.manifest !== null) return true;
-    await this._readDigests();
-    if (this._digests === null || entry.manifest === this._manifest) return true;
-    try {
-      await check(source, { digests: this._digests }, newDigest, signal);
-    } catch (error) {
-      if (error instanceof ChecksumError) return false;
-      throw error;
-    }
-    entry.manifest = this._manifest;
-    await store.update(entry);
-    return true;
-  }
-
-  /**
-   * @param {Store} store
    * @param {Version} version
    */
   _refetch(store, version) {
     return refetching(() => new Remote(this._key, this._network), version, () => store.delete(this._key));
-  }
-
-  /** Finds the digests that the file is to be held to. */
-  async _readDigests() {
-    const { digests } = this._options;
-    if (digests === undefined || this._digests !== null) return;
-    this._digests = digests === true ? await download(new Remote(manifestOf(this._key), this._network)) : digests;
-    this._manifest = await fingerprint(this._digests, this._around.newDigest);
   }
 
   /**
@@ -188,7 +161,11 @@ export class Opening {
    */
   _fromCache({ entry, parts, release }) {
     this._cache.state = "hit";
-    return { source: new KeptSource(parts, entry.size), cache: this._cache, release: () => (release(), this._endTurn()) };
+    const end = () => {
+      release();
+      this._endTurn();
+    };
+    return { source: new KeptSource(parts, entry.size), cache: this._cache, release: end };
   }
 
   /**
@@ -216,7 +193,7 @@ export class Opening {
     kept.release();
     return this._closingOnError(stream, async () => {
       await this._takeTurn();
-      await this._readDigests();
+      await this._expected.read();
       return this._read(this._held(stream), null);
     });
   }
@@ -247,7 +224,7 @@ export class Opening {
 
   /** @returns {Promise<Opened>} */
   async _download() {
-    await this._readDigests();
+    await this._expected.read();
     const making = await this._resumed();
     if (making !== null) {
       this._remote.expect(making.version);
@@ -291,9 +268,9 @@ export class Opening {
    * @returns {Stream}
    */
   _held(stream) {
-    if (this._digests === null) return stream;
-    if (this._remote.size === null) this._remote.size = this._digests.size;
-    return new HeldStream(this._remote, 0, this._digests, this._around.newDigest, stream);
+    if (this._expected.digests === null) return stream;
+    if (this._remote.size === null) this._remote.size = this._expected.digests.size;
+    return new HeldStream(this._remote, 0, this._expected.digests, this._around.newDigest, stream);
   }
 
   /**
@@ -302,8 +279,8 @@ export class Opening {
    * @returns {Stream}
    */
   _newStream(position, before) {
-    if (this._digests === null) return new RemoteStream(this._remote, position, before);
-    return new HeldStream(this._remote, position, this._digests, this._around.newDigest);
+    if (this._expected.digests === null) return new RemoteStream(this._remote, position, before);
+    return new HeldStream(this._remote, position, this._expected.digests, this._around.newDigest);
   }
 
   /**
@@ -314,7 +291,7 @@ export class Opening {
   async _resumed() {
     if (this._turn === null) return null;
     const making = await this._stored((store) => store.resumed(this._key, this._room()));
-    if (making === null || making.manifest === this._manifest) return making;
+    if (making === null || making.manifest === this._expected.manifest) return making;
     await making.abort();
     return null;
   }
@@ -328,23 +305,23 @@ export class Opening {
     const { progress } = this._around;
     const release = () => this._endTurn();
     const { size } = this._remote;
-    const expected = this._digests?.size ?? size;
+    const expected = this._expected.digests?.size ?? size;
     if (size !== expected) {
       const message = `${this._key} has ${size} bytes, but its digests are those of ${expected}`;
       throw new ChecksumError(`${message}; correct the URL or the digests`);
     }
     if (size === null) return { source: await this._readWhole(stream), cache: this._cache, release };
     const making = resumed ?? (await this._newMaking(size));
-    if (making !== null) this._cache.state = "stored";
+    if (making !== null) this._keeps();
     try {
-      const digest = await this._newDigest(resumed);
+      const digest = await this._expected.digestAfter(resumed);
       progress.download(stream.position, size);
       const source = new UrlSource(this._remote, stream, size, {
         recorder: making,
         onRecorderFailure: (error) => this._cannotKeep(error),
         digest,
         sha256: this._options.sha256 ?? null,
-        manifest: this._manifest,
+        manifest: this._expected.manifest,
         newStream: (position) => this._newStream(position),
         onBytes: (loaded) => progress.download(loaded, size),
       });
@@ -353,22 +330,6 @@ export class Opening {
       if (resumed === null) await making?.abort();
       throw error;
     }
-  }
-
-  /**
-   * A digest of what there is of the file, if the caller wants one.
-   *
-   * @param {Making | null} making
-   * @returns {Promise<Digest | null>}
-   */
-  async _newDigest(making) {
-    if (this._options.sha256 === undefined) return null;
-    const digest = await this._around.newDigest();
-    const there = making?.position ?? 0;
-    for (let at = 0; making !== null && at < there; at += PART) {
-      digest.update(await making.read(at, Math.min(PART, there - at)));
-    }
-    return digest;
   }
 
   /**
@@ -387,11 +348,11 @@ export class Opening {
     await check(source, { sha256: wanted }, newDigest, signal);
     const making = await this._newMaking(blob.size);
     if (making === null) return source;
-    this._cache.state = "stored";
+    this._keeps();
     const { etag, lastModified } = this._remote;
     try {
       await source.pieces(signal, (bytes) => making.write(bytes));
-      await making.commit({ sha256: wanted ?? null, manifest: this._manifest, etag, lastModified });
+      await making.commit({ sha256: wanted ?? null, manifest: this._expected.manifest, etag, lastModified });
     } catch (error) {
       await making.abort();
       if (!(error instanceof CacheError)) throw error;
@@ -403,7 +364,7 @@ export class Opening {
   /** @param {number} size */
   _newMaking(size) {
     const { etag, lastModified } = this._remote;
-    const version = { size, etag, lastModified, manifest: this._manifest };
+    const version = { size, etag, lastModified, manifest: this._expected.manifest };
     return this._stored((store) => store.create(this._key, version, this._room(), this._turn !== null));
   }
 

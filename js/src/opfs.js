@@ -7,7 +7,7 @@ const FOLDER = "anygpu";
  * @typedef {object} Files Where entries are kept: a flat folder.
  * @property {() => Promise<string[]>} names
  * @property {(name: string) => Promise<Blob | null>} blob What is in a file; null if there is none.
- * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. One that fails may leave
+ * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. If it fails, there is
  * nothing, a part, or what was there before.
  * @property {(name: string) => Promise<void>} remove Does nothing if there is no such file.
  */

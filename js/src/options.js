@@ -16,7 +16,8 @@ const sha256 = (name, value) => {
 /** @type {Check} */
 const digests = (name, value) => {
   if (value === true) return value;
-  return Array.isArray(value) ? value.map((one, index) => fileDigests(`${name}[${index}]`, one)) : fileDigests(name, value);
+  if (!Array.isArray(value)) return fileDigests(name, value);
+  return value.map((one, index) => fileDigests(`${name}[${index}]`, one));
 };
 
 /** @type {Check} */

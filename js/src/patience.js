@@ -1,11 +1,11 @@
 /**
- * Waiting that does not count the time in which nothing could happen: a page in the back-forward cache, a frozen tab or a
- * sleeping device has its timers fire at once when it comes back, before what it waited for had a chance to arrive.
+ * Waiting that does not count the time in which nothing could happen: a page in the back-forward cache, a frozen tab or
+ * a sleeping device has its timers fire at once when it comes back, before what it waited for had a chance to arrive.
  */
 
 /** Between two looks at the clock, as a part of the whole. */
 const TICK = 1 / 4;
-/** One gap counts for no more, as a part of the whole: however long the thread was frozen, it has time left afterwards. */
+/** One gap counts for no more, as a part of the whole: however long a thread was frozen, it has time left then. */
 const MOST = 1 / 2;
 
 /**

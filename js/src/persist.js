@@ -3,7 +3,7 @@
 let asked = false;
 
 /**
- * Asks once a page, and only if it is not granted yet: Firefox asks the visitor. The answer makes no difference to anybody.
+ * Asks once a page, and only if it is not granted yet: Firefox asks the visitor. The answer makes no difference.
  *
  * @param {StorageManager} [storage]
  * @returns {Promise<void>}

@@ -1,6 +1,7 @@
 /**
- * Small values by name, kept so that none is lost when a tab or the power ends in the middle of a write: each name has two
- * slots, and the one is written that does not have the newest. What is read is the newest that is whole, by its digest.
+ * Small values by name, kept so that none is lost when a tab or the power ends in the middle of a write: each name has
+ * two slots, and the one is written that does not have the newest. What is read is the newest that is whole, by its
+ * digest.
  */
 
 import { sha256 } from "./sha256.js";

@@ -146,7 +146,7 @@ export class Remote {
    * @returns {Error}
    */
   misled(message, status) {
-    if (!this.ranges) return this.error(`${message} for ${this.url}; use another server`, { status });
+    if (!this.ranges) return this.error(`${message} (${this.url}); use another server`, { status });
     this.ranges = false;
     return new Dropped(message, { status });
   }

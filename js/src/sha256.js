@@ -4,8 +4,8 @@
 
 /**
  * @param {Uint8Array} bytes
- * @param {(() => Promise<Digest>) | null} [newDigest] For pages that browsers keep their own digests from, since they did
- * not come by https. Storage is kept from those too, so that what is stored has no use for it.
+ * @param {(() => Promise<Digest>) | null} [newDigest] The engine's, for pages that did not come by https: browsers keep
+ * their own from those. They keep storage from them, too, so that what is stored has no use for it.
  * @returns {Promise<string>} In hexadecimal digits.
  */
 export async function sha256(bytes, newDigest = null) {

@@ -1,8 +1,7 @@
 /**
- * Where the store has its entries: a record for each, and the parts that it names, under a name that is never used twice.
- *
- * The record is written last; so a failure before that leaves bytes that no entry names, which are removed at once or,
- * after a crash, by whoever opens the store next.
+ * Where the store has its entries: a record for each, and the parts that it names, under a name that is never used
+ * twice. The record is written last; so a failure before that leaves bytes that no entry names, which are removed at
+ * once or, after a crash, by whoever opens the store next.
  */
 
 import { isEntry, nameOf } from "./entry.js";

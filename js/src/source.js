@@ -2,10 +2,10 @@
  * Where the engine reads a file from: `{ size, readAt(offset, length), pause(), finish(), abort() }`. What `readAt`
  * returns is valid until the next call: the engine copies it.
  *
- * A blob (a file that the user chose, bytes) is read directly. A URL is read in order, once, while the
- * same bytes go to the cache and to the digest; what the engine wants again comes from the cache or from another request.
- * JavaScript's memory holds no more than the piece that the engine reads, of at most 4 MiB, two parts of the cache of that
- * size, one piece that has a digest of its own, and the result of one network read.
+ * A blob (a file that the user chose, bytes) is read directly. A URL is read in order, once, while the same bytes go to
+ * the cache and to the digest; what the engine wants again comes from the cache or from another request. JavaScript's
+ * memory holds no more than the piece that the engine reads, of at most 4 MiB, two parts of the cache of that size, one
+ * piece that has a digest of its own, and the result of one network read.
  */
 
 import { throwIfAborted } from "./abort.js";
@@ -33,7 +33,13 @@ const PIECE = 4 << 20;
  * @property {(keep?: boolean) => Promise<void>} abort Gives up; a later attempt may go on if it is told to keep.
  */
 
-/** @typedef {{ sha256: string | null, manifest: string | null, etag: string | null, lastModified: string | null }} Facts */
+/**
+ * @typedef {object} Facts What is known of a file once it is whole.
+ * @property {string | null} sha256
+ * @property {string | null} manifest
+ * @property {string | null} etag
+ * @property {string | null} lastModified
+ */
 
 /**
  * @typedef {object} Stream A file from some position on; see `RemoteStream`.

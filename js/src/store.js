@@ -1,9 +1,9 @@
 /**
  * The models that the browser keeps.
  *
- * What is downloaded has a record of how far it is, apart from that of the version before, which stays until the new one is
- * whole. Several tabs share a store: who reads or writes parts holds a lock on their entry, and who changes what entries
- * there are holds the lock of the store.
+ * What is downloaded has a record of how far it is, apart from that of the version before, which stays until the new
+ * one is whole. Several tabs share a store: who reads or writes parts holds a lock on their entry, and who changes what
+ * entries there are holds the lock of the store.
  */
 
 import { throwIfAborted } from "./abort.js";
@@ -29,7 +29,20 @@ import { hold, holdAfter } from "./turns.js";
  * @property {LockManager} [locks]
  */
 
-/** @typedef {{ entry: Entry, parts: Parts, release: () => void }} Kept An entry that is being read: it stays until released. */
+/**
+ * @typedef {object} Kept An entry that is being read: it stays until it is released.
+ * @property {Entry} entry
+ * @property {Parts} parts
+ * @property {() => void} release
+ */
+
+/**
+ * @typedef {object} Queueing
+ * @property {AbortSignal} signal
+ * @property {number} patience How long nothing may arrive before another tab is not waited for, in milliseconds.
+ * @property {boolean} waits Whether to wait at all.
+ * @property {(stored: number, size: number) => void} onProgress Told how far the other tab is.
+ */
 
 /**
  * @typedef {object} Room
@@ -96,12 +109,18 @@ export class Store extends Shelf {
   }
 
   /**
-   * Changes what is known of an entry.
+   * Changes what is known of an entry that is whole.
    *
    * @param {Entry} entry
    */
   update(entry) {
-    return guarded(() => this._exclusively(() => this._write(entry)));
+    return guarded(() =>
+      this._exclusively(async () => {
+        const now = await this._entry(await this._nameOf(entry));
+        // Another tab may have deleted it, or downloaded a newer version.
+        if (now?.id === entry.id) await this._write(entry);
+      }),
+    );
   }
 
   /**
@@ -138,8 +157,8 @@ export class Store extends Shelf {
    * Waits until it is this tab's turn to download a file, as long as the one whose turn it is gets on.
    *
    * @param {string} key
-   * @param {{ signal: AbortSignal, patience: number, waits: boolean, onProgress: (stored: number, size: number) => void }} how
-   * @returns {Promise<{ release: (() => void) | null, waited: boolean }>} Without `release` it is another tab's turn still.
+   * @param {Queueing} how
+   * @returns {Promise<{ release: (() => void) | null, waited: boolean }>} Without `release` it is still another's turn.
    */
   async turn(key, { signal, patience, waits, onProgress }) {
     const look = async () => {
@@ -213,7 +232,7 @@ export class Store extends Shelf {
    */
   note(entry) {
     entry.used = Date.now();
-    return this.update(entry);
+    return guarded(() => this._exclusively(() => this._write(entry)));
   }
 
   /**

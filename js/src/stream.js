@@ -1,8 +1,8 @@
 /**
  * A file on a server, read as a stream that begins anywhere and resumes after a dropped connection.
  *
- * A stream that resumes asks for the last bytes again that it has, and compares them: a server that sends the wrong part
- * is found out whatever its headers say, or hide from scripts of other origins.
+ * A stream that resumes asks for the last bytes again that it has, and compares them: a server that sends the wrong
+ * part is found out whatever its headers say, or hide from scripts of other origins.
  */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
@@ -144,8 +144,8 @@ export class RemoteStream {
   _tooMuch({ partial }) {
     const { url, size, most } = this._remote;
     if (partial) return this._remote.misled("the server sent more than the range that it says", 206);
-    const bound = size === null ? `${most} bytes, the most without a told size` : `the ${size} bytes that the server says`;
-    return this._remote.error(`${url} has more than ${bound}; switch off its compression`);
+    const told = size === null ? `${most} bytes, the most without a told size` : `the ${size} bytes that it should`;
+    return this._remote.error(`${url} has more than ${told}; switch off the compression`);
   }
 
   /**

@@ -26,7 +26,11 @@ export function suite() {
   return connected(new Suite(/** @type {any} */ ({ ...suiteBindings }), NOWHERE));
 }
 
-/** @typedef {{ page?: (port: MessagePort) => void, engine?: (port: MessagePort) => void }} Ends What becomes of the ports. */
+/**
+ * @typedef {object} Ends What becomes of the ports.
+ * @property {(port: MessagePort) => void} [page]
+ * @property {(port: MessagePort) => void} [engine]
+ */
 
 /** @param {import("../../src/serve.js").Core} core @param {Ends} [ends] */
 function connected(core, ends = {}) {

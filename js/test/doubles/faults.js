@@ -55,8 +55,9 @@ export class Faults {
     this.failed = name;
     const error = this.error(name);
     if (this.kind !== "before") {
-      const half = this.kind === "torn" && name === "write" ? [args[0].subarray(0, args[0].length >> 1), args[1]] : args;
-      const done = method.apply(target, half);
+      const [bytes, ...rest] = args;
+      const torn = this.kind === "torn" && name === "write";
+      const done = method.apply(target, torn ? [bytes.subarray(0, bytes.length >> 1), ...rest] : args);
       if (!sync) return Promise.resolve(done).then(() => Promise.reject(error));
     }
     if (sync) throw error;
@@ -75,5 +76,6 @@ const CANNOT_FAIL = ["slice", "keys", "getReader", "get", "has", "append", "Symb
 /** @param {unknown} value */
 function isObject(value) {
   if (typeof value !== "object" || value === null) return false;
-  return !(ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof Headers || Array.isArray(value));
+  const plain = [ArrayBuffer, Headers, Array].some((Class) => value instanceof Class);
+  return !plain && !ArrayBuffer.isView(value);
 }

@@ -22,8 +22,8 @@ import { gzipSync } from "node:zlib";
  */
 
 /**
- * Ways to answer a request for the bytes from one on: where they come from, whether the header is there that says so, and
- * what it says. Lengths are as long as what is sent.
+ * Ways to answer a request for the bytes from one on: where they come from, whether the header is there that says so,
+ * and what it says. Lengths are as long as what is sent.
  *
  * @type {Record<string, (from: number, size: number) => { at: number, to: number, says?: number }>}
  */

@@ -1,5 +1,5 @@
-// Everything that can fail does, once, at each place of a whole load and generation: that ends in the right model or in an
-// error of ours, soon; and what is kept afterwards is the right file or none.
+// Everything that can fail does, once, at each place of a whole load and generation: that ends in the right model or in
+// an error of ours, soon; and what is kept afterwards is the right file or none.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -154,7 +154,8 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
       });
       const names = await each(kind, warm, storage, kind === "worker" ? KINDS : ["before", "torn"]);
       assert.ok(names.size > 2, [...names].join());
-      if (kind === "page") await each(kind, warm, storage, ["before"], () => new DOMException("full", "QuotaExceededError"));
+      const full = () => new DOMException("full", "QuotaExceededError");
+      if (kind === "page") await each(kind, warm, storage, ["before"], full);
     });
   }
 }

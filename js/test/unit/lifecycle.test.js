@@ -59,7 +59,7 @@ test("a worker that does not come back with its page rejects what waits for it",
   for (const [kind, event] of /** @type {const} */ ([["gone", "pageshow"], ["gone", "resume"]])) {
     const [window, document] = [new EventTarget(), new EventTarget()];
     const client = new Client(worker(kind));
-    const end = comeBack(client, { window, document, limit: 50 });
+    const end = comeBack(client, { window, document }, 50);
     const waiting = client.call("generate", {});
     window.dispatchEvent(shown(false));
     await sleep(100);
@@ -75,7 +75,7 @@ test("a worker that comes back is used on, however busy it is", async () => {
     const window = new EventTarget();
     const endpoint = worker(kind);
     const client = new Client(endpoint);
-    const end = comeBack(client, { window, document: window, limit: 50 });
+    const end = comeBack(client, { window, document: window }, 50);
     window.dispatchEvent(shown(true));
     await sleep(200);
     assert.equal(endpoint.asked, kind === "answers" ? 1 : 2);

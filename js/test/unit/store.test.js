@@ -9,6 +9,8 @@ import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../d
 import { someBytes } from "../doubles/server.js";
 
 const FACTS = { sha256: null, manifest: null, etag: '"1"', lastModified: null };
+/** @type {string | null} */
+const ETAG = '"1"';
 /** More than two parts. */
 const LONG = 2 * PART + 1000;
 const long = someBytes(LONG);
@@ -23,7 +25,7 @@ function environment(kind, disk = new Disk(), locks = lockManager()) {
 }
 
 /** @param {Store} store @param {string} key @param {number} size */
-function create(store, key, size, { maxBytes = Infinity, turn = true, etag = /** @type {string | null} */ ('"1"') } = {}) {
+function create(store, key, size, { maxBytes = Infinity, turn = true, etag = ETAG } = {}) {
   const version = { size, etag, lastModified: null, manifest: null };
   return store.create(key, version, { maxBytes, reserved: 0 }, turn);
 }
@@ -301,7 +303,8 @@ test("records that make no sense are no entries, and neither are those of earlie
     assert.equal(disk.files.size, 0);
   }
   const records = new Records(store.files);
-  const nonsense = [null, {}, { ...sound, size: -1 }, { ...sound, parts: [] }, { ...sound, id: "../x" }, { ...sound, key: "b" }];
+  const changes = [{ size: -1 }, { parts: [] }, { id: "../x" }, { key: "b" }];
+  const nonsense = [null, {}, ...changes.map((change) => ({ ...sound, ...change }))];
   for (const value of nonsense) {
     await records.write(/** @type {string} */ (Records.nameOf(json)), /** @type {any} */ (value));
     assert.deepEqual(await store.list(), []);
@@ -346,6 +349,21 @@ test("two tabs: one downloads, the other waits as long as that gets on", async (
   release();
   await soon();
   assert.equal(/** @type {any} */ (locks).size, 0);
+});
+
+test("what another tab deleted or replaced does not come back", async () => {
+  const { open } = environment("worker");
+  const store = await open();
+  await keep(store, "http://a/m", 1000);
+  const kept = await store.get("http://a/m");
+  assert.ok(kept);
+  await keep(store, "http://a/m", 2000);
+  await store.update(kept.entry);
+  assert.deepEqual((await store.list()).map(({ size }) => size), [2000]);
+  await store.delete("http://a/m");
+  await store.update(kept.entry);
+  assert.deepEqual(await store.list(), []);
+  kept.release();
 });
 
 test("storage that fails is a cache error; no storage is no store", async () => {

@@ -1,0 +1,94 @@
+/** What a file on a server is held to: the digest of the whole, and those of its pieces. */
+
+import { check } from "./check.js";
+import { ChecksumError } from "./errors.js";
+import { KeptSource } from "./kept.js";
+import { download, fingerprint } from "./manifest.js";
+import { PART } from "./parts.js";
+
+/** @import { FileDigests } from "../index.d.ts" */
+/** @import { Making } from "./making.js" */
+/** @import { OpenOptions, Surroundings } from "./open.js" */
+/** @import { Remote } from "./remote.js" */
+/** @import { Digest } from "./source.js" */
+/** @import { Kept, Store } from "./store.js" */
+
+/** What a file has to be. */
+export class Expected {
+  /** @type {FileDigests | null} */
+  digests = null;
+  /**
+   * The digest of the digests.
+   *
+   * @type {string | null}
+   */
+  manifest = null;
+  _options;
+  _beside;
+  _around;
+
+  /**
+   * @param {Pick<OpenOptions, "sha256" | "digests">} options
+   * @param {Remote} beside Where the digests are if they lie beside the file.
+   * @param {Pick<Surroundings, "newDigest" | "signal">} around
+   */
+  constructor(options, beside, around) {
+    this._options = options;
+    this._beside = beside;
+    this._around = around;
+  }
+
+  /** Finds the digests of the pieces. */
+  async read() {
+    const { digests } = this._options;
+    if (digests === undefined || this.digests !== null) return;
+    this.digests = digests === true ? await download(this._beside) : digests;
+    this.manifest = await fingerprint(this.digests, this._around.newDigest);
+  }
+
+  /**
+   * Whether what is kept is that.
+   *
+   * @param {Store} store
+   * @param {Kept} kept
+   */
+  async matches(store, { entry, parts }) {
+    const { sha256: wanted } = this._options;
+    const { newDigest, signal } = this._around;
+    const source = new KeptSource(parts, entry.size);
+    if (wanted !== undefined && entry.sha256 === null) {
+      entry.sha256 = await source.digest(await newDigest(), signal);
+      await store.update(entry);
+    }
+    if (wanted !== undefined && entry.sha256 !== wanted) return false;
+    // What was held to digests beside the file is not asked for again.
+    if (this._options.digests === true && entry.manifest !== null) return true;
+    await this.read();
+    if (this.digests === null || entry.manifest === this.manifest) return true;
+    try {
+      await check(source, { digests: this.digests }, newDigest, signal);
+    } catch (error) {
+      if (error instanceof ChecksumError) return false;
+      throw error;
+    }
+    entry.manifest = this.manifest;
+    await store.update(entry);
+    return true;
+  }
+
+  /**
+   * A digest of what there is of the file, if the caller wants one.
+   *
+   * @param {Making | null} making
+   * @returns {Promise<Digest | null>}
+   */
+  async digestAfter(making) {
+    if (this._options.sha256 === undefined) return null;
+    const digest = await this._around.newDigest();
+    const there = making?.position ?? 0;
+    for (let at = 0; making !== null && at < there; at += PART) {
+      digest.update(await making.read(at, Math.min(PART, there - at)));
+    }
+    return digest;
+  }
+}
