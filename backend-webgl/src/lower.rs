@@ -2,7 +2,9 @@
 
 mod attention;
 mod experts;
+mod images;
 mod recurrent;
+mod solve;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
@@ -227,6 +229,11 @@ impl<'a> Lowering<'a> {
             Op::WeightedSum(_) => self.weighted_sum(),
             Op::SsmScan(_) => self.ssm_scan(),
             Op::GatedDeltaNet(op) => self.gated_delta_net(op),
+
+            Op::Resize(op) => self.resize(op),
+            Op::Im2Col(op) => self.im2col(op),
+            Op::Conv2d(op) => self.conv2d(op),
+            Op::SolveTriangular(_) => self.solve_triangular(),
         }
     }
 

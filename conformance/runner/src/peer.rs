@@ -4,6 +4,7 @@
 //! Three things differ from how llama.cpp judges: errors are relative to the reference, infinities are compared one by
 //! one and so excuse nothing else, and inputs are the same on every run.
 
+mod images;
 mod operators;
 mod recurrent;
 mod row;

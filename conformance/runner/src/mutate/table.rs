@@ -268,6 +268,13 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/row.wgsl", "linear", "return x4(i) * gamma4(i);", "return x4(i) + gamma4(i);"),
     of("lib/row.wgsl", "linear", "return normed4(i, begun);", "return normed4(i + 1u, begun);"),
     of("softmax.wgsl", "softmax", "    return s;", "    return -s;"),
+    of("resize.wgsl", "resize", "    out[i] = element(row, col);", "    out[i] = element(row, col) + 1.0;"),
+    of("resize.wgsl", "resize", "mix(upper, lower,", "mix(lower, upper,"),
+    of("resize.wgsl", "resize", "(1.25 * d - 2.25)", "(1.25 * d - 2.0)"),
+    of("resize.wgsl", "resize", "out[i] = sum / all;", "out[i] = sum;"),
+    of("im2col.wgsl", "im2col", "k % p.kernel1 * p.dilation1", "k % p.kernel1"),
+    of("conv2d.wgsl", "conv2d", "tap / p.kernel1 * p.dilation0", "tap / p.kernel1"),
+    of("solve_triangular.wgsl", "solve_triangular", "sum / a[factors + row]", "sum"),
 ];
 
 /// Of the WebGPU backend where it has subgroups.
@@ -627,6 +634,15 @@ pub const WEBGL: &[Mutation] = &[
     of("norm.glsl", "norm", "row_stats(out_cols, row, eps,", "row_stats(out_cols, row, eps + 1.0,"),
     of("norm_stats.glsl", "norm", "float variance = total(squares) / size;", "float variance = total(squares);"),
     of("softmax.glsl", "softmax", "row_softmax(out_cols, row,", "row_softmax(out_cols - 1, row,"),
+    of("resize.glsl", "resize", "return load1(src_x, x3, above, left);", "return 1.0 + load1(src_x, x3, above, left);"),
+    of("resize.glsl", "resize", "mix(upper, lower,", "mix(lower, upper,"),
+    of("resize.glsl", "resize", "(1.25 * d - 2.25)", "(1.25 * d - 2.0)"),
+    of("resize.glsl", "resize", "return sum / all;", "return sum;"),
+    of("im2col.glsl", "im2col", "col % kernel1 * dilation1", "col % kernel1"),
+    of("conv2d.glsl", "conv2d", "down * dilation0", "down"),
+    of("conv2d.glsl", "conv2d", "v.w = load1(src_x, image1,", "v.z = load1(src_x, image1,"),
+    of("solve_triangular.glsl", "solve_triangular", "factors.x * third", "factors.x * second"),
+    of("solve_triangular.glsl", "solve_triangular", "sum -= factors.w * lanes(", "sum += factors.w * lanes("),
 ];
 
 /// Of the WebGL2 backend with one value a texel.

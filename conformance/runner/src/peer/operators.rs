@@ -1,5 +1,6 @@
 //! From rows of the list to cases of ours, and why not.
 
+use super::images;
 use super::recurrent;
 use super::row::{Row, Source};
 use backend_api::case::{Case, Fill, Operands};
@@ -14,8 +15,8 @@ use backend_api::{Codec, Shape, StepParams, TensorId};
 pub type Mapped = Result<Case, &'static str>;
 
 const SEVERAL: &str = "several operators at once: forms have cases of their own";
-const NO_OPERATOR: &str = "no operator of ours";
-const DENSE: &str = "operands in 16 bits, integers or blocks where ours are 32-bit floats";
+pub const NO_OPERATOR: &str = "no operator of ours";
+pub const DENSE: &str = "operands in 16 bits, integers or blocks where ours are 32-bit floats";
 const VIEW: &str = "operands with strides: ours are contiguous";
 const BATCH: &str = "a batch that ours has not";
 const REPEAT: &str = "dimensions repeated other than from 1";
@@ -58,6 +59,12 @@ fn other(row: &Row) -> Mapped {
         "SSM_CONV" => recurrent::short_conv(row),
         "SSM_SCAN" => recurrent::ssm_scan(row),
         "GATED_DELTA_NET" => recurrent::gated_delta_net(row),
+        "UPSCALE" => images::upscale(row),
+        "IM2COL" => images::im2col(row),
+        "CONV_2D" => images::conv_2d(row),
+        "CONV_2D_DW" => images::conv_2d_dw(row),
+        "SOLVE_TRI" => images::solve_tri(row),
+        "MUL_MAT_HADAMARD" => images::hadamard(row),
         "ARGMAX" => {
             floats(row)?;
             let [_, _, rows, cols] = row.sources[0].shape();
@@ -78,7 +85,7 @@ fn other(row: &Row) -> Mapped {
 }
 
 /// That all operands are contiguous 32-bit floats.
-fn floats(row: &Row) -> Result<(), &'static str> {
+pub fn floats(row: &Row) -> Result<(), &'static str> {
     if row.sources.iter().any(|source| source.kind != "f32") {
         return Err(DENSE);
     }
@@ -233,7 +240,7 @@ fn spread(i: usize) -> f32 {
     (i as f32 * 0.618_034).fract()
 }
 
-fn format(kind: &str) -> Option<Format> {
+pub fn format(kind: &str) -> Option<Format> {
     Format::ALL.iter().copied().find(|format| format.name().eq_ignore_ascii_case(kind))
 }
 

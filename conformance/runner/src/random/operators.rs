@@ -1,6 +1,7 @@
 //! For each operator a case drawn at random: any shape, broadcast and parameter that it allows, in small.
 
 use super::draw::Draw;
+use super::images;
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
@@ -39,6 +40,10 @@ pub const ALL: &[(&str, Make)] = &[
     ("weighted_sum", weighted_sum),
     ("ssm_scan", ssm_scan),
     ("gated_delta_net", gated_delta_net),
+    ("resize", images::resize),
+    ("im2col", images::im2col),
+    ("conv2d", images::conv2d),
+    ("solve_triangular", images::solve_triangular),
     ("linear", linear),
     ("experts_glu", experts_glu),
     ("experts_sum", experts_sum),
@@ -64,7 +69,7 @@ const SMOOTH: &[UnaryKind] = &[
 ];
 
 /// A case whose name is all that it was made of.
-fn case(
+pub fn case(
     form: impl Into<Form> + std::fmt::Debug,
     step: StepParams,
     operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
@@ -77,7 +82,7 @@ fn case(
     case
 }
 
-fn once() -> StepParams {
+pub fn once() -> StepParams {
     StepParams::at(0, 1)
 }
 
