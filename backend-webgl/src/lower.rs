@@ -475,8 +475,11 @@ impl<'a> Lowering<'a> {
         let x = self.input(0)?;
         let [_, d1, d2, _] = self.output(0)?.shape.dims4();
         let mut draw = self.draw("pad")?.input("src_x", 0, x).int("dim1", d1).int("dim2", d2);
-        for (axis, (dim, before)) in x.shape.dims4().into_iter().zip(op.before).enumerate() {
-            draw = draw.int(format!("x{axis}"), dim).int(format!("before{axis}"), before);
+        draw = draw.define_if(op.circular, "CIRCULAR");
+        let (dims, shifts) = (x.shape.dims4(), op.shift(&x.shape));
+        for axis in 0..4 {
+            draw = draw.int(format!("x{axis}"), dims[axis]).int(format!("before{axis}"), op.before[axis]);
+            draw = draw.int(format!("shift{axis}"), shifts[axis]);
         }
         Ok(draw.into())
     }

@@ -422,5 +422,5 @@ fn pad(row: &Row) -> Mapped {
     let (before, mut after) = (by_axis('l'), by_axis('r'));
     after[3] += row.number::<usize>("pad_0");
     after[2] += row.number::<usize>("pad_1");
-    Ok(Case::new(Pad { before, after }, &row.text, StepParams::at(0, 1), |o| vec![o.input(&row.sources[0].shape())]))
+    Ok(Case::new(Pad { before, after, circular: false }, &row.text, StepParams::at(0, 1), |o| vec![o.input(&row.sources[0].shape())]))
 }
