@@ -4,10 +4,16 @@
 //! Three things differ from how llama.cpp judges: errors are relative to the reference, infinities are compared one by
 //! one and so excuse nothing else, and inputs are the same on every run.
 
+mod attention;
 mod images;
+mod matrices;
+mod moves;
 mod operators;
+mod products;
 mod recurrent;
+mod rope;
 mod row;
+mod views;
 
 use crate::backends::open;
 use anygpu_conformance::report::{BackendReport, Report};
@@ -76,8 +82,16 @@ struct Listed {
     /// Different cases, by size.
     small: Vec<Case>,
     large: Vec<Case>,
-    /// Why others are not ours, with their number.
-    reasons: BTreeMap<&'static str, usize>,
+    /// Why others are not ours.
+    reasons: BTreeMap<&'static str, Refused>,
+}
+
+/// Cases that are not ours.
+#[derive(Debug, Default, Clone, Copy)]
+struct Refused {
+    cases: usize,
+    /// Of those, the ones that llama.cpp's WebGPU backend says to support.
+    webgpu: usize,
 }
 
 /// The list by operator, in its order.
@@ -92,7 +106,11 @@ fn listed() -> Result<Vec<(String, Listed)>> {
         of.cases += 1;
         of.webgpu += usize::from(row.webgpu);
         match operators::case(&row) {
-            Err(why) => *of.reasons.entry(why).or_default() += 1,
+            Err(why) => {
+                let refused = of.reasons.entry(why).or_default();
+                refused.cases += 1;
+                refused.webgpu += usize::from(row.webgpu);
+            }
             Ok(case) => {
                 of.ours += 1;
                 if !seen.insert(key(&case)) {
@@ -140,6 +158,9 @@ pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size, share: Share) 
         let Listed { cases, webgpu, ours, same, small, large, .. } = of;
         if *ours > 0 {
             println!("{op:20} {cases:>6} {webgpu:>14} {ours:>6} {same:>6} {:>6} {:>6}", small.len(), large.len());
+            for (why, refused) in &of.reasons {
+                println!("{:20} {:>6} {:>14} not ours: {why}", "", refused.cases, refused.webgpu);
+            }
         }
         let cases = if size == Size::Small { small } else { large };
         for case in cases.iter().skip(share.first - 1).step_by(share.of) {
@@ -185,14 +206,16 @@ fn summary(list: &[(String, Listed)]) {
         sum(|of| of.small.len()),
         sum(|of| of.large.len()),
     );
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for (why, count) in list.iter().flat_map(|(_, of)| &of.reasons) {
-        *reasons.entry(why).or_default() += count;
+    let mut reasons: BTreeMap<&str, Refused> = BTreeMap::new();
+    for (why, refused) in list.iter().flat_map(|(_, of)| &of.reasons) {
+        let sum = reasons.entry(why).or_default();
+        sum.cases += refused.cases;
+        sum.webgpu += refused.webgpu;
     }
     let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    for (why, count) in reasons {
-        println!("{count:>6} not ours: {why}");
+    reasons.sort_by_key(|(_, refused)| std::cmp::Reverse(refused.cases));
+    for (why, Refused { cases, webgpu }) in reasons {
+        println!("{cases:>6} not ours, {webgpu:>5} of them the peer's WebGPU's: {why}");
     }
 }
 
@@ -208,7 +231,7 @@ mod tests {
         assert_eq!(single, 19_726);
         assert_eq!(list.iter().map(|(_, of)| of.webgpu).sum::<usize>(), 11_128);
         for (op, of) in &list {
-            assert_eq!(of.cases, of.ours + of.reasons.values().sum::<usize>(), "{op}");
+            assert_eq!(of.cases, of.ours + of.reasons.values().map(|of| of.cases).sum::<usize>(), "{op}");
             assert_eq!(of.ours, of.same + of.small.len() + of.large.len(), "{op}");
             let names: BTreeSet<&str> = of.small.iter().chain(&of.large).map(|case| case.name.as_str()).collect();
             assert_eq!(names.len(), of.small.len() + of.large.len(), "{op}");

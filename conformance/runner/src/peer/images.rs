@@ -1,11 +1,12 @@
-//! Images, and systems of equations.
+//! Images.
 
 use super::operators::{DENSE, Mapped, NO_OPERATOR, floats, format};
 use super::row::{Row, Source};
-use backend_api::case::{Case, Fill, Operands};
+use super::views::{ordered, shaped};
+use backend_api::case::{Case, Operands};
 use backend_api::format::Format;
-use backend_api::op::{Conv2d, GetRows, Im2Col, Index, MatMul, Permute, Resize, ResizeMode, SolveTriangular, Window};
-use backend_api::{Shape, StepParams, TensorId};
+use backend_api::op::{Conv2d, GetRows, Im2Col, Index, Resize, ResizeMode, Window};
+use backend_api::{StepParams, TensorId};
 
 pub fn upscale(row: &Row) -> Mapped {
     floats(row)?;
@@ -53,8 +54,7 @@ pub fn im2col(row: &Row) -> Mapped {
 /// An operand whose channels lie innermost, in the order that ours has.
 fn channels_last(o: &mut Operands, [n, c, h, w]: [usize; 4]) -> TensorId {
     let x = o.input(&[n, h, w, c]);
-    let view = Shape::new(&[n, h, w, c]).expect("the list's shapes are well-formed");
-    o.made(Permute { view, perm: vec![0, 3, 1, 2] }, &[x])
+    ordered(o, x, &[n, h, w, c], &[0, 3, 1, 2])
 }
 
 /// The numbers of a kernel: of 16 bits they are looked up in a table of one row.
@@ -65,8 +65,7 @@ fn kernel(o: &mut Operands, source: &Source, format: Format) -> TensorId {
     let numbers = source.dims.iter().product();
     let table = o.packed(format, 1, numbers);
     let row = o.made(GetRows { index: Index::First }, &[table]);
-    let view = Shape::new(&source.shape()).expect("the list's shapes are well-formed");
-    o.made(Permute { view, perm: vec![0, 1, 2, 3] }, &[row])
+    shaped(o, row, &source.shape())
 }
 
 /// A convolution; in groups of one channel, if the kernel has but one.
@@ -96,25 +95,4 @@ pub fn conv_2d(row: &Row) -> Mapped {
 pub fn conv_2d_dw(row: &Row) -> Mapped {
     let both = |name: &str| [row.number::<usize>(name); 2];
     conv(row, ["stride", "padding", "dilation"].map(both), true)
-}
-
-pub fn solve_tri(row: &Row) -> Mapped {
-    floats(row)?;
-    let [a, b] = &row.sources[..] else { return Err(NO_OPERATOR) };
-    Ok(Case::new(SolveTriangular, &row.text, StepParams::at(0, 1), |o| {
-        // What lies above the diagonal is not read.
-        vec![o.filled(&a.shape(), Fill::Uniform(0.1, 1.0)), o.input(&b.shape())]
-    }))
-}
-
-pub fn hadamard(row: &Row) -> Mapped {
-    floats(row)?;
-    let [a, b] = &row.sources[..] else { return Err(NO_OPERATOR) };
-    let n = a.dims[0];
-    let size = 1.0 / (n as f32).sqrt();
-    let sign = |at: usize| if (at / n & at % n).count_ones() % 2 == 0 { size } else { -size };
-    let matrix = (0..n * n).map(sign).collect();
-    Ok(Case::new(MatMul, &row.text, StepParams::at(0, 1), |o| {
-        vec![o.input(&b.shape()), o.filled(&a.shape(), Fill::Values(matrix))]
-    }))
 }
