@@ -20,9 +20,9 @@ use anygpu_conformance::report::{BackendReport, Report};
 use anygpu_conformance::run::{Outcome, judge, run as run_case};
 use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, ensure};
-use backend_api::case::Case;
+use backend_api::case::{Case, Fill};
 use backend_api::run::NativeHost;
-use backend_api::{Backend, Error};
+use backend_api::{Backend, Error, Tensor};
 use clap::ValueEnum;
 use pollster::block_on;
 use reference_cpu::{Cpu, Options};
@@ -61,10 +61,15 @@ impl FromStr for Share {
 /// What a case of the small set may cost: operations that the list counts, and bytes of operands and results.
 const SMALL_FLOPS: u64 = 10_000_000;
 const SMALL_BYTES: u64 = 2_000_000;
+/// Vectors of four that each of its tensors takes at most: the smallest device of the suite has textures of as many texels.
+const SMALL_TEXELS: usize = 65_536;
 
 impl Size {
-    fn of(row: &Row) -> Size {
-        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES { Size::Small } else { Size::Large }
+    /// The size of a row, and of what it is as a case: a part is cut of a larger operand.
+    fn of(row: &Row, case: &Case) -> Size {
+        let texels = |tensor: &Tensor| tensor.shape.rows() * tensor.shape.cols().div_ceil(4);
+        let fits = case.graph.tensors().all(|(_, tensor)| texels(tensor) <= SMALL_TEXELS);
+        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES && fits { Size::Small } else { Size::Large }
     }
 }
 
@@ -115,7 +120,7 @@ fn listed() -> Result<Vec<(String, Listed)>> {
                 of.ours += 1;
                 if !seen.insert(key(&case)) {
                     of.same += 1;
-                } else if Size::of(&row) == Size::Small {
+                } else if Size::of(&row, &case) == Size::Small {
                     of.small.push(case);
                 } else {
                     of.large.push(case);
@@ -130,7 +135,15 @@ fn listed() -> Result<Vec<(String, Listed)>> {
 fn key(case: &Case) -> String {
     let ops: Vec<_> = case.graph.nodes().iter().map(|node| &node.op).collect();
     let operands: Vec<_> = case.graph.externals().map(|(_, tensor)| (&tensor.shape, tensor.dtype)).collect();
-    format!("{ops:?} {operands:?} {:?} {:?} {}", case.fills, case.step, case.tolerance)
+    let fills: Vec<_> = case.fills.iter().map(fill_key).collect();
+    format!("{ops:?} {operands:?} {fills:?} {:?} {}", case.step, case.tolerance)
+}
+
+/// What makes a fill another one: of many values their sum as bits, which is sooner written than they are.
+fn fill_key(fill: &Fill) -> String {
+    let Fill::Values(values) = fill else { return format!("{fill:?}") };
+    let sum = values.iter().fold(0u64, |sum, v| (sum ^ u64::from(v.to_bits())).wrapping_mul(0x0100_0000_01B3));
+    format!("{} values {sum:x}", values.len())
 }
 
 /// Runs a share of the cases of a size on the backends among `candidates`; of one of the list's operators only, if asked to.

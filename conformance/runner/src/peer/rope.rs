@@ -40,16 +40,16 @@ fn table(row: &Row, mode: usize, n_dims: usize, tokens: usize) -> Vec<f32> {
         yarn: (ext_factor != 0.0).then_some(Yarn { ext_factor, beta_fast: 1.0, beta_slow: 1.0, n_ctx_orig: 0 }),
         ..RopeTable::plain(width, 10_000.0)
     };
+    let streams = if matches!(mode, NORMAL | NEOX) { 1 } else { 4 };
     let tables: Vec<RopeTable> = (0..sections).map(|at| angles(at * section)).collect();
     let mut rows = Vec::new();
     for token in 0..tokens {
         let position = |stream: usize| (512.0 * spread(token + 97 * stream)) as u32;
-        let turned: Vec<Vec<Vec<f32>>> =
-            tables.iter().map(|table| (0..4).map(|at| table.rows([position(at)].into_iter())).collect()).collect();
+        let turned: Vec<Vec<f32>> = tables.iter().map(|table| table.rows((0..streams).map(position))).collect();
         for p in 0..n_dims / 2 {
             let (at, pair) = if sections == 1 { (0, p) } else { (p / section, p % section) };
-            let angles = &turned[at][stream(mode, p, section)];
-            rows.extend([angles[2 * pair], angles[2 * pair + 1]]);
+            let first = stream(mode, p, section) * width + 2 * pair;
+            rows.extend(&turned[at][first..first + 2]);
         }
     }
     rows
@@ -58,14 +58,14 @@ fn table(row: &Row, mode: usize, n_dims: usize, tokens: usize) -> Vec<f32> {
 /// The heads of the tokens, perhaps as a part of a larger operand.
 fn heads(o: &mut Operands, row: &Row, [batch, tokens, n_head, head_dim]: [usize; 4]) -> TensorId {
     let whole = match row.number("v") {
-        0 => return o.input(&[batch * tokens * n_head, head_dim]),
+        0 => return o.input(&[batch * tokens, n_head * head_dim]),
         1 => [batch, 3 * tokens, 4 * n_head, 2 * head_dim],
         _ => [batch, tokens, n_head, 2 * head_dim],
     };
     let start = if row.number::<usize>("v") == 2 { head_dim } else { 0 };
     let x = o.input(&whole);
     let x = part(o, x, whole, [(0, batch), (0, tokens), (0, n_head), (start, head_dim)]);
-    shaped(o, x, &[batch * tokens * n_head, head_dim])
+    shaped(o, x, &[batch * tokens, n_head * head_dim])
 }
 
 pub fn rope(row: &Row) -> Mapped {
@@ -85,22 +85,17 @@ pub fn rope(row: &Row) -> Mapped {
     // The texts of a batch have the same positions, so the table's rows come again.
     let rows = batch * tokens;
     let op = Rope { n_head, n_dims, mode: pairs };
-    let operands = |o: &mut Operands, x: TensorId| {
-        let x = shaped(o, x, &[rows, n_head * (head_dim - before)]);
-        vec![x, o.filled(&[rows, n_dims], Fill::Values(table))]
-    };
+    let angles = |o: &mut Operands| o.filled(&[rows, n_dims], Fill::Values(table));
     if before == 0 {
-        return Ok(Case::new(op, &row.text, StepParams::at(0, 1), |o| {
-            let x = heads(o, row, x.shape());
-            operands(o, x)
-        }));
+        return Ok(Case::new(op, &row.text, StepParams::at(0, 1), |o| vec![heads(o, row, x.shape()), angles(o)]));
     }
     // Channels before those that turn are put before the result.
     Ok(Case::new(Concat { axis: 1 }, &row.text, StepParams::at(0, 1), |o| {
         let x = heads(o, row, x.shape());
+        let x = shaped(o, x, &[rows * n_head, head_dim]);
         let [kept, turning] =
             [(0, before), (before, head_dim - before)].map(|(start, len)| o.made(Slice { start, len }, &[x]));
-        let turning = operands(o, turning);
+        let turning = [shaped(o, turning, &[rows, n_head * (head_dim - before)]), angles(o)];
         let turned = o.made(op, &turning);
         vec![kept, shaped(o, turned, &[rows * n_head, head_dim - before])]
     }))
