@@ -20,8 +20,8 @@ pub fn hadamard(row: &Row) -> Mapped {
     let [a, b] = &row.sources[..] else { return Err(NO_OPERATOR) };
     let n = a.dims[0];
     let size = 1.0 / (n as f32).sqrt();
-    let sign = |at: usize| if (at / n & at % n).count_ones() % 2 == 0 { size } else { -size };
-    let matrix = (0..n * n).map(sign).collect();
+    let even = |at: usize| ((at / n) & (at % n)).count_ones().is_multiple_of(2);
+    let matrix = (0..n * n).map(|at| if even(at) { size } else { -size }).collect();
     Ok(Case::new(MatMul, &row.text, StepParams::at(0, 1), |o| {
         vec![o.input(&b.shape()), o.filled(&a.shape(), Fill::Values(matrix))]
     }))
