@@ -183,6 +183,14 @@ impl Operands {
         self.external(Kind::State(Update::Replace), shape, DType::F32, Fill::Uniform(-1.0, 1.0))
     }
 
+    /// What a node before the one under test makes.
+    ///
+    /// # Panics
+    /// If its operands do not fit: cases are part of the code.
+    pub fn made(&mut self, op: impl Into<Op>, operands: &[TensorId]) -> TensorId {
+        self.graph.push(op, operands).expect("cases are well-formed")
+    }
+
     /// What attention reads: an input of floats, or what only a state can hold.
     pub fn keys(&mut self, codec: Option<Codec>, shape: &[usize]) -> TensorId {
         if codec.is_some() { self.state(codec, shape) } else { self.input(shape) }

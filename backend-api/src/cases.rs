@@ -44,6 +44,11 @@ mod top_k;
 mod unary;
 mod weighted_sum;
 
+mod conv2d;
+mod im2col;
+mod resize;
+mod solve_triangular;
+
 /// What the files of cases are made of.
 mod prelude {
     pub use crate::case::{Case, Fill};
@@ -88,6 +93,10 @@ pub fn all() -> Vec<Case> {
         weighted_sum::cases(),
         ssm_scan::cases(),
         gated_delta_net::cases(),
+        resize::cases(),
+        im2col::cases(),
+        conv2d::cases(),
+        solve_triangular::cases(),
         conv::cases(),
         scan::cases(),
         delta::cases(),

@@ -33,6 +33,12 @@ pub mod top_k;
 pub mod unary;
 pub mod weighted_sum;
 
+pub mod conv2d;
+pub mod im2col;
+pub mod resize;
+pub mod solve_triangular;
+pub mod window;
+
 pub use append::{Append, At};
 pub use argmax::ArgMax;
 pub use attention::{Attention, Masking};
@@ -58,6 +64,12 @@ pub use ssm_scan::SsmScan;
 pub use top_k::TopK;
 pub use unary::{Unary, UnaryKind};
 pub use weighted_sum::WeightedSum;
+
+pub use conv2d::Conv2d;
+pub use im2col::Im2Col;
+pub use resize::{Positions, Resize, ResizeMode};
+pub use solve_triangular::SolveTriangular;
+pub use window::Window;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $variant:ident),+ $(,)?) => {
@@ -143,4 +155,13 @@ ops! {
     SsmScan,
     /// Linear attention that fades and corrects itself.
     GatedDeltaNet,
+
+    /// Images of another size.
+    Resize,
+    /// What a kernel sees at its places, as rows.
+    Im2Col,
+    /// A convolution of images, in groups of channels.
+    Conv2d,
+    /// The solution of a lower triangular system.
+    SolveTriangular,
 }

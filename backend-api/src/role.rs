@@ -75,6 +75,8 @@ impl Role {
             Op::ArgMax(_) | Op::TopK(_) | Op::Sample(_) => Role::Sampling,
             Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => Role::Recurrence,
             Op::Softmax(_) | Op::Attention(_) => Role::Attention,
+            Op::Resize(_) | Op::Im2Col(_) => Role::Copy,
+            Op::Conv2d(_) | Op::SolveTriangular(_) => Role::Matmul,
         }
     }
 }

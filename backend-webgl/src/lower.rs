@@ -2,7 +2,9 @@
 
 mod attention;
 mod experts;
+mod images;
 mod recurrent;
+mod solve;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
@@ -229,6 +231,11 @@ impl<'a> Lowering<'a> {
             Op::WeightedSum(_) => self.weighted_sum(),
             Op::SsmScan(_) => self.ssm_scan(),
             Op::GatedDeltaNet(op) => self.gated_delta_net(op),
+
+            Op::Resize(op) => self.resize(op),
+            Op::Im2Col(op) => self.im2col(op),
+            Op::Conv2d(op) => self.conv2d(op),
+            Op::SolveTriangular(_) => self.solve_triangular(),
         }
     }
 
@@ -470,8 +477,11 @@ impl<'a> Lowering<'a> {
         let x = self.input(0)?;
         let [_, d1, d2, _] = self.output(0)?.shape.dims4();
         let mut draw = self.draw("pad")?.input("src_x", 0, x).int("dim1", d1).int("dim2", d2);
-        for (axis, (dim, before)) in x.shape.dims4().into_iter().zip(op.before).enumerate() {
-            draw = draw.int(format!("x{axis}"), dim).int(format!("before{axis}"), before);
+        draw = draw.define_if(op.circular, "CIRCULAR");
+        let (dims, shifts) = (x.shape.dims4(), op.shift(&x.shape));
+        for axis in 0..4 {
+            draw = draw.int(format!("x{axis}"), dims[axis]).int(format!("before{axis}"), op.before[axis]);
+            draw = draw.int(format!("shift{axis}"), shifts[axis]);
         }
         Ok(draw.into())
     }

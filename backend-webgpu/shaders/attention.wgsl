@@ -67,7 +67,7 @@ fn main(
 //!end
             score = capped(p.scale * product);
 //!if EXPLICIT
-            score = max(score + mask[row * p.n + key], LOWEST);
+            score = max(score + mask[(head * p.mask_rows + row) * p.n + key], LOWEST);
 //!end
         }
         let before = highest;

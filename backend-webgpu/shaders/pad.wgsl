@@ -1,4 +1,4 @@
-// Zeros before and after the elements of each dimension.
+// Zeros before and after the elements of each dimension; CIRCULAR, they go round.
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -9,6 +9,13 @@ fn main(
     if (i >= p.len) {
         return;
     }
+//!if CIRCULAR
+    let d3 = (i % p.dim3 + p.shift3) % p.x3;
+    let d2 = (i / p.dim3 % p.dim2 + p.shift2) % p.x2;
+    let d1 = (i / (p.dim3 * p.dim2) % p.dim1 + p.shift1) % p.x1;
+    let d0 = (i / (p.dim3 * p.dim2 * p.dim1) + p.shift0) % p.x0;
+    out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
+//!else
     // What lies before x wraps to large numbers.
     let d3 = i % p.dim3 - p.before3;
     let d2 = i / p.dim3 % p.dim2 - p.before2;
@@ -19,4 +26,5 @@ fn main(
     } else {
         out[i] = 0.0;
     }
+//!end
 }

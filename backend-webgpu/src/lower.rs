@@ -2,9 +2,11 @@
 
 mod decode;
 mod experts;
+mod images;
 mod linear;
 mod recurrent;
 mod rows;
+mod solve;
 mod tokens;
 mod wise;
 
@@ -151,6 +153,11 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::ShortConv(_) => recurrent::short_conv(node),
         Op::SsmScan(_) => recurrent::ssm_scan(node),
         Op::GatedDeltaNet(op) => recurrent::gated_delta_net(op, node),
+
+        Op::Resize(op) => images::resize(op, node),
+        Op::Im2Col(op) => images::im2col(op, node),
+        Op::Conv2d(op) => images::conv2d(op, node),
+        Op::SolveTriangular(_) => solve::solve_triangular(node),
     }
 }
 

@@ -7,6 +7,7 @@ mod attention;
 mod conv;
 mod elementwise;
 mod experts;
+mod images;
 mod matmul;
 mod moves;
 mod norm;
@@ -14,6 +15,7 @@ mod recurrent;
 pub(crate) mod rows;
 pub(crate) mod select;
 mod softmax;
+mod solve;
 
 pub(crate) use elementwise::unary;
 
@@ -47,5 +49,10 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::WeightedSum(_) => experts::weighted_sum,
         Op::SsmScan(_) => recurrent::ssm_scan,
         Op::GatedDeltaNet(_) => recurrent::gated_delta_net,
+
+        Op::Resize(_) => images::resize,
+        Op::Im2Col(_) => images::im2col,
+        Op::Conv2d(_) => images::conv2d,
+        Op::SolveTriangular(_) => solve::solve_triangular,
     }
 }

@@ -8,6 +8,7 @@ pub(super) fn cases() -> Vec<Case> {
     let window = Masking { window: 4, ..cached };
     let explicit = Masking { explicit: true, ..Masking::default() };
     let both = Masking { cached: true, ..Masking::default() };
+    let both_explicit = Masking { explicit: true, ..both };
     let around = |window| Masking { window, ..both };
     let free = Masking { window: 4, ..Masking::default() };
     // (name, masking, softcap, m, n, heads, KV heads, d, dv, step)
@@ -35,6 +36,8 @@ pub(super) fn cases() -> Vec<Case> {
         ("window around, all keys", free, 0.0, 5, 7, 3, 3, 7, 5, StepParams::at(0, 5)),
         ("softcap", cached, 5.0, 4, 24, 4, 4, 32, 32, StepParams::at(3, 4)),
         ("explicit mask", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
+        ("explicit mask of each head", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
+        ("explicit mask of each head, cached", both_explicit, 0.0, 3, 24, 3, 1, 12, 8, StepParams::at(9, 3)),
         ("dv differs", causal, 0.0, 5, 7, 4, 2, 24, 12, StepParams::at(0, 5)),
         ("head of 96", cached, 0.0, 3, 16, 2, 2, 96, 96, StepParams::at(4, 3)),
         ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
@@ -75,11 +78,12 @@ pub(super) fn cases() -> Vec<Case> {
         .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codecs, prefix, sinks)| {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
             let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
-            Case::new(op, name, step, |o| {
+            Case::new(op, &name, step, |o| {
                 let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
                 inputs.extend([o.keys(codecs[0], &[n, g * d]), o.keys(codecs[1], &[n, g * dv])]);
                 if masking.explicit {
-                    inputs.push(o.filled(&[m, n], Fill::Mask));
+                    let mask = [h, m, n];
+                    inputs.push(o.filled(if name.contains("each head") { &mask } else { &mask[1..] }, Fill::Mask));
                 }
                 inputs.extend(sinks.then(|| o.filled(&[h], Fill::Uniform(-1.0, 3.0))));
                 inputs

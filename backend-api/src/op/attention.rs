@@ -1,7 +1,7 @@
 //! `attention`: scaled dot-product attention in its flash form, token-major.
 //!
 //! *Operands*: q `[m, n_head * d]`, k `[n, n_head_kv * d]`, v `[n, n_head_kv * dv]`; with `masking.explicit` also a
-//! mask `[m, n]` that is added to the scores; with `sinks` also `[n_head]`, last.
+//! mask that is added to the scores, `[m, n]` for all heads or `[n_head, m, n]`; with `sinks` also `[n_head]`, last.
 //! *Results*: `[m, n_head * dv]`. Query head `h` uses KV head `h * n_head_kv / n_head`; scores are `scale * (q . k)`,
 //! then `softcap * tanh(scores / softcap)` if there is a cap, then masked; softmax; weighted sum of v.
 //! A sink is one more score of its head, whose value is zero: it takes a share and adds nothing.
@@ -74,6 +74,12 @@ impl Attention {
         self.sinks.then(|| self.operands() - 1)
     }
 
+    /// How many rows of the mask lie between those of one head and the next: none where all heads have the same.
+    pub fn mask_rows(&self, inputs: &[&Tensor]) -> usize {
+        let apart = self.masking.explicit && inputs[3].shape.rank() == 3;
+        if apart { inputs[0].shape.dim(0) } else { 0 }
+    }
+
     /// The width of a key head and of a value head.
     pub fn head_dims(&self, inputs: &[&Tensor]) -> (usize, usize) {
         (inputs[1].shape.cols() / self.n_head_kv, inputs[2].shape.cols() / self.n_head_kv)
@@ -91,7 +97,7 @@ impl Describe for Attention {
         floats_of_any_codec(&inputs[1..3])?;
         floats(&inputs[3..])?;
         let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
-        let matrices = inputs[..expected - usize::from(self.sinks)].iter().all(|t| t.shape.rank() == 2);
+        let matrices = inputs[..3].iter().all(|t| t.shape.rank() == 2);
         ensure(matrices, || "operands must be matrices of tokens".into())?;
         let (h, g) = (self.n_head, self.n_head_kv);
         ensure(h > 0 && g > 0 && h.is_multiple_of(g), || format!("{g} KV heads do not divide {h} heads"))?;
@@ -100,9 +106,9 @@ impl Describe for Attention {
         ensure(k.dim(0) == v.dim(0), || "k and v have different lengths".into())?;
         ensure(self.scale.is_finite() && self.softcap >= 0.0, || "scale and soft cap must be finite".into())?;
         if self.masking.explicit {
-            let mask = inputs[3];
-            let fits = mask.shape.dim(0) == q.dim(0) && mask.shape.dim(1) == k.dim(0);
-            ensure(fits, || format!("the mask must be [{}, {}]", q.dim(0), k.dim(0)))?;
+            let (mask, m, n) = (inputs[3].shape, q.dim(0), k.dim(0));
+            let fits = mask.dims().eq([m, n]) || mask.dims().eq([h, m, n]);
+            ensure(fits, || format!("the mask must be [{m}, {n}], or [{h}, {m}, {n}]"))?;
         }
         if let Some(at) = self.sinks_at() {
             ensure(inputs[at].shape.dims().eq([h]), || format!("the sinks must be [{h}]"))?;

@@ -1,17 +1,28 @@
-//! `pad`: zeros before and after the elements of each dimension.
+//! `pad`: zeros before and after the elements of each dimension, or the same elements again.
 //!
-//! *Operands*: x of any shape. *Results*: of the same rank, dimension `i` being `before + dim + after`.
+//! *Operands*: x of any shape. *Results*: of the same rank, dimension `i` being `before + dim + after`. What is
+//! around the elements is 0; with `circular` they go round, so that the last one lies before the first.
 
 use super::describe::{Describe, EXACT, Output, arity, ensure, floats, shape};
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Shape, Tensor};
 
 /// See the [module page](self). Dimensions are four, as in [`Shape::dims4`](crate::tensor::Shape::dims4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pad {
-    /// Zeros before each dimension's elements.
+    /// How many lie before each dimension's elements.
     pub before: [usize; 4],
-    /// Zeros after them.
+    /// How many lie after them.
     pub after: [usize; 4],
+    /// Whether the elements go round.
+    pub circular: bool,
+}
+
+impl Pad {
+    /// Where the elements of x that the result begins with lie, if they go round.
+    pub fn shift(&self, x: &Shape) -> [usize; 4] {
+        let (dims, before) = (x.dims4(), self.before);
+        std::array::from_fn(|axis| (dims[axis] - before[axis] % dims[axis]) % dims[axis])
+    }
 }
 
 impl Describe for Pad {
@@ -23,9 +34,9 @@ impl Describe for Pad {
         floats(&[x])?;
         let (mut dims, lead) = (x.shape.dims4(), 4 - x.shape.rank());
         for (axis, dim) in dims.iter_mut().enumerate() {
-            let zeros = self.before[axis].checked_add(self.after[axis]).ok_or("there are too many zeros")?;
-            ensure(axis >= lead || zeros == 0, || format!("rank {} has fewer dimensions to pad", x.shape.rank()))?;
-            *dim = dim.checked_add(zeros).ok_or("there are too many zeros")?;
+            let around = self.before[axis].checked_add(self.after[axis]).ok_or("there is too much around")?;
+            ensure(axis >= lead || around == 0, || format!("rank {} has fewer dimensions to pad", x.shape.rank()))?;
+            *dim = dim.checked_add(around).ok_or("there is too much around")?;
         }
         Ok(vec![Output::New(shape(&dims[lead..])?, DType::F32)])
     }

@@ -19,12 +19,16 @@ layout(std140) uniform Params {
     int dim2;
     int x0;
     int before0;
+    int shift0;
     int x1;
     int before1;
+    int shift1;
     int x2;
     int before2;
+    int shift2;
     int x3;
     int before3;
+    int shift3;
 };
 layout(std140) uniform Step {
     uint step_position;
@@ -38,7 +42,7 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// pad: zeros before and after the elements of each dimension.
+// pad: zeros before and after the elements of each dimension; CIRCULAR, they go round.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -116,11 +120,9 @@ vec4 value(int row, int col) {
 
 
 float element(int row, int col) {
-    int d0 = row / (dim1 * dim2) - before0;
-    int d1 = row / dim2 % dim1 - before1;
-    int d2 = row % dim2 - before2;
-    int d3 = col - before3;
-    bool inside = min(min(d0, d1), min(d2, d3)) >= 0 && d0 < x0 && d1 < x1 && d2 < x2 && d3 < x3;
-    return inside ? load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, d3) : 0.0;
+    int d0 = (row / (dim1 * dim2) + shift0) % x0;
+    int d1 = (row / dim2 % dim1 + shift1) % x1;
+    int d2 = (row % dim2 + shift2) % x2;
+    return load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, (col + shift3) % x3);
 }
-// pad bits
+// pad CIRCULAR bits

@@ -70,7 +70,8 @@ impl Lowering<'_> {
         first = first.define_if(d.is_multiple_of(8), "ALIGNED").source("src_q", queries.from).input("src_k", k_at, k);
         first = first.codec(self.layout, k, &["src_k"]);
         if op.masking.explicit {
-            first = first.define("EXPLICIT", "").input("src_mask", 3, self.input(3)?);
+            first = first.define("EXPLICIT", "").int("mask_rows", op.mask_rows(self.inputs));
+            first = first.input("src_mask", 3, self.input(3)?);
         }
         if let Some((n_dims, mode, table)) = queries.rope {
             first = self.rope_table(first, n_dims, mode, table)?.define_if(n_dims < d, "ROPE_PART");

@@ -1,4 +1,4 @@
-// pad
+// pad circular
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -24,13 +24,17 @@ struct Params {
     before1: u32,
     before2: u32,
     before3: u32,
+    shift0: u32,
+    shift1: u32,
+    shift2: u32,
+    shift3: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// Zeros before and after the elements of each dimension.
+// Zeros before and after the elements of each dimension; CIRCULAR, they go round.
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -41,14 +45,9 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    // What lies before x wraps to large numbers.
-    let d3 = i % p.dim3 - p.before3;
-    let d2 = i / p.dim3 % p.dim2 - p.before2;
-    let d1 = i / (p.dim3 * p.dim2) % p.dim1 - p.before1;
-    let d0 = i / (p.dim3 * p.dim2 * p.dim1) - p.before0;
-    if (d0 < p.x0 && d1 < p.x1 && d2 < p.x2 && d3 < p.x3) {
-        out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
-    } else {
-        out[i] = 0.0;
-    }
+    let d3 = (i % p.dim3 + p.shift3) % p.x3;
+    let d2 = (i / p.dim3 % p.dim2 + p.shift2) % p.x2;
+    let d1 = (i / (p.dim3 * p.dim2) % p.dim1 + p.shift1) % p.x1;
+    let d0 = (i / (p.dim3 * p.dim2 * p.dim1) + p.shift0) % p.x0;
+    out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
 }

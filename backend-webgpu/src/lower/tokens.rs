@@ -201,7 +201,7 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let kernel = kernel.bind("q", row_type(d), Operand::Input(0), q).bind("k", keys(k, d), Operand::Input(1), k);
     let mut kernel = kernel.bind("v", keys(v, dv), Operand::Input(2), v);
     if op.masking.explicit {
-        kernel = kernel.input("mask", 3, node.inputs[3]);
+        kernel = kernel.u("mask_rows", op.mask_rows(node.inputs)).input("mask", 3, node.inputs[3]);
     }
     kernel = sunk(kernel, op.sinks_at(), node);
     Ok(vec![kernel.bind("out", row_type(dv), Operand::Output(0), out)])

@@ -113,8 +113,10 @@ pub fn pad(op: &Pad, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let kernel = elementwise(node, "pad", out.shape.len())
         .u4("dim", out.shape.dims4())
+        .flag("CIRCULAR", op.circular)
         .u4("x", x.shape.dims4())
-        .u4("before", op.before);
+        .u4("before", op.before)
+        .u4("shift", op.shift(&x.shape));
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 

@@ -4,18 +4,25 @@
 //! Three things differ from how llama.cpp judges: errors are relative to the reference, infinities are compared one by
 //! one and so excuse nothing else, and inputs are the same on every run.
 
+mod attention;
+mod images;
+mod matrices;
+mod moves;
 mod operators;
+mod products;
 mod recurrent;
+mod rope;
 mod row;
+mod views;
 
 use crate::backends::open;
 use anygpu_conformance::report::{BackendReport, Report};
 use anygpu_conformance::run::{Outcome, judge, run as run_case};
 use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, ensure};
-use backend_api::case::Case;
+use backend_api::case::{Case, Fill};
 use backend_api::run::NativeHost;
-use backend_api::{Backend, Error};
+use backend_api::{Backend, Error, Tensor};
 use clap::ValueEnum;
 use pollster::block_on;
 use reference_cpu::{Cpu, Options};
@@ -54,10 +61,15 @@ impl FromStr for Share {
 /// What a case of the small set may cost: operations that the list counts, and bytes of operands and results.
 const SMALL_FLOPS: u64 = 10_000_000;
 const SMALL_BYTES: u64 = 2_000_000;
+/// Vectors of four that each of its tensors takes at most: the smallest device of the suite has textures of as many texels.
+const SMALL_TEXELS: usize = 65_536;
 
 impl Size {
-    fn of(row: &Row) -> Size {
-        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES { Size::Small } else { Size::Large }
+    /// The size of a row, and of what it is as a case: a part is cut of a larger operand.
+    fn of(row: &Row, case: &Case) -> Size {
+        let texels = |tensor: &Tensor| tensor.shape.rows() * tensor.shape.cols().div_ceil(4);
+        let fits = case.graph.tensors().all(|(_, tensor)| texels(tensor) <= SMALL_TEXELS);
+        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES && fits { Size::Small } else { Size::Large }
     }
 }
 
@@ -75,8 +87,16 @@ struct Listed {
     /// Different cases, by size.
     small: Vec<Case>,
     large: Vec<Case>,
-    /// Why others are not ours, with their number.
-    reasons: BTreeMap<&'static str, usize>,
+    /// Why others are not ours.
+    reasons: BTreeMap<&'static str, Refused>,
+}
+
+/// Cases that are not ours.
+#[derive(Debug, Default, Clone, Copy)]
+struct Refused {
+    cases: usize,
+    /// Of those, the ones that llama.cpp's WebGPU backend says to support.
+    webgpu: usize,
 }
 
 /// The list by operator, in its order.
@@ -91,12 +111,16 @@ fn listed() -> Result<Vec<(String, Listed)>> {
         of.cases += 1;
         of.webgpu += usize::from(row.webgpu);
         match operators::case(&row) {
-            Err(why) => *of.reasons.entry(why).or_default() += 1,
+            Err(why) => {
+                let refused = of.reasons.entry(why).or_default();
+                refused.cases += 1;
+                refused.webgpu += usize::from(row.webgpu);
+            }
             Ok(case) => {
                 of.ours += 1;
                 if !seen.insert(key(&case)) {
                     of.same += 1;
-                } else if Size::of(&row) == Size::Small {
+                } else if Size::of(&row, &case) == Size::Small {
                     of.small.push(case);
                 } else {
                     of.large.push(case);
@@ -111,7 +135,15 @@ fn listed() -> Result<Vec<(String, Listed)>> {
 fn key(case: &Case) -> String {
     let ops: Vec<_> = case.graph.nodes().iter().map(|node| &node.op).collect();
     let operands: Vec<_> = case.graph.externals().map(|(_, tensor)| (&tensor.shape, tensor.dtype)).collect();
-    format!("{ops:?} {operands:?} {:?} {:?} {}", case.fills, case.step, case.tolerance)
+    let fills: Vec<_> = case.fills.iter().map(fill_key).collect();
+    format!("{ops:?} {operands:?} {fills:?} {:?} {}", case.step, case.tolerance)
+}
+
+/// What makes a fill another one: of many values their sum as bits, which is sooner written than they are.
+fn fill_key(fill: &Fill) -> String {
+    let Fill::Values(values) = fill else { return format!("{fill:?}") };
+    let sum = values.iter().fold(0u64, |sum, v| (sum ^ u64::from(v.to_bits())).wrapping_mul(0x0100_0000_01B3));
+    format!("{} values {sum:x}", values.len())
 }
 
 /// Runs a share of the cases of a size on the backends among `candidates`; of one of the list's operators only, if asked to.
@@ -139,6 +171,9 @@ pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size, share: Share) 
         let Listed { cases, webgpu, ours, same, small, large, .. } = of;
         if *ours > 0 {
             println!("{op:20} {cases:>6} {webgpu:>14} {ours:>6} {same:>6} {:>6} {:>6}", small.len(), large.len());
+            for (why, refused) in &of.reasons {
+                println!("{:20} {:>6} {:>14} not ours: {why}", "", refused.cases, refused.webgpu);
+            }
         }
         let cases = if size == Size::Small { small } else { large };
         for case in cases.iter().skip(share.first - 1).step_by(share.of) {
@@ -184,14 +219,16 @@ fn summary(list: &[(String, Listed)]) {
         sum(|of| of.small.len()),
         sum(|of| of.large.len()),
     );
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for (why, count) in list.iter().flat_map(|(_, of)| &of.reasons) {
-        *reasons.entry(why).or_default() += count;
+    let mut reasons: BTreeMap<&str, Refused> = BTreeMap::new();
+    for (why, refused) in list.iter().flat_map(|(_, of)| &of.reasons) {
+        let sum = reasons.entry(why).or_default();
+        sum.cases += refused.cases;
+        sum.webgpu += refused.webgpu;
     }
     let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    for (why, count) in reasons {
-        println!("{count:>6} not ours: {why}");
+    reasons.sort_by_key(|(_, refused)| std::cmp::Reverse(refused.cases));
+    for (why, Refused { cases, webgpu }) in reasons {
+        println!("{cases:>6} not ours, {webgpu:>5} of them the peer's WebGPU's: {why}");
     }
 }
 
@@ -207,7 +244,7 @@ mod tests {
         assert_eq!(single, 19_726);
         assert_eq!(list.iter().map(|(_, of)| of.webgpu).sum::<usize>(), 11_128);
         for (op, of) in &list {
-            assert_eq!(of.cases, of.ours + of.reasons.values().sum::<usize>(), "{op}");
+            assert_eq!(of.cases, of.ours + of.reasons.values().map(|of| of.cases).sum::<usize>(), "{op}");
             assert_eq!(of.ours, of.same + of.small.len() + of.large.len(), "{op}");
             let names: BTreeSet<&str> = of.small.iter().chain(&of.large).map(|case| case.name.as_str()).collect();
             assert_eq!(names.len(), of.small.len() + of.large.len(), "{op}");

@@ -1,6 +1,7 @@
 //! Cases drawn at random, and for one that fails the simplest that does.
 
 mod draw;
+mod images;
 mod operators;
 
 use crate::backends::open;

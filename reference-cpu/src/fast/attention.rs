@@ -20,6 +20,7 @@ pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
     let Form::Op(Op::Attention(op)) = form else { return };
     let (q, k, v) = (args.input(0), args.input(1), args.input(2));
     let mask = if op.masking.explicit { args.input(3).floats() } else { &[] };
+    let mask_rows = op.mask_rows(&[q, k, v, args.input(3)].map(|operand| operand.tensor));
     let sinks = op.sinks_at().map_or(&[][..], |at| args.input(at).floats());
     let (m, n) = (q.shape().dim(0), k.shape().dim(0));
     let (d, dv) = (k.shape().cols() / op.n_head_kv, v.shape().cols() / op.n_head_kv);
@@ -31,7 +32,7 @@ pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
     let parts = parts(threads, heads, heads * (end - start) * (d + dv));
     let (out, scores) = args.out_and_scratch();
     let each = heads.div_ceil(parts).max(1);
-    let all = Heads { op, step, q: q.floats(), k: k.floats(), v: v.floats(), mask, sinks, m, n, d, dv };
+    let all = Heads { op, step, q: q.floats(), k: k.floats(), v: v.floats(), mask, mask_rows, sinks, m, n, d, dv };
     for_each_part(&mut out[..heads * dv], each * dv, scores, n, |index, out, scores| {
         dispatch(Part { heads: &all, first: index * each, scores, out });
     });
@@ -45,6 +46,8 @@ struct Heads<'a> {
     k: &'a [f32],
     v: &'a [f32],
     mask: &'a [f32],
+    /// Rows of the mask between those of one head and the next.
+    mask_rows: usize,
     sinks: &'a [f32],
     /// Queries.
     m: usize,
@@ -67,12 +70,12 @@ impl Work for Part<'_> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let Part { heads, first, scores, out } = self;
-        let Heads { op, step, q, k, v, mask, sinks, m, n, d, dv } = *heads;
+        let Heads { op, step, q, k, v, mask, mask_rows, sinks, m, n, d, dv } = *heads;
         for (at, out) in out.chunks_exact_mut(dv).enumerate() {
             let (i, h) = ((first + at) / op.n_head, (first + at) % op.n_head);
             let g = h * op.n_head_kv / op.n_head;
             let (start, end) = op.masking.visible(i, m, n, &step);
-            let (q, mask) = (&q[(first + at) * d..][..d], mask.get(i * n..).unwrap_or_default());
+            let (q, mask) = (&q[(first + at) * d..][..d], mask.get((h * mask_rows + i) * n..).unwrap_or_default());
             let scores = &mut scores[..end - start];
             let sink = sinks.get(h).copied();
             let mut max = sink.unwrap_or(f32::MIN);

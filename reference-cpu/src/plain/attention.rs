@@ -8,6 +8,7 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
     let Op::Attention(a) = op else { return };
     let (q, k, v) = (args.input(0), args.input(1), args.input(2));
     let mask = if a.masking.explicit { args.input(3).floats() } else { &[] };
+    let mask_rows = a.mask_rows(&[q, k, v, args.input(3)].map(|operand| operand.tensor));
     let sinks = a.sinks_at().map_or(&[][..], |at| args.input(at).floats());
     let (m, n) = (q.shape().dim(0), k.shape().dim(0));
     let (d, dv) = (k.shape().cols() / a.n_head_kv, v.shape().cols() / a.n_head_kv);
@@ -23,7 +24,7 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
             let score = |j: usize| {
                 let k = &k[(j * a.n_head_kv + g) * d..][..d];
                 let dot: f64 = q.iter().zip(k).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
-                let mask = mask.get(i * n + j).map_or(0.0, |v| f64::from(*v));
+                let mask = mask.get((h * mask_rows + i) * n + j).map_or(0.0, |v| f64::from(*v));
                 capped(dot * f64::from(a.scale), a.softcap) + mask
             };
             weights.clear();

@@ -53,16 +53,17 @@ pub(super) fn concat(op: &Op, args: &mut Args<'_>) {
 pub(super) fn pad(op: &Op, args: &mut Args<'_>) {
     let Op::Pad(op) = op else { return };
     let x = args.input(0);
-    let dims = x.shape().dims4();
+    let (dims, x) = (x.shape().dims4(), words(&x));
     let padded: [usize; 4] = std::array::from_fn(|axis| op.before[axis] + dims[axis] + op.after[axis]);
-    args.outputs[0].fill(0);
-    for (i, word) in words(&x).iter().enumerate() {
-        let (mut rest, mut at, mut stride) = (i, 0, 1);
+    for (i, out) in args.outputs[0].iter_mut().enumerate() {
+        let (mut rest, mut at, mut stride, mut inside) = (i, 0, 1, true);
         for axis in (0..4).rev() {
-            at += (op.before[axis] + rest % dims[axis]) * stride;
-            rest /= dims[axis];
-            stride *= padded[axis];
+            let (place, dim) = ((rest % padded[axis]) as i64 - op.before[axis] as i64, dims[axis] as i64);
+            inside &= op.circular || (0..dim).contains(&place);
+            at += place.rem_euclid(dim) as usize * stride;
+            rest /= padded[axis];
+            stride *= dims[axis];
         }
-        args.outputs[0][at] = *word;
+        *out = if inside { x[at] } else { 0 };
     }
 }

@@ -96,6 +96,7 @@ pub const WEBGPU: &[Mutation] = &[
         "squares += value * value;\n    }\n    let variance",
         "squares += value;\n    }\n    let variance",
     ),
+    of("pad.wgsl", "pad", "% p.dim2 + p.shift2", "% p.dim2"),
     of("pad.wgsl", "pad", "d2 < p.x2 && d3 < p.x3", "d2 < p.x2"),
     of("permute.wgsl", "permute", "d3 * p.step3", "d3 * p.step2"),
     of("qkv_append.wgsl", "qkv_append", "let col = i % p.cols;", "let col = (i + 1u) % p.cols;"),
@@ -210,7 +211,8 @@ pub const WEBGPU: &[Mutation] = &[
     of("append.wgsl", "append", "pack2x16float(x[i])", "pack2x16float(x[i].yx)"),
     of("argmax.wgsl", "argmax_append", "let next = step.position + step.rows;", "let next = step.position;"),
     of("argmax.wgsl", "argmax", "out[row] = id;", "out[row] = id + 1;"),
-    of("attention.wgsl", "attention", "score + mask[row * p.n + key]", "score - mask[row * p.n + key]"),
+    of("attention.wgsl", "attention", "score + mask[(head * p.mask_rows", "score - mask[(head * p.mask_rows"),
+    of("attention.wgsl", "attention", "(head * p.mask_rows + row) * p.n", "row * p.n"),
     of("linear_qkv.wgsl", "linear_qkv", "bias[place.x + place.y]", "bias[place.x]"),
     of("linear_vec.wgsl", "linear", "let bias_up = bias[col + p.out_cols];", "let bias_up = bias[col];"),
     of("linear_vec.wgsl", "linear", "product += bias_value;", "product -= bias_value;"),
@@ -271,6 +273,13 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/row.wgsl", "linear", "return x4(i) * gamma4(i);", "return x4(i) + gamma4(i);"),
     of("lib/row.wgsl", "linear", "return normed4(i, begun);", "return normed4(i + 1u, begun);"),
     of("softmax.wgsl", "softmax", "    return s;", "    return -s;"),
+    of("resize.wgsl", "resize", "    out[i] = element(row, col);", "    out[i] = element(row, col) + 1.0;"),
+    of("resize.wgsl", "resize", "mix(upper, lower,", "mix(lower, upper,"),
+    of("resize.wgsl", "resize", "(1.25 * d - 2.25)", "(1.25 * d - 2.0)"),
+    of("resize.wgsl", "resize", "out[i] = sum / all;", "out[i] = sum;"),
+    of("im2col.wgsl", "im2col", "k % p.kernel1 * p.dilation1", "k % p.kernel1"),
+    of("conv2d.wgsl", "conv2d", "tap / p.kernel1 * p.dilation0", "tap / p.kernel1"),
+    of("solve_triangular.wgsl", "solve_triangular", "sum / a[factors + row]", "sum"),
 ];
 
 /// Of the WebGPU backend where it has subgroups.
@@ -426,6 +435,7 @@ pub const WEBGL: &[Mutation] = &[
     of("norm_heads.glsl", "norm", "load1(src_gamma, params, 0, param)", "load1(src_gamma, params, 0, 0)"),
     of("norm_rows.glsl", "norm", "(cols, row, eps", "(cols, row / 2, eps"),
     of("norm_stats.glsl", "norm", "d4 * d4 + d5 * d5", "d4 * d4 + d4 * d5"),
+    of("pad.glsl", "pad", "row % dim2 + shift2", "row % dim2"),
     of("pad.glsl", "pad", "&& d2 < x2 && d3 < x3", "&& d3 < x3"),
     of("permute.glsl", "permute", "col * s3", "col * s2"),
     of("query.glsl", "self_attention", "vec4(-x.y, x.x, -x.w, x.z)", "vec4(-x.y, x.x, x.w, x.z)"),
@@ -522,6 +532,7 @@ pub const WEBGL: &[Mutation] = &[
     of("format/trits.glsl", "get_rows", "vec4(1.0, -1.0, 1.0, -1.0)", "vec4(1.0, 1.0, 1.0, 1.0)"),
     of("argmax.glsl", "argmax", "int from = row * out_cols + col;", "int from = 0;"),
     of("attention_scores.glsl", "attention", "score += lanes(src_mask,", "score -= lanes(src_mask,"),
+    of("attention_scores.glsl", "attention", "head * mask_rows + query", "query"),
     of(
         "attention_scores.glsl",
         "attention",
@@ -630,6 +641,15 @@ pub const WEBGL: &[Mutation] = &[
     of("norm.glsl", "norm", "row_stats(out_cols, row, eps,", "row_stats(out_cols, row, eps + 1.0,"),
     of("norm_stats.glsl", "norm", "float variance = total(squares) / size;", "float variance = total(squares);"),
     of("softmax.glsl", "softmax", "row_softmax(out_cols, row,", "row_softmax(out_cols - 1, row,"),
+    of("resize.glsl", "resize", "return load1(src_x, x3, above, left);", "return 1.0 + load1(src_x, x3, above, left);"),
+    of("resize.glsl", "resize", "mix(upper, lower,", "mix(lower, upper,"),
+    of("resize.glsl", "resize", "(1.25 * d - 2.25)", "(1.25 * d - 2.0)"),
+    of("resize.glsl", "resize", "return sum / all;", "return sum;"),
+    of("im2col.glsl", "im2col", "col % kernel1 * dilation1", "col % kernel1"),
+    of("conv2d.glsl", "conv2d", "down * dilation0", "down"),
+    of("conv2d.glsl", "conv2d", "v.w = load1(src_x, image1,", "v.z = load1(src_x, image1,"),
+    of("solve_triangular.glsl", "solve_triangular", "factors.x * third", "factors.x * second"),
+    of("solve_triangular.glsl", "solve_triangular", "sum -= factors.w * lanes(", "sum += factors.w * lanes("),
 ];
 
 /// Of the WebGL2 backend with one value a texel.

@@ -1,6 +1,7 @@
 //! For each operator a case drawn at random: any shape, broadcast and parameter that it allows, in small.
 
 use super::draw::Draw;
+use super::images;
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
@@ -39,6 +40,10 @@ pub const ALL: &[(&str, Make)] = &[
     ("weighted_sum", weighted_sum),
     ("ssm_scan", ssm_scan),
     ("gated_delta_net", gated_delta_net),
+    ("resize", images::resize),
+    ("im2col", images::im2col),
+    ("conv2d", images::conv2d),
+    ("solve_triangular", images::solve_triangular),
     ("linear", linear),
     ("experts_glu", experts_glu),
     ("experts_sum", experts_sum),
@@ -64,7 +69,7 @@ const SMOOTH: &[UnaryKind] = &[
 ];
 
 /// A case whose name is all that it was made of.
-fn case(
+pub fn case(
     form: impl Into<Form> + std::fmt::Debug,
     step: StepParams,
     operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
@@ -77,7 +82,7 @@ fn case(
     case
 }
 
-fn once() -> StepParams {
+pub fn once() -> StepParams {
     StepParams::at(0, 1)
 }
 
@@ -254,7 +259,8 @@ fn pad(draw: &mut Draw<'_>) -> Case {
     let mut around =
         || -> [usize; 4] { std::array::from_fn(|axis| draw.number(0, if axis < 4 - dims.len() { 0 } else { 3 })) };
     let (before, after) = (around(), around());
-    case(Pad { before, after }, once(), |o| vec![o.input(&dims)])
+    let circular = draw.chance();
+    case(Pad { before, after, circular }, once(), |o| vec![o.input(&dims)])
 }
 
 /// A codec or none, and a number of columns that its rows may have.
@@ -290,12 +296,14 @@ fn attention(draw: &mut Draw<'_>) -> Case {
     // Rows beyond the step's real ones are not specified.
     let m = if masking.cached { step.rows as usize } else { m };
     let n_head = n_head_kv * times;
-    let (softcap, sinks) = (draw.pick(&[0.0, 5.0]), draw.chance());
+    let (softcap, sinks, mask_of_each) = (draw.pick(&[0.0, 5.0]), draw.chance(), draw.chance());
     let op = Attention { n_head, n_head_kv, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
     case(op, step, |o| {
         let q = o.filled(&[m, n_head * d], Fill::Uniform(-2.0, 2.0));
         let (keys, values) = (o.keys(keys, &[n, n_head_kv * d]), o.keys(values, &[n, n_head_kv * dv]));
-        let mask = masking.explicit.then(|| o.filled(&[m, n], Fill::Mask));
+        let mask_dims = [n_head, m, n];
+        let mask_dims = if mask_of_each { &mask_dims[..] } else { &mask_dims[1..] };
+        let mask = masking.explicit.then(|| o.filled(mask_dims, Fill::Mask));
         let sinks = sinks.then(|| o.filled(&[n_head], Fill::Uniform(-1.0, 3.0)));
         [q, keys, values].into_iter().chain(mask).chain(sinks).collect()
     })

@@ -95,7 +95,7 @@ impl Operator {
             Operator::Permute { view, perm } => Permute { view: Shape::new(&view)?, perm }.into(),
             Operator::Slice { start, len } => Slice { start, len }.into(),
             Operator::Concat { axis } => Concat { axis }.into(),
-            Operator::Pad { before, after } => Pad { before, after }.into(),
+            Operator::Pad { before, after } => Pad { before, after, circular: false }.into(),
             Operator::Argmax => ArgMax.into(),
             Operator::TopK { k } => TopK { k }.into(),
             Operator::ShortConv => ShortConv.into(),

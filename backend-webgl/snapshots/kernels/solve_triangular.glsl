@@ -1,0 +1,134 @@
+#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp usampler2D;
+precision highp usampler2DArray;
+#define LINE_SHIFT 5
+#define LINE 32
+#define PAGE_SHIFT 11
+#define PAGE 2048
+#define WEIGHT_LINE_SHIFT 8
+#define WEIGHT_LINE 256
+#define WEIGHT_PAGE_SHIFT 11
+#define WEIGHT_PAGE 2048
+layout(std140) uniform Params {
+    int out_rows;
+    int out_cols;
+    int n;
+    int first;
+    int end;
+};
+layout(std140) uniform Step {
+    uint step_position;
+    uint step_rows;
+    uint step_top_k;
+    float step_top_p;
+    float step_temperature;
+    uint step_seed_lo;
+    uint step_seed_hi;
+    uint step_sequence;
+};
+uniform usampler2D t0;
+#define src_a t0
+uniform usampler2D t1;
+#define src_b t1
+uniform usampler2D t2;
+#define src_x t2
+// solve_triangular: four rows of each solution, from `first` to before `end`. With BEGUN those before them were found
+// by the draw before, and are copied. A draw cannot read what it makes, so a fragment makes those of the four that it
+// needs for itself.
+// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
+// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
+// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
+// first of them.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
+
+ivec2 fold(int texel) {
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
+}
+
+int fragment() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
+}
+
+float pick(vec4 v, int lane) {
+    return v[lane];
+}
+
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
+// The value of a texture that holds one value a texel in either layout.
+#define raw_at(source, index) fetch(source, fold(index)).x
+
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
+
+// Which of 4 columns from `col` on lie in start..end.
+bvec4 inside(int col, int start, int end) {
+    ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
+    return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
+}
+
+vec4 keep(vec4 v, int col, int end) {
+    return mix(vec4(0.0), v, inside(col, 0, end));
+}
+
+layout(location = 0) out TEXEL result;
+
+
+vec4 value(int row, int col);
+
+void main() {
+    int texel = fragment();
+    int row_texels = (out_cols + LANES - 1) / LANES;
+    int row = texel / row_texels;
+    int col = (texel - row * row_texels) * LANES;
+    if (row >= out_rows) discard;
+    result = texel_of(keep(value(row, col), col, out_cols));
+}
+
+vec4 value(int row, int col) {
+    int matrix = row / n * n;
+    int mine = row - matrix;
+    if (mine >= end) return vec4(0.0);
+    if (mine < first) return lanes(src_x, out_cols, row, col);
+    // The latest rows, the last one first.
+    vec4 last = vec4(0.0);
+    vec4 second = vec4(0.0);
+    vec4 third = vec4(0.0);
+    for (int i = first; i <= mine; i++) {
+        vec4 sum = lanes(src_b, out_cols, matrix + i, col);
+        for (int j = 0; j < first; j += 4) {
+            vec4 factors = load4(src_a, n, matrix + i, j >> 2);
+            sum -= factors.x * lanes(src_x, out_cols, matrix + j, col);
+            sum -= factors.y * lanes(src_x, out_cols, matrix + j + 1, col);
+            sum -= factors.z * lanes(src_x, out_cols, matrix + j + 2, col);
+            sum -= factors.w * lanes(src_x, out_cols, matrix + j + 3, col);
+        }
+        vec4 factors = load4(src_a, n, matrix + i, first >> 2);
+        int known = i - first;
+        if (known == 1) sum -= factors.x * last;
+        if (known == 2) sum -= factors.x * second + factors.y * last;
+        if (known == 3) sum -= factors.x * third + factors.y * second + factors.z * last;
+        third = second;
+        second = last;
+        last = sum / pick(factors, known);
+    }
+    return last;
+}
+// solve_triangular BEGUN bits

@@ -1,0 +1,57 @@
+// im2col
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    len: u32,
+    channels: u32,
+    image0: u32,
+    image1: u32,
+    kernel0: u32,
+    kernel1: u32,
+    places0: u32,
+    places1: u32,
+    stride0: u32,
+    stride1: u32,
+    before0: u32,
+    before1: u32,
+    dilation0: u32,
+    dilation1: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+
+// What a kernel sees at each of its places, as rows.
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.len) {
+        return;
+    }
+    let taps = p.kernel0 * p.kernel1;
+    let k = i % (p.channels * taps);
+    let place = i / (p.channels * taps);
+    // What lies before the image wraps to large numbers.
+    let row = place / p.places1 % p.places0 * p.stride0 + k / p.kernel1 % p.kernel0 * p.dilation0 - p.before0;
+    let col = place % p.places1 * p.stride1 + k % p.kernel1 * p.dilation1 - p.before1;
+    if (row < p.image0 && col < p.image1) {
+        let plane = place / (p.places0 * p.places1) * p.channels + k / taps;
+        out[i] = x[(plane * p.image0 + row) * p.image1 + col];
+    } else {
+        out[i] = 0.0;
+    }
+}

@@ -1,0 +1,48 @@
+// solve_triangular
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    columns: u32,
+    n: u32,
+    k: u32,
+    first: u32,
+    end: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> a: array<f32>;
+@group(0) @binding(3) var<storage, read> b: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+// Some rows of the solutions of triangular systems, after those before them: an invocation walks down a column, of which
+// it alone reads and writes what lies there.
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.columns) {
+        return;
+    }
+    let matrix = i / p.k;
+    let column = matrix * p.n * p.k + i % p.k;
+    for (var row = p.first; row < p.end; row++) {
+        let factors = (matrix * p.n + row) * p.n;
+        var sum = b[column + row * p.k];
+        for (var j = 0u; j < row; j++) {
+            sum -= a[factors + j] * out[column + j * p.k];
+        }
+        out[column + row * p.k] = sum / a[factors + row];
+    }
+}
