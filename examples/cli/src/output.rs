@@ -1,4 +1,5 @@
-//! The standard output. Results go there and nothing else; a reader who has gone away is no error.
+//! The standard output and the standard error. Results go to the one and nothing else does; a reader who has gone away
+//! is no error.
 
 use serde::Serialize;
 use std::io::{self, Write};
@@ -25,4 +26,9 @@ pub fn json(value: &impl Serialize) -> io::Result<()> {
 pub fn reader_left(error: &anyhow::Error) -> bool {
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     kind == Some(io::ErrorKind::BrokenPipe)
+}
+
+/// Writes a line to the standard error. Where nobody can read that, it is not said, and the exit code tells as much.
+pub fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }

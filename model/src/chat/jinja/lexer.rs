@@ -1,5 +1,5 @@
-//! A template cut into tokens, with Jinja2's rules for white space as `transformers` sets them: the line break after a block
-//! is dropped (`trim_blocks`), and so is the indentation before it (`lstrip_blocks`).
+//! A template cut into tokens, with Jinja2's rules for white space as `transformers` sets them: the line break after a
+//! block is dropped (`trim_blocks`), and so is the indentation before it (`lstrip_blocks`).
 
 use std::sync::Arc;
 
