@@ -72,7 +72,7 @@ impl<'s> Lexer<'s> {
             let tag = rest.match_indices('{').map(|(at, _)| at).find(opens);
             let end = tag.map_or(self.source.len(), |tag| begin + tag);
             let opening = self.source[end..].get(..2).unwrap_or_default();
-            let sign = self.source[end..].as_bytes().get(2).copied();
+            let sign = self.source.as_bytes().get(end + 2).copied();
             self.text(begin, end, opening, sign);
             self.skip(end);
             trim = match opening {
