@@ -965,5 +965,8 @@ export class BrowserError extends AnyGpuError {}
 /** The engine was disposed. */
 export class DisposedError extends AnyGpuError {}
 
-/** The worker or the engine in it stopped: a bug, or the browser ended it. Load the model again. */
+/**
+ * The worker or the engine in it stopped: a bug, the browser ended it, or the thread's stack was too small. Load the model
+ * again: with `worker: false`, too, the engine then starts anew, and all models that were on that thread are gone.
+ */
 export class CrashError extends AnyGpuError {}

@@ -1,13 +1,16 @@
-//! Templates made to do harm end soon, in little memory, on a small stack, and with a text or an error of one line.
+//! Templates and vocabularies made to do harm end soon, in little memory, on a small stack, and with a text or an error
+//! of one line.
 
 use std::alloc::System;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use anygpu_model::chat::{ChatError, ChatTemplate, Message};
 use anygpu_model::fuzz;
 use anygpu_model::gguf::{Metadata, Value};
+use anygpu_model::tokenizer::Tokenizer;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -82,6 +85,15 @@ const CHAINS: &[[&str; 3]] = &[
     ["{% set x = 3 %}", "{% set x = x * x %}", "{{ x }}"],
 ];
 
+/// A macro of many parameters, called over and over with many names.
+fn many_names() -> String {
+    let names = |each: &str| (0..10_000).map(|i| each.replace('#', &i.to_string())).collect::<String>();
+    let (parameters, arguments) = (names("a#,"), names("b#=1,"));
+    format!(
+        "{{% macro f({parameters}) %}}{{% endmacro %}}{{% for i in range(9999) %}}{{{{ f({arguments}) }}}}{{% endfor %}}"
+    )
+}
+
 /// All cases, each with what it is called.
 fn cases() -> impl Iterator<Item = (String, String)> {
     let chains = CHAINS.iter().flat_map(|[first, link, last]| {
@@ -89,6 +101,7 @@ fn cases() -> impl Iterator<Item = (String, String)> {
         [100, 1000, most]
             .map(|count| (format!("{first}{link} x {count}"), format!("{first}{}{last}", link.repeat(count))))
     });
+    let chains = chains.chain([("many names".to_owned(), many_names())]);
     chains.chain((0..CASES).map(|seed| (format!("fuzz::template({seed})"), fuzz::template(seed))))
 }
 
@@ -125,4 +138,31 @@ fn hostile_templates_end_on_a_small_stack() {
     }
     let child = Command::new(env::current_exe().unwrap()).args(["--exact", name]).env(CHILD, "1").output().unwrap();
     assert!(child.status.success(), "{}\n{}", child.status, String::from_utf8_lossy(&child.stderr));
+}
+
+/// Bytes of a long prompt.
+const PROMPT: usize = 256 << 10;
+/// What a byte of it may take, with what was freed again: its place while it waits, its token, and vectors that grow.
+const MAX_ALLOCATED_PER_BYTE: usize = 256;
+
+#[test]
+fn tokens_within_tokens_take_memory_by_the_length_of_the_text() {
+    let tokens: Vec<String> = (1..=256).map(|i| "a".repeat(i)).collect();
+    let mut metadata = Metadata::default();
+    metadata.insert("tokenizer.ggml.model", Value::String("gpt2".into()));
+    metadata.insert("tokenizer.ggml.tokens", Value::Strings(Arc::new(tokens.iter().collect())));
+    metadata.insert("tokenizer.ggml.token_type", Value::Ints(vec![3; 256]));
+    metadata.insert("tokenizer.ggml.merges", Value::Strings(Arc::default()));
+    let tokenizer = Tokenizer::from_metadata(&metadata).unwrap();
+    let texts = ["a".repeat(PROMPT), format!("{}b", "a".repeat(255)).repeat(PROMPT / 256), "ab".repeat(PROMPT / 2)];
+    for text in texts {
+        let (begin, region) = (Instant::now(), Region::new(ALLOCATOR));
+        let ids = tokenizer.encode(&text, true, true);
+        let change = region.change();
+        let allocated = change.bytes_allocated + change.bytes_reallocated.unsigned_abs();
+        assert!(allocated < MAX_ALLOCATED_PER_BYTE * PROMPT, "{allocated} bytes for {:?}", &text[..260]);
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?} for {:?}", begin.elapsed(), &text[..260]);
+        let covered: usize = ids.iter().map(|&id| tokenizer.token_text(id).len()).sum();
+        assert_eq!(covered, text.matches('a').count());
+    }
 }

@@ -100,11 +100,15 @@ fn work(options: &Options, inputs: &Inputs) -> Result<()> {
         writeln!(out, "{number}")?;
         out.flush()?;
         let input = inputs.input(number);
-        let at = Instant::now();
-        if panic::catch_unwind(|| fuzz_one(&input)).is_err() {
-            writeln!(out, "a panic")?;
-        } else if at.elapsed() > SLOW {
-            writeln!(out, "{} ms", at.elapsed().as_millis())?;
+        let run = || {
+            let at = Instant::now();
+            panic::catch_unwind(|| fuzz_one(&input)).map(|()| at.elapsed())
+        };
+        // A busy machine may have been elsewhere the first time.
+        match run().and_then(|first| if first > SLOW { run().map(|second| first.min(second)) } else { Ok(first) }) {
+            Err(_) => writeln!(out, "a panic")?,
+            Ok(time) if time > SLOW => writeln!(out, "{} ms", time.as_millis())?,
+            Ok(_) => {}
         }
     }
     Ok(())

@@ -168,7 +168,7 @@ fn stream(
 fn summary(loaded: &Loaded, generation: &Generation) {
     let info = loaded.info();
     let rate = if generation.decode_ms_per_token > 0.0 { 1000.0 / generation.decode_ms_per_token } else { 0.0 };
-    eprintln!(
+    output::note(&format!(
         "\n{} on {} ({}): loaded in {:.0} ms, first token after {:.0} ms, {} tokens at {rate:.1} a second",
         loaded.name,
         info.name,
@@ -176,5 +176,5 @@ fn summary(loaded: &Loaded, generation: &Generation) {
         loaded.load_ms(),
         generation.prefill_ms,
         generation.tokens.len(),
-    );
+    ));
 }

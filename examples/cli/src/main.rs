@@ -24,14 +24,21 @@ use anygpu::Choice;
 use args::{Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
+use std::env;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(argument) = env::args_os().skip(1).find(|argument| argument.to_str().is_none()) {
+        output::note(&format!("error: {} is not UTF-8; give text and names in UTF-8", shown(&argument)));
+        return ExitCode::from(2);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Our own words say what to do; a pointer to --help would only make two lines of it.
-        Err(error) if error.kind() == ErrorKind::ValueValidation => {
-            eprintln!("{}", error.to_string().lines().next().unwrap_or_default());
+        // Our own words say what to do; a pointer to --help would only make two lines of it. What is not UTF-8 stands
+        // in the environment.
+        Err(error) if matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidUtf8) => {
+            output::note(error.to_string().lines().next().unwrap_or_default());
             return ExitCode::from(2);
         }
         Err(error) => error.exit(),
@@ -46,10 +53,16 @@ fn main() -> ExitCode {
         Err(error) => {
             // One line, whatever a driver's message looks like.
             let message = format!("{error:#}");
-            eprintln!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" "));
+            output::note(&format!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" ")));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The beginning of an argument that is not text.
+fn shown(argument: &OsStr) -> String {
+    let debug = format!("{argument:?}");
+    if debug.chars().count() <= 80 { debug } else { debug.chars().take(80).collect::<String>() + "..." }
 }
 
 /// Whether it was interrupted.

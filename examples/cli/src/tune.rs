@@ -38,7 +38,7 @@ fn read(path: &Path) -> Result<Winners> {
 pub fn winners(device: &DeviceArgs) -> Winners {
     let Ok(path) = file(device) else { return Winners::default() };
     read(&path).unwrap_or_else(|error| {
-        eprintln!("note: {} is not used ({error}); `anygpu tune` writes it anew", path.display());
+        output::note(&format!("note: {} is not used ({error}); `anygpu tune` writes it anew", path.display()));
         Winners::default()
     })
 }

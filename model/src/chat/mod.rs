@@ -1,7 +1,7 @@
 //! Chat templates: a conversation as the one text that a model was trained on.
 //!
-//! Files carry a Jinja2 template, written for Python. A file is not trusted: the size and the nesting of a template, and all
-//! that a rendering does, are bounded.
+//! Files carry a Jinja2 template, written for Python. A file is not trusted: the size and the nesting of a template,
+//! and all that a rendering does, are bounded.
 
 mod clock;
 mod jinja;

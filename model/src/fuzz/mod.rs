@@ -1,6 +1,7 @@
 //! What a fuzzer needs: valid files to begin with, ways to damage them, hostile ones, and the code that must survive.
 
 mod bits;
+mod language;
 mod random;
 mod seeds;
 mod structure;

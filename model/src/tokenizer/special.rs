@@ -1,7 +1,7 @@
 //! Cuts text at special tokens.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::mem;
 
 use super::vocab::{TokenKind, Vocab};
 
@@ -19,6 +19,8 @@ pub(super) enum Fragment<'t> {
 pub(super) struct Specials {
     /// Control, unknown and user-defined tokens, ordered by text.
     ids: Vec<u32>,
+    /// For each of them, the place of the longest other one that it begins with.
+    shorter: Vec<Option<usize>>,
     /// Tokens that swallow the white space after them, ordered.
     rstrip: Vec<u32>,
 }
@@ -33,38 +35,52 @@ impl Specials {
         let ids: Vec<u32> = vocab.by_text().iter().copied().filter(special).collect();
         let mut rstrip: Vec<u32> = ids.iter().copied().filter(|&id| rstrip(vocab.text(id))).collect();
         rstrip.sort_unstable();
-        Specials { ids, rstrip }
+        Specials { shorter: shorter(vocab, &ids), ids, rstrip }
     }
 
     /// Longer tokens win over shorter ones, wherever they stand; among equals the leftmost wins. Control and unknown
     /// tokens count only with `parse_special`.
     pub fn partition<'t>(&self, vocab: &Vocab, text: &'t str, parse_special: bool) -> Vec<Fragment<'t>> {
-        let mut found: Vec<(usize, u32)> = Vec::new();
-        for at in 0..text.len() {
-            self.matches_at(vocab, &text.as_bytes()[at..], &mut |id| {
-                if parse_special || vocab.kind(id) == TokenKind::User {
-                    found.push((at, id));
-                }
-            });
+        let counts = |place: &usize| parse_special || vocab.kind(self.ids[*place]) == TokenKind::User;
+        let length = |place: usize| vocab.text(self.ids[place]).len();
+        // Each place of the text waits with one token, the longest that may still be there, among those of its length.
+        let mut waiting: Vec<Vec<(usize, usize)>> = vec![Vec::new(); MAX_BYTES + 1];
+        for start in 0..text.len() {
+            if let Some(longest) = self.longest(vocab, &text.as_bytes()[start..])
+                && let Some(token) = self.not_longer(longest).find(counts)
+            {
+                waiting[length(token)].push((start, token));
+            }
         }
-        found.sort_unstable_by_key(|&(at, id)| (Reverse(vocab.text(id).len()), at));
 
         // Start of each claimed range, with its end and token; swallowed white space has none.
         let mut taken: BTreeMap<usize, (usize, Option<u32>)> = BTreeMap::new();
-        for (start, id) in found {
-            let end = start + vocab.text(id).len();
-            let before = taken.range(..end).next_back();
-            if before.is_some_and(|(_, &(taken_end, _))| taken_end > start) {
-                continue;
-            }
-            if self.rstrip.binary_search(&id).is_ok() {
-                let limit = taken.range(end..).next().map_or(text.len(), |(&next, _)| next);
-                let space = text[end..limit].bytes().take_while(|&b| b == b' ' || (9..=13).contains(&b)).count();
-                if space > 0 {
-                    taken.insert(end, (end + space, None));
+        for bytes in (1..=MAX_BYTES).rev() {
+            let mut places = mem::take(&mut waiting[bytes]);
+            places.sort_unstable();
+            for (start, token) in places {
+                let before = taken.range(..=start).next_back();
+                if before.is_some_and(|(_, &(taken_end, _))| taken_end > start) {
+                    continue;
                 }
+                let limit = taken.range(start..).next().map_or(text.len(), |(&next, _)| next);
+                let (end, id) = (start + bytes, self.ids[token]);
+                if end > limit {
+                    // A shorter one may fit before what is claimed.
+                    let fits = |place: &usize| length(*place) <= limit - start && counts(place);
+                    if let Some(token) = self.not_longer(token).find(fits) {
+                        waiting[length(token)].push((start, token));
+                    }
+                    continue;
+                }
+                if self.rstrip.binary_search(&id).is_ok() {
+                    let space = text[end..limit].bytes().take_while(|&b| b == b' ' || (9..=13).contains(&b)).count();
+                    if space > 0 {
+                        taken.insert(end, (end + space, None));
+                    }
+                }
+                taken.insert(start, (end, Some(id)));
             }
-            taken.insert(start, (end, Some(id)));
         }
 
         let mut fragments = Vec::new();
@@ -82,18 +98,117 @@ impl Specials {
         fragments
     }
 
-    /// All special tokens that `rest` begins with: the ordered list is narrowed byte by byte.
-    fn matches_at(&self, vocab: &Vocab, rest: &[u8], found: &mut dyn FnMut(u32)) {
-        let mut ids = &self.ids[..];
+    /// A token, and those that it begins with, the longest first.
+    fn not_longer(&self, token: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(token), |token| self.shorter[*token])
+    }
+
+    /// The longest special token that `rest` begins with: the ordered list is narrowed byte by byte.
+    fn longest(&self, vocab: &Vocab, rest: &[u8]) -> Option<usize> {
+        let (mut begin, mut end) = (0, self.ids.len());
+        let text = |place: usize| vocab.text(self.ids[place]).as_bytes();
+        let mut last = text(end.checked_sub(1)?);
+        let mut first = text(0);
+        let mut found = None;
         for (depth, byte) in rest.iter().enumerate() {
-            let byte_at = |id: &u32| vocab.text(*id).as_bytes().get(depth).copied();
-            let from = ids.partition_point(|id| byte_at(id) < Some(*byte));
-            ids = &ids[from..];
-            ids = &ids[..ids.partition_point(|id| byte_at(id) == Some(*byte))];
-            match ids.first() {
-                Some(&first) if vocab.text(first).len() == depth + 1 => found(first),
-                Some(_) => {}
-                None => return,
+            let search = |from: usize, to: usize, holds: &dyn Fn(Option<&u8>) -> bool| {
+                from + self.ids[from..to].partition_point(|id| holds(vocab.text(*id).as_bytes().get(depth)))
+            };
+            // Only the first can end here, since texts differ.
+            if first.len() == depth {
+                begin += 1;
+                first = if begin < end { text(begin) } else { break };
+            }
+            if first.get(depth) != Some(byte) {
+                begin = search(begin, end, &|found| found < Some(byte));
+                first = if begin < end { text(begin) } else { break };
+            }
+            if last.get(depth) != Some(byte) {
+                end = search(begin, end, &|found| found == Some(byte));
+                last = if begin < end { text(end - 1) } else { break };
+            }
+            if first.len() == depth + 1 {
+                found = Some(begin);
+            }
+        }
+        found
+    }
+}
+
+/// For each of ordered tokens, the place of the longest other one that it begins with.
+fn shorter(vocab: &Vocab, ids: &[u32]) -> Vec<Option<usize>> {
+    // Those that the last one begins with, and itself.
+    let mut open: Vec<usize> = Vec::new();
+    let mut out = Vec::with_capacity(ids.len());
+    for (place, &id) in ids.iter().enumerate() {
+        while open.pop_if(|last| !vocab.text(id).starts_with(vocab.text(ids[*last]))).is_some() {}
+        out.push(open.last().copied());
+        open.push(place);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::gguf::{Metadata, Value};
+
+    fn vocab(texts: &[&str], kinds: &[i32]) -> Vocab {
+        let mut metadata = Metadata::default();
+        metadata.insert("tokenizer.ggml.tokens", Value::Strings(Arc::new(texts.iter().collect())));
+        metadata.insert("tokenizer.ggml.token_type", Value::Ints(kinds.to_vec()));
+        Vocab::from_metadata(&metadata).unwrap()
+    }
+
+    /// The definition: of all tokens everywhere, the longest first, those that overlap none before.
+    fn plainly<'t>(vocab: &Vocab, text: &'t str, all: bool) -> Vec<Fragment<'t>> {
+        let mut found: Vec<(usize, u32)> = Vec::new();
+        for &id in vocab.by_text() {
+            let counts = vocab.kind(id) == TokenKind::User || all && vocab.kind(id) == TokenKind::Control;
+            let is_there = |at: &usize| counts && text[*at..].starts_with(vocab.text(id));
+            found.extend((0..text.len()).filter(is_there).map(|at| (at, id)));
+        }
+        found.sort_by_key(|&(at, id)| (Reverse(vocab.text(id).len()), at));
+        let mut taken: Vec<(usize, usize, u32)> = Vec::new();
+        for (at, id) in found {
+            let end = at + vocab.text(id).len();
+            if taken.iter().all(|&(from, to, _)| end <= from || to <= at) {
+                taken.push((at, end, id));
+            }
+        }
+        taken.sort_unstable();
+        let (mut fragments, mut at) = (Vec::new(), 0);
+        for (from, to, id) in taken {
+            if from > at {
+                fragments.push(Fragment::Text(&text[at..from]));
+            }
+            fragments.push(Fragment::Token(id));
+            at = to;
+        }
+        if at < text.len() {
+            fragments.push(Fragment::Text(&text[at..]));
+        }
+        fragments
+    }
+
+    #[test]
+    fn tokens_within_tokens_are_found_as_defined() {
+        let texts = ["a", "aa", "aaa", "aab", "ab", "aba", "abab", "b", "ba", "bab", "bb", "c", "ca", "cab", "x"];
+        let mut state = 1u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        for _ in 0..2000 {
+            let kinds: Vec<i32> = texts.iter().map(|_| [1, 3, 4][random(3) as usize]).collect();
+            let vocab = vocab(&texts, &kinds);
+            let specials = Specials::new(&vocab, |_| false);
+            let text: String = (0..random(24)).map(|_| ['a', 'b', 'c', 'd'][random(4) as usize]).collect();
+            for all in [false, true] {
+                assert_eq!(specials.partition(&vocab, &text, all), plainly(&vocab, &text, all), "{text} {kinds:?}");
             }
         }
     }

@@ -52,11 +52,8 @@ pub(super) fn holds(name: &str, value: &Value, arguments: &[Value], budget: &mut
         "lower" | "upper" => {
             let text = value.as_str()?;
             budget.pay(text.len())?;
-            let (has, lacks): (fn(char) -> bool, fn(char) -> bool) = match name {
-                "lower" => (char::is_lowercase, char::is_uppercase),
-                _ => (char::is_uppercase, char::is_lowercase),
-            };
-            text.chars().any(has) && !text.chars().any(lacks)
+            let (small, large) = (text.chars().any(char::is_lowercase), text.chars().any(char::is_uppercase));
+            if name == "lower" { small && !large } else { large && !small }
         }
         other => return Err(Fault::new(format!("there is no test \"{other}\""))),
     })

@@ -105,7 +105,7 @@ fn of_values(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given
 #[inline(never)]
 fn of_elements(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) -> Result<Value, Fault> {
     let attribute = given.named.iter().find(|(key, _)| **key == *"attribute").map(|(_, value)| value.clone());
-    let items = || Fault::new(format!("there is no filter \"{name}\""));
+    let unknown = || Fault::new(format!("there is no filter \"{name}\""));
     Ok(match name {
         "list" => Value::List(value.items(&mut machine.budget)?),
         "first" => value.items(&mut machine.budget)?.first().cloned().unwrap_or_default(),
@@ -176,7 +176,7 @@ fn of_elements(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Giv
             let size = given.require(0, "count")?.as_int()?;
             lists::pieces(&items, size, given.get(1, "fill_with"), name == "batch", &mut machine.budget)?
         }
-        _ => return Err(items()),
+        _ => return Err(unknown()),
     })
 }
 

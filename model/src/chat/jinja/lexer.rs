@@ -1,5 +1,5 @@
-//! A template cut into tokens, with Jinja2's rules for white space as `transformers` sets them: the line break after a block
-//! is dropped (`trim_blocks`), and so is the indentation before it (`lstrip_blocks`).
+//! A template cut into tokens, with Jinja2's rules for white space as `transformers` sets them: the line break after a
+//! block is dropped (`trim_blocks`), and so is the indentation before it (`lstrip_blocks`).
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl<'s> Lexer<'s> {
             let tag = rest.match_indices('{').map(|(at, _)| at).find(opens);
             let end = tag.map_or(self.source.len(), |tag| begin + tag);
             let opening = self.source[end..].get(..2).unwrap_or_default();
-            let sign = self.source[end..].as_bytes().get(2).copied();
+            let sign = self.source.as_bytes().get(end + 2).copied();
             self.text(begin, end, opening, sign);
             self.skip(end);
             trim = match opening {

@@ -8,8 +8,8 @@ use super::budget::{Budget, CELL, STEP};
 use super::value::{Function, List, Loop, Map, Value};
 use super::{Fault, Template, checks, compare, filters, methods, numbers, subscript, text};
 
-/// Blocks, expressions and macros that are being evaluated within each other. A level takes below 2 KiB of stack, so that
-/// all of them leave most of the megabyte that browsers give.
+/// Blocks, expressions and macros that are being evaluated within each other. A level takes below 2 KiB of stack, so
+/// that all of them leave most of the megabyte that browsers give.
 const MAX_DEPTH: usize = 160;
 /// Namespaces of one rendering.
 const MAX_NAMESPACES: usize = 10_000;

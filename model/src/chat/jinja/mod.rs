@@ -1,12 +1,12 @@
 //! Jinja2 as chat templates use it, for templates that are not trusted.
 //!
 //! A template comes with a model file, so it may be made to do harm. Every length that it can choose is bounded: names,
-//! nesting of blocks and of values, how deep evaluation goes (which is what bounds the stack), and the work of a rendering
-//! ([`budget`]), which every operation pays for before it is done. Values cannot be changed and namespaces are numbered, so
-//! nothing can hold itself.
+//! nesting of blocks and of values, how deep evaluation goes (which is what bounds the stack), and the work of a
+//! rendering ([`budget`]), which every operation pays for before it is done. Values cannot be changed and namespaces
+//! are numbered, so nothing can hold itself.
 //!
-//! The language is Jinja2's with the settings of `transformers`. What belongs to web pages or to several files (inheritance,
-//! imports, escaping, `call` blocks, recursive loops) is refused by name.
+//! The language is Jinja2's with the settings of `transformers`. What belongs to web pages or to several files
+//! (inheritance, imports, escaping, `call` blocks, recursive loops) is refused by name.
 //!
 //! *Source*: <https://jinja.palletsprojects.com/en/stable/templates/>.
 

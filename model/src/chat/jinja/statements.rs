@@ -212,6 +212,8 @@ impl Machine<'_> {
                 given.positional.len()
             )));
         }
+        // Each parameter looks for its name among the arguments.
+        self.budget.pay_each(called.parameters.len(), given.named.len() + 1)?;
         let base = std::mem::replace(&mut self.base, self.scopes.len());
         let text = self.capture(|machine| {
             machine.scoped(|machine| {

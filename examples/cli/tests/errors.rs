@@ -1,0 +1,113 @@
+//! Errors that have nowhere to go, that are about what no terminal can type, and that files cause on purpose.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command.args(args).env("ANYGPU_BACKEND", "cpu").stdin(Stdio::null());
+    command
+}
+
+fn error(output: &Output) -> &str {
+    let message = std::str::from_utf8(&output.stderr).unwrap();
+    assert!(message.starts_with("error: ") && message.trim_end().lines().count() == 1, "{message}");
+    message
+}
+
+#[test]
+fn a_standard_error_that_takes_nothing_changes_no_exit_code() {
+    let cases: &[(i32, &[&str])] = &[
+        (0, &["generate", "--max-tokens", "2"]),
+        (1, &["generate", "--model", "/no/such/file"]),
+        (1, &["logits", "--tokens", "999999"]),
+        (2, &["generate", "--backend", "abacus"]),
+        (2, &["generate", "--no-such-flag"]),
+    ];
+    for (code, args) in cases {
+        #[cfg(target_os = "linux")]
+        {
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let status = command(args).stdout(Stdio::null()).stderr(full).status().unwrap();
+            assert_eq!(status.code(), Some(*code), "{args:?}");
+        }
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = command(args).stdout(Stdio::null()).stderr(writer).status().unwrap();
+        assert_eq!(status.code(), Some(*code), "{args:?}");
+    }
+}
+
+#[test]
+fn prompts_that_do_not_fit_are_refused_alike() {
+    for tokens in [3_000, 40_000, 131_000] {
+        // A byte that no token has with others.
+        let text = "\u{1}".repeat(tokens);
+        for (command_name, more) in [("generate", None), ("generate", Some("--json")), ("logits", None)] {
+            let args = [command_name, "--prompt", &text];
+            let output = command(&args).args(more).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{command_name} of {tokens}");
+            let expected = format!("error: {tokens} tokens do not fit: 0 of the context's 2048 are used; ");
+            assert!(error(&output).starts_with(&expected), "{}", error(&output));
+            assert!(output.stdout.is_empty());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn arguments_that_are_no_text_take_one_line() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let bad = OsStr::from_bytes(b"a\xffb\n");
+    for args in [vec!["generate", "--prompt"], vec!["generate", "--model"], vec![], vec!["--backend"]] {
+        let output = command(&args).arg(bad).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error(&output).contains("\"a\\xFFb\\n\" is not UTF-8"), "{}", error(&output));
+    }
+    let output = command(&["probe"]).env("ANYGPU_BACKEND", bad).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    error(&output);
+}
+
+/// A copy of the small model with a chat template, which becomes its first key.
+fn with_template(template: &str) -> std::path::PathBuf {
+    let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let key = [&string("tokenizer.chat_template")[..], &8u32.to_le_bytes()].concat();
+    // Tensors keep their alignment if the pair is a multiple of it.
+    let padding = (32 - (key.len() + 8 + template.len()) % 32) % 32;
+    let pair = [key, string(&format!("{template}{}", " ".repeat(padding)))].concat();
+    let mut file = include_bytes!("../../../models/gab-q4_0.gguf").to_vec();
+    let pairs = u64::from_le_bytes(file[16..24].try_into().unwrap());
+    file[16..24].copy_from_slice(&(pairs + 1).to_le_bytes());
+    file.splice(24..24, pair);
+    let path = std::env::temp_dir().join(format!("anygpu-template-{}.gguf", std::process::id()));
+    std::fs::File::create(&path).unwrap().write_all(&file).unwrap();
+    path
+}
+
+#[test]
+fn a_hostile_template_stops_only_chats() {
+    let nested = format!("{{{{ {}1 }}}}", "(".repeat(50_000));
+    let chain = format!("{{{{ 1{} }}}}", "~1".repeat(50_000));
+    let cases = [
+        (&*nested, "cannot be read (line 1: it nests more than"),
+        (&chain, "more memory or more steps than any template needs"),
+        ("{% for i in [1] %}{{ loop.cycle() }}{% endfor %}", "loop.cycle has nothing to go through"),
+        ("{{ 'a\nb' | indent(4000000000) }}", "more memory or more steps than any template needs"),
+        ("{% set ns = namespace() %}{% set ns.x = ns %}{{ ns.y.z }}", "an undefined value has no \"z\""),
+    ];
+    for (template, reason) in cases {
+        let path = with_template(template);
+        let model = path.to_str().unwrap();
+        for args in [&["logits", "--tokens", "1"][..], &["generate", "--prompt", "Once", "--max-tokens", "2"]] {
+            let output = command(args).args(["--model", model]).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let chat = ["generate", "--chat", "--prompt", "Once", "--max-tokens", "2", "--model", model];
+        let output = command(&chat).output().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{reason}");
+        assert!(error(&output).contains(reason), "{}", error(&output));
+    }
+}
