@@ -1,5 +1,6 @@
 //! From forms to kernels: the only place that knows what this backend can do.
 
+mod activation;
 mod attention;
 mod experts;
 mod recurrent;
@@ -7,12 +8,13 @@ mod recurrent;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
+use activation::activation;
 use backend_api::form::{
     Activation, ArgMaxAppend, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearOperands, NormAdd, NormGate,
     QkvAppend, Scan, SelfAttention,
 };
 use backend_api::op::{
-    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
+    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK,
 };
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
 
@@ -84,29 +86,6 @@ struct Lowering<'a> {
     outputs: &'a [&'a Tensor],
     layout: Layout,
     tuning: &'a Tuning,
-}
-
-const fn activation(kind: UnaryKind) -> &'static str {
-    match kind {
-        UnaryKind::GeluTanh => "act_gelu_tanh",
-        UnaryKind::GeluErf => "act_gelu_erf",
-        UnaryKind::GeluQuick => "act_gelu_quick",
-        UnaryKind::Silu => "act_silu",
-        UnaryKind::Relu => "act_relu",
-        UnaryKind::Sigmoid => "act_sigmoid",
-        UnaryKind::Tanh => "act_tanh",
-        UnaryKind::Exp => "act_exp",
-        UnaryKind::Log => "act_log",
-        UnaryKind::Sqrt => "act_sqrt",
-        UnaryKind::Sin => "act_sin",
-        UnaryKind::Cos => "act_cos",
-        UnaryKind::Abs => "act_abs",
-        UnaryKind::Neg => "act_neg",
-        UnaryKind::Floor => "act_floor",
-        UnaryKind::Ceil => "act_ceil",
-        UnaryKind::Softplus => "act_softplus",
-        UnaryKind::Hardswish => "act_hardswish",
-    }
 }
 
 impl<'a> Lowering<'a> {

@@ -88,5 +88,12 @@ pub(crate) fn unary(kind: UnaryKind, x: f64) -> f64 {
         UnaryKind::Ceil => x.ceil(),
         UnaryKind::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
         UnaryKind::Hardswish => x * ((x + 3.0) / 6.0).clamp(0.0, 1.0),
+        UnaryKind::Sign => f64::from(x > 0.0) - f64::from(x < 0.0),
+        UnaryKind::Step => f64::from(x > 0.0),
+        UnaryKind::Elu if x > 0.0 => x,
+        UnaryKind::Elu | UnaryKind::Expm1 => x.exp_m1(),
+        UnaryKind::Hardsigmoid => ((x + 3.0) / 6.0).clamp(0.0, 1.0),
+        UnaryKind::Round => x.round(),
+        UnaryKind::Trunc => x.trunc(),
     }
 }

@@ -152,7 +152,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/splits.wgsl", "attention_linear", "+ keys - 1u) / keys", "+ keys - 1u) / (keys + 1u)"),
     of("lib/rotate.wgsl", "rope", "normed(i, col) * c - normed(", "normed(i, col) * c + normed("),
     of("lib/step.wgsl", "append", "position: u32,\n    rows: u32,", "rows: u32,\n    position: u32,"),
-    of("lib/tanh.wgsl", "unary", "> 0x7f800000u", ">= 0x7f800000u"),
+    of("lib/tanh.wgsl", "unary", "0x7fffffffu) > 0x7f800000u", "0x7fffffffu) >= 0x7f800000u"),
     of("lib/unary.wgsl", "unary", "1.453152027", "1.443152027"),
     of("format/dense.wgsl", "matmul", "if (col + i < ", "if (col + i + 1u < "),
     of("format/floats.wgsl", "get_rows", "b << 16u", "a << 16u"),
@@ -268,6 +268,8 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/row.wgsl", "linear", "return x4(i) * gamma4(i);", "return x4(i) + gamma4(i);"),
     of("lib/row.wgsl", "linear", "return normed4(i, begun);", "return normed4(i + 1u, begun);"),
     of("softmax.wgsl", "softmax", "    return s;", "    return -s;"),
+    of("lib/unary.wgsl", "unary", "1.0 + x / 3.0", "1.0 + x / 2.5"),
+    of("lib/unary.wgsl", "unary", "abs(x - whole) >= 0.5", "abs(x - whole) > 0.5"),
 ];
 
 /// Of the WebGPU backend where it has subgroups.
@@ -627,6 +629,8 @@ pub const WEBGL: &[Mutation] = &[
     of("norm.glsl", "norm", "row_stats(out_cols, row, eps,", "row_stats(out_cols, row, eps + 1.0,"),
     of("norm_stats.glsl", "norm", "float variance = total(squares) / size;", "float variance = total(squares);"),
     of("softmax.glsl", "softmax", "row_softmax(out_cols, row,", "row_softmax(out_cols - 1, row,"),
+    of("activation.glsl", "unary", "1.0 + x / 3.0", "1.0 + x / 2.5"),
+    of("activation.glsl", "unary", "greaterThanEqual(abs(x - whole)", "greaterThan(abs(x - whole)"),
 ];
 
 /// Of the WebGL2 backend with one value a texel.
