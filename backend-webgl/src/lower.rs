@@ -357,7 +357,7 @@ impl<'a> Lowering<'a> {
         }
         let x = self.input(0)?;
         let stats = |draw: Draw| {
-            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER");
+            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").define_if(op.kind == NormKind::L2, "L2");
             whole_groups(draw, x.shape.cols()).float("eps", op.eps).input("src_x", 0, x)
         };
         let mut last = stats(self.draw("norm")?).input("src_gamma", 1, self.input(1)?);
@@ -376,8 +376,8 @@ impl<'a> Lowering<'a> {
         let (rows, cols) = (x.shape.rows(), x.shape.cols());
         let count = rows.checked_mul(op.heads).ok_or("too many heads")?;
         let common = |draw: Draw| {
-            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").input("src_x", 0, x);
-            draw.int("heads", op.heads).int("head_dim", cols / op.heads)
+            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").define_if(op.kind == NormKind::L2, "L2");
+            draw.input("src_x", 0, x).int("heads", op.heads).int("head_dim", cols / op.heads)
         };
         let first = common(Draw::raw("norm_head_rows", 0, count).and(Target::Scratch(1))).int("cols", cols);
         let mut last = common(self.draw("norm_heads")?).input("src_gamma", 1, self.input(1)?);

@@ -9,7 +9,7 @@ mod elementwise;
 mod experts;
 mod matmul;
 mod moves;
-mod norm;
+pub(crate) mod norm;
 mod recurrent;
 pub(crate) mod rows;
 pub(crate) mod select;

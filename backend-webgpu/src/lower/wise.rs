@@ -141,6 +141,7 @@ fn normed(op: &Norm, node: &Node<'_>) -> Kernel {
     let mut kernel = node
         .reducing("norm", grid(rows), node.row_wg(cols))
         .flag("LAYER", op.kind == NormKind::Layer)
+        .flag("L2", op.kind == NormKind::L2)
         .u("rows", rows)
         .u("cols", cols)
         .u("params", node.inputs[1].shape.len())

@@ -93,8 +93,8 @@ pub const WEBGPU: &[Mutation] = &[
     of(
         "norm.wgsl",
         "norm",
-        "squares += value * value;\n    }\n    let variance",
-        "squares += value;\n    }\n    let variance",
+        "squares += value * value;\n    }\n    let total",
+        "squares += value;\n    }\n    let total",
     ),
     of("pad.wgsl", "pad", "d2 < p.x2 && d3 < p.x3", "d2 < p.x2"),
     of("permute.wgsl", "permute", "d3 * p.step3", "d3 * p.step2"),
@@ -268,6 +268,8 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/row.wgsl", "linear", "return x4(i) * gamma4(i);", "return x4(i) + gamma4(i);"),
     of("lib/row.wgsl", "linear", "return normed4(i, begun);", "return normed4(i + 1u, begun);"),
     of("softmax.wgsl", "softmax", "    return s;", "    return -s;"),
+    of("norm.wgsl", "norm", "max(sqrt(total), p.eps)", "max(sqrt(total), 2.0 * p.eps)"),
+    of("norm.wgsl", "norm", "sqrt(total / f32(p.cols) + p.eps)", "sqrt(total / f32(p.cols))"),
     of("lib/unary.wgsl", "unary", "1.0 + x / 3.0", "1.0 + x / 2.5"),
     of("lib/unary.wgsl", "unary", "abs(x - whole) >= 0.5", "abs(x - whole) > 0.5"),
 ];
@@ -618,7 +620,7 @@ pub const WEBGL: &[Mutation] = &[
         "return lanes(src_table, out_cols, id, 0);",
     ),
     of("group.glsl", "linear", "return ivec2(8 * group, row);", "return ivec2(8 * group + 1, row);"),
-    of("head_stats.glsl", "norm", "float variance = squares / float(size);", "float variance = squares;"),
+    of("head_stats.glsl", "norm", "float power = squares / float(size);", "float power = squares;"),
     of("linear.glsl", "linear", "return finish(row, col, sum, vec4(1.0))", "return finish(row, col, -sum, vec4(1.0))"),
     of(
         "linear_join.glsl",
@@ -629,6 +631,10 @@ pub const WEBGL: &[Mutation] = &[
     of("norm.glsl", "norm", "row_stats(out_cols, row, eps,", "row_stats(out_cols, row, eps + 1.0,"),
     of("norm_stats.glsl", "norm", "float variance = total(squares) / size;", "float variance = total(squares);"),
     of("softmax.glsl", "softmax", "row_softmax(out_cols, row,", "row_softmax(out_cols - 1, row,"),
+    of("norm_stats.glsl", "norm", "max(sqrt(total(squares)), epsilon)", "max(sqrt(total(squares)), 2.0 * epsilon)"),
+    of("norm_stats.glsl", "norm", "1.0 / sqrt(variance + epsilon)", "1.0 / sqrt(variance)"),
+    of("head_stats.glsl", "norm", "max(sqrt(squares), epsilon)", "max(squares, epsilon)"),
+    of("head_stats.glsl", "norm", "1.0 / sqrt(power + epsilon)", "1.0 / (power + epsilon)"),
     of("activation.glsl", "unary", "1.0 + x / 3.0", "1.0 + x / 2.5"),
     of("activation.glsl", "unary", "greaterThanEqual(abs(x - whole)", "greaterThan(abs(x - whole)"),
 ];
