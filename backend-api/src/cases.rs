@@ -43,6 +43,15 @@ mod top_k;
 mod unary;
 mod weighted_sum;
 
+mod argsort;
+mod clamp;
+mod cumsum;
+mod repeat;
+mod set;
+mod sum;
+mod tri;
+mod xielu;
+
 /// What the files of cases are made of.
 mod prelude {
     pub use crate::case::{Case, Fill};
@@ -87,6 +96,14 @@ pub fn all() -> Vec<Case> {
         weighted_sum::cases(),
         ssm_scan::cases(),
         gated_delta_net::cases(),
+        clamp::cases(),
+        xielu::cases(),
+        sum::cases(),
+        cumsum::cases(),
+        argsort::cases(),
+        repeat::cases(),
+        set::cases(),
+        tri::cases(),
         conv::cases(),
         scan::cases(),
         delta::cases(),

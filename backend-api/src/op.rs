@@ -33,6 +33,15 @@ pub mod top_k;
 pub mod unary;
 pub mod weighted_sum;
 
+pub mod argsort;
+pub mod clamp;
+pub mod cumsum;
+pub mod repeat;
+pub mod set;
+pub mod sum;
+pub mod tri;
+pub mod xielu;
+
 pub use append::{Append, At};
 pub use argmax::ArgMax;
 pub use attention::{Attention, Masking};
@@ -58,6 +67,15 @@ pub use ssm_scan::SsmScan;
 pub use top_k::TopK;
 pub use unary::{Unary, UnaryKind};
 pub use weighted_sum::WeightedSum;
+
+pub use argsort::Argsort;
+pub use clamp::Clamp;
+pub use cumsum::Cumsum;
+pub use repeat::Repeat;
+pub use set::Set;
+pub use sum::Sum;
+pub use tri::{Tri, TriKind};
+pub use xielu::Xielu;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $variant:ident),+ $(,)?) => {
@@ -143,4 +161,20 @@ ops! {
     SsmScan,
     /// Linear attention that fades and corrects itself.
     GatedDeltaNet,
+    /// Elements between two bounds.
+    Clamp,
+    /// A parabola above zero, an exponential below.
+    Xielu,
+    /// The sums of rows.
+    Sum,
+    /// The sums of rows up to each element.
+    Cumsum,
+    /// The order of each row's elements.
+    Argsort,
+    /// A tensor as a tile.
+    Repeat,
+    /// A tensor of which a box is replaced.
+    Set,
+    /// Triangles of matrices.
+    Tri,
 }

@@ -75,6 +75,9 @@ impl Role {
             Op::ArgMax(_) | Op::TopK(_) | Op::Sample(_) => Role::Sampling,
             Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => Role::Recurrence,
             Op::Softmax(_) | Op::Attention(_) => Role::Attention,
+            Op::Repeat(_) | Op::Set(_) | Op::Tri(_) => Role::Copy,
+            Op::Clamp(_) | Op::Xielu(_) | Op::Sum(_) | Op::Cumsum(_) => Role::Activation,
+            Op::Argsort(_) => Role::Sampling,
         }
     }
 }

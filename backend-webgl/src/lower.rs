@@ -3,7 +3,10 @@
 mod activation;
 mod attention;
 mod experts;
+mod moves;
 mod recurrent;
+mod sorts;
+mod sums;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
@@ -14,7 +17,7 @@ use backend_api::form::{
     QkvAppend, Scan, SelfAttention,
 };
 use backend_api::op::{
-    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK,
+    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Permute, Softmax, TopK,
 };
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
 
@@ -206,6 +209,21 @@ impl<'a> Lowering<'a> {
             Op::WeightedSum(_) => self.weighted_sum(),
             Op::SsmScan(_) => self.ssm_scan(),
             Op::GatedDeltaNet(op) => self.gated_delta_net(op),
+            Op::Clamp(op) => {
+                let draw = self.draw("clamp")?.float("lo", op.lo).float("hi", op.hi);
+                Ok(draw.input("src_x", 0, self.input(0)?).into())
+            }
+            Op::Xielu(op) => {
+                let draw = self.draw("xielu")?.float("positive", op.positive).float("negative", op.negative);
+                let draw = draw.float("linear", op.linear).float("eps", op.eps);
+                Ok(draw.input("src_x", 0, self.input(0)?).into())
+            }
+            Op::Sum(_) => self.sum(),
+            Op::Cumsum(_) => self.cumsum(),
+            Op::Argsort(op) => self.argsort(op),
+            Op::Repeat(_) => self.repeat(),
+            Op::Set(op) => self.set(op),
+            Op::Tri(op) => self.tri(op),
         }
     }
 
@@ -441,16 +459,6 @@ impl<'a> Lowering<'a> {
             draw.int("a_block", block(a)).int("b_block", block(b))
         }
         .into())
-    }
-
-    fn pad(&self, op: &Pad) -> Result<Kernel, String> {
-        let x = self.input(0)?;
-        let [_, d1, d2, _] = self.output(0)?.shape.dims4();
-        let mut draw = self.draw("pad")?.input("src_x", 0, x).int("dim1", d1).int("dim2", d2);
-        for (axis, (dim, before)) in x.shape.dims4().into_iter().zip(op.before).enumerate() {
-            draw = draw.int(format!("x{axis}"), dim).int(format!("before{axis}"), before);
-        }
-        Ok(draw.into())
     }
 
     fn append(&self, op: &Append) -> Result<Kernel, String> {

@@ -26,6 +26,7 @@ sources! {
     "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "pad", "permute", "query", "raw", "rope",
     "rope_at", "route", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "ssm_scan", "top_k", "top_k_merge",
     "top_k_rank", "top_k_sort", "unary", "weighted_sum", "weights",
+    "argsort", "argsort_merge", "argsort_rank", "clamp", "cumsum", "repeat", "sort_key", "sum", "sum_chunks", "tri", "xielu",
 }
 
 /// The files that shaders are assembled from: name and text.

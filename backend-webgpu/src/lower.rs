@@ -5,6 +5,8 @@ mod experts;
 mod linear;
 mod recurrent;
 mod rows;
+mod sorts;
+mod sums;
 mod tokens;
 mod wise;
 
@@ -149,6 +151,14 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::ShortConv(_) => recurrent::short_conv(node),
         Op::SsmScan(_) => recurrent::ssm_scan(node),
         Op::GatedDeltaNet(op) => recurrent::gated_delta_net(op, node),
+        Op::Clamp(op) => wise::clamp(op, node),
+        Op::Xielu(op) => wise::xielu(op, node),
+        Op::Sum(_) => sums::sum(node),
+        Op::Cumsum(_) => sums::cumsum(node),
+        Op::Argsort(op) => sorts::argsort(op, node),
+        Op::Repeat(_) => wise::repeat(node),
+        Op::Set(op) => wise::set(op, node),
+        Op::Tri(op) => wise::tri(op, node),
     }
 }
 

@@ -14,6 +14,7 @@ mod recurrent;
 pub(crate) mod rows;
 pub(crate) mod select;
 mod softmax;
+mod sums;
 
 pub(crate) use elementwise::unary;
 
@@ -47,5 +48,13 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::WeightedSum(_) => experts::weighted_sum,
         Op::SsmScan(_) => recurrent::ssm_scan,
         Op::GatedDeltaNet(_) => recurrent::gated_delta_net,
+        Op::Clamp(_) => elementwise::run_clamp,
+        Op::Xielu(_) => elementwise::run_xielu,
+        Op::Sum(_) => sums::sum,
+        Op::Cumsum(_) => sums::cumsum,
+        Op::Argsort(_) => select::argsort,
+        Op::Repeat(_) => moves::repeat,
+        Op::Set(_) => moves::set,
+        Op::Tri(_) => moves::tri,
     }
 }

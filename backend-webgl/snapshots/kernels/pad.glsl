@@ -38,7 +38,9 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// pad: zeros before and after the elements of each dimension.
+uniform usampler2D t1;
+#define src_under t1
+// pad: zeros before and after the elements of each dimension, or what is there already (OVER).
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -121,6 +123,7 @@ float element(int row, int col) {
     int d2 = row % dim2 - before2;
     int d3 = col - before3;
     bool inside = min(min(d0, d1), min(d2, d3)) >= 0 && d0 < x0 && d1 < x1 && d2 < x2 && d3 < x3;
-    return inside ? load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, d3) : 0.0;
+    if (inside) return load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, d3);
+    return load1(src_under, out_cols, row, col);
 }
-// pad bits
+// pad OVER bits

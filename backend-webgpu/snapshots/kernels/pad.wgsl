@@ -1,4 +1,4 @@
-// pad
+// pad over
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -28,9 +28,10 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+@group(0) @binding(3) var<storage, read> under: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// Zeros before and after the elements of each dimension.
+// Zeros before and after the elements of each dimension, or what is there already (OVER).
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -49,6 +50,6 @@ fn main(
     if (d0 < p.x0 && d1 < p.x1 && d2 < p.x2 && d3 < p.x3) {
         out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
     } else {
-        out[i] = 0.0;
+        out[i] = under[i];
     }
 }

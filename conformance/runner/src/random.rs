@@ -2,6 +2,7 @@
 
 mod draw;
 mod operators;
+mod tensors;
 
 use crate::backends::open;
 use anygpu_conformance::report::{BackendReport, Report};

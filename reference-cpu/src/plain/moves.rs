@@ -1,4 +1,4 @@
-//! Permute, slice, concat, pad: words move, nothing is computed.
+//! Permute, slice, concat, pad, repeat, set, tri: words move, nothing is computed.
 
 use crate::args::{Args, Bytes, Operand};
 use backend_api::Op;
@@ -54,15 +54,54 @@ pub(super) fn pad(op: &Op, args: &mut Args<'_>) {
     let Op::Pad(op) = op else { return };
     let x = args.input(0);
     let dims = x.shape().dims4();
-    let padded: [usize; 4] = std::array::from_fn(|axis| op.before[axis] + dims[axis] + op.after[axis]);
+    let padded = std::array::from_fn(|axis| op.before[axis] + dims[axis] + op.after[axis]);
     args.outputs[0].fill(0);
-    for (i, word) in words(&x).iter().enumerate() {
+    put(args.outputs[0], padded, op.before, words(&x), dims);
+}
+
+/// Writes a box of dimensions `dims` into one of dimensions `whole`, from `at` on.
+fn put(out: &mut [u32], whole: [usize; 4], at: [usize; 4], part: &[u32], dims: [usize; 4]) {
+    for (i, word) in part.iter().enumerate() {
+        let (mut rest, mut to, mut stride) = (i, 0, 1);
+        for axis in (0..4).rev() {
+            to += (at[axis] + rest % dims[axis]) * stride;
+            rest /= dims[axis];
+            stride *= whole[axis];
+        }
+        out[to] = *word;
+    }
+}
+
+pub(super) fn set(op: &Op, args: &mut Args<'_>) {
+    let Op::Set(op) = op else { return };
+    let (x, part) = (args.input(0), args.input(1));
+    args.outputs[0].copy_from_slice(words(&x));
+    put(args.outputs[0], x.shape().dims4(), op.at, words(&part), part.shape().dims4());
+}
+
+pub(super) fn repeat(op: &Op, args: &mut Args<'_>) {
+    let Op::Repeat(op) = op else { return };
+    let x = args.input(0);
+    let dims = x.shape().dims4();
+    let words = words(&x);
+    for (i, out) in args.outputs[0].iter_mut().enumerate() {
         let (mut rest, mut at, mut stride) = (i, 0, 1);
         for axis in (0..4).rev() {
-            at += (op.before[axis] + rest % dims[axis]) * stride;
-            rest /= dims[axis];
-            stride *= padded[axis];
+            at += rest % (dims[axis] * op.times[axis]) % dims[axis] * stride;
+            rest /= dims[axis] * op.times[axis];
+            stride *= dims[axis];
         }
-        args.outputs[0][at] = *word;
+        *out = words[at];
+    }
+}
+
+pub(super) fn tri(op: &Op, args: &mut Args<'_>) {
+    let Op::Tri(op) = op else { return };
+    let x = args.input(0);
+    let [_, _, rows, cols] = x.shape().dims4();
+    for (i, (out, word)) in args.outputs[0].iter_mut().zip(words(&x)).enumerate() {
+        let (row, col) = (i / cols % rows, i % cols);
+        let (near, far) = if op.kind.is_upper() { (row, col) } else { (col, row) };
+        *out = if far >= near + op.kind.least() { *word } else { 0 };
     }
 }

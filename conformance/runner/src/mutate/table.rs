@@ -270,8 +270,20 @@ pub const WEBGPU: &[Mutation] = &[
     of("softmax.wgsl", "softmax", "    return s;", "    return -s;"),
     of("norm.wgsl", "norm", "max(sqrt(total), p.eps)", "max(sqrt(total), 2.0 * p.eps)"),
     of("norm.wgsl", "norm", "sqrt(total / f32(p.cols) + p.eps)", "sqrt(total / f32(p.cols))"),
+    of("clamp.wgsl", "clamp", "p.lo, p.hi", "p.lo, p.lo"),
+    of("xielu.wgsl", "xielu", "p.positive * value * value", "p.positive * value"),
     of("lib/unary.wgsl", "unary", "1.0 + x / 3.0", "1.0 + x / 2.5"),
     of("lib/unary.wgsl", "unary", "abs(x - whole) >= 0.5", "abs(x - whole) > 0.5"),
+    of("sum.wgsl", "sum", "sum += x[row * p.cols + c]", "sum += x[c]"),
+    of("cumsum.wgsl", "cumsum", "running = sums[lane - 1u]", "running = sums[lane]"),
+    of("argsort.wgsl", "argsort", "other == own && c < col", "other == own && c <= col"),
+    of("argsort_merge.wgsl", "argsort", "other == own && start < col", "other == own && start > col"),
+    of("lib/sort_key.wgsl", "argsort", "size > 0x7f800000u", "size > 0x7fffffffu"),
+    of("lib/sort_key.wgsl", "argsort", "size != 0u && bits != size", "bits != size"),
+    of("repeat.wgsl", "repeat", "i / p.dim3 % p.x2", "i / p.x3 % p.x2"),
+    of("pad.wgsl", "set", "out[i] = under[i];", "out[i] = -under[i];"),
+    of("pad.wgsl", "pad", "out[i] = 0.0;", "out[i] = 1.0;"),
+    of("tri.wgsl", "tri", "apart >= i32(p.least)", "apart > i32(p.least)"),
 ];
 
 /// Of the WebGPU backend where it has subgroups.
@@ -635,8 +647,22 @@ pub const WEBGL: &[Mutation] = &[
     of("norm_stats.glsl", "norm", "1.0 / sqrt(variance + epsilon)", "1.0 / sqrt(variance)"),
     of("head_stats.glsl", "norm", "max(sqrt(squares), epsilon)", "max(squares, epsilon)"),
     of("head_stats.glsl", "norm", "1.0 / sqrt(power + epsilon)", "1.0 / (power + epsilon)"),
+    of("clamp.glsl", "clamp", "col), lo, hi)", "col), lo, lo)"),
+    of("xielu.glsl", "xielu", "positive * x * x", "positive * x"),
     of("activation.glsl", "unary", "1.0 + x / 3.0", "1.0 + x / 2.5"),
     of("activation.glsl", "unary", "greaterThanEqual(abs(x - whole)", "greaterThan(abs(x - whole)"),
+    of("sum_chunks.glsl", "sum", "col >> 2), col, cols)", "col >> 2), col, cols - 1)"),
+    of("sum.glsl", "sum", "(row * out_cols + col) * chunks + i", "col * chunks + i"),
+    of("cumsum.glsl", "cumsum", "i < which; i++", "i + 1 < which; i++"),
+    of("argsort_rank.glsl", "argsort", "other == mine && at < col", "other == mine && at <= col"),
+    of("argsort_merge.glsl", "argsort", "row, a)) <= sort_key(", "row, a)) < sort_key("),
+    of("argsort.glsl", "argsort", "of * list + at - of * cols", "at - of * cols"),
+    of("sort_key.glsl", "argsort", "size > 0x7f800000u", "size > 0x7fffffffu"),
+    of("sort_key.glsl", "argsort", "size != 0u && bits != size", "bits != size"),
+    of("repeat.glsl", "repeat", "col % x3);", "col / 2 % x3);"),
+    of("pad.glsl", "set", "return load1(src_under,", "return -load1(src_under,"),
+    of("pad.glsl", "pad", "    return 0.0;", "    return 1.0;"),
+    of("tri.glsl", "tri", "apart >= least", "apart > least"),
 ];
 
 /// Of the WebGL2 backend with one value a texel.

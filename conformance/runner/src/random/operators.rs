@@ -1,6 +1,7 @@
 //! For each operator a case drawn at random: any shape, broadcast and parameter that it allows, in small.
 
 use super::draw::Draw;
+use super::tensors;
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
@@ -39,6 +40,14 @@ pub const ALL: &[(&str, Make)] = &[
     ("weighted_sum", weighted_sum),
     ("ssm_scan", ssm_scan),
     ("gated_delta_net", gated_delta_net),
+    ("clamp", tensors::clamp),
+    ("xielu", tensors::xielu),
+    ("sum", tensors::sum),
+    ("cumsum", tensors::cumsum),
+    ("argsort", tensors::argsort),
+    ("repeat", tensors::repeat),
+    ("set", tensors::set),
+    ("tri", tensors::tri),
     ("linear", linear),
     ("experts_glu", experts_glu),
     ("experts_sum", experts_sum),
@@ -64,7 +73,7 @@ const SMOOTH: &[UnaryKind] = &[
 ];
 
 /// A case whose name is all that it was made of.
-fn case(
+pub fn case(
     form: impl Into<Form> + std::fmt::Debug,
     step: StepParams,
     operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
@@ -77,7 +86,7 @@ fn case(
     case
 }
 
-fn once() -> StepParams {
+pub fn once() -> StepParams {
     StepParams::at(0, 1)
 }
 
@@ -174,7 +183,7 @@ fn softmax(draw: &mut Draw<'_>) -> Case {
 }
 
 /// Dimensions with so many columns that not all results are those of large negative numbers, which vanish.
-fn wide(draw: &mut Draw<'_>) -> Vec<usize> {
+pub fn wide(draw: &mut Draw<'_>) -> Vec<usize> {
     let mut dims = draw.dims(1..=4, 300);
     *dims.last_mut().expect("dims has a column") += FEWEST;
     dims
