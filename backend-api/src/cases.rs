@@ -44,10 +44,18 @@ mod top_k;
 mod unary;
 mod weighted_sum;
 
+mod argsort;
+mod clamp;
 mod conv2d;
+mod cumsum;
 mod im2col;
+mod repeat;
 mod resize;
+mod set;
 mod solve_triangular;
+mod sum;
+mod tri;
+mod xielu;
 
 /// What the files of cases are made of.
 mod prelude {
@@ -97,6 +105,14 @@ pub fn all() -> Vec<Case> {
         im2col::cases(),
         conv2d::cases(),
         solve_triangular::cases(),
+        clamp::cases(),
+        xielu::cases(),
+        sum::cases(),
+        cumsum::cases(),
+        argsort::cases(),
+        repeat::cases(),
+        set::cases(),
+        tri::cases(),
         conv::cases(),
         scan::cases(),
         delta::cases(),

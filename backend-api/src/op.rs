@@ -33,11 +33,19 @@ pub mod top_k;
 pub mod unary;
 pub mod weighted_sum;
 
+pub mod argsort;
+pub mod clamp;
 pub mod conv2d;
+pub mod cumsum;
 pub mod im2col;
+pub mod repeat;
 pub mod resize;
+pub mod set;
 pub mod solve_triangular;
+pub mod sum;
+pub mod tri;
 pub mod window;
+pub mod xielu;
 
 pub use append::{Append, At};
 pub use argmax::ArgMax;
@@ -65,11 +73,19 @@ pub use top_k::TopK;
 pub use unary::{Unary, UnaryKind};
 pub use weighted_sum::WeightedSum;
 
+pub use argsort::Argsort;
+pub use clamp::Clamp;
 pub use conv2d::Conv2d;
+pub use cumsum::Cumsum;
 pub use im2col::Im2Col;
+pub use repeat::Repeat;
 pub use resize::{Positions, Resize, ResizeMode};
+pub use set::Set;
 pub use solve_triangular::SolveTriangular;
+pub use sum::Sum;
+pub use tri::{Tri, TriKind};
 pub use window::Window;
+pub use xielu::Xielu;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $variant:ident),+ $(,)?) => {
@@ -164,4 +180,20 @@ ops! {
     Conv2d,
     /// The solution of a lower triangular system.
     SolveTriangular,
+    /// Elements between two bounds.
+    Clamp,
+    /// A parabola above zero, an exponential below.
+    Xielu,
+    /// The sums of rows.
+    Sum,
+    /// The sums of rows up to each element.
+    Cumsum,
+    /// The order of each row's elements.
+    Argsort,
+    /// A tensor as a tile.
+    Repeat,
+    /// A tensor of which a box is replaced.
+    Set,
+    /// Triangles of matrices.
+    Tri,
 }

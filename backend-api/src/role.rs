@@ -77,6 +77,9 @@ impl Role {
             Op::Softmax(_) | Op::Attention(_) => Role::Attention,
             Op::Resize(_) | Op::Im2Col(_) => Role::Copy,
             Op::Conv2d(_) | Op::SolveTriangular(_) => Role::Matmul,
+            Op::Repeat(_) | Op::Set(_) | Op::Tri(_) => Role::Copy,
+            Op::Clamp(_) | Op::Xielu(_) | Op::Sum(_) | Op::Cumsum(_) => Role::Activation,
+            Op::Argsort(_) => Role::Sampling,
         }
     }
 }

@@ -1,5 +1,5 @@
-// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square, of a head: of `size` columns of a
-// row of x from `start` on.
+// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square or length (L2), of a head: of `size`
+// columns of a row of x from `start` on.
 //!include dense.glsl
 
 void head_stats(int cols, int row, int start, int size, float epsilon, out float mean, out float factor) {
@@ -19,10 +19,14 @@ void head_stats(int cols, int row, int start, int size, float epsilon, out float
 //!if LAYER
     float offset = sum / float(size);
     mean = shift + offset;
-    float variance = max(squares / float(size) - offset * offset, 0.0);
+    float power = max(squares / float(size) - offset * offset, 0.0);
 //!else
     mean = 0.0;
-    float variance = squares / float(size);
+    float power = squares / float(size);
 //!end
-    factor = 1.0 / sqrt(variance + epsilon);
+//!if L2
+    factor = 1.0 / max(sqrt(squares), epsilon);
+//!else
+    factor = 1.0 / sqrt(power + epsilon);
+//!end
 }

@@ -1,4 +1,4 @@
-// norm: LAYER or RMS norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
+// norm: LAYER, RMS or L2 norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
 //!include frame.glsl
 //!include norm_stats.glsl
 

@@ -1,4 +1,4 @@
-// Mean and reciprocal deviation of a row of x (layer norm), or 0 and the reciprocal root mean square.
+// Mean and reciprocal deviation of a row of x (LAYER), or 0 and the reciprocal root mean square or length (L2).
 //!include group.glsl
 
 void row_stats(int cols, int row, float epsilon, out float mean, out float factor) {
@@ -33,5 +33,9 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
     mean = 0.0;
     float variance = total(squares) / size;
 //!end
+//!if L2
+    factor = 1.0 / max(sqrt(total(squares)), epsilon);
+//!else
     factor = 1.0 / sqrt(variance + epsilon);
+//!end
 }

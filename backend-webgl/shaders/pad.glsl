@@ -1,4 +1,4 @@
-// pad: zeros before and after the elements of each dimension; CIRCULAR, they go round.
+// pad: zeros before and after the elements of each dimension, or what is there already (OVER); CIRCULAR, they go round.
 //!include elements.glsl
 
 float element(int row, int col) {
@@ -13,6 +13,11 @@ float element(int row, int col) {
     int d2 = row % dim2 - before2;
     int d3 = col - before3;
     bool inside = min(min(d0, d1), min(d2, d3)) >= 0 && d0 < x0 && d1 < x1 && d2 < x2 && d3 < x3;
-    return inside ? load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, d3) : 0.0;
+    if (inside) return load1(src_x, x3, (d0 * x1 + d1) * x2 + d2, d3);
+//!if OVER
+    return load1(src_under, out_cols, row, col);
+//!else
+    return 0.0;
+//!end
 //!end
 }

@@ -1,20 +1,25 @@
 //! From forms to kernels: the only place that knows what this backend can do.
 
+mod activation;
 mod attention;
 mod experts;
 mod images;
+mod moves;
 mod recurrent;
 mod solve;
+mod sorts;
+mod sums;
 
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use crate::{Layout, Tuning};
+use activation::activation;
 use backend_api::form::{
     Activation, ArgMaxAppend, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearOperands, NormAdd, NormGate,
     QkvAppend, Scan, SelfAttention,
 };
 use backend_api::op::{
-    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
+    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Permute, Softmax, TopK,
 };
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
 
@@ -86,29 +91,6 @@ struct Lowering<'a> {
     outputs: &'a [&'a Tensor],
     layout: Layout,
     tuning: &'a Tuning,
-}
-
-const fn activation(kind: UnaryKind) -> &'static str {
-    match kind {
-        UnaryKind::GeluTanh => "act_gelu_tanh",
-        UnaryKind::GeluErf => "act_gelu_erf",
-        UnaryKind::GeluQuick => "act_gelu_quick",
-        UnaryKind::Silu => "act_silu",
-        UnaryKind::Relu => "act_relu",
-        UnaryKind::Sigmoid => "act_sigmoid",
-        UnaryKind::Tanh => "act_tanh",
-        UnaryKind::Exp => "act_exp",
-        UnaryKind::Log => "act_log",
-        UnaryKind::Sqrt => "act_sqrt",
-        UnaryKind::Sin => "act_sin",
-        UnaryKind::Cos => "act_cos",
-        UnaryKind::Abs => "act_abs",
-        UnaryKind::Neg => "act_neg",
-        UnaryKind::Floor => "act_floor",
-        UnaryKind::Ceil => "act_ceil",
-        UnaryKind::Softplus => "act_softplus",
-        UnaryKind::Hardswish => "act_hardswish",
-    }
 }
 
 impl<'a> Lowering<'a> {
@@ -236,6 +218,21 @@ impl<'a> Lowering<'a> {
             Op::Im2Col(op) => self.im2col(op),
             Op::Conv2d(op) => self.conv2d(op),
             Op::SolveTriangular(_) => self.solve_triangular(),
+            Op::Clamp(op) => {
+                let draw = self.draw("clamp")?.float("lo", op.lo).float("hi", op.hi);
+                Ok(draw.input("src_x", 0, self.input(0)?).into())
+            }
+            Op::Xielu(op) => {
+                let draw = self.draw("xielu")?.float("positive", op.positive).float("negative", op.negative);
+                let draw = draw.float("linear", op.linear).float("eps", op.eps);
+                Ok(draw.input("src_x", 0, self.input(0)?).into())
+            }
+            Op::Sum(_) => self.sum(),
+            Op::Cumsum(_) => self.cumsum(),
+            Op::Argsort(op) => self.argsort(op),
+            Op::Repeat(_) => self.repeat(),
+            Op::Set(op) => self.set(op),
+            Op::Tri(op) => self.tri(op),
         }
     }
 
@@ -387,7 +384,7 @@ impl<'a> Lowering<'a> {
         }
         let x = self.input(0)?;
         let stats = |draw: Draw| {
-            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER");
+            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").define_if(op.kind == NormKind::L2, "L2");
             whole_groups(draw, x.shape.cols()).float("eps", op.eps).input("src_x", 0, x)
         };
         let mut last = stats(self.draw("norm")?).input("src_gamma", 1, self.input(1)?);
@@ -406,8 +403,8 @@ impl<'a> Lowering<'a> {
         let (rows, cols) = (x.shape.rows(), x.shape.cols());
         let count = rows.checked_mul(op.heads).ok_or("too many heads")?;
         let common = |draw: Draw| {
-            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").input("src_x", 0, x);
-            draw.int("heads", op.heads).int("head_dim", cols / op.heads)
+            let draw = draw.define_if(op.kind == NormKind::Layer, "LAYER").define_if(op.kind == NormKind::L2, "L2");
+            draw.input("src_x", 0, x).int("heads", op.heads).int("head_dim", cols / op.heads)
         };
         let first = common(Draw::raw("norm_head_rows", 0, count).and(Target::Scratch(1))).int("cols", cols);
         let mut last = common(self.draw("norm_heads")?).input("src_gamma", 1, self.input(1)?);
@@ -471,19 +468,6 @@ impl<'a> Lowering<'a> {
             draw.int("a_block", block(a)).int("b_block", block(b))
         }
         .into())
-    }
-
-    fn pad(&self, op: &Pad) -> Result<Kernel, String> {
-        let x = self.input(0)?;
-        let [_, d1, d2, _] = self.output(0)?.shape.dims4();
-        let mut draw = self.draw("pad")?.input("src_x", 0, x).int("dim1", d1).int("dim2", d2);
-        draw = draw.define_if(op.circular, "CIRCULAR");
-        let (dims, shifts) = (x.shape.dims4(), op.shift(&x.shape));
-        for axis in 0..4 {
-            draw = draw.int(format!("x{axis}"), dims[axis]).int(format!("before{axis}"), op.before[axis]);
-            draw = draw.int(format!("shift{axis}"), shifts[axis]);
-        }
-        Ok(draw.into())
     }
 
     fn append(&self, op: &Append) -> Result<Kernel, String> {

@@ -27,6 +27,7 @@ sources! {
     "rope_at", "route", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "ssm_scan", "top_k", "top_k_merge",
     "top_k_rank", "top_k_sort", "unary", "weighted_sum", "weights",
     "conv2d", "im2col", "resize", "solve_triangular",
+    "argsort", "argsort_merge", "argsort_rank", "clamp", "cumsum", "repeat", "sort_key", "sum", "sum_chunks", "tri", "xielu",
 }
 
 /// The files that shaders are assembled from: name and text.

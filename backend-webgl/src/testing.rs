@@ -48,8 +48,9 @@ const ONLY: &[(&str, &[&str])] = &[
 const NEVER: &[(&str, &[&str])] = &[
     ("append", &["!APPEND"]),
     ("experts_sum", &["GLU", "NORM"]),
-    ("head_factors", &["LAYER"]),
+    ("head_factors", &["LAYER", "L2"]),
     ("kv_append", &["!TWO"]),
+    ("linear", &["L2"]),
     ("norm_head_rows", &["!TWO"]),
     ("norm_rows", &["!TWO"]),
     ("route", &["!TWO"]),

@@ -1,4 +1,4 @@
-// Layer or RMS norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
+// Layer, RMS or L2 norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
 // the mean in a second pass, since the difference of squares would cancel.
 //!if GATE
 //!include lib/unary.wgsl
@@ -30,8 +30,12 @@ fn main(
         let value = x[first + c] - mean;
         squares += value * value;
     }
-    let variance = workgroup_sum(lane, squares) / f32(p.cols);
-    let scale = 1.0 / sqrt(variance + p.eps);
+    let total = workgroup_sum(lane, squares);
+//!if L2
+    let scale = 1.0 / max(sqrt(total), p.eps);
+//!else
+    let scale = 1.0 / sqrt(total / f32(p.cols) + p.eps);
+//!end
     for (var c = lane; c < p.cols; c += WG) {
         var value = (x[first + c] - mean) * scale * gamma[param + c];
 //!if LAYER

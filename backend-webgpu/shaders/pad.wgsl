@@ -1,4 +1,4 @@
-// Zeros before and after the elements of each dimension; CIRCULAR, they go round.
+// Zeros before and after the elements of each dimension, or what is there already (OVER); CIRCULAR, they go round.
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -24,7 +24,11 @@ fn main(
     if (d0 < p.x0 && d1 < p.x1 && d2 < p.x2 && d3 < p.x3) {
         out[i] = x[((d0 * p.x1 + d1) * p.x2 + d2) * p.x3 + d3];
     } else {
+//!if OVER
+        out[i] = under[i];
+//!else
         out[i] = 0.0;
+//!end
     }
 //!end
 }

@@ -7,6 +7,8 @@ mod linear;
 mod recurrent;
 mod rows;
 mod solve;
+mod sorts;
+mod sums;
 mod tokens;
 mod wise;
 
@@ -158,6 +160,14 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::Im2Col(op) => images::im2col(op, node),
         Op::Conv2d(op) => images::conv2d(op, node),
         Op::SolveTriangular(_) => solve::solve_triangular(node),
+        Op::Clamp(op) => wise::clamp(op, node),
+        Op::Xielu(op) => wise::xielu(op, node),
+        Op::Sum(_) => sums::sum(node),
+        Op::Cumsum(_) => sums::cumsum(node),
+        Op::Argsort(op) => sorts::argsort(op, node),
+        Op::Repeat(_) => wise::repeat(node),
+        Op::Set(op) => wise::set(op, node),
+        Op::Tri(op) => wise::tri(op, node),
     }
 }
 

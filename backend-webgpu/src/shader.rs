@@ -26,6 +26,7 @@ files! {
     "lib/tile_int8", "lib/unary",
     "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",
+    "argsort", "argsort_merge", "clamp", "cumsum", "repeat", "sum", "tri", "xielu", "lib/sort_key",
 }
 
 /// The files that kernels are assembled from: name and text.

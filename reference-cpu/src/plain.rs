@@ -10,12 +10,13 @@ mod experts;
 mod images;
 mod matmul;
 mod moves;
-mod norm;
+pub(crate) mod norm;
 mod recurrent;
 pub(crate) mod rows;
 pub(crate) mod select;
 mod softmax;
 mod solve;
+mod sums;
 
 pub(crate) use elementwise::unary;
 
@@ -54,5 +55,13 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Im2Col(_) => images::im2col,
         Op::Conv2d(_) => images::conv2d,
         Op::SolveTriangular(_) => solve::solve_triangular,
+        Op::Clamp(_) => elementwise::run_clamp,
+        Op::Xielu(_) => elementwise::run_xielu,
+        Op::Sum(_) => sums::sum,
+        Op::Cumsum(_) => sums::cumsum,
+        Op::Argsort(_) => select::argsort,
+        Op::Repeat(_) => moves::repeat,
+        Op::Set(_) => moves::set,
+        Op::Tri(_) => moves::tri,
     }
 }

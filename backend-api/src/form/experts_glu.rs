@@ -59,7 +59,7 @@ impl ExpertsGlu {
     pub fn find(links: &Links<'_>, at: usize) -> Vec<Found<ExpertsGlu>> {
         Self::unit(links, at).map_or(Vec::new(), |plain| {
             let normed = links.maker(plain.inputs[0]).and_then(|(_, maker)| match maker.op {
-                Op::Norm(norm) if norm.heads == 1 => Some(Found {
+                Op::Norm(norm) if norm.heads == 1 && norm.kind.by_mean() => Some(Found {
                     form: ExpertsGlu { norm: Some(norm), ..plain.form },
                     inputs: [&maker.inputs[..], &plain.inputs[1..]].concat(),
                     ..plain.clone()

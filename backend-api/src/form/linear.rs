@@ -106,7 +106,7 @@ impl Linear {
             chain.grow(&[at], out, &mut stages);
         }
         let norm = links.maker(*x).and_then(|(_, maker)| match maker.op {
-            Op::Norm(norm) if norm.heads == 1 => Some((norm, maker.inputs.as_slice())),
+            Op::Norm(norm) if norm.heads == 1 && norm.kind.by_mean() => Some((norm, maker.inputs.as_slice())),
             _ => None,
         });
         let found = |chain: &Chain, norm: Option<Norm>, front: &[TensorId]| Found {

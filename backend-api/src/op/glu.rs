@@ -18,6 +18,8 @@ pub enum GluKind {
     GegluTanh,
     /// GELU, erf form.
     GegluErf,
+    /// GELU, `x * sigmoid(1.702 x)`.
+    GegluQuick,
     /// ReLU.
     Reglu,
     /// `x * sigmoid(1.702 x)`, with a limit of 7.
@@ -26,8 +28,14 @@ pub enum GluKind {
 
 impl GluKind {
     /// All kinds.
-    pub const ALL: [GluKind; 5] =
-        [GluKind::Swiglu, GluKind::GegluTanh, GluKind::GegluErf, GluKind::Reglu, GluKind::SwigluOai];
+    pub const ALL: [GluKind; 6] = [
+        GluKind::Swiglu,
+        GluKind::GegluTanh,
+        GluKind::GegluErf,
+        GluKind::GegluQuick,
+        GluKind::Reglu,
+        GluKind::SwigluOai,
+    ];
 
     /// Its name in vectors and reports.
     pub const fn name(self) -> &'static str {
@@ -35,6 +43,7 @@ impl GluKind {
             GluKind::Swiglu => "swiglu",
             GluKind::GegluTanh => "geglu_tanh",
             GluKind::GegluErf => "geglu_erf",
+            GluKind::GegluQuick => "geglu_quick",
             GluKind::Reglu => "reglu",
             GluKind::SwigluOai => "swiglu_oai",
         }
@@ -47,7 +56,7 @@ impl GluKind {
             GluKind::GegluTanh => UnaryKind::GeluTanh,
             GluKind::GegluErf => UnaryKind::GeluErf,
             GluKind::Reglu => UnaryKind::Relu,
-            GluKind::SwigluOai => UnaryKind::GeluQuick,
+            GluKind::GegluQuick | GluKind::SwigluOai => UnaryKind::GeluQuick,
         }
     }
 
@@ -55,7 +64,7 @@ impl GluKind {
     pub const fn limit(self) -> Option<f32> {
         match self {
             GluKind::SwigluOai => Some(7.0),
-            GluKind::Swiglu | GluKind::GegluTanh | GluKind::GegluErf | GluKind::Reglu => None,
+            GluKind::Swiglu | GluKind::GegluTanh | GluKind::GegluErf | GluKind::GegluQuick | GluKind::Reglu => None,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! `layer_norm`, `rms_norm`: rows, or the heads of rows, brought to unit size.
+//! `layer_norm`, `rms_norm`, `l2_norm`: rows, or the heads of rows, brought to unit size.
 //!
 //! *Operands*: x `[.., heads * n]`, gamma `[n]`, for layer norm beta `[n]`; or both `[heads * n]`, where each head has its
 //! own.
 //! *Results*: for each head by itself, layer: `(x - mean) / sqrt(var + eps) * gamma + beta`; rms:
-//! `x / sqrt(mean(x^2) + eps) * gamma`.
+//! `x / sqrt(mean(x^2) + eps) * gamma`; L2: `x / max(sqrt(sum(x^2)), eps) * gamma`.
 //! *Source*: Ba et al., "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019;
 //! of heads: Henry et al., "Query-Key Normalization for Transformers", 2020.
 
@@ -17,17 +17,27 @@ pub enum NormKind {
     Layer,
     /// Root mean square.
     Rms,
+    /// Euclidean length.
+    L2,
 }
 
 impl NormKind {
-    /// Both.
-    pub const ALL: [NormKind; 2] = [NormKind::Layer, NormKind::Rms];
+    /// All kinds.
+    pub const ALL: [NormKind; 3] = [NormKind::Layer, NormKind::Rms, NormKind::L2];
+
+    /// Whether it divides by the root of a mean. Only such norms are taken along by kernels of products.
+    pub const fn by_mean(self) -> bool {
+        match self {
+            NormKind::Layer | NormKind::Rms => true,
+            NormKind::L2 => false,
+        }
+    }
 
     /// The operands that follow x: gamma, and beta for layer norm.
     pub fn params(self) -> usize {
         match self {
             NormKind::Layer => 2,
-            NormKind::Rms => 1,
+            NormKind::Rms | NormKind::L2 => 1,
         }
     }
 }
@@ -37,7 +47,7 @@ impl NormKind {
 pub struct Norm {
     /// Which norm.
     pub kind: NormKind,
-    /// Added under the root.
+    /// Added under the root; of an L2 norm the least that is divided by.
     pub eps: f32,
     /// The equal parts of a row that are normed by themselves; 1 = whole rows.
     pub heads: usize,

@@ -66,6 +66,20 @@ kinds! {
     Softplus = "softplus", -150.0 .. 150.0;
     /// `x * clamp((x + 3) / 6, 0, 1)`.
     Hardswish = "hardswish", -150.0 .. 150.0;
+    /// 1 above zero, -1 below it, 0 at it.
+    Sign = "sign", -150.0 .. 150.0;
+    /// 1 above zero, else 0.
+    Step = "step", -150.0 .. 150.0;
+    /// x above zero, else `e^x - 1`.
+    Elu = "elu", -150.0 .. 150.0;
+    /// `clamp((x + 3) / 6, 0, 1)`.
+    Hardsigmoid = "hardsigmoid", -150.0 .. 150.0;
+    /// `e^x - 1`, with all its digits near zero.
+    Expm1 = "expm1", -10.0 .. 10.0;
+    /// Nearest integer, halves away from zero.
+    Round = "round", -150.0 .. 150.0;
+    /// Nearest integer towards zero.
+    Trunc = "trunc", -150.0 .. 150.0;
 }
 
 /// See the [module page](self).

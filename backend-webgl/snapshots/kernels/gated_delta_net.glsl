@@ -258,6 +258,39 @@ vec4 act_hardswish(vec4 x) {
     return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
+vec4 act_sign(vec4 x) {
+    return sign(x);
+}
+
+vec4 act_step(vec4 x) {
+    return vec4(greaterThan(x, vec4(0.0)));
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+vec4 act_expm1(vec4 x) {
+    vec4 tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    vec4 near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return mix(exp(x) - 1.0, near, lessThan(abs(x), vec4(0.5)));
+}
+
+vec4 act_elu(vec4 x) {
+    return mix(act_expm1(min(x, 0.0)), x, greaterThan(x, vec4(0.0)));
+}
+
+vec4 act_hardsigmoid(vec4 x) {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Halves go away from zero, where drivers may choose in their own round.
+vec4 act_round(vec4 x) {
+    vec4 whole = trunc(x);
+    return whole + sign(x) * vec4(greaterThanEqual(abs(x - whole), vec4(0.5)));
+}
+
+vec4 act_trunc(vec4 x) {
+    return trunc(x);
+}
+
 int key_head(int head) {
     return head / (heads / heads_k);
 }

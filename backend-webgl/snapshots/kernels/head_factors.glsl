@@ -91,8 +91,8 @@ void main() {
     if (index >= out_count) discard;
     result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
 }
-// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square, of a head: of `size` columns of a
-// row of x from `start` on.
+// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square or length (L2), of a head: of `size`
+// columns of a row of x from `start` on.
 
 void head_stats(int cols, int row, int start, int size, float epsilon, out float mean, out float factor) {
     // Deviations are taken from a value of the head, so that a common offset costs no digits.
@@ -105,8 +105,8 @@ void head_stats(int cols, int row, int start, int size, float epsilon, out float
         squares += d * d;
     }
     mean = 0.0;
-    float variance = squares / float(size);
-    factor = 1.0 / sqrt(variance + epsilon);
+    float power = squares / float(size);
+    factor = 1.0 / sqrt(power + epsilon);
 }
 
 float raw(int index) {

@@ -32,14 +32,10 @@ uniform usampler2D t0;
 uniform usampler2D t1;
 #define src_gamma t1
 uniform usampler2D t2;
-#define src_beta t2
+#define src_mean t2
 uniform usampler2D t3;
-#define src_residual t3
-uniform usampler2D t4;
-#define src_mean t4
-uniform usampler2D t5;
-#define src_factor t5
-// norm: LAYER or RMS norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
+#define src_factor t3
+// norm: LAYER, RMS or L2 norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -103,23 +99,18 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// Mean and reciprocal deviation of a row of x (layer norm), or 0 and the reciprocal root mean square.
+// Mean and reciprocal deviation of a row of x (LAYER), or 0 and the reciprocal root mean square or length (L2).
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
+// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
-    return ivec2(8 * group, row);
+    return fold((row * cols + 32 * group) / LANES);
 }
 
-vec4 within_row(vec4 v, int cols, int c4) {
-    return mix(vec4(0.0), v, bvec4(4 * c4 < cols));
-}
+#define group4(source, cols, at, i) fetch(source, (at) + ivec2(i, 0))
 
-#define group4(source, cols, at, i) \
-    within_row(load4(source, cols, (at).y, min((at).x + (i), ((cols) - 1) >> 2)), cols, (at).x + (i))
-
-// Zero for columns past the end of a row.
 vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
-    return keep(v, 4 * (at.x + i), cols);
+    return v;
 }
 
 float total(vec4 v) {
@@ -130,7 +121,7 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
     int groups = (cols + 31) >> 5;
     float size = float(cols);
     // One pass: deviations are taken from a value of the row, so that a common offset costs no digits.
-    float shift = load1(src_x, cols, row, 0);
+    float shift = 0.0;
     vec4 sum = vec4(0.0);
     vec4 squares = vec4(0.0);
     for (int group = 0; group < groups; group++) {
@@ -146,18 +137,15 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
         sum += ((d0 + d1) + (d2 + d3)) + ((d4 + d5) + (d6 + d7));
         squares += ((d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)) + ((d4 * d4 + d5 * d5) + (d6 * d6 + d7 * d7));
     }
-    float offset = total(sum) / size;
-    mean = shift + offset;
-    float variance = max(total(squares) / size - offset * offset, 0.0);
-    factor = 1.0 / sqrt(variance + epsilon);
+    mean = 0.0;
+    float variance = total(squares) / size;
+    factor = 1.0 / max(sqrt(total(squares)), epsilon);
 }
 
 vec4 value(int row, int col) {
     float mean = raw_at(src_mean, row);
     float factor = raw_at(src_factor, row);
     vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
-    v += lanes(src_beta, out_cols, 0, col);
-    v += lanes(src_residual, out_cols, row, col);
     return v;
 }
-// norm LAYER RESIDUAL ROWS bits
+// norm L2 WHOLE_GROUPS ROWS bits

@@ -92,12 +92,12 @@ void main() {
     result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
     result2 = texel_of(vec4(raw2(index), 0.0, 0.0, 0.0));
 }
-// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square, of a head: of `size` columns of a
-// row of x from `start` on.
+// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square or length (L2), of a head: of `size`
+// columns of a row of x from `start` on.
 
 void head_stats(int cols, int row, int start, int size, float epsilon, out float mean, out float factor) {
     // Deviations are taken from a value of the head, so that a common offset costs no digits.
-    float shift = load1(src_x, cols, row, start);
+    float shift = 0.0;
     float sum = 0.0;
     float squares = 0.0;
     for (int i = 0; i < size; i++) {
@@ -105,10 +105,9 @@ void head_stats(int cols, int row, int start, int size, float epsilon, out float
         sum += d;
         squares += d * d;
     }
-    float offset = sum / float(size);
-    mean = shift + offset;
-    float variance = max(squares / float(size) - offset * offset, 0.0);
-    factor = 1.0 / sqrt(variance + epsilon);
+    mean = 0.0;
+    float power = squares / float(size);
+    factor = 1.0 / max(sqrt(squares), epsilon);
 }
 
 float factor;
@@ -123,4 +122,4 @@ float raw(int index) {
 float raw2(int index) {
     return factor;
 }
-// norm_head_rows TWO LAYER bits
+// norm_head_rows TWO L2 bits

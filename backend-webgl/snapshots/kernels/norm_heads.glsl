@@ -37,13 +37,11 @@ uniform usampler2D t0;
 uniform usampler2D t1;
 #define src_gamma t1
 uniform usampler2D t2;
-#define src_beta t2
+#define src_z t2
 uniform usampler2D t3;
-#define src_z t3
+#define src_mean t3
 uniform usampler2D t4;
-#define src_mean t4
-uniform usampler2D t5;
-#define src_factor t5
+#define src_factor t4
 // norm of heads, pass 2, with a GATE. Pass 1 has looked at whole heads.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
@@ -236,13 +234,45 @@ vec4 act_hardswish(vec4 x) {
     return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
+vec4 act_sign(vec4 x) {
+    return sign(x);
+}
+
+vec4 act_step(vec4 x) {
+    return vec4(greaterThan(x, vec4(0.0)));
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+vec4 act_expm1(vec4 x) {
+    vec4 tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    vec4 near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return mix(exp(x) - 1.0, near, lessThan(abs(x), vec4(0.5)));
+}
+
+vec4 act_elu(vec4 x) {
+    return mix(act_expm1(min(x, 0.0)), x, greaterThan(x, vec4(0.0)));
+}
+
+vec4 act_hardsigmoid(vec4 x) {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Halves go away from zero, where drivers may choose in their own round.
+vec4 act_round(vec4 x) {
+    vec4 whole = trunc(x);
+    return whole + sign(x) * vec4(greaterThanEqual(abs(x - whole), vec4(0.5)));
+}
+
+vec4 act_trunc(vec4 x) {
+    return trunc(x);
+}
+
 float element(int row, int col) {
     int head = col / head_dim;
     int param = params == head_dim ? col - head * head_dim : col;
     float x = load1(src_x, out_cols, row, col) - raw_at(src_mean, row * heads + head);
     float v = x * raw_at(src_factor, row * heads + head) * load1(src_gamma, params, 0, param);
-    v += load1(src_beta, params, 0, param);
     v *= ACT(vec4(load1(src_z, z_cols, row, z_start + col))).x;
     return v;
 }
-// norm_heads LAYER GATE act_silu bits
+// norm_heads L2 GATE act_silu bits

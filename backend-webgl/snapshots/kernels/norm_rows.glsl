@@ -90,7 +90,7 @@ void main() {
     result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
     result2 = texel_of(vec4(raw2(index), 0.0, 0.0, 0.0));
 }
-// Mean and reciprocal deviation of a row of x (layer norm), or 0 and the reciprocal root mean square.
+// Mean and reciprocal deviation of a row of x (LAYER), or 0 and the reciprocal root mean square or length (L2).
 // Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
 // Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
@@ -112,7 +112,7 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
     int groups = (cols + 31) >> 5;
     float size = float(cols);
     // One pass: deviations are taken from a value of the row, so that a common offset costs no digits.
-    float shift = load1(src_x, cols, row, 0);
+    float shift = 0.0;
     vec4 sum = vec4(0.0);
     vec4 squares = vec4(0.0);
     for (int group = 0; group < groups; group++) {
@@ -128,10 +128,9 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
         sum += ((d0 + d1) + (d2 + d3)) + ((d4 + d5) + (d6 + d7));
         squares += ((d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)) + ((d4 * d4 + d5 * d5) + (d6 * d6 + d7 * d7));
     }
-    float offset = total(sum) / size;
-    mean = shift + offset;
-    float variance = max(total(squares) / size - offset * offset, 0.0);
-    factor = 1.0 / sqrt(variance + epsilon);
+    mean = 0.0;
+    float variance = total(squares) / size;
+    factor = 1.0 / max(sqrt(total(squares)), epsilon);
 }
 
 float factor;
@@ -145,4 +144,4 @@ float raw(int row) {
 float raw2(int row) {
     return factor;
 }
-// norm_rows LAYER WHOLE_GROUPS TWO bits
+// norm_rows L2 WHOLE_GROUPS TWO bits

@@ -1,4 +1,4 @@
-// norm subgroups layer gate
+// norm subgroups l2 gate
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -23,11 +23,10 @@ struct Params {
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> gamma: array<f32>;
-@group(0) @binding(4) var<storage, read> beta: array<f32>;
-@group(0) @binding(5) var<storage, read> z: array<f32>;
-@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> z: array<f32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
-// Layer or RMS norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
+// Layer, RMS or L2 norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
 // the mean in a second pass, since the difference of squares would cancel.
 // Elementwise functions that are safe over the whole range of f32.
 // Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
@@ -129,6 +128,39 @@ fn unary_hardswish(x: f32) -> f32 {
     return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
+fn unary_sign(x: f32) -> f32 {
+    return sign(x);
+}
+
+fn unary_step(x: f32) -> f32 {
+    return select(0.0, 1.0, x > 0.0);
+}
+
+fn unary_elu(x: f32) -> f32 {
+    return select(unary_expm1(min(x, 0.0)), x, x > 0.0);
+}
+
+fn unary_hardsigmoid(x: f32) -> f32 {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+fn unary_expm1(x: f32) -> f32 {
+    let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return select(exp(x) - 1.0, near, abs(x) < 0.5);
+}
+
+// Halves go away from zero, where WGSL's own round takes the even neighbour.
+fn unary_round(x: f32) -> f32 {
+    let whole = trunc(x);
+    return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
+}
+
+fn unary_trunc(x: f32) -> f32 {
+    return trunc(x);
+}
+
 fn unary_none(x: f32) -> f32 {
     return x;
 }
@@ -197,21 +229,15 @@ fn main(
     let first = row * p.cols;
     let param = first % p.params;
     var mean = 0.0;
-    var sum = 0.0;
-    for (var c = lane; c < p.cols; c += 64u) {
-        sum += x[first + c];
-    }
-    mean = workgroup_sum(lane, sum) / f32(p.cols);
     var squares = 0.0;
     for (var c = lane; c < p.cols; c += 64u) {
         let value = x[first + c] - mean;
         squares += value * value;
     }
-    let variance = workgroup_sum(lane, squares) / f32(p.cols);
-    let scale = 1.0 / sqrt(variance + p.eps);
+    let total = workgroup_sum(lane, squares);
+    let scale = 1.0 / max(sqrt(total), p.eps);
     for (var c = lane; c < p.cols; c += 64u) {
         var value = (x[first + c] - mean) * scale * gamma[param + c];
-        value += beta[param + c];
         value *= unary_silu(z[row / p.heads * p.z_cols + p.z_start + row % p.heads * p.cols + c]);
         out[first + c] = value;
     }

@@ -130,6 +130,39 @@ fn unary_hardswish(x: f32) -> f32 {
     return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
+fn unary_sign(x: f32) -> f32 {
+    return sign(x);
+}
+
+fn unary_step(x: f32) -> f32 {
+    return select(0.0, 1.0, x > 0.0);
+}
+
+fn unary_elu(x: f32) -> f32 {
+    return select(unary_expm1(min(x, 0.0)), x, x > 0.0);
+}
+
+fn unary_hardsigmoid(x: f32) -> f32 {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+fn unary_expm1(x: f32) -> f32 {
+    let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return select(exp(x) - 1.0, near, abs(x) < 0.5);
+}
+
+// Halves go away from zero, where WGSL's own round takes the even neighbour.
+fn unary_round(x: f32) -> f32 {
+    let whole = trunc(x);
+    return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
+}
+
+fn unary_trunc(x: f32) -> f32 {
+    return trunc(x);
+}
+
 fn unary_none(x: f32) -> f32 {
     return x;
 }

@@ -5,7 +5,8 @@ use super::{Node, grid};
 use crate::kernel::Kernel;
 use backend_api::form::NormGate;
 use backend_api::op::{
-    Binary, BinaryKind, Concat, Glu, Masking, Norm, NormKind, Pad, Permute, Scale, Slice, Softmax, Unary,
+    Binary, BinaryKind, Clamp, Concat, Glu, Masking, Norm, NormKind, Pad, Permute, Scale, Set, Slice, Softmax, Tri,
+    Unary, Xielu,
 };
 
 type Kernels = Result<Vec<Kernel>, String>;
@@ -50,6 +51,22 @@ pub fn unary(op: &Unary, node: &Node<'_>) -> Kernels {
 pub fn scale(op: &Scale, node: &Node<'_>) -> Kernels {
     let (x, out) = (node.inputs[0], node.outputs[0]);
     let kernel = elementwise(node, "scale", out.shape.len()).f("factor", op.factor).f("bias", op.bias);
+    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
+}
+
+pub fn clamp(op: &Clamp, node: &Node<'_>) -> Kernels {
+    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let kernel = elementwise(node, "clamp", out.shape.len()).f("lo", op.lo).f("hi", op.hi);
+    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
+}
+
+pub fn xielu(op: &Xielu, node: &Node<'_>) -> Kernels {
+    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let kernel = elementwise(node, "xielu", out.shape.len())
+        .f("positive", op.positive)
+        .f("negative", op.negative)
+        .f("linear", op.linear)
+        .f("eps", op.eps);
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 
@@ -110,13 +127,39 @@ pub fn concat(op: &Concat, node: &Node<'_>) -> Kernels {
 }
 
 pub fn pad(op: &Pad, node: &Node<'_>) -> Kernels {
-    let (x, out) = (node.inputs[0], node.outputs[0]);
-    let kernel = elementwise(node, "pad", out.shape.len())
+    let kernel = placed(op.before, 0, node).flag("CIRCULAR", op.circular).u4("shift", op.shift(&node.inputs[0].shape));
+    Ok(vec![kernel.output("out", 0, node.outputs[0])])
+}
+
+pub fn set(op: &Set, node: &Node<'_>) -> Kernels {
+    let kernel = placed(op.at, 1, node).flag("OVER", true).u4("shift", [0; 4]).input("under", 0, node.inputs[0]);
+    Ok(vec![kernel.output("out", 0, node.outputs[0])])
+}
+
+/// Operand `i` as a box of the result.
+fn placed(at: [usize; 4], i: usize, node: &Node<'_>) -> Kernel {
+    let (x, out) = (node.inputs[i], node.outputs[0]);
+    elementwise(node, "pad", out.shape.len())
         .u4("dim", out.shape.dims4())
-        .flag("CIRCULAR", op.circular)
         .u4("x", x.shape.dims4())
-        .u4("before", op.before)
-        .u4("shift", op.shift(&x.shape));
+        .u4("before", at)
+        .input("x", i, x)
+}
+
+pub fn repeat(node: &Node<'_>) -> Kernels {
+    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let kernel = elementwise(node, "repeat", out.shape.len()).u4("dim", out.shape.dims4()).u4("x", x.shape.dims4());
+    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
+}
+
+pub fn tri(op: &Tri, node: &Node<'_>) -> Kernels {
+    let (x, out) = (node.inputs[0], node.outputs[0]);
+    let [_, _, rows, cols] = x.shape.dims4();
+    let kernel = elementwise(node, "tri", out.shape.len())
+        .u("rows", rows)
+        .u("cols", cols)
+        .u("upper", usize::from(op.kind.is_upper()))
+        .u("least", op.kind.least());
     Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
 }
 
@@ -143,6 +186,7 @@ fn normed(op: &Norm, node: &Node<'_>) -> Kernel {
     let mut kernel = node
         .reducing("norm", grid(rows), node.row_wg(cols))
         .flag("LAYER", op.kind == NormKind::Layer)
+        .flag("L2", op.kind == NormKind::L2)
         .u("rows", rows)
         .u("cols", cols)
         .u("params", node.inputs[1].shape.len())

@@ -5,6 +5,7 @@
 //! one and so excuse nothing else, and inputs are the same on every run.
 
 mod attention;
+mod elementwise;
 mod images;
 mod matrices;
 mod moves;
@@ -13,6 +14,7 @@ mod products;
 mod recurrent;
 mod rope;
 mod row;
+mod rows;
 mod views;
 
 use crate::backends::open;
@@ -22,7 +24,7 @@ use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, ensure};
 use backend_api::case::{Case, Fill};
 use backend_api::run::NativeHost;
-use backend_api::{Backend, Error, Tensor};
+use backend_api::{Backend, Error, Node, Tensor};
 use clap::ValueEnum;
 use pollster::block_on;
 use reference_cpu::{Cpu, Options};
@@ -133,7 +135,8 @@ fn listed() -> Result<Vec<(String, Listed)>> {
 
 /// What makes a case another one than the rest.
 fn key(case: &Case) -> String {
-    let ops: Vec<_> = case.graph.nodes().iter().map(|node| &node.op).collect();
+    let operands = |node: &Node| node.inputs.iter().map(|id| id.index()).collect::<Vec<_>>();
+    let ops: Vec<_> = case.graph.nodes().iter().map(|node| (&node.op, operands(node))).collect();
     let operands: Vec<_> = case.graph.externals().map(|(_, tensor)| (&tensor.shape, tensor.dtype)).collect();
     let fills: Vec<_> = case.fills.iter().map(fill_key).collect();
     format!("{ops:?} {operands:?} {fills:?} {:?} {}", case.step, case.tolerance)

@@ -3,6 +3,7 @@
 mod draw;
 mod images;
 mod operators;
+mod tensors;
 
 use crate::backends::open;
 use anygpu_conformance::report::{BackendReport, Report};

@@ -9,6 +9,7 @@ use super::math::{activate, dot};
 use super::pairs::{Cut, Pairs, Part};
 use crate::args::{Args, Operand};
 use crate::decode::quants;
+use crate::plain::norm::factor;
 use backend_api::form::Activation;
 use backend_api::op::{MatMulId, Norm, NormKind, UnaryKind};
 use backend_api::{Form, Op, Tensor};
@@ -246,10 +247,10 @@ fn normalize(norm: &Norm, x: &[f32], params: &[Operand<'_>], k: usize, out: &mut
     for (x, out) in x.chunks_exact(k).zip(out.chunks_exact_mut(k)) {
         let mean = match norm.kind {
             NormKind::Layer => x.iter().map(|v| f64::from(*v)).sum::<f64>() / k as f64,
-            NormKind::Rms => 0.0,
+            NormKind::Rms | NormKind::L2 => 0.0,
         };
-        let variance = x.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / k as f64;
-        let (mean, scale) = (mean as f32, (1.0 / (variance + f64::from(norm.eps)).sqrt()) as f32);
+        let squares = x.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum();
+        let (mean, scale) = (mean as f32, factor(norm, squares, k) as f32);
         for (i, out) in out.iter_mut().enumerate() {
             *out = (x[i] - mean) * scale * gamma[i] + beta.get(i).copied().unwrap_or(0.0);
         }

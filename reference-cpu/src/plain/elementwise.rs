@@ -20,6 +20,25 @@ pub(super) fn run_scale(op: &Op, args: &mut Args<'_>) {
     }
 }
 
+pub(super) fn run_clamp(op: &Op, args: &mut Args<'_>) {
+    let Op::Clamp(op) = op else { return };
+    let x = args.input(0).floats();
+    for (out, x) in args.out().iter_mut().zip(x) {
+        *out = x.clamp(op.lo, op.hi);
+    }
+}
+
+pub(super) fn run_xielu(op: &Op, args: &mut Args<'_>) {
+    let Op::Xielu(op) = op else { return };
+    let [positive, negative, linear, eps] = [op.positive, op.negative, op.linear, op.eps].map(f64::from);
+    let x = args.input(0).floats();
+    for (out, x) in args.out().iter_mut().zip(x) {
+        let x = f64::from(*x);
+        let bent = if x > 0.0 { positive * x * x } else { negative * (x.min(eps).exp_m1() - x) };
+        *out = (bent + linear * x) as f32;
+    }
+}
+
 pub(super) fn run_glu(op: &Op, args: &mut Args<'_>) {
     let Op::Glu(op) = op else { return };
     let (gate, up) = (args.input(0).floats(), args.input(1).floats());
@@ -88,5 +107,12 @@ pub(crate) fn unary(kind: UnaryKind, x: f64) -> f64 {
         UnaryKind::Ceil => x.ceil(),
         UnaryKind::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
         UnaryKind::Hardswish => x * ((x + 3.0) / 6.0).clamp(0.0, 1.0),
+        UnaryKind::Sign => f64::from(x > 0.0) - f64::from(x < 0.0),
+        UnaryKind::Step => f64::from(x > 0.0),
+        UnaryKind::Elu if x > 0.0 => x,
+        UnaryKind::Elu | UnaryKind::Expm1 => x.exp_m1(),
+        UnaryKind::Hardsigmoid => ((x + 3.0) / 6.0).clamp(0.0, 1.0),
+        UnaryKind::Round => x.round(),
+        UnaryKind::Trunc => x.trunc(),
     }
 }

@@ -67,3 +67,50 @@ pub(super) fn pad(op: &Op, args: &mut Args<'_>) {
         *out = if inside { x[at] } else { 0 };
     }
 }
+
+/// Writes a box of dimensions `dims` into one of dimensions `whole`, from `at` on.
+fn put(out: &mut [u32], whole: [usize; 4], at: [usize; 4], part: &[u32], dims: [usize; 4]) {
+    for (i, word) in part.iter().enumerate() {
+        let (mut rest, mut to, mut stride) = (i, 0, 1);
+        for axis in (0..4).rev() {
+            to += (at[axis] + rest % dims[axis]) * stride;
+            rest /= dims[axis];
+            stride *= whole[axis];
+        }
+        out[to] = *word;
+    }
+}
+
+pub(super) fn set(op: &Op, args: &mut Args<'_>) {
+    let Op::Set(op) = op else { return };
+    let (x, part) = (args.input(0), args.input(1));
+    args.outputs[0].copy_from_slice(words(&x));
+    put(args.outputs[0], x.shape().dims4(), op.at, words(&part), part.shape().dims4());
+}
+
+pub(super) fn repeat(op: &Op, args: &mut Args<'_>) {
+    let Op::Repeat(op) = op else { return };
+    let x = args.input(0);
+    let dims = x.shape().dims4();
+    let words = words(&x);
+    for (i, out) in args.outputs[0].iter_mut().enumerate() {
+        let (mut rest, mut at, mut stride) = (i, 0, 1);
+        for axis in (0..4).rev() {
+            at += rest % (dims[axis] * op.times[axis]) % dims[axis] * stride;
+            rest /= dims[axis] * op.times[axis];
+            stride *= dims[axis];
+        }
+        *out = words[at];
+    }
+}
+
+pub(super) fn tri(op: &Op, args: &mut Args<'_>) {
+    let Op::Tri(op) = op else { return };
+    let x = args.input(0);
+    let [_, _, rows, cols] = x.shape().dims4();
+    for (i, (out, word)) in args.outputs[0].iter_mut().zip(words(&x)).enumerate() {
+        let (row, col) = (i / cols % rows, i % cols);
+        let (near, far) = if op.kind.is_upper() { (row, col) } else { (col, row) };
+        *out = if far >= near + op.kind.least() { *word } else { 0 };
+    }
+}

@@ -1,7 +1,8 @@
-//! Argmax, top-k, sampling.
+//! Argmax, top-k, argsort, sampling.
 
 use crate::args::Args;
 use backend_api::Op;
+use std::cmp::Ordering;
 
 /// The index of the largest of `n` values after the pick `(value, index)` in the order "larger first, of equals the first
 /// first"; of all of them if there is no pick yet.
@@ -60,6 +61,25 @@ pub(super) fn top_k(op: &Op, args: &mut Args<'_>) {
             (*value, *id) = (row[i], i as i32);
             pick = Some((f64::from(row[i]), i));
         }
+    }
+}
+
+/// The order of numbers, with NaN after all others.
+fn order(a: f32, b: f32) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+pub(super) fn argsort(op: &Op, args: &mut Args<'_>) {
+    let Op::Argsort(op) = op else { return };
+    let x = args.input(0);
+    let cols = x.shape().cols();
+    for (out, row) in args.out_ints().chunks_exact_mut(cols).zip(x.floats().chunks_exact(cols)) {
+        out.iter_mut().zip(0..).for_each(|(out, i)| *out = i);
+        // Stable by the index, since a sort that is stable by itself takes memory.
+        out.sort_unstable_by(|a, b| {
+            let by_value = order(row[*a as usize], row[*b as usize]);
+            if op.descending { by_value.reverse() } else { by_value }.then(a.cmp(b))
+        });
     }
 }
 

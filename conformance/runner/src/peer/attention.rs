@@ -24,7 +24,7 @@ fn biased(o: &mut Operands, row: &Row, mask: TensorId, heads: usize) -> TensorId
         return mask;
     }
     let slopes = o.filled(&[heads, 1, 1], Fill::Values(slopes(heads, max_bias)));
-    o.made(Binary { kind: BinaryKind::Mul }, &[mask, slopes])
+    o.push(Binary { kind: BinaryKind::Mul }, &[mask, slopes])
 }
 
 pub fn softmax(row: &Row) -> Mapped {
@@ -45,8 +45,8 @@ pub fn softmax(row: &Row) -> Mapped {
             Some(mask) if apart => {
                 let mask = o.input(&mask.shape());
                 let mask = biased(o, row, mask, heads);
-                let scaled = o.made(Scale { factor: scale, bias: 0.0 }, &operands);
-                operands = vec![o.made(Binary { kind: BinaryKind::Add }, &[scaled, mask])];
+                let scaled = o.push(Scale { factor: scale, bias: 0.0 }, &operands);
+                operands = vec![o.push(Binary { kind: BinaryKind::Add }, &[scaled, mask])];
             }
             Some(_) => operands.push(o.input(&[m, n])),
             None => {}
@@ -107,9 +107,9 @@ pub fn attention(row: &Row) -> Mapped {
         let mut all = Vec::new();
         for left in (0..batch).rev() {
             let each = operands(o);
-            all.push(o.made(op, &each));
+            all.push(o.push(op, &each));
             if all.len() == 2 && left > 0 {
-                all = vec![o.made(Concat { axis: 0 }, &all)];
+                all = vec![o.push(Concat { axis: 0 }, &all)];
             }
         }
         all

@@ -2,7 +2,7 @@
 
 use super::operators::{DENSE, Mapped, NO_OPERATOR, floats, format};
 use super::row::{Row, Source};
-use super::views::{ordered, shaped};
+use super::views::{exchange, reshaped};
 use backend_api::case::{Case, Operands};
 use backend_api::format::Format;
 use backend_api::op::{Conv2d, GetRows, Im2Col, Index, Resize, ResizeMode, Window};
@@ -54,7 +54,7 @@ pub fn im2col(row: &Row) -> Mapped {
 /// An operand whose channels lie innermost, in the order that ours has.
 fn channels_last(o: &mut Operands, [n, c, h, w]: [usize; 4]) -> TensorId {
     let x = o.input(&[n, h, w, c]);
-    ordered(o, x, &[n, h, w, c], &[0, 3, 1, 2])
+    o.push(exchange([c, w, h, n], [2, 0, 1, 3]), &[x])
 }
 
 /// The numbers of a kernel: of 16 bits they are looked up in a table of one row.
@@ -64,8 +64,8 @@ fn kernel(o: &mut Operands, source: &Source, format: Format) -> TensorId {
     }
     let numbers = source.dims.iter().product();
     let table = o.packed(format, 1, numbers);
-    let row = o.made(GetRows { index: Index::First }, &[table]);
-    shaped(o, row, &source.shape())
+    let row = o.push(GetRows { index: Index::First }, &[table]);
+    reshaped(o, row, &source.shape())
 }
 
 /// A convolution; in groups of one channel, if the kernel has but one.

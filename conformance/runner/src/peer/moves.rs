@@ -1,87 +1,133 @@
-//! Copies.
+//! Operators that only move data.
 
-use super::operators::{DENSE, Mapped, NO_OPERATOR, floats_of};
+use super::operators::{DENSE, Mapped, NO_OPERATOR, floats, graph};
 use super::row::Row;
-use super::views::{beginning, part, perm, permute, stored};
-use backend_api::StepParams;
-use backend_api::case::Case;
-use backend_api::op::{Concat, Pad};
+use super::views::{exchange, inverse, part, reshaped, spaced, stored};
+use backend_api::case::Fill;
+use backend_api::op::{Concat, Pad, Repeat, Set, Tri, TriKind};
 
-/// How many times larger than an operand the one is that it is a part of.
+const UNIT: Fill = Fill::Uniform(-1.0, 1.0);
+
+/// How many times larger than an operand the one is that it is a part of, innermost first.
 fn times(views: usize, [inner, outer]: [usize; 2]) -> [usize; 4] {
-    let of_inner = if views & inner != 0 { [1, 3, 4, 2] } else { [1; 4] };
-    let of_outer = if views & outer != 0 { [2, 3, 1, 1] } else { [1; 4] };
-    [0, 1, 2, 3].map(|axis| of_inner[axis] * of_outer[axis])
+    let of_inner = if views & inner != 0 { [2, 4, 3, 1] } else { [1; 4] };
+    let of_outer = if views & outer != 0 { [1, 1, 3, 2] } else { [1; 4] };
+    std::array::from_fn(|axis| of_inner[axis] * of_outer[axis])
 }
 
 pub fn concat(row: &Row) -> Mapped {
-    floats_of(row)?;
+    floats(row)?;
     let [a, b] = &row.sources[..] else { return Err(NO_OPERATOR) };
-    let (op, views) = (Concat { axis: 3 - row.number::<usize>("dim").min(3) }, row.number::<usize>("v"));
-    Ok(Case::new(op, &row.text, StepParams::at(0, 1), |o| {
-        vec![beginning(o, a.shape(), times(views, [1, 4])), beginning(o, b.shape(), times(views, [2, 8]))]
+    let views = row.number::<usize>("v");
+    let axis = 3 - row.number::<usize>("dim").min(3);
+    Ok(graph(row, |o| {
+        let a = spaced(o, a, times(views, [1, 4]), UNIT);
+        let b = spaced(o, b, times(views, [2, 8]), UNIT);
+        o.push(Concat { axis }, &[a, b])
     }))
 }
 
+/// The order that a row exchanges dimensions in, innermost first.
 fn order(row: &Row, name: &str) -> Option<[usize; 4]> {
     let order: [usize; 4] = row.list(name).try_into().ok()?;
     (order != [0; 4]).then_some(order)
 }
 
 pub fn cont(row: &Row) -> Mapped {
-    floats_of(row)?;
-    let ne: [usize; 4] = row.list("ne").try_into().map_err(|_| NO_OPERATOR)?;
-    let dims = [ne[3], ne[2], ne[1], ne[0]];
-    if row.text_of("use_view_slice") == "1" {
-        // The last of the second dimension.
-        let cut = [(0, dims[0]), (0, dims[1]), (dims[2] - 1, 1), (0, dims[3])];
-        let shape = cut.map(|(_, len)| len);
-        return Ok(Case::new(permute(&shape, &[0, 1, 2, 3]), &row.text, StepParams::at(0, 1), |o| {
-            let x = o.input(&dims);
-            vec![part(o, x, dims, cut)]
-        }));
-    }
-    let op = permute(&dims, &perm(order(row, "permute").unwrap_or([1, 0, 2, 3])));
-    Ok(Case::new(op, &row.text, StepParams::at(0, 1), |o| vec![o.input(&dims)]))
+    floats(row)?;
+    let dims: [usize; 4] = row.list("ne").try_into().map_err(|_| NO_OPERATOR)?;
+    let [n0, n1, n2, n3] = dims;
+    let usual = if row.op == "DUP" { [0, 1, 2, 3] } else { [1, 0, 2, 3] };
+    let last = row.text_of("use_view_slice") == "1";
+    Ok(graph(row, |o| {
+        let x = o.input(&[n3, n2, n1, n0]);
+        if last && n1 > 1 {
+            return part(o, x, [n3, n2, n1, n0], [0, 0, n1 - 1, 0], [n3, n2, 1, n0]);
+        }
+        let order = if last { [0, 1, 2, 3] } else { order(row, "permute").unwrap_or(usual) };
+        o.push(exchange(dims, order), &[x])
+    }))
 }
 
 pub fn copy(row: &Row) -> Mapped {
     if row.text_of("type_src") != "f32" || row.text_of("type_dst") != "f32" {
         return Err(DENSE);
     }
-    let [from, to] = &row.sources[..] else { return Err(NO_OPERATOR) };
-    let transposed = if row.text_of("_src_transpose") == "1" { [1, 0, 2, 3] } else { [0, 1, 2, 3] };
-    let source = order(row, "permute_src").unwrap_or(transposed);
-    if let Some(target) = order(row, "permute_dst") {
-        // What is written lies in another order, too: from it, the order that is asked for.
-        let (perm, mut back) = (perm(target), [0; 4]);
-        perm.into_iter().enumerate().for_each(|(axis, from)| back[from] = axis);
-        let op = permute(&to.shape(), &back);
-        return Ok(Case::new(op, &row.text, StepParams::at(0, 1), |o| vec![stored(o, from.shape(), source)]));
-    }
-    let perm = perm(source);
-    let mut dims = [0; 4];
-    perm.into_iter().enumerate().for_each(|(axis, at)| dims[at] = from.shape()[axis]);
-    Ok(Case::new(permute(&dims, &perm), &row.text, StepParams::at(0, 1), |o| vec![o.input(&dims)]))
+    let dims: [usize; 4] = row.list("ne_src").try_into().map_err(|_| NO_OPERATOR)?;
+    let [n0, n1, n2, n3] = dims;
+    let usual = if row.text_of("_src_transpose") == "1" { [1, 0, 2, 3] } else { [0, 1, 2, 3] };
+    let to = row.sources.last().ok_or(NO_OPERATOR)?.dims;
+    Ok(graph(row, |o| {
+        let x = o.input(&[n3, n2, n1, n0]);
+        let y = o.push(exchange(dims, order(row, "permute_src").unwrap_or(usual)), &[x]);
+        if let Some(order) = order(row, "permute_dst") {
+            return o.push(exchange(to, inverse(order)), &[y]);
+        }
+        match row.list("dst_alloc")[..] {
+            // Into the first part of a larger buffer.
+            [a0, a1, a2, a3] if a0 > 0 => {
+                let (buffer, y) = (o.input(&[a3, a2, a1, a0]), reshaped(o, y, &[to[3], to[2], to[1], to[0]]));
+                o.push(Set { at: [0; 4] }, &[buffer, y])
+            }
+            _ => y,
+        }
+    }))
 }
 
 pub fn pad(row: &Row) -> Mapped {
-    floats_of(row)?;
+    floats(row)?;
     let by_axis = |letter: char| [3, 2, 1, 0].map(|axis| row.number::<usize>(&format!("{letter}p{axis}")));
-    let (before, mut after, circular) = (by_axis('l'), by_axis('r'), row.text_of("circular") == "1");
+    let (before, mut after) = (by_axis('l'), by_axis('r'));
     after[3] += row.number::<usize>("pad_0");
     after[2] += row.number::<usize>("pad_1");
-    let ne: [usize; 4] = row.list("ne_a").try_into().map_err(|_| NO_OPERATOR)?;
-    let (whole, shape) = ([ne[3], ne[2], ne[1], ne[0]], row.sources[0].shape());
-    Ok(Case::new(Pad { before, after, circular }, &row.text, StepParams::at(0, 1), |o| {
+    let source = &row.sources[0];
+    Ok(graph(row, |o| {
         let x = match row.text_of("tfrm") {
-            "1" => {
-                let x = o.input(&whole);
-                part(o, x, whole, shape.map(|len| (0, len)))
-            }
-            "2" => stored(o, shape, [2, 1, 0, 3]),
-            _ => o.input(&shape),
+            "1" => spaced(o, source, [2; 4], UNIT),
+            "2" => stored(o, source, [2, 1, 0, 3], UNIT),
+            _ => o.input(&source.shape()),
         };
-        vec![x]
+        o.push(Pad { before, after, circular: !row.plain("circular", "0") }, &[x])
+    }))
+}
+
+pub fn repeat(row: &Row) -> Mapped {
+    floats(row)?;
+    let [t0, t1, t2, t3] = row.list("nr").try_into().map_err(|_| NO_OPERATOR)?;
+    Ok(graph(row, |o| {
+        let x = o.input(&row.sources[0].shape());
+        o.push(Repeat { times: [t3, t2, t1, t0] }, &[x])
+    }))
+}
+
+/// The part is in the middle of the dimensions that are larger.
+pub fn set(row: &Row) -> Mapped {
+    floats(row)?;
+    let [whole, part] = &row.sources[..] else { return Err(NO_OPERATOR) };
+    let (whole, part) = (whole.shape(), part.shape());
+    Ok(graph(row, |o| {
+        let (x, y) = (o.input(&whole), o.input(&part));
+        o.push(Set { at: std::array::from_fn(|axis| (whole[axis] - part[axis]) / 2) }, &[x, y])
+    }))
+}
+
+pub fn tri(row: &Row) -> Mapped {
+    floats(row)?;
+    let kind = *TriKind::ALL.get(row.number::<usize>("tri_type")).ok_or(NO_OPERATOR)?;
+    Ok(graph(row, |o| {
+        let x = o.input(&row.sources[0].shape());
+        o.push(Tri { kind }, &[x])
+    }))
+}
+
+/// Rows repeated to squares, of which both triangles with the diagonal leave the diagonal.
+pub fn diag(row: &Row) -> Mapped {
+    floats(row)?;
+    let source = &row.sources[0];
+    Ok(graph(row, |o| {
+        let x = o.input(&source.shape());
+        let square = o.push(Repeat { times: [1, 1, source.dims[0], 1] }, &[x]);
+        let upper = o.push(Tri { kind: TriKind::UpperWithDiagonal }, &[square]);
+        o.push(Tri { kind: TriKind::LowerWithDiagonal }, &[upper])
     }))
 }

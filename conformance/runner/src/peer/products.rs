@@ -2,7 +2,7 @@
 
 use super::operators::{DENSE, Mapped, NO_OPERATOR, UNKNOWN_TYPE, VIEW, format, spread};
 use super::row::{Row, Source};
-use super::views::{part, shaped, stored};
+use super::views::{part, reshaped, stored};
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::op::{GetRows, Index, MatMul, MatMulId};
 use backend_api::{DType, Kind, StepParams, TensorId};
@@ -39,11 +39,11 @@ fn operand(o: &mut Operands, row: &Row, source: &Source) -> TensorId {
     let order = row.list("per").try_into().unwrap_or([0, 1, 2, 3]);
     let (shape, width) = (source.shape(), row.number::<usize>("k_v"));
     if width == 0 {
-        return stored(o, shape, order);
+        return stored(o, source, order, Fill::Uniform(-1.0, 1.0));
     }
     let whole = [shape[0], shape[1], shape[2], width];
     let x = o.input(&whole);
-    part(o, x, whole, shape.map(|len| (0, len)))
+    part(o, x, whole, [0; 4], shape)
 }
 
 pub fn matmul(row: &Row) -> Mapped {
@@ -75,7 +75,7 @@ pub fn matmul(row: &Row) -> Mapped {
     Ok(Case::new(MatMulId::dense(m), &row.text, StepParams::at(0, ids.len() as u32), |o| {
         let rows = ids.len();
         let x = operand(o, row, b);
-        let x = shaped(o, x, &[rows, k]);
+        let x = reshaped(o, x, &[rows, k]);
         let w = o.packed(format, a0 * a1 * m, k);
         vec![x, w, o.external(Kind::Input, &[rows, 1], DType::I32, Fill::Values(ids))]
     }))

@@ -2,7 +2,7 @@
 
 use super::operators::{DENSE, Mapped, NO_OPERATOR, spread};
 use super::row::Row;
-use super::views::{part, shaped};
+use super::views::{part, reshaped};
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::op::{Concat, Rope, RopeMode, RopeTable, Slice, Yarn};
 use backend_api::{StepParams, TensorId};
@@ -64,8 +64,8 @@ fn heads(o: &mut Operands, row: &Row, [batch, tokens, n_head, head_dim]: [usize;
     };
     let start = if row.number::<usize>("v") == 2 { head_dim } else { 0 };
     let x = o.input(&whole);
-    let x = part(o, x, whole, [(0, batch), (0, tokens), (0, n_head), (start, head_dim)]);
-    shaped(o, x, &[batch * tokens, n_head * head_dim])
+    let x = part(o, x, whole, [0, 0, 0, start], [batch, tokens, n_head, head_dim]);
+    reshaped(o, x, &[batch * tokens, n_head * head_dim])
 }
 
 pub fn rope(row: &Row) -> Mapped {
@@ -92,11 +92,11 @@ pub fn rope(row: &Row) -> Mapped {
     // Channels before those that turn are put before the result.
     Ok(Case::new(Concat { axis: 1 }, &row.text, StepParams::at(0, 1), |o| {
         let x = heads(o, row, x.shape());
-        let x = shaped(o, x, &[rows * n_head, head_dim]);
+        let x = reshaped(o, x, &[rows * n_head, head_dim]);
         let [kept, turning] =
-            [(0, before), (before, head_dim - before)].map(|(start, len)| o.made(Slice { start, len }, &[x]));
-        let turning = [shaped(o, turning, &[rows, n_head * (head_dim - before)]), angles(o)];
-        let turned = o.made(op, &turning);
-        vec![kept, shaped(o, turned, &[rows * n_head, head_dim - before])]
+            [(0, before), (before, head_dim - before)].map(|(start, len)| o.push(Slice { start, len }, &[x]));
+        let turning = [reshaped(o, turning, &[rows, n_head * (head_dim - before)]), angles(o)];
+        let turned = o.push(op, &turning);
+        vec![kept, reshaped(o, turned, &[rows * n_head, head_dim - before])]
     }))
 }

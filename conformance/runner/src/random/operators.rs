@@ -2,6 +2,7 @@
 
 use super::draw::Draw;
 use super::images;
+use super::tensors;
 use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
@@ -44,6 +45,14 @@ pub const ALL: &[(&str, Make)] = &[
     ("im2col", images::im2col),
     ("conv2d", images::conv2d),
     ("solve_triangular", images::solve_triangular),
+    ("clamp", tensors::clamp),
+    ("xielu", tensors::xielu),
+    ("sum", tensors::sum),
+    ("cumsum", tensors::cumsum),
+    ("argsort", tensors::argsort),
+    ("repeat", tensors::repeat),
+    ("set", tensors::set),
+    ("tri", tensors::tri),
     ("linear", linear),
     ("experts_glu", experts_glu),
     ("experts_sum", experts_sum),
@@ -179,7 +188,7 @@ fn softmax(draw: &mut Draw<'_>) -> Case {
 }
 
 /// Dimensions with so many columns that not all results are those of large negative numbers, which vanish.
-fn wide(draw: &mut Draw<'_>) -> Vec<usize> {
+pub fn wide(draw: &mut Draw<'_>) -> Vec<usize> {
     let mut dims = draw.dims(1..=4, 300);
     *dims.last_mut().expect("dims has a column") += FEWEST;
     dims

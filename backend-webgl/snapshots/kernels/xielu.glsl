@@ -1,0 +1,254 @@
+#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp usampler2D;
+precision highp usampler2DArray;
+#define LINE_SHIFT 5
+#define LINE 32
+#define PAGE_SHIFT 11
+#define PAGE 2048
+#define WEIGHT_LINE_SHIFT 8
+#define WEIGHT_LINE 256
+#define WEIGHT_PAGE_SHIFT 11
+#define WEIGHT_PAGE 2048
+layout(std140) uniform Params {
+    int out_rows;
+    int out_cols;
+    float positive;
+    float negative;
+    float linear;
+    float eps;
+};
+layout(std140) uniform Step {
+    uint step_position;
+    uint step_rows;
+    uint step_top_k;
+    float step_top_p;
+    float step_temperature;
+    uint step_seed_lo;
+    uint step_seed_hi;
+    uint step_sequence;
+};
+uniform usampler2D t0;
+#define src_x t0
+// xielu: a parabola above zero, an exponential below, and a line for both.
+// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
+// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
+// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
+// first of them.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
+
+ivec2 fold(int texel) {
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
+}
+
+int fragment() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
+}
+
+float pick(vec4 v, int lane) {
+    return v[lane];
+}
+
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
+// The value of a texture that holds one value a texel in either layout.
+#define raw_at(source, index) fetch(source, fold(index)).x
+
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
+
+// Which of 4 columns from `col` on lie in start..end.
+bvec4 inside(int col, int start, int end) {
+    ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
+    return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
+}
+
+vec4 keep(vec4 v, int col, int end) {
+    return mix(vec4(0.0), v, inside(col, 0, end));
+}
+
+layout(location = 0) out TEXEL result;
+
+
+vec4 value(int row, int col);
+
+void main() {
+    int texel = fragment();
+    int row_texels = (out_cols + LANES - 1) / LANES;
+    int row = texel / row_texels;
+    int col = (texel - row * row_texels) * LANES;
+    if (row >= out_rows) discard;
+    result = texel_of(keep(value(row, col), col, out_cols));
+}
+// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
+// built-in hyperbolic or circular functions, which is not specified.
+
+vec4 act_none(vec4 x) {
+    return x;
+}
+
+vec4 act_sigmoid(vec4 x) {
+    vec4 e = exp(-abs(x));
+    return mix(e, vec4(1.0), greaterThanEqual(x, vec4(0.0))) / (1.0 + e);
+}
+
+vec4 act_tanh(vec4 x) {
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 s = x * x;
+    // The quotient loses digits near zero; the series does not.
+    vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+    return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
+}
+
+// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
+// Maclaurin series has the smaller relative error.
+vec4 erf(vec4 x) {
+    vec4 a = abs(x);
+    vec4 t = 1.0 / (1.0 + 0.3275911 * a);
+    vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    vec4 s = x * x;
+    vec4 near = x * 1.1283791670955126 * (1.0 - s * (1.0 / 3.0 - s * (0.1 - s * (1.0 / 42.0 - s / 216.0))));
+    return mix(sign(x) * (1.0 - p * exp(-min(s, 80.0))), near, lessThan(a, vec4(0.5)));
+}
+
+vec4 act_gelu_tanh(vec4 x) {
+    vec4 c = clamp(x, -20.0, 20.0);
+    return 0.5 * x * (1.0 + act_tanh(0.7978845608028654 * c * (1.0 + 0.044715 * c * c)));
+}
+
+vec4 act_gelu_erf(vec4 x) {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+}
+
+vec4 act_gelu_quick(vec4 x) {
+    return x * act_sigmoid(1.702 * x);
+}
+
+vec4 act_silu(vec4 x) {
+    return x * act_sigmoid(x);
+}
+
+vec4 act_relu(vec4 x) {
+    return max(x, 0.0);
+}
+
+vec4 act_exp(vec4 x) {
+    return exp(x);
+}
+
+vec4 act_log(vec4 x) {
+    return log(x);
+}
+
+vec4 act_sqrt(vec4 x) {
+    return sqrt(x);
+}
+
+// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
+void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
+    vec4 n = floor(x * 0.6366197723675814 + 0.5);
+    vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
+    vec4 z = r * r;
+    s = r * (1.0 - z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z / 362880.0))));
+    c = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z / 40320.0)));
+    quadrant = ivec4(n) & 3;
+}
+
+vec4 act_sin(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(s, c, equal(q & 1, ivec4(1)));
+    return mix(v, -v, greaterThanEqual(q, ivec4(2)));
+}
+
+vec4 act_cos(vec4 x) {
+    vec4 s;
+    vec4 c;
+    ivec4 q;
+    circle(x, s, c, q);
+    vec4 v = mix(c, s, equal(q & 1, ivec4(1)));
+    return mix(v, -v, equal((q + 1) & 2, ivec4(2)));
+}
+
+vec4 act_abs(vec4 x) {
+    return abs(x);
+}
+
+vec4 act_neg(vec4 x) {
+    return -x;
+}
+
+vec4 act_floor(vec4 x) {
+    return floor(x);
+}
+
+vec4 act_ceil(vec4 x) {
+    return ceil(x);
+}
+
+vec4 act_softplus(vec4 x) {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+vec4 act_hardswish(vec4 x) {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+vec4 act_sign(vec4 x) {
+    return sign(x);
+}
+
+vec4 act_step(vec4 x) {
+    return vec4(greaterThan(x, vec4(0.0)));
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+vec4 act_expm1(vec4 x) {
+    vec4 tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    vec4 near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return mix(exp(x) - 1.0, near, lessThan(abs(x), vec4(0.5)));
+}
+
+vec4 act_elu(vec4 x) {
+    return mix(act_expm1(min(x, 0.0)), x, greaterThan(x, vec4(0.0)));
+}
+
+vec4 act_hardsigmoid(vec4 x) {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Halves go away from zero, where drivers may choose in their own round.
+vec4 act_round(vec4 x) {
+    vec4 whole = trunc(x);
+    return whole + sign(x) * vec4(greaterThanEqual(abs(x - whole), vec4(0.5)));
+}
+
+vec4 act_trunc(vec4 x) {
+    return trunc(x);
+}
+
+vec4 value(int row, int col) {
+    vec4 x = lanes(src_x, out_cols, row, col);
+    vec4 above = positive * x * x;
+    vec4 below = negative * (act_expm1(min(x, eps)) - x);
+    return mix(below, above, greaterThan(x, vec4(0.0))) + linear * x;
+}
+// xielu bits

@@ -1,0 +1,13 @@
+// Each element between two bounds.
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * WG + lane;
+    if (i >= p.len) {
+        return;
+    }
+    out[i] = clamp(x[i], p.lo, p.hi);
+}

@@ -1,0 +1,40 @@
+// tri
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    len: u32,
+    rows: u32,
+    cols: u32,
+    upper: u32,
+    least: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+
+// A triangle of each matrix, and zeros elsewhere.
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.len) {
+        return;
+    }
+    let row = i32(i / p.cols % p.rows);
+    let col = i32(i % p.cols);
+    let apart = select(row - col, col - row, p.upper == 1u);
+    out[i] = select(0.0, x[i], apart >= i32(p.least));
+}

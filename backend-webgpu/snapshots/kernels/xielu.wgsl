@@ -1,0 +1,177 @@
+// xielu
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+}
+struct Params {
+    len: u32,
+    positive: f32,
+    negative: f32,
+    linear: f32,
+    eps: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+
+// A parabola above zero, an exponential below, and a line for both.
+// Elementwise functions that are safe over the whole range of f32.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+fn unary_tanh(x: f32) -> f32 {
+    return safe_tanh(x);
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_sign(x: f32) -> f32 {
+    return sign(x);
+}
+
+fn unary_step(x: f32) -> f32 {
+    return select(0.0, 1.0, x > 0.0);
+}
+
+fn unary_elu(x: f32) -> f32 {
+    return select(unary_expm1(min(x, 0.0)), x, x > 0.0);
+}
+
+fn unary_hardsigmoid(x: f32) -> f32 {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+fn unary_expm1(x: f32) -> f32 {
+    let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return select(exp(x) - 1.0, near, abs(x) < 0.5);
+}
+
+// Halves go away from zero, where WGSL's own round takes the even neighbour.
+fn unary_round(x: f32) -> f32 {
+    let whole = trunc(x);
+    return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
+}
+
+fn unary_trunc(x: f32) -> f32 {
+    return trunc(x);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+
+@compute @workgroup_size(64u)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (wid.y * groups.x + wid.x) * 64u + lane;
+    if (i >= p.len) {
+        return;
+    }
+    let value = x[i];
+    let above = p.positive * value * value;
+    let below = p.negative * (unary_expm1(min(value, p.eps)) - value);
+    out[i] = select(below, above, value > 0.0) + p.linear * value;
+}
