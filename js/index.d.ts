@@ -823,8 +823,8 @@ export class AnyGpu {
   /** What a person wants to know of the model. */
   readonly info: ModelInfo;
   /**
-   * Resolves when the engine turns out to be unable to go on, with the {@link DeviceLostError} or {@link CrashError} that
-   * calls reject with from then on: dispose of it, and load the model again. A loss is noticed by the next call.
+   * Resolves when the engine turns out to be unable to go on, with the {@link DeviceLostError} or {@link CrashError}
+   * that calls reject with from then on: dispose of it, and load the model again. A loss is noticed by the next call.
    */
   readonly lost: Promise<DeviceLostError | CrashError>;
   /** Chat. */
