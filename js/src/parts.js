@@ -37,7 +37,7 @@ export class Parts {
   /**
    * The part behind it, on its way while the one before is used.
    *
-   * @type {{ index: number, bytes: Promise<Uint8Array<ArrayBuffer> | null> } | null}
+   * @type {{ index: number, sound: Promise<Uint8Array<ArrayBuffer> | null> } | null}
    */
   _ahead = null;
 
@@ -101,11 +101,11 @@ export class Parts {
     if (this._index === index) return this._bytes;
     const { _ahead: ahead, _index: before } = this;
     this._ahead = null;
-    const sound = ahead?.index === index ? ahead.bytes : this._sound(index);
+    const sound = ahead?.index === index ? ahead.sound : this._sound(index);
     this._bytes = (await sound) ?? (await this._again(index));
     this._index = index;
     const next = index + 1;
-    if (index === before + 1 && next < this.digests.length) this._ahead = { index: next, bytes: this._sound(next) };
+    if (index === before + 1 && next < this.digests.length) this._ahead = { index: next, sound: this._sound(next) };
     return this._bytes;
   }
 
