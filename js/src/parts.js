@@ -34,6 +34,12 @@ export class Parts {
   /** The part that was read last, since it is hardly ever read only once. */
   _index = -1;
   _bytes = new Uint8Array(0);
+  /**
+   * The part behind it, on its way while the one before is used.
+   *
+   * @type {{ index: number, sound: Promise<Uint8Array<ArrayBuffer> | null> } | null}
+   */
+  _ahead = null;
 
   /**
    * @param {Files} files
@@ -93,21 +99,29 @@ export class Parts {
   /** @param {number} index */
   async _part(index) {
     if (this._index === index) return this._bytes;
-    const length = Math.min(PART, this._size - index * PART);
-    this._bytes = (await this._sound(index, length)) ?? (await this._again(index, length));
+    const { _ahead: ahead, _index: before } = this;
+    this._ahead = null;
+    const sound = ahead?.index === index ? ahead.sound : this._sound(index);
+    this._bytes = (await sound) ?? (await this._again(index));
     this._index = index;
+    const next = index + 1;
+    if (index === before + 1 && next < this.digests.length) this._ahead = { index: next, sound: this._sound(next) };
     return this._bytes;
+  }
+
+  /** @param {number} index */
+  _length(index) {
+    return Math.min(PART, this._size - index * PART);
   }
 
   /**
    * @param {number} index
-   * @param {number} length
    * @returns {Promise<Uint8Array<ArrayBuffer> | null>} Null if it is not what it was.
    */
-  async _sound(index, length) {
+  async _sound(index) {
     try {
       const blob = await this._files.blob(this._name(index));
-      if (blob === null || blob.size !== length) return null;
+      if (blob === null || blob.size !== this._length(index)) return null;
       const bytes = new Uint8Array(await blob.arrayBuffer());
       return (await sha256(bytes)) === this.digests[index] ? bytes : null;
     } catch {
@@ -117,12 +131,11 @@ export class Parts {
 
   /**
    * @param {number} index
-   * @param {number} length
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
-  async _again(index, length) {
+  async _again(index) {
     if (this.refetch === null) throw new Error(`part ${index} is damaged`);
-    const bytes = (await this.refetch(index * PART, length, this.digests[index])).slice();
+    const bytes = (await this.refetch(index * PART, this._length(index), this.digests[index])).slice();
     // It is used all the same if it cannot be kept.
     await this._files.write(this._name(index), bytes).catch(() => {});
     return bytes;

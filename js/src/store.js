@@ -181,7 +181,7 @@ export class Store extends Shelf {
   }
 
   /**
-   * What an earlier attempt left of a file, to go on with. It takes the file's turn.
+   * What an earlier attempt left of a file, to go on with. Only who has the file's turn may ask.
    *
    * @param {string} key
    * @param {Room} room
@@ -262,7 +262,10 @@ export class Store extends Shelf {
    */
   discard(entry, noted) {
     return this._exclusively(async () => {
-      if (noted) await this._records.remove(`${await nameOf(entry.key)}${UNFINISHED}`);
+      const name = await nameOf(entry.key);
+      if (noted) await this._records.remove(`${name}${UNFINISHED}`);
+      // What failed may have been done all the same.
+      if ((await this._entry(name))?.id === entry.id) await this._records.remove(name);
       await this._removeFiles(entry.id);
     });
   }

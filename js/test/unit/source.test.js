@@ -200,6 +200,19 @@ test("temporary server errors are tried again, others are not", async () => {
   assert.equal(missing.requests.length, 1);
 });
 
+test("requests and bodies that never settle, whatever becomes of their signal, are given up", async () => {
+  const { fetch } = globalThis;
+  cleanups.push(() => (globalThis.fetch = fetch));
+  const bodies = [undefined, { getReader: () => ({ read: () => new Promise(() => {}) }) }];
+  for (const body of bodies) {
+    const answer = { status: 200, headers: new Headers({ "Content-Length": "10" }), body };
+    globalThis.fetch = async () => (body ? /** @type {any} */ (answer) : new Promise(() => {}));
+    const remote = new Remote("http://a/m", { retries: 1, stallTimeout: 50, signal: new AbortController().signal });
+    const reading = RemoteStream.open(remote).then((stream) => stream.next());
+    await assert.rejects(reading, (error) => error instanceof NetworkError && /nothing arrived/.test(error.message));
+  }
+});
+
 test("nobody listens: a network error that names the address", async () => {
   const server = await serveFile(file);
   server.close();

@@ -351,6 +351,22 @@ test("two tabs: one downloads, the other waits as long as that gets on", async (
   assert.equal(/** @type {any} */ (locks).size, 0);
 });
 
+test("an entry that could not be finished leaves no record, even if that was written", async () => {
+  const { disk, open } = environment("worker");
+  const store = await open();
+  const recorder = await create(store, "http://a/m", 1000);
+  await recorder.write(someBytes(1000));
+  const write = disk.write.bind(disk);
+  disk.write = (name, bytes) => {
+    write(name, bytes);
+    if (name.endsWith(".json") && bytes.length > 0) throw new DOMException("it is said to have failed", "UnknownError");
+  };
+  await assert.rejects(recorder.commit(FACTS), CacheError);
+  disk.write = write;
+  await recorder.abort();
+  assert.equal(disk.files.size, 0);
+});
+
 test("what another tab deleted or replaced does not come back", async () => {
   const { open } = environment("worker");
   const store = await open();

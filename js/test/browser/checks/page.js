@@ -22,8 +22,29 @@ async function gaps(work) {
   return found.sort((a, b) => b - a);
 }
 
+/** Goes away and comes back. Resolves only if the page was kept meanwhile; otherwise it begins anew. */
+function goAway() {
+  return new Promise((resolve) => {
+    addEventListener("pageshow", ({ persisted }) => persisted && resolve(), { once: true });
+    location.assign("/test/away.html");
+  });
+}
+
 export default {
-  "a page that comes back from the back-forward cache": async () => {
+  "a page that goes away and comes back": async () => {
+    if (options.browser !== "chromium" || options.version !== null) return "pages are sure to be kept in Chromium only";
+    if (sessionStorage.getItem("away")) throw new Error("the page was not kept while it was away");
+    sessionStorage.setItem("away", "true");
+    const engine = await load();
+    const answer = speaks(engine);
+    await goAway();
+    await answer;
+    await speaks(engine);
+    await engine.dispose();
+    sessionStorage.removeItem("away");
+  },
+
+  "a page that is told that it comes back": async () => {
     const engine = await load();
     await speaks(engine);
     const answer = speaks(engine);
