@@ -3,6 +3,7 @@
 mod attention;
 mod experts;
 mod images;
+mod pad;
 mod recurrent;
 mod solve;
 
@@ -14,7 +15,7 @@ use backend_api::form::{
     QkvAppend, Scan, SelfAttention,
 };
 use backend_api::op::{
-    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Pad, Permute, Softmax, TopK, UnaryKind,
+    Append, At, BinaryKind, Concat, GetRows, Index, Masking, Norm, NormKind, Permute, Softmax, TopK, UnaryKind,
 };
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Shape, Tensor, TensorId, Unsupported};
 
@@ -469,19 +470,6 @@ impl<'a> Lowering<'a> {
             draw.int("a_block", block(a)).int("b_block", block(b))
         }
         .into())
-    }
-
-    fn pad(&self, op: &Pad) -> Result<Kernel, String> {
-        let x = self.input(0)?;
-        let [_, d1, d2, _] = self.output(0)?.shape.dims4();
-        let mut draw = self.draw("pad")?.input("src_x", 0, x).int("dim1", d1).int("dim2", d2);
-        draw = draw.define_if(op.circular, "CIRCULAR");
-        let (dims, shifts) = (x.shape.dims4(), op.shift(&x.shape));
-        for axis in 0..4 {
-            draw = draw.int(format!("x{axis}"), dims[axis]).int(format!("before{axis}"), op.before[axis]);
-            draw = draw.int(format!("shift{axis}"), shifts[axis]);
-        }
-        Ok(draw.into())
     }
 
     fn append(&self, op: &Append) -> Result<Kernel, String> {
