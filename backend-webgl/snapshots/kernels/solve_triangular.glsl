@@ -121,13 +121,13 @@ vec4 value(int row, int col) {
             sum -= factors.w * lanes(src_x, out_cols, matrix + j + 3, col);
         }
         vec4 factors = load4(src_a, n, matrix + i, first >> 2);
-        int known = i - first;
-        if (known == 1) sum -= factors.x * last;
-        if (known == 2) sum -= factors.x * second + factors.y * last;
-        if (known == 3) sum -= factors.x * third + factors.y * second + factors.z * last;
+        int count = i - first;
+        if (count == 1) sum -= factors.x * last;
+        if (count == 2) sum -= factors.x * second + factors.y * last;
+        if (count == 3) sum -= factors.x * third + factors.y * second + factors.z * last;
         third = second;
         second = last;
-        last = sum / pick(factors, known);
+        last = sum / pick(factors, count);
     }
     return last;
 }

@@ -24,7 +24,7 @@ use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, ensure};
 use backend_api::case::{Case, Fill};
 use backend_api::run::NativeHost;
-use backend_api::{Backend, Error, Node, Tensor};
+use backend_api::{Backend, Error, Node};
 use clap::ValueEnum;
 use pollster::block_on;
 use reference_cpu::{Cpu, Options};
@@ -63,15 +63,10 @@ impl FromStr for Share {
 /// What a case of the small set may cost: operations that the list counts, and bytes of operands and results.
 const SMALL_FLOPS: u64 = 10_000_000;
 const SMALL_BYTES: u64 = 2_000_000;
-/// Vectors of four that each of its tensors takes at most: the smallest device of the suite has textures of as many texels.
-const SMALL_TEXELS: usize = 65_536;
 
 impl Size {
-    /// The size of a row, and of what it is as a case: a part is cut of a larger operand.
-    fn of(row: &Row, case: &Case) -> Size {
-        let texels = |tensor: &Tensor| tensor.shape.rows() * tensor.shape.cols().div_ceil(4);
-        let fits = case.graph.tensors().all(|(_, tensor)| texels(tensor) <= SMALL_TEXELS);
-        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES && fits { Size::Small } else { Size::Large }
+    fn of(row: &Row) -> Size {
+        if row.flops <= SMALL_FLOPS && row.bytes <= SMALL_BYTES { Size::Small } else { Size::Large }
     }
 }
 
@@ -122,7 +117,7 @@ fn listed() -> Result<Vec<(String, Listed)>> {
                 of.ours += 1;
                 if !seen.insert(key(&case)) {
                     of.same += 1;
-                } else if Size::of(&row, &case) == Size::Small {
+                } else if Size::of(&row) == Size::Small {
                     of.small.push(case);
                 } else {
                     of.large.push(case);
