@@ -188,6 +188,11 @@ impl Operands {
         if codec.is_some() { self.state(codec, shape) } else { self.input(shape) }
     }
 
+    /// A node with one result.
+    pub fn push(&mut self, op: impl Into<Op>, inputs: &[TensorId]) -> TensorId {
+        self.graph.push(op, inputs).expect("cases are well-formed")
+    }
+
     /// A state of ids below a bound.
     pub fn history(&mut self, n_ctx: usize, below: u32) -> TensorId {
         self.external(Kind::State(Update::Append), &[n_ctx], DType::I32, Fill::Integers(below))
@@ -223,10 +228,25 @@ impl Case {
         operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
     ) -> Case {
         let form = form.into();
+        Case::graph(form.name(), name, step, |o| {
+            let inputs = operands(o);
+            form.record(&mut o.graph, &inputs).expect("cases are well-formed")
+        })
+    }
+
+    /// A case of any nodes; `build` makes them with their operands, and gives what becomes an output.
+    ///
+    /// # Panics
+    /// If operands do not fit: cases are part of the code.
+    pub fn graph(
+        op: &'static str,
+        name: impl Into<String>,
+        step: StepParams,
+        build: impl FnOnce(&mut Operands) -> Vec<TensorId>,
+    ) -> Case {
         let mut builder = Operands::default();
-        let inputs = operands(&mut builder);
+        let outputs = build(&mut builder);
         let Operands { mut graph, fills } = builder;
-        let outputs = form.record(&mut graph, &inputs).expect("cases are well-formed");
         for (index, id) in outputs.into_iter().enumerate() {
             if graph.tensor(id).kind == Kind::Temporary {
                 graph.output(id, format!("result{index}")).expect("a temporary can become an output");
@@ -238,6 +258,6 @@ impl Case {
         let tolerance = computed.chain(rounded).fold(EXACT, f64::max);
         let of = |id: TensorId| fills.iter().find(|(f, _)| *f == id).map(|(_, fill)| fill.clone());
         let fills = graph.externals().map(|(id, _)| of(id).unwrap_or(Fill::Values(vec![0.0]))).collect();
-        Case { op: form.name(), name: name.into(), graph, fills, step, tolerance }
+        Case { op, name: name.into(), graph, fills, step, tolerance }
     }
 }

@@ -4,9 +4,14 @@
 //! Three things differ from how llama.cpp judges: errors are relative to the reference, infinities are compared one by
 //! one and so excuse nothing else, and inputs are the same on every run.
 
+mod elementwise;
+mod moves;
 mod operators;
+mod products;
 mod recurrent;
 mod row;
+mod rows;
+mod views;
 
 use crate::backends::open;
 use anygpu_conformance::report::{BackendReport, Report};
@@ -15,7 +20,7 @@ use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, ensure};
 use backend_api::case::Case;
 use backend_api::run::NativeHost;
-use backend_api::{Backend, Error};
+use backend_api::{Backend, Error, Node};
 use clap::ValueEnum;
 use pollster::block_on;
 use reference_cpu::{Cpu, Options};
@@ -109,7 +114,8 @@ fn listed() -> Result<Vec<(String, Listed)>> {
 
 /// What makes a case another one than the rest.
 fn key(case: &Case) -> String {
-    let ops: Vec<_> = case.graph.nodes().iter().map(|node| &node.op).collect();
+    let operands = |node: &Node| node.inputs.iter().map(|id| id.index()).collect::<Vec<_>>();
+    let ops: Vec<_> = case.graph.nodes().iter().map(|node| (&node.op, operands(node))).collect();
     let operands: Vec<_> = case.graph.externals().map(|(_, tensor)| (&tensor.shape, tensor.dtype)).collect();
     format!("{ops:?} {operands:?} {:?} {:?} {}", case.fills, case.step, case.tolerance)
 }

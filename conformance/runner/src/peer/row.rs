@@ -69,11 +69,6 @@ impl Row {
     pub fn plain(&self, name: &str, usual: &str) -> bool {
         self.params.get(name).is_none_or(|value| value == usual)
     }
-
-    /// Whether a word stands among the parameters without a value.
-    pub fn says(&self, word: &str) -> bool {
-        self.params.contains_key(word)
-    }
 }
 
 /// Takes `name=value` pairs apart; commas within brackets do not separate.
