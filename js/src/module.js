@@ -17,6 +17,7 @@ import { CrashError, fromEngine, isTrap } from "./errors.js";
  * @typedef {object} Glue What is common to the JavaScript of all modules.
  * @property {(start: { module_or_path: URL }) => Promise<unknown>} default
  * @property {new () => C} WasmCancel
+ * @property {() => void} [__wbg_reset_state] Starts the module anew.
  */
 
 /**

@@ -78,7 +78,9 @@ export function serve(port, core) {
     port.postMessage({ id, error: toWire(fromEngine(error)) });
   };
 
+  let ended = false;
   const end = (/** @type {unknown} */ error) => {
+    ended = true;
     core.dead = /** @type {AnyGpuError} */ (fromEngine(error));
     for (const id of [...running.keys()]) fail(id, error);
   };
@@ -87,8 +89,10 @@ export function serve(port, core) {
 
   /** After a trap nothing in the module may be called again, by no one, and what waits for it would wait forever. */
   const crash = (/** @type {unknown} */ error) => {
+    // By now others may be served on the module, which was started anew.
+    if (ended) return;
     trapped.add(core.bindings);
-    for (const end of [...all]) end(error);
+    for (const other of all.add(end)) other(error);
     all.clear();
   };
 
