@@ -19,15 +19,15 @@ layout(std140) uniform Params {
     int dim2;
     int x0;
     int before0;
-    int shift0;
     int x1;
     int before1;
-    int shift1;
     int x2;
     int before2;
-    int shift2;
     int x3;
     int before3;
+    int shift0;
+    int shift1;
+    int shift2;
     int shift3;
 };
 layout(std140) uniform Step {
@@ -42,7 +42,7 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// pad: zeros before and after the elements of each dimension; CIRCULAR, they go round.
+// pad: zeros before and after the elements of each dimension, or what is there already (OVER); CIRCULAR, they go round.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this

@@ -34,7 +34,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// Zeros before and after the elements of each dimension; CIRCULAR, they go round.
+// Zeros before and after the elements of each dimension, or what is there already (OVER); CIRCULAR, they go round.
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
