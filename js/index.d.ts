@@ -112,6 +112,11 @@ export interface LoadOptions extends SelectOptions {
    */
   kvCache?: "f32" | "f16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0";
   /**
+   * Most memory that weights and states may take, in bytes. Without it states may take at most 512 MiB or four times as much
+   * as the weights. What takes more is refused with an {@link OutOfMemoryError} before anything of it is made.
+   */
+  maxMemory?: number;
+  /**
    * Makes it an embedding model that makes one vector of those of a text's tokens in this way: their mean, the first, or the
    * last. By default what the file says; a file that says nothing is a language model, unless it can be none.
    */

@@ -25,6 +25,10 @@ pub struct EngineOptions {
     pub n_ctx: Option<usize>,
     /// What the KV cache holds.
     pub kv_cache: KvCache,
+    /// Most memory that weights and states may take; without a word, states may take what suits the weights.
+    ///
+    /// *Units*: bytes.
+    pub max_memory: Option<u64>,
     /// Makes it an embedding model that pools in this way, whatever the file says.
     pub pooling: Option<Pooling>,
 }
@@ -276,5 +280,6 @@ pub(crate) async fn read(
         Some(pooling) => recipe.with_pooling(pooling)?,
         None => recipe,
     };
+    recipe.check_memory(options.max_memory)?;
     Ok((gguf, recipe))
 }

@@ -118,7 +118,10 @@ async fn rung(candidate: &Candidate, recipe: &Result<Recipe, ModelError>, option
         return rung;
     }
     let asked = match (recipe, candidate.open(&options.select).await) {
-        (Ok(recipe), Ok(backend)) => ask(recipe, &*backend, &mut rung).map_err(|error| error.to_string()),
+        (Ok(recipe), Ok(backend)) => {
+            let asked = ask(recipe, &*backend, &mut rung).and_then(|()| recipe.check_memory(options.max_memory));
+            asked.map_err(|error| error.to_string())
+        }
         (Err(error), _) => Err(error.to_string()),
         (_, Err(error)) => Err(error.to_string()),
     };

@@ -72,9 +72,9 @@ export class AnyGpu {
    */
   static async load(source, options) {
     const { signal, onProgress, session, ...given } = loadOptions(options);
-    const { backend = "auto", worker = true, nCtx, kvCache, pooling, webgl, webgpu, ...rest } = given;
+    const { backend = "auto", worker = true, nCtx, kvCache, maxMemory, pooling, webgl, webgpu, ...rest } = given;
     const what = blobsOrUrls(source);
-    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling });
+    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling });
     const open = async (/** @type {Pick<LoadOptions, "signal" | "onProgress" | "session">} */ { signal, onProgress, session }) => {
       const connection = await connect(ENGINE, backend, worker, signal);
       try {
@@ -101,8 +101,8 @@ export class AnyGpu {
    */
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
-    const { backend = "auto", worker = true, nCtx, kvCache, pooling, signal, onProgress, webgl, webgpu, ...rest } = load;
-    const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling }) };
+    const { backend = "auto", worker = true, nCtx, kvCache, maxMemory, pooling, signal, onProgress, webgl, webgpu, ...rest } = load;
+    const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling }) };
     const connection = await connect(ENGINE, backend, worker, signal);
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
@@ -264,13 +264,14 @@ function blobOrUrl(source) {
  * The options under the engine's own names.
  *
  * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
- * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "pooling">} [load]
+ * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "maxMemory" | "pooling">} [load]
  */
-function engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, pooling } = {}) {
+function engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling } = {}) {
   return {
     backend,
     n_ctx: nCtx,
     kv_cache: kvCache,
+    max_memory: maxMemory,
     pooling,
     webgl_layout: webgl?.layout,
     webgl_max_texture_size: webgl?.maxTextureSize,

@@ -60,6 +60,21 @@ pub enum ModelError {
         /// The longest possible one.
         limit: usize,
     },
+    /// More memory than the model may take.
+    #[error(
+        "{what} of this model take {bytes} bytes with a context of {n_ctx} tokens, and may take {most}; use a smaller \
+         context, a KV cache of fewer bits, or allow more memory"
+    )]
+    Memory {
+        /// What takes it.
+        what: &'static str,
+        /// How much it takes.
+        bytes: u64,
+        /// Tokens of the context.
+        n_ctx: usize,
+        /// How much it may take.
+        most: u64,
+    },
     /// Experts that the device cannot hold. Each token needs a few of them, but any token may need any.
     #[error(
         "the experts of this model take {bytes} bytes, of which {fits} fit the device; choose a model with fewer experts \

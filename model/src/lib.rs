@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arch;
+mod budget;
 pub mod chat;
 mod diagnose;
 mod embed;

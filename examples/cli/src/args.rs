@@ -149,6 +149,23 @@ pub struct ContextArgs {
     /// What the KV cache holds: f32, f16 in half the memory of a GPU, q8_0 in about a quarter, or fewer bits down to about a seventh
     #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0", default_value = "f32")]
     pub kv_cache: KvCache,
+    /// Most memory that weights and states may take, such as 800M or 6G [default: states may take what suits the weights]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_memory: Option<u64>,
+}
+
+/// A number of bytes, perhaps with a K, M or G for thousands, millions or thousands of millions.
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => Some(1),
+        "K" => Some(1_000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000u64),
+        _ => None,
+    };
+    let bytes = factor.and_then(|factor| digits.parse::<u64>().ok()?.checked_mul(factor));
+    bytes.ok_or_else(|| "give a number of bytes, such as 800M or 6G".into())
 }
 
 /// Which file to look at.

@@ -3,14 +3,14 @@
 use crate::args::{DeviceArgs, EmbedArgs};
 use crate::{load, output};
 use anygpu::native::block_on;
-use anygpu::{Embedding, EngineOptions, KvCache};
+use anygpu::{Embedding, EngineOptions};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 /// Runs `embed`.
 pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let EmbedArgs { n_ctx, pooling, .. } = *args;
-    let options = EngineOptions { select: device.options(), n_ctx, kv_cache: KvCache::default(), pooling };
+    let options = EngineOptions { select: device.options(), n_ctx, pooling, ..EngineOptions::default() };
     let (name, engine) = load::engine(&args.model, &options)?;
     let texts: Vec<Vec<u32>> = match &args.input.tokens {
         Some(tokens) => vec![tokens.clone()],

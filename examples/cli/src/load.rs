@@ -65,7 +65,8 @@ impl LoadArgs {
 impl ContextArgs {
     /// The same, as the engine takes it.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
-        EngineOptions { select: device.options(), n_ctx: self.n_ctx, kv_cache: self.kv_cache, pooling: None }
+        let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache, self.max_memory);
+        EngineOptions { select: device.options(), n_ctx, kv_cache, max_memory, pooling: None }
     }
 }
 

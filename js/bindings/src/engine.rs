@@ -25,6 +25,7 @@ pub struct LoadOptions {
     backend: Option<String>,
     n_ctx: Option<usize>,
     kv_cache: Option<String>,
+    max_memory: Option<u64>,
     pooling: Option<String>,
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
@@ -75,7 +76,7 @@ impl LoadOptions {
         };
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
-        Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache, pooling })
+        Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache, max_memory: self.max_memory, pooling })
     }
 }
 

@@ -38,7 +38,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::NoText { .. }
         | ModelError::Snapshot(_)
         | ModelError::Options(_) => "options",
-        ModelError::Experts { .. } => "memory",
+        ModelError::Experts { .. } | ModelError::Memory { .. } => "memory",
         ModelError::Backend(error) => return backend(error),
     };
     coded(code, &error.to_string()).into()

@@ -53,6 +53,30 @@ fn files() {
 }
 
 #[test]
+fn memory_that_does_not_suit_a_model() {
+    let mut bytes = models("fixtures/llama-q8_0.gguf");
+    let recipe = |bytes: &[u8], n_ctx| Recipe::new(&Gguf::from_bytes(bytes).unwrap(), n_ctx).unwrap();
+    let usual = recipe(&bytes, None);
+    assert_eq!(usual.check_memory(None), Ok(()));
+    let cpu = Cpu::new(Options { fast: false, ..Default::default() });
+    let planned = Model::footprint(&usual, &cpu).unwrap();
+    let most = planned.weights + planned.states;
+    assert_eq!(usual.check_memory(Some(most)), Ok(()));
+    refused(
+        usual.check_memory(Some(most / 2)).unwrap_err(),
+        &["weights and states", "256 tokens", "allow more memory"],
+    );
+    // A small file that claims to have been trained on texts of millions of tokens.
+    let key = b"llama.context_length";
+    let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(key)).unwrap() + key.len() + 4;
+    bytes[at..at + 4].copy_from_slice(&4_000_000u32.to_le_bytes());
+    let long = recipe(&bytes, Some(3_000_000));
+    refused(long.check_memory(None).unwrap_err(), &["states of this model take", "3000000 tokens", "smaller context"]);
+    assert_eq!(long.check_memory(Some(u64::MAX)), Ok(()), "a caller may allow it");
+    assert_eq!(recipe(&bytes, None).check_memory(None), Ok(()), "by default a context is not as long");
+}
+
+#[test]
 fn texts_of_embedding_models_and_embeddings_of_others() {
     let recipe = |file: &str| Recipe::new(&Gguf::from_bytes(&models(&format!("fixtures/{file}.gguf"))).unwrap(), None);
     for (file, name) in [("bert-mean", "bert"), ("qwen3-embed-last", "qwen3")] {
