@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::generate::Sampling;
+use crate::request::Sampling;
 
 const MAGIC: &[u8; 4] = b"AGS1";
 /// Before the header.
