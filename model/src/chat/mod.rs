@@ -31,12 +31,22 @@ pub struct Message {
     pub role: String,
     /// What is said.
     pub content: String,
+    /// What else the family's template reads: `tool_calls`, `tool_call_id`, `reasoning_content`, or the content as parts.
+    #[serde(flatten)]
+    pub fields: BTreeMap<String, serde_json::Value>,
 }
 
 impl Message {
     /// A turn.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
-        Message { role: role.into(), content: content.into() }
+        Message { role: role.into(), content: content.into(), fields: BTreeMap::new() }
+    }
+
+    /// The same with another field.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: serde_json::Value) -> Message {
+        self.fields.insert(name.into(), value);
+        self
     }
 }
 
@@ -98,7 +108,7 @@ impl ChatTemplate {
         })
     }
 
-    /// Gives the template a variable of its own, such as `enable_thinking` (Qwen3).
+    /// Gives the template a variable of its own, such as `tools`, or `enable_thinking` (Qwen3).
     pub fn set_variable(&mut self, name: &str, value: &serde_json::Value) {
         self.variables.insert(name.to_owned(), value.clone());
     }

@@ -282,6 +282,60 @@ fn granite_names_its_roles() {
     );
 }
 
+/// As templates of the Qwen 3 and Hermes kind have it: tools before the conversation, calls and answers within it, and
+/// thoughts that only the last turn keeps.
+#[test]
+fn tools_and_thoughts_go_where_templates_want_them() {
+    let source = "{%- if tools %}{{- '<tools>' }}
+{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}{{- '</tools>' }}{%- endif %}
+{%- set ns = namespace(last=messages | length - 1) %}
+{%- for message in messages %}
+    {%- if message.role == 'assistant' %}
+        {{- '<|assistant|>' }}
+        {%- if message.reasoning_content is string and loop.index0 > ns.last - 2 %}
+            {{- '<think>' + message.reasoning_content.strip() + '</think>' }}
+        {%- endif %}
+        {{- message.content }}
+        {%- for call in message.tool_calls or [] %}
+            {%- set call = call.function if call.function else call %}
+            {%- set given = call.arguments if call.arguments is string else call.arguments | tojson %}
+            {{- '<call>{\"name\": \"' + call.name + '\", \"arguments\": ' + given + '}</call>' }}
+        {%- endfor %}
+    {%- elif message.role == 'tool' %}
+        {{- '<answer id=' + message.tool_call_id + '>' + message.content + '</answer>' }}
+    {%- else %}
+        {{- '<|' + message.role + '|>' }}
+        {%- if message.content is string %}{{- message.content }}
+        {%- else %}{%- for part in message.content %}{{- part.text }}{%- endfor %}{%- endif %}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|assistant|>' }}
+    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think></think>' }}{%- endif %}
+{%- endif %}";
+    let json = |text: &str| serde_json::from_str(text).unwrap();
+    let mut chat = template(source).unwrap();
+    chat.set_variable("tools", &json(r#"[{"type": "function", "function": {"name": "sum"}}]"#));
+    chat.set_variable("enable_thinking", &false.into());
+    let turns = [
+        Message::new("user", "")
+            .with("content", json(r#"[{"type": "text", "text": "1+"}, {"type": "text", "text": "2?"}]"#)),
+        Message::new("assistant", "")
+            .with("reasoning_content", " old ".into())
+            .with("tool_calls", json(r#"[{"id": "7", "function": {"name": "sum", "arguments": {"a": 1, "b": 2}}}]"#)),
+        Message::new("tool", "3").with("tool_call_id", "7".into()),
+        Message::new("assistant", "3").with("reasoning_content", " new ".into()),
+    ];
+    assert_eq!(
+        chat.render(&turns, true).unwrap(),
+        "<tools>{\"type\": \"function\", \"function\": {\"name\": \"sum\"}}</tools><|user|>1+2?<|assistant|>\
+         <call>{\"name\": \"sum\", \"arguments\": {\"a\": 1, \"b\": 2}}</call><answer id=7>3</answer>\
+         <|assistant|><think>new</think>3<|assistant|><think></think>"
+    );
+    // Without them nothing of it is there.
+    assert_eq!(template(source).unwrap().render(&[Message::new("user", "U")], true).unwrap(), "<|user|>U<|assistant|>");
+}
+
 #[test]
 fn json_is_pythons() {
     renders("{{ messages[0]|tojson }}", r#"{"role": "system", "content": "S"}"#);

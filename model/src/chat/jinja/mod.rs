@@ -92,7 +92,8 @@ impl Template {
 
     /// *Errors*: the template raises one, does what its language does not allow, or takes too much.
     pub fn render(&self, input: &Input<'_>) -> Result<String, TemplateError> {
-        let bytes: usize = input.messages.iter().map(|message| message.role.len() + message.content.len()).sum();
+        let fields = |message: &Message| message.fields.values().map(|value| value.to_string().len()).sum::<usize>();
+        let bytes: usize = input.messages.iter().map(|m| m.role.len() + m.content.len() + fields(m)).sum();
         let budget = budget::Budget::new(WORK.saturating_add(bytes.saturating_mul(WORK_PER_BYTE)));
         let mut machine = Machine::new(self, budget, input.now);
         let result = globals(input, &mut machine).and_then(|()| machine.run());
@@ -107,6 +108,10 @@ fn globals(input: &Input<'_>, machine: &mut Machine<'_>) -> Result<(), Fault> {
         let mut map = Map::default();
         map.set(Value::str("role"), Value::str(&message.role), &mut machine.budget)?;
         map.set(Value::str("content"), Value::str(&message.content), &mut machine.budget)?;
+        for (name, value) in &message.fields {
+            let value = from_json(value, 0, machine)?;
+            map.set(Value::str(name), value, &mut machine.budget)?;
+        }
         messages.push(Value::map(map));
     }
     for (name, value) in input.variables {
