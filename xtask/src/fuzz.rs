@@ -30,7 +30,7 @@ pub struct Options {
     /// How many inputs at most
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     count: u64,
-    /// Only these kinds: bits, structure, template, tokenizer
+    /// Only these kinds: bits, structure, template, tokenizer, session
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Run inputs in this process, and tell another one about each

@@ -4,6 +4,7 @@ mod bits;
 mod language;
 mod random;
 mod seeds;
+mod sessions;
 mod structure;
 mod templates;
 mod tokenizers;
@@ -11,6 +12,7 @@ mod tokenizers;
 use crate::arch::Recipe;
 use crate::chat::{ChatTemplate, Message};
 use crate::gguf::{FromValue, Gguf, StringArray};
+use crate::snapshot::Snapshot;
 use crate::tokenizer::Tokenizer;
 
 pub use seeds::seeds;
@@ -25,11 +27,12 @@ pub struct Target {
 }
 
 /// All kinds of inputs.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target { name: "bits", input: |files, number| bits::mutate(chosen(files, number), number) },
     Target { name: "structure", input: |files, number| structure::input(chosen(files, number), number) },
     Target { name: "template", input: |_, number| templates::input(number) },
     Target { name: "tokenizer", input: |_, number| tokenizers::input(number) },
+    Target { name: "session", input: |_, number| sessions::input(number) },
 ];
 
 fn chosen(files: &[Vec<u8>], number: u64) -> &[u8] {
@@ -43,6 +46,11 @@ const REPEATS: usize = 2000;
 /// Feeds bytes through everything that a file's content reaches before weights are loaded. Whatever the bytes are, this
 /// must return soon, and without a panic.
 pub fn fuzz_one(bytes: &[u8]) {
+    if let Ok(snapshot) = Snapshot::from_bytes(bytes) {
+        let header = snapshot.header();
+        assert_eq!(snapshot.tokens().len(), header.tokens - header.from);
+        assert_eq!(Snapshot::from_bytes(&snapshot.to_bytes()).as_ref(), Ok(&snapshot));
+    }
     let Ok(gguf) = Gguf::from_bytes(bytes) else { return };
     for tensor in &gguf.tensors {
         let end = tensor.offset.checked_add(tensor.bytes);
@@ -57,7 +65,7 @@ pub fn fuzz_one(bytes: &[u8]) {
             assert_eq!(strings.iter().count(), strings.len());
         }
     }
-    let _ = Recipe::new(&gguf, Some(64));
+    let _ = Recipe::new(&gguf, Some(64)).and_then(|recipe| recipe.check_memory(None));
     let template = ChatTemplate::from_metadata(&gguf.metadata);
     let messages = ["system", "user", "assistant", "user"].map(|role| Message::new(role, "Once <s>upon\n a time"));
     if let Ok(template) = &template {
