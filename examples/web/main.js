@@ -93,6 +93,11 @@ session.addEventListener("ready", () => {
   write("backend", session.backend);
   suggestBackends();
 });
+session.addEventListener("recovered", ({ detail: { from, to, ms } }) => {
+  showReport(session.engine.report, session.backend);
+  const message = `The device of ${from} was lost; the text went on with ${to} after ${(ms / 1000).toFixed(1)} s.`;
+  showError(Object.assign(new Error(message), { code: "lost" }));
+});
 session.addEventListener("failed", ({ detail }) => reportLoadError(detail));
 for (const event of ["failed", "cancelled"]) {
   session.addEventListener(event, ({ detail }) => {

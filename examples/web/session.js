@@ -58,6 +58,7 @@ class Session extends EventTarget {
         return false;
       }
       await this._release();
+      engine.on("recovered", (event) => this.engine === engine && this._emit("recovered", event));
       this.engine = engine;
       this.model = model;
       this._loading = null;
