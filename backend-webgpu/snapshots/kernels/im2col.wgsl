@@ -48,10 +48,10 @@ fn main(
     // What lies before the image wraps to large numbers.
     let row = place / p.places1 % p.places0 * p.stride0 + k / p.kernel1 % p.kernel0 * p.dilation0 - p.before0;
     let col = place % p.places1 * p.stride1 + k % p.kernel1 * p.dilation1 - p.before1;
+    var seen = 0.0;
     if (row < p.image0 && col < p.image1) {
         let plane = place / (p.places0 * p.places1) * p.channels + k / taps;
-        out[i] = x[(plane * p.image0 + row) * p.image1 + col];
-    } else {
-        out[i] = 0.0;
+        seen = x[(plane * p.image0 + row) * p.image1 + col];
     }
+    out[i] = seen;
 }
