@@ -202,7 +202,7 @@ const RUNS: &[Run] = &[
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
-    page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
+    page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgl: gemma3", Firefox, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
     page!(
         "firefox, webgl: checks",
@@ -220,7 +220,7 @@ const RUNS: &[Run] = &[
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "8"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
-    page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
+    page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("webkit, webgl: gemma3", Webkit, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
     page!(
         "webkit, webgl: checks",
@@ -249,8 +249,8 @@ const RUNS: &[Run] = &[
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
-/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, and the long
-/// cases of llama.cpp's list.
+/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, all prompts of a
+/// real model there, and the long cases of llama.cpp's list.
 const NIGHTLY: &[Run] = &[
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
@@ -272,6 +272,8 @@ const NIGHTLY: &[Run] = &[
     page!("firefox, webgpu: whole conformance", Firefox, "webgpu", "conformance"),
     page!("firefox, webgl bits: whole conformance", Firefox, "webgl-bits", "conformance"),
     page!("webkit, webgl: whole conformance", Webkit, "webgl", "conformance"),
+    page!("firefox, webgl: all of smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
+    page!("webkit, webgl: all of smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
 ];
 
