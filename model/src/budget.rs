@@ -24,12 +24,8 @@ impl Recipe {
         let (mut weights, mut made) = (0u64, 0u64);
         for weight in self.weights() {
             let bytes = bytes(&weight.shape, weight.dtype)?;
-            match weight.contents {
-                Contents::Tensors(_) => weights = weights.saturating_add(bytes),
-                Contents::Constant(_) | Contents::Rope(..) | Contents::Temperature(_) => {
-                    made = made.saturating_add(bytes)
-                }
-            }
+            let sum = if matches!(weight.contents, Contents::Tensors(_)) { &mut weights } else { &mut made };
+            *sum = sum.saturating_add(bytes);
         }
         for state in self.states()? {
             made = made.saturating_add(bytes(&state.shape, state.dtype)?);
