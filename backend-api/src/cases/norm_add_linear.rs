@@ -5,6 +5,7 @@ use super::prelude::*;
 pub(super) fn cases() -> Vec<Case> {
     let rms = Norm { kind: NormKind::Rms, eps: 1e-5, heads: 1 };
     let layer = Norm { kind: NormKind::Layer, ..rms };
+    let l2 = Norm { kind: NormKind::L2, ..rms };
     let geglu = Activation::Glu(GluKind::GegluTanh);
     let none = Activation::None;
     // (name, first norm, its rows and columns, second norm, format, weight rows, bias, activation)
@@ -19,6 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("decode, odd", rms, [1, 37], Some(rms), Format::F32, 12, false, none),
         ("decode, layer norms", layer, [1, 64], Some(layer), Format::Q8_0, 12, true, none),
         ("decode, layer norm second", rms, [1, 64], Some(layer), Format::Q8_0, 12, true, none),
+        ("decode, L2 norm", l2, [1, 64], Some(rms), Format::Q8_0, 12, true, none),
         ("prefill", rms, [5, 576], Some(rms), Format::Q4_0, 96, false, geglu),
     ];
     let case = |&(name, first, [m, k], second, format, n, bias, activation): &Row| {

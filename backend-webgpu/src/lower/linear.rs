@@ -113,8 +113,9 @@ pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel
     if x.shape.rows() != 1 {
         return Err("sums of several rows are made once for all products".into());
     }
-    if norm.kind == NormKind::Layer || norm.heads != 1 || op.linear.norm.is_some_and(|n| n.kind == NormKind::Layer) {
-        return Err("layer norms and norms of heads are kernels of their own".into());
+    let rms = |norm: &Norm| norm.kind == NormKind::Rms && norm.heads == 1;
+    if !rms(norm) || !op.linear.norm.as_ref().is_none_or(rms) {
+        return Err("norms other than RMS norms of whole rows are kernels of their own".into());
     }
     let quads = k.div_ceil(GROUP) * (GROUP / 4);
     if !k.is_multiple_of(4) {
