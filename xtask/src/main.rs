@@ -16,6 +16,7 @@ mod process;
 mod progress;
 mod python;
 mod rungs;
+mod runs;
 mod tally;
 mod test;
 mod tree;

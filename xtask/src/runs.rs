@@ -1,0 +1,274 @@
+//! What is run as a test: lists, for each change and for a night.
+
+use crate::browser::Kind;
+
+/// One command whose output states how many of its checks passed.
+pub struct Run {
+    pub title: &'static str,
+    /// What it needs of the machine.
+    pub needs: Need,
+    pub program: Program,
+    pub args: &'static [&'static str],
+}
+
+/// What a run needs of the machine. Without it, it is skipped.
+#[derive(Clone, Copy)]
+pub enum Need {
+    /// Nothing but Rust.
+    Nothing,
+    /// The driver of a backend, as [`drivers`](crate::drivers) names it.
+    Driver(&'static str),
+    /// What a page needs: the page itself, and the browser.
+    Browser(Kind),
+    /// The page, and what old browsers are fetched with and run on.
+    OldBrowser,
+    /// The page, and Node.js with npm.
+    Node,
+}
+
+/// What is started.
+pub enum Program {
+    Cargo,
+    /// This program, which drives a browser.
+    Page,
+    /// This program, for a task whose exit status is the only result.
+    Task,
+    Node,
+}
+
+/// A run of the conformance suite.
+macro_rules! suite {
+    ($title:literal, $needs:expr, $($arg:literal),+) => {
+        Run {
+            title: $title,
+            needs: $needs,
+            program: Program::Cargo,
+            args: &["run", "--quiet", "--release", "-p", "conformance", "--", $($arg),+],
+        }
+    };
+}
+
+/// A run of the arrays that others computed, on some variants.
+macro_rules! vectors {
+    ($title:literal, $needs:expr, $($variant:literal),+) => {
+        suite!($title, $needs, "--vectors", "conformance/vectors", $("--backend", $variant),+)
+    };
+}
+
+/// A run in a browser.
+macro_rules! page {
+    ($title:literal, $browser:ident, $backend:literal, $run:literal $(, $arg:literal)*) => {
+        Run {
+            title: $title,
+            needs: Need::Browser(Kind::$browser),
+            program: Program::Page,
+            args: &["browser", "--browser", Kind::$browser.name(), "--backend", $backend, "--run", $run, "--watchdog", "240" $(, $arg)*],
+        }
+    };
+}
+
+/// A run in an old Chromium.
+macro_rules! old {
+    ($version:literal, $backend:literal, $run:literal $(, $arg:literal)*) => {
+        Run {
+            title: concat!("chromium ", $version, ", ", $backend, ": ", $run),
+            needs: Need::OldBrowser,
+            program: Program::Page,
+            args: &["browser", "--browser", concat!("chromium@", $version), "--backend", $backend, "--run", $run, "--watchdog", "240" $(, $arg)*],
+        }
+    };
+}
+
+pub const RUNS: &[Run] = &[
+    Run {
+        title: "unit and integration tests",
+        needs: Need::Nothing,
+        program: Program::Cargo,
+        // The lines of tests that skip themselves must be seen to be counted.
+        args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
+    },
+    Run {
+        title: "vectors: as onnx has them",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["vectors", "--check"],
+    },
+    vectors!("vectors: reference and cpu", Need::Nothing, "reference", "cpu"),
+    vectors!("vectors: webgpu", Need::Driver("webgpu"), "webgpu", "webgpu-core", "webgpu-split"),
+    vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f", "webgl-bits"),
+    suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
+    suite!(
+        "conformance: webgpu",
+        Need::Driver("webgpu"),
+        "--backend",
+        "webgpu",
+        "--backend",
+        "webgpu-core",
+        "--backend",
+        "webgpu-split",
+        "--backend",
+        "webgpu-int8"
+    ),
+    suite!(
+        "conformance: webgl, packed",
+        Need::Driver("webgl"),
+        "--backend",
+        "webgl",
+        "--backend",
+        "webgl-fold",
+        "--backend",
+        "webgl-split"
+    ),
+    suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
+    suite!("conformance: webgl, bits", Need::Driver("webgl"), "--backend", "webgl-bits"),
+    suite!("llama.cpp's cases: cpu", Need::Nothing, "--peer", "small", "--backend", "cpu"),
+    suite!("llama.cpp's cases: webgpu", Need::Driver("webgpu"), "--peer", "small", "--backend", "webgpu"),
+    suite!("llama.cpp's cases: webgl", Need::Driver("webgl"), "--peer", "small", "--backend", "webgl"),
+    suite!("random cases: cpu", Need::Nothing, "--random", "500", "--backend", "cpu"),
+    suite!(
+        "random cases: webgpu",
+        Need::Driver("webgpu"),
+        "--random",
+        "20",
+        "--backend",
+        "webgpu",
+        "--backend",
+        "webgpu-core"
+    ),
+    suite!(
+        "random cases: webgl",
+        Need::Driver("webgl"),
+        "--random",
+        "15",
+        "--backend",
+        "webgl",
+        "--backend",
+        "webgl-fold",
+        "--backend",
+        "webgl-bits"
+    ),
+    suite!("mutation check", Need::Nothing, "--mutate"),
+    // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The whole suite runs in one
+    // browser, on WebGL and on the CPU, and a third of it in others. WebGPU's kernels are shaped for software there, so an
+    // eighth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
+    // in Chromium, whose WebGL2 in software takes long to compile.
+    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "3"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "8"),
+    page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
+    page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
+    page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device,embedding"),
+    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
+    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
+    page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
+    page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
+    page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!(
+        "chromium, webgl: gemma3",
+        Chromium,
+        "webgl",
+        "generate",
+        "--model",
+        "gemma3",
+        "--prompts",
+        "1",
+        "--tokens",
+        "4"
+    ),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,device,page,embedding"),
+    page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
+    page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
+    page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
+    page!("chromium, cpu: gemma3", Chromium, "cpu", "generate", "--model", "gemma3"),
+    page!(
+        "chromium, cpu: checks",
+        Chromium,
+        "cpu",
+        "checks",
+        "--only",
+        "selection,generation,embedding,network,cache,files,object,page"
+    ),
+    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
+    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
+    page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
+    page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
+    page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!("firefox, webgl: gemma3", Firefox, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
+    page!(
+        "firefox, webgl: checks",
+        Firefox,
+        "webgl",
+        "checks",
+        "--only",
+        "selection,generation,embedding,network,cache,files,device"
+    ),
+    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
+    page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
+    page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
+    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "3"),
+    page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "8"),
+    page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
+    page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
+    page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!("webkit, webgl: gemma3", Webkit, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
+    page!(
+        "webkit, webgl: checks",
+        Webkit,
+        "webgl",
+        "checks",
+        "--only",
+        "selection,generation,embedding,network,cache,files,device"
+    ),
+    // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
+    // take no more than a few minutes together.
+    old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("80", "webgl", "conformance", "--every", "8"),
+    old!("80", "webgl-bits", "conformance", "--every", "8"),
+    old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("80", "cpu", "conformance", "--every", "8"),
+    old!("80", "webgl", "checks", "--only", "workers,build,device,files"),
+    old!("80", "cpu", "checks", "--only", "cache,abort"),
+    old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "webgl", "conformance", "--every", "8"),
+    old!("103", "cpu", "conformance", "--every", "8"),
+    old!("103", "webgl", "checks", "--only", "workers,build,device"),
+    old!("103", "cpu", "checks", "--only", "cache,abort"),
+    Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
+];
+
+/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, all prompts of a
+/// real model there, and the long cases of llama.cpp's list.
+pub const NIGHTLY: &[Run] = &[
+    suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
+    page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
+    page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),
+    page!("chromium, webgl bits: whole conformance", Chromium, "webgl-bits", "conformance"),
+    page!(
+        "chromium, webgpu: gemma3",
+        Chromium,
+        "webgpu",
+        "generate",
+        "--model",
+        "gemma3",
+        "--prompts",
+        "1",
+        "--tokens",
+        "2"
+    ),
+    page!("firefox, webgl: whole conformance", Firefox, "webgl", "conformance"),
+    page!("firefox, webgpu: whole conformance", Firefox, "webgpu", "conformance"),
+    page!("firefox, webgl bits: whole conformance", Firefox, "webgl-bits", "conformance"),
+    page!("webkit, webgl: whole conformance", Webkit, "webgl", "conformance"),
+    page!("firefox, webgl: all of smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
+    page!("webkit, webgl: all of smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
+    page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
+];
+
+/// The page: sets up what it needs, builds it, and checks that it is small enough.
+pub const PAGE: &[Run] = &[
+    Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] },
+    Run { title: "size", needs: Need::Nothing, program: Program::Task, args: &["size"] },
+];
