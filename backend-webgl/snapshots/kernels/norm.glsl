@@ -32,9 +32,7 @@ uniform usampler2D t0;
 uniform usampler2D t1;
 #define src_gamma t1
 uniform usampler2D t2;
-#define src_mean t2
-uniform usampler2D t3;
-#define src_factor t3
+#define src_residual t2
 // norm: LAYER, RMS or L2 norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -143,9 +141,11 @@ void row_stats(int cols, int row, float epsilon, out float mean, out float facto
 }
 
 vec4 value(int row, int col) {
-    float mean = raw_at(src_mean, row);
-    float factor = raw_at(src_factor, row);
+    float mean;
+    float factor;
+    row_stats(out_cols, row, eps, mean, factor);
     vec4 v = (lanes(src_x, out_cols, row, col) - mean) * factor * lanes(src_gamma, out_cols, 0, col);
+    v += lanes(src_residual, out_cols, row, col);
     return v;
 }
-// norm L2 WHOLE_GROUPS ROWS bits
+// norm L2 WHOLE_GROUPS RESIDUAL bits

@@ -1,0 +1,129 @@
+//! Products with matrices, and what stands before and after them.
+
+use super::activation::activation;
+use super::{GROUP, Lowering, SEVERAL_NORMS, whole_groups};
+use crate::Tuning;
+use crate::dense::Dense;
+use crate::kernel::{Draw, Kernel, Region, Target};
+use backend_api::form::{Activation, Linear, LinearOperands};
+use backend_api::op::NormKind;
+use backend_api::{DType, Shape};
+
+/// With fewer rows of x than this each is multiplied on its own.
+const BLOCK_LEAST: usize = 4;
+/// Texels of a line of blocks: those of neighbouring blocks lie above and below each other, so that the fragments of a
+/// square share rows of x as well as weights.
+const BLOCK_LINE: usize = 32;
+/// The results of a block's rows.
+const BLOCK: [&str; 8] =
+    ["src_row0", "src_row1", "src_row2", "src_row3", "src_row4", "src_row5", "src_row6", "src_row7"];
+
+impl Lowering<'_> {
+    pub(super) fn matmul(&self) -> Result<Kernel, String> {
+        let (a, b) = (self.input(0)?, self.input(1)?);
+        if matches!(b.dtype, DType::Packed(_)) {
+            return self.linear(&Linear::PLAIN);
+        }
+        let ([a0, a1, m, k], [b0, b1, _, _]) = (a.shape.dims4(), b.shape.dims4());
+        let [dim0, dim1, _, _] = self.output(0)?.shape.dims4();
+        let mut draw = self.draw("matmul")?.input("src_a", 0, a).input("src_b", 1, b);
+        for (name, value) in
+            [("m", m), ("k", k), ("a0", a0), ("a1", a1), ("b0", b0), ("b1", b1), ("dim0", dim0), ("dim1", dim1)]
+        {
+            draw = draw.int(name, value);
+        }
+        Ok(whole_groups(draw, k).into())
+    }
+
+    pub(super) fn linear(&self, op: &Linear) -> Result<Kernel, String> {
+        let indices: Vec<usize> = (0..self.inputs.len()).collect();
+        let at = op.operands(&indices).ok_or("the number of operands does not fit")?;
+        let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
+        let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
+        if rows < BLOCK_LEAST {
+            let draw = self.draw("linear")?;
+            return match self.slices(&draw, op, k) {
+                1 => Ok(self.linear_rows(draw, op, &indices)?.into()),
+                slices if self.tuning.blend == 1 => Ok(self.linear_rows(draw, op, &indices)?.sliced(slices).into()),
+                slices => self.stacked(op, &indices, [rows, n], slices),
+            };
+        }
+        if op.norm.is_some() {
+            return Err(SEVERAL_NORMS.into());
+        }
+        let block_rows = if rows > BLOCK_LEAST { self.tuning.block_rows } else { BLOCK_LEAST };
+        let (blocks, lanes) = (rows.div_ceil(block_rows), self.layout.lanes());
+        let lines = n.div_ceil(lanes * BLOCK_LINE) * blocks;
+        let shape = Shape::new(&[lines, lanes * BLOCK_LINE]).map_err(|e| e.to_string())?;
+        let made = Dense::new(&shape, DType::F32, self.layout);
+        let common = |draw: Draw| {
+            draw.int("blocks", blocks).int("block_line", BLOCK_LINE).define_if(block_rows == BLOCK.len(), "EIGHT")
+        };
+        let mut first = common(Draw::new("linear_block", Target::Scratch(0), &made)).packed(*at.w, w)?;
+        first.targets.extend((1..block_rows).map(Target::Scratch));
+        let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows).int("weight_rows", n);
+        let mut second = common(self.draw("linear_join")?);
+        for (index, name) in BLOCK.into_iter().enumerate().take(block_rows) {
+            second = second.scratch(name, index);
+        }
+        let second = self.epilogue(second, op, &at)?;
+        Ok(Kernel { draws: vec![whole_groups(first, k), second], scratch: vec![made.texels(); block_rows] })
+    }
+
+    /// The parameters of `linear.glsl` for an operator whose operands are those of the node at `indices`.
+    pub(super) fn linear_rows(&self, draw: Draw, op: &Linear, indices: &[usize]) -> Result<Draw, String> {
+        let at = op.operands(indices).ok_or("the number of operands does not fit")?;
+        let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
+        if op.norm.is_some() && x.shape.rows() > 1 {
+            return Err(SEVERAL_NORMS.into());
+        }
+        let k = x.shape.cols();
+        let mut draw = whole_groups(draw.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k), k);
+        draw = draw.float("eps", op.norm.map_or(0.0, |norm| norm.eps));
+        if let Some(norm) = &op.norm {
+            draw = draw.define("NORM", "").define_if(norm.kind == NormKind::Layer, "LAYER");
+            for (name, index) in ["src_gamma", "src_beta"].into_iter().zip(at.norm) {
+                draw = draw.input(name, *index, self.input(*index)?);
+            }
+        }
+        self.epilogue(draw, op, &at)
+    }
+
+    /// How many slices of the columns a draw is made in: several if its fragments are too few for a GPU and sums suffice
+    /// for it.
+    fn slices(&self, draw: &Draw, op: &Linear, k: usize) -> usize {
+        let Region::Whole(fragments) = draw.region else { return 1 };
+        let Tuning { slices, slice_groups, fragments: enough, .. } = *self.tuning;
+        let most = (k.div_ceil(GROUP) / slice_groups).min(enough / fragments.max(1)).min(slices);
+        if op.norm.is_some() || op.activation != Activation::None || most < 2 {
+            return 1;
+        }
+        most
+    }
+
+    /// A product in slices of the columns, whose sums are added up by a draw.
+    fn stacked(&self, op: &Linear, indices: &[usize], [rows, n]: [usize; 2], slices: usize) -> Result<Kernel, String> {
+        let shape = Shape::new(&[slices * rows, n]).map_err(|e| e.to_string())?;
+        let made = Dense::new(&shape, DType::F32, self.layout);
+        let first = Draw::new("linear", Target::Scratch(0), &made).define("SLICED", "").define("STACKED", "");
+        let first = self.linear_rows(first.int("slices", slices).int("x_rows", rows), op, indices)?;
+        let second = self.draw("linear_sum")?.int("slices", slices).scratch("src_slices", 0);
+        Ok(Kernel { draws: vec![first, second], scratch: vec![made.texels()] })
+    }
+
+    /// The parameters of `epilogue.glsl`.
+    fn epilogue(&self, draw: Draw, op: &Linear, at: &LinearOperands<'_, usize>) -> Result<Draw, String> {
+        let mut draw = draw.int("weight_rows", self.input(*at.w)?.shape.rows());
+        if let Some(index) = at.bias {
+            draw = draw.define("BIAS", "").input("src_bias", *index, self.input(*index)?);
+        }
+        if let Some(index) = at.residual {
+            draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
+        }
+        Ok(match op.activation {
+            Activation::None => draw.define("ACT", "act_none"),
+            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
+            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+        })
+    }
+}
