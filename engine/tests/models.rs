@@ -333,10 +333,10 @@ backends! {
     cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))), 64, usize::MAX, 8;
     webgpu_native = webgpu(None), 16, 8, 2;
     webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2, 2;
-    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, usize::MAX, 8;
-    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 64, 16, 4;
-    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 64, 16, 4;
-    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 16, 16, 4;
+    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, 24, 8;
+    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 16, 8, 2;
+    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 16, 8, 2;
+    webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 8, 4, 2;
 }
 
 /// Runs a model with each value that a tunable of a backend may take.

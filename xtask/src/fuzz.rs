@@ -1,5 +1,7 @@
 //! Damaged and hostile files by the thousand.
 
+mod through;
+
 use crate::root;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -30,9 +32,12 @@ pub struct Options {
     /// How many inputs at most
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     count: u64,
-    /// Only these kinds: bits, structure, template, tokenizer, session
+    /// Only these kinds: bits, structure, template, tokenizer, session, model
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Run each file with the command line on this backend, rather than its readers alone
+    #[arg(long, value_name = "cpu|webgpu|webgl")]
+    through: Option<String>,
     /// Run inputs in this process, and tell another one about each
     #[arg(long, hide = true)]
     worker: bool,
@@ -43,6 +48,8 @@ pub fn run(options: &Options) -> Result<bool> {
     let targets: Vec<&Target> = TARGETS
         .iter()
         .filter(|target| options.only.is_empty() || options.only.iter().any(|n| n == target.name))
+        // A session is no model.
+        .filter(|target| options.through.is_none() || target.name != "session")
         .collect();
     if targets.is_empty() {
         bail!("--only names none of {}", TARGETS.map(|target| target.name).join(", "));
@@ -56,7 +63,10 @@ pub fn run(options: &Options) -> Result<bool> {
         })?;
         return Ok(true);
     }
-    watch(options, &inputs)
+    match &options.through {
+        Some(backend) => through::run(options, &inputs, backend),
+        None => watch(options, &inputs),
+    }
 }
 
 /// Inputs by their numbers.

@@ -129,7 +129,7 @@ pub const RUNS: &[Run] = &[
         "random cases: webgpu",
         Need::Driver("webgpu"),
         "--random",
-        "20",
+        "12",
         "--backend",
         "webgpu",
         "--backend",
@@ -139,7 +139,7 @@ pub const RUNS: &[Run] = &[
         "random cases: webgl",
         Need::Driver("webgl"),
         "--random",
-        "15",
+        "10",
         "--backend",
         "webgl",
         "--backend",
@@ -149,12 +149,12 @@ pub const RUNS: &[Run] = &[
     ),
     suite!("mutation check", Need::Nothing, "--mutate"),
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The whole suite runs in one
-    // browser, on WebGL and on the CPU, and a third of it in others. WebGPU's kernels are shaped for software there, so an
-    // eighth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
+    // browser, on WebGL and on the CPU, and a part of it in others. WebGPU's kernels are shaped for software there, so a
+    // sixteenth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
     // in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "3"),
-    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "8"),
-    page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "16"),
+    page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear", "--every", "4"),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device,embedding"),
@@ -193,7 +193,6 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("firefox, webgl: gemma3", Firefox, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
     page!(
         "firefox, webgl: checks",
         Firefox,
@@ -206,12 +205,11 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
-    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "3"),
-    page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "8"),
+    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
+    page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
     page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("webkit, webgl: gemma3", Webkit, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
     page!(
         "webkit, webgl: checks",
         Webkit,
@@ -226,7 +224,6 @@ pub const RUNS: &[Run] = &[
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "webgl", "conformance", "--every", "8"),
     old!("80", "webgl-bits", "conformance", "--every", "8"),
-    old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "conformance", "--every", "8"),
     old!("80", "webgl", "checks", "--only", "workers,build,device,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort"),
@@ -239,12 +236,13 @@ pub const RUNS: &[Run] = &[
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
-/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, all prompts of a
-/// real model there, and the long cases of llama.cpp's list.
+/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, real models in
+/// more browsers, and the long cases of llama.cpp's list.
 pub const NIGHTLY: &[Run] = &[
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),
+    page!("chromium, webgpu in bytes: whole linear", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
     page!("chromium, webgl bits: whole conformance", Chromium, "webgl-bits", "conformance"),
     page!(
         "chromium, webgpu: gemma3",
@@ -264,6 +262,9 @@ pub const NIGHTLY: &[Run] = &[
     page!("webkit, webgl: whole conformance", Webkit, "webgl", "conformance"),
     page!("firefox, webgl: all of smollm2", Firefox, "webgl", "generate", "--model", "smollm2"),
     page!("webkit, webgl: all of smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
+    page!("firefox, webgl: gemma3", Firefox, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
+    page!("webkit, webgl: gemma3", Webkit, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
+    old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
 ];
 

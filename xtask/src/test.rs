@@ -149,6 +149,7 @@ impl Machine {
         let missing = self.drivers.iter().filter(|driver| driver.found.is_err()).map(|driver| driver.backend);
         let begin = Instant::now();
         let tally = run.start(&missing.collect::<Vec<_>>().join(","))?;
+        println!("({:.0} s)", begin.elapsed().as_secs_f64());
         summary.note(run.title, tally, Some(begin.elapsed()));
         Ok(())
     }

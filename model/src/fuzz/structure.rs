@@ -5,21 +5,25 @@ use crate::gguf::writer::{Writer, string};
 
 /// Bytes of a value of each type, but for strings and arrays.
 const WIDTHS: [usize; 13] = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
-const STRING: u32 = 8;
+pub(super) const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 
 /// A valid file with a few of its values and tensors changed; the same seed gives the same changes.
 pub(super) fn input(file: &[u8], seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let Some(mut parts) = cut(file) else { return file.to_vec() };
-    let counts = |parts: &Writer| [parts.infos.len() as u64, parts.pairs.len() as u64];
+    change(&mut parts, &mut random);
+    parts.bytes()
+}
+
+/// Changes a few values and tensors.
+pub(super) fn change(parts: &mut Writer, random: &mut Random) {
     for _ in 0..1 + random.below(4) {
         match random.below(3) {
-            0 => tensor(&mut parts, &mut random),
-            _ => pair(&mut parts, &mut random),
+            0 => tensor(parts, random),
+            _ => pair(parts, random),
         }
     }
-    parts.with_counts(3, counts(&parts))
 }
 
 /// Changes a key's value, or its type, or where it is.
@@ -113,12 +117,12 @@ fn tensor(parts: &mut Writer, random: &mut Random) {
 }
 
 /// The length that a string begins with.
-fn length(bytes: &[u8]) -> usize {
+pub(super) fn length(bytes: &[u8]) -> usize {
     bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length) as usize)
 }
 
 /// The parts of a valid file.
-fn cut(file: &[u8]) -> Option<Writer> {
+pub(super) fn cut(file: &[u8]) -> Option<Writer> {
     let mut parts = Writer::default();
     let number = |at: usize| Some(u64::from_le_bytes(*file.get(at..)?.first_chunk()?) as usize);
     let word = |at: usize| Some(u32::from_le_bytes(*file.get(at..)?.first_chunk()?));

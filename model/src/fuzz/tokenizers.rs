@@ -11,8 +11,13 @@ const PRE: &[&str] = &["default", "gpt-2", "llama-bpe", "qwen2", "smollm", "tekk
 /// A file with a hostile tokenizer; the same seed gives the same one.
 pub(super) fn input(seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
-    let model = random.pick(&["gpt2", "llama", "bert", "gemma4"]);
     let count = [1, 7, 64, 300, 4000][random.below(5)];
+    tokenizer(&mut random, count).bytes()
+}
+
+/// A hostile tokenizer with so many tokens.
+pub(super) fn tokenizer(random: &mut Random, count: usize) -> Writer {
+    let model = random.pick(&["gpt2", "llama", "bert", "gemma4"]);
     let nested = random.pick(TEXTS);
     let token = |i: usize, random: &mut Random| match random.below(4) {
         // Each begins with those before it.
@@ -21,7 +26,7 @@ pub(super) fn input(seed: u64) -> Vec<u8> {
         2 => [random.pick(TEXTS), random.pick(TEXTS), random.pick(TEXTS)].concat(),
         _ => ["<|im_end|>", "<s>", "</s>", "[UNK]", "time", "Once", "\u{120}up"][random.below(7)].to_owned(),
     };
-    let tokens: Vec<String> = (0..count).map(|i| token(i, &mut random)).collect();
+    let tokens: Vec<String> = (0..count).map(|i| token(i, random)).collect();
     let special = random.below(3) == 0;
     let kinds: Vec<u8> = (0..count)
         .flat_map(|_| if special { 3 + random.below(2) as u32 } else { random.below(8) as u32 }.to_le_bytes())
@@ -55,5 +60,5 @@ pub(super) fn input(seed: u64) -> Vec<u8> {
             file = file.pair(&format!("tokenizer.ggml.{key}"), 7, &[random.below(2) as u8]);
         }
     }
-    file.bytes()
+    file
 }

@@ -91,7 +91,8 @@ impl fmt::Display for Value {
         let (kind, len) = match self {
             Value::Uint(v) => return write!(f, "the integer {v}"),
             Value::Int(v) => return write!(f, "the integer {v}"),
-            Value::Float(v) => return write!(f, "the number {v}"),
+            // With an exponent where it is far from 1: a message is no place for 300 digits.
+            Value::Float(v) => return write!(f, "the number {v:?}"),
             Value::Bool(v) => return write!(f, "the bool {v}"),
             Value::String(v) => {
                 let short: String = v.chars().take(40).collect();
@@ -239,6 +240,7 @@ mod tests {
         assert!(wide.contains("\"b\"") && wide.contains("below 2^32") && wide.contains("1099511627776"), "{wide}");
         assert!(m.get::<Vec<u32>>("c").unwrap_err().to_string().contains("an array of 2 integers"));
         assert!(m.require::<&str>("z").unwrap_err().to_string().contains("\"z\" (a string) is missing"));
+        assert_eq!(Value::Float(f64::MAX).to_string(), "the number 1.7976931348623157e308");
     }
 
     #[test]
