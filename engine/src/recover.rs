@@ -1,6 +1,10 @@
 //! Going on after a device was lost, in the middle of a sentence.
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
+mod failing;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod killer;
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
 use std::rc::Rc;

@@ -154,7 +154,16 @@ pub const RUNS: &[Run] = &[
     // in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "3"),
     page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "16"),
-    page!("chromium, webgpu in bytes: conformance", Chromium, "webgpu-int8", "conformance", "--op", "linear", "--every", "4"),
+    page!(
+        "chromium, webgpu in bytes: conformance",
+        Chromium,
+        "webgpu-int8",
+        "conformance",
+        "--op",
+        "linear",
+        "--every",
+        "4"
+    ),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device,embedding"),

@@ -4,122 +4,18 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use backend_api::Backend;
 use backend_api::run::NativeHost;
-use backend_api::{
-    Backend, BackendInfo, Cover, Error, Graph, KernelInfo, Matcher, Plan, Program, ReadId, Stats, StepParams,
-    StorageDesc, StorageId, Tensor, Unsupported,
-};
 use model::{BytesSource, GenerateOptions, Sampling};
 
 use super::Event;
+#[cfg(any(feature = "webgpu", feature = "webgl"))]
+use super::failing::rung;
+use super::failing::{Failing, Fault, How};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::native::block_on;
 use crate::report::Report;
-use crate::select::SelectOptions;
-
-/// How a call fails.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum How {
-    /// And all calls after it.
-    Lost,
-    OutOfMemory,
-    Driver,
-}
-
-/// Counts calls, and makes one of them fail.
-struct Fault {
-    at: usize,
-    how: How,
-    calls: Cell<usize>,
-}
-
-impl Fault {
-    fn call(&self) -> Result<(), Error> {
-        let call = self.calls.replace(self.calls.get() + 1);
-        match self.how {
-            How::Lost if call >= self.at => Err(Error::Lost("a test".into())),
-            How::OutOfMemory if call == self.at => Err(Error::OutOfMemory { what: "a test".into(), bytes: 1 }),
-            How::Driver if call == self.at => Err(Error::Driver("a test".into())),
-            _ => Ok(()),
-        }
-    }
-}
-
-struct Failing {
-    inner: Rc<dyn Backend>,
-    fault: Rc<Fault>,
-}
-
-impl Backend for Failing {
-    fn info(&self) -> &BackendInfo {
-        self.inner.info()
-    }
-    fn matchers(&self) -> &[Matcher] {
-        self.inner.matchers()
-    }
-    fn supports(&self, graph: &Graph, cover: &Cover) -> Result<(), Unsupported> {
-        self.inner.supports(graph, cover)
-    }
-    fn slot_size(&self, tensor: &Tensor) -> u64 {
-        self.inner.slot_size(tensor)
-    }
-    fn equal_results(&self) -> bool {
-        self.inner.equal_results()
-    }
-    fn storage_bytes(&self, desc: &StorageDesc) -> Result<u64, Error> {
-        self.inner.storage_bytes(desc)
-    }
-    fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
-        self.fault.call()?;
-        self.inner.create(desc)
-    }
-    fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.fault.call()?;
-        self.inner.write(id, first_row, bytes)
-    }
-    fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
-        self.fault.call()?;
-        self.inner.read(id, first_row, rows)
-    }
-    fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
-        // How often it is asked depends on the device's pace: the answer counts.
-        let done = self.inner.try_read(read, out)?;
-        if done {
-            self.fault.call()?;
-        }
-        Ok(done)
-    }
-    fn destroy(&self, id: StorageId) {
-        self.inner.destroy(id);
-    }
-    fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
-        self.fault.call()?;
-        let inner = self.inner.compile_sequences(plan, sequences)?;
-        Ok(Box::new(FailingProgram { inner, fault: self.fault.clone() }))
-    }
-    fn idle(&self) -> Result<bool, Error> {
-        self.inner.idle()
-    }
-    fn stats(&self) -> Stats {
-        self.inner.stats()
-    }
-}
-
-struct FailingProgram {
-    inner: Box<dyn Program>,
-    fault: Rc<Fault>,
-}
-
-impl Program for FailingProgram {
-    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
-        self.fault.call()?;
-        self.inner.step(params)
-    }
-    fn kernels(&self) -> Vec<KernelInfo> {
-        self.inner.kernels()
-    }
-}
 
 /// What a run came to.
 struct Run {
@@ -203,19 +99,6 @@ fn every_call_fails_once(open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
 #[test]
 fn every_call_to_the_cpu_fails_once() {
     every_call_fails_once(&|| Rc::new(reference_cpu::Cpu::new(reference_cpu::Options::default())), 1);
-}
-
-/// Opens a rung by name, or tells that it is not there.
-#[cfg(any(feature = "webgpu", feature = "webgl"))]
-fn rung(name: &str) -> Option<Rc<dyn Backend>> {
-    let candidate = crate::ladder::Candidate::named(name).unwrap();
-    match block_on(candidate.open(&SelectOptions::default())) {
-        Ok(backend) => Some(Rc::from(backend)),
-        Err(error) => {
-            println!("not run, because {name} is not there: {error}");
-            None
-        }
-    }
 }
 
 #[cfg(feature = "webgpu")]
