@@ -77,15 +77,29 @@ impl Engine {
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
+        let choose = async |recipe: &Recipe, without: &[&'static str]| {
+            let select_options = SelectOptions { without: without.to_vec(), ..options.select.clone() };
+            select(Some(recipe), &select_options, &*host).await
+        };
+        Engine::load_on(source, options, host.clone(), progress, choose).await
+    }
+
+    /// The same on the backends that `choose` gives, which are not those that it is told to leave out.
+    pub(crate) async fn load_on(
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        host: Rc<dyn Host>,
+        progress: &mut dyn FnMut(Progress),
+        mut choose: impl AsyncFnMut(&Recipe, &[&'static str]) -> Result<(Rc<dyn Backend>, Report), EngineError>,
+    ) -> Result<Engine, EngineError> {
         let mut without = options.select.without.clone();
         let mut exhausted = None;
         loop {
             let (gguf, recipe) = read(source, options, progress).await?;
             progress(Progress::Selecting);
-            let select_options = SelectOptions { without: without.clone(), ..options.select.clone() };
-            let (backend, report) = match (select(Some(&recipe), &select_options, &*host).await, exhausted) {
+            let (backend, report) = match (choose(&recipe, &without).await, exhausted) {
                 (Err(EngineError::NoBackend(_)), Some(error)) => return Err(error),
-                (selected, _) => selected?,
+                (chosen, _) => chosen?,
             };
             let chosen = report.chosen;
             match Engine::on(backend, report, source, gguf, recipe, host.clone(), progress).await {

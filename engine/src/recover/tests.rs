@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use backend_api::run::NativeHost;
-use model::{BytesSource, GenerateOptions, Sampling};
+use model::{BytesSource, GenerateOptions, Recipe, Sampling};
 
 use super::Event;
 #[cfg(any(feature = "webgpu", feature = "webgl"))]
@@ -27,6 +27,11 @@ struct Run {
 
 /// Loads a tiny model on a backend of which one call fails, and generates; `next` takes over.
 fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, how: How) -> Run {
+    run_on(name, inner, || next.clone(), at, how)
+}
+
+/// The same with backends that `next` opens.
+fn run_on(name: &str, inner: &Rc<dyn Backend>, mut next: impl FnMut() -> Rc<dyn Backend>, at: usize, how: How) -> Run {
     let path = format!("{}/../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
     let source = BytesSource(std::fs::read(path).unwrap());
     let options = EngineOptions { n_ctx: Some(32), ..EngineOptions::default() };
@@ -49,7 +54,11 @@ fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, h
             Event::Piece(piece) => told.extend(piece.token),
             Event::Recovered(_) => recovered += 1,
         };
-        let open = async |_: &super::Lost| Ok((next.clone(), Report::given(next.info())));
+        let open = async |_: &super::Lost| {
+            let next = next();
+            let report = Report::given(next.info());
+            Ok((next, report))
+        };
         let prompt = [3, 1, 4, 1, 5, 9, 2];
         let ended = engine.surviving(&source, &options, &mut session, &prompt, &generate, &mut on_event, open);
         let generation = block_on(ended)?;
@@ -93,6 +102,61 @@ fn every_call_fails_once(open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
         }
         // While it is loaded nothing takes over: who loads it sees the error.
         assert_eq!(outcomes.len(), 3, "{name}: {outcomes:?}");
+    }
+}
+
+/// A device whose memory runs out at a call.
+fn small(at: usize) -> Rc<dyn Backend> {
+    let inner: Rc<dyn Backend> = Rc::new(reference_cpu::Cpu::new(reference_cpu::Options::default()));
+    let fault = Rc::new(Fault { at, how: How::OutOfMemory, calls: Cell::new(0) });
+    Rc::new(Failing { inner, fault })
+}
+
+/// Loads where each of `rungs` has memory for so many calls, and says which were left out in the end.
+fn load_where_memory_ends(rungs: &[(&'static str, usize)]) -> Result<Vec<&'static str>, EngineError> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/llama-gqa-tied.gguf");
+    let source = BytesSource(std::fs::read(path).unwrap());
+    let mut left_out = Vec::new();
+    let choose = async |_: &Recipe, without: &[&'static str]| {
+        left_out = without.to_vec();
+        let none = || EngineError::NoBackend(Report { chosen: None, rungs: Vec::new() });
+        let (name, calls) = rungs.iter().find(|(name, _)| !without.contains(name)).ok_or_else(none)?;
+        let backend = small(*calls);
+        Ok((backend.clone(), Report { chosen: Some(*name), ..Report::given(backend.info()) }))
+    };
+    let host = Rc::new(NativeHost::default());
+    block_on(Engine::load_on(&source, &EngineOptions::default(), host, &mut |_| {}, choose))?;
+    Ok(left_out)
+}
+
+#[test]
+fn a_rung_without_memory_makes_way_for_the_next_one() {
+    assert_eq!(load_where_memory_ends(&[("a", usize::MAX)]).unwrap(), Vec::<&str>::new());
+    assert_eq!(load_where_memory_ends(&[("a", 0), ("b", 5), ("c", usize::MAX)]).unwrap(), ["a", "b"]);
+    // Not that there was none, but why.
+    let error = load_where_memory_ends(&[("a", 0), ("b", 5)]).unwrap_err();
+    assert!(error.is_out_of_memory(), "{error}");
+}
+
+#[test]
+fn a_text_goes_on_where_there_is_memory() {
+    let inner: Rc<dyn Backend> = Rc::new(reference_cpu::Cpu::new(reference_cpu::Options::default()));
+    let whole = run("llama-gqa-tied", &inner, &inner, usize::MAX, How::Lost);
+    let lost = whole.calls - 3;
+    for (memory, recovered) in [(0, false), (usize::MAX, true)] {
+        let mut opened = 0;
+        let next = || {
+            opened += 1;
+            if opened <= 2 { small(opened) } else { small(memory) }
+        };
+        let run = run_on("llama-gqa-tied", &inner, next, lost, How::Lost);
+        assert_eq!(run.recovered, usize::from(recovered));
+        match run.text {
+            Ok(text) => assert_eq!(text, *whole.text.as_ref().unwrap()),
+            Err(error) => assert!(error.is_out_of_memory() && !recovered, "{error}"),
+        }
+        // Three times, and no more.
+        assert_eq!(opened, 3);
     }
 }
 
