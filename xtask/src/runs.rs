@@ -148,6 +148,13 @@ pub const RUNS: &[Run] = &[
         "webgl-bits"
     ),
     suite!("mutation check", Need::Nothing, "--mutate"),
+    Run { title: "hostile inputs", needs: Need::Nothing, program: Program::Task, args: &["fuzz", "--seconds", "60"] },
+    Run {
+        title: "hostile files",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["fuzz", "--through", "cpu", "--count", "300"],
+    },
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The whole suite runs in one
     // browser, on WebGL and on the CPU, and a part of it in others. WebGPU's kernels are shaped for software there, so a
     // sixteenth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
@@ -246,8 +253,32 @@ pub const RUNS: &[Run] = &[
 ];
 
 /// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, real models in
-/// more browsers, and the long cases of llama.cpp's list.
+/// more browsers, texts that fill the context, more hostile files, and the long cases of llama.cpp's list.
 pub const NIGHTLY: &[Run] = &[
+    Run {
+        title: "long texts",
+        needs: Need::Driver("webgl"),
+        program: Program::Cargo,
+        args: &["test", "--release", "-p", "anygpu", "--test", "long", "--", "--ignored", "--show-output"],
+    },
+    Run {
+        title: "hostile files, cpu",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["fuzz", "--through", "cpu", "--count", "5000", "--seconds", "1500"],
+    },
+    Run {
+        title: "hostile files, webgpu",
+        needs: Need::Driver("webgpu"),
+        program: Program::Task,
+        args: &["fuzz", "--through", "webgpu", "--count", "300", "--seconds", "1500"],
+    },
+    Run {
+        title: "hostile files, webgl",
+        needs: Need::Driver("webgl"),
+        program: Program::Task,
+        args: &["fuzz", "--through", "webgl", "--count", "300", "--seconds", "1500"],
+    },
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),
