@@ -8,6 +8,7 @@ import { chooseThread, features } from "./features.js";
 import { comeBack } from "./lifecycle.js";
 import { within } from "./patience.js";
 import { serve } from "./serve.js";
+import { onEnd, vitalName } from "./vital.js";
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
 /** @import { BuildName } from "./build.js" */
@@ -77,8 +78,10 @@ export async function connect(served, backend, wantsWorker, signal) {
   let worker;
   try {
     worker = startWorker(served.worker[build]);
-    const asked = worker.client.call("features", { backend }, { signal });
+    const alive = vitalName();
+    const asked = worker.client.call("features", { backend, alive }, { signal });
     const found = await within(START_LIMIT, asked, silent(START_LIMIT));
+    if (found.alive) worker.attend(alive);
     const { thread, reason } = await chooseThread(backend, found, () => features(backend));
     if (thread === "worker") return { ...worker, thread, reason };
     worker.end();
@@ -101,16 +104,17 @@ function startWorker(start) {
     stopped(event.message ?? "its script did not load");
   };
   worker.onmessageerror = () => stopped("one of its messages cannot be read");
-  const stay = comeBack(client);
+  const watches = [comeBack(client)];
+  const attend = (/** @type {string} */ alive) => watches.push(onEnd(alive, () => stopped("the browser ended it")));
   const end = () => {
-    stay();
+    watches.forEach((stop) => stop());
     worker.terminate();
   };
   const close = async (/** @type {Error} */ error) => {
     await within(END_LIMIT, client.close(error), silent(END_LIMIT)).catch(() => {});
     end();
   };
-  return { client, end, close };
+  return { client, attend, end, close };
 }
 
 /**

@@ -8,6 +8,7 @@ import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
 import { readTuned, writeTuned } from "./tuned.js";
+import { live } from "./vital.js";
 
 /** @import { CacheState } from "../index.d.ts" */
 /** @import { ModelOptions } from "./files.js" */
@@ -51,7 +52,7 @@ export class Core extends Module {
   async call(method, params, context) {
     switch (method) {
       case "features":
-        return features(params.backend);
+        return { ...(await features(params.backend)), alive: await live(params.alive) };
       case "load":
         return this.queued(() => this._load(params, context));
       case "generate":

@@ -3,6 +3,7 @@
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { Module } from "./module.js";
+import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
 
@@ -34,7 +35,7 @@ export class Suite extends Module {
   async call(method, params, context) {
     switch (method) {
       case "features":
-        return features(params.backend);
+        return { ...(await features(params.backend)), alive: await live(params.alive) };
       case "conformance":
         return this.queued(() => this._conformance(params, context));
       case "dispose":

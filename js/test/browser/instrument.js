@@ -7,6 +7,8 @@ const live = new Map();
 const contexts = [];
 /** WebGPU devices made. */
 const devices = [];
+/** Workers started. */
+const workers = [];
 
 function born(kind, object) {
   if (!live.has(kind)) live.set(kind, new Set());
@@ -60,6 +62,13 @@ wrap(globalThis.GPUAdapter?.prototype, "requestDevice", (_, promise) => {
   promise.then((device) => devices.push(device), () => {});
 });
 
+globalThis.Worker = class extends Worker {
+  constructor(...args) {
+    super(...args);
+    workers.push(this);
+  }
+};
+
 /** How many objects live, by kind; kinds without any are left out. */
 export function living() {
   return Object.fromEntries([...live].map(([kind, objects]) => [kind, objects.size]).filter(([, size]) => size));
@@ -69,6 +78,11 @@ export function living() {
 export function lose(backend) {
   if (backend === "webgpu") devices[devices.length - 1].destroy();
   else contexts[contexts.length - 1].getExtension("WEBGL_lose_context").loseContext();
+}
+
+/** Ends the newest worker, as a browser would that is short of memory: nobody is told. */
+export function endWorker() {
+  workers[workers.length - 1].terminate();
 }
 
 /** Makes a GPU interface absent; gives what brings it back. */

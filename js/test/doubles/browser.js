@@ -151,6 +151,12 @@ export function lockManager() {
       get size() {
         return held.size;
       },
+      /** The thread that holds a lock ends. */
+      end(/** @type {string} */ name) {
+        const lock = held.get(name);
+        held.delete(name);
+        lock?.queue.splice(0).forEach((wake) => wake());
+      },
     })
   );
 }

@@ -7,7 +7,9 @@ import { CrashError, DeviceLostError, DisposedError } from "../../src/errors.js"
 import { comeBack } from "../../src/lifecycle.js";
 import { afterAwake, within } from "../../src/patience.js";
 import { persist } from "../../src/persist.js";
+import { live, onEnd } from "../../src/vital.js";
 import { script } from "../doubles/bindings.js";
+import { lockManager } from "../doubles/browser.js";
 import { engine, reset } from "../doubles/engine.js";
 
 afterEach(reset);
@@ -122,4 +124,30 @@ test("storage is asked to stay once, if it is not granted", async () => {
   await Promise.all([persist(storage), persist(storage)]);
   assert.deepEqual(calls, ["persisted", "persist"]);
   await persist(manager(new Error("no")).storage);
+});
+
+test("a worker's end releases what the page waits for", async () => {
+  const locks = /** @type {any} */ (lockManager());
+  assert.equal(await live("a", locks), true);
+  let ended = 0;
+  onEnd("a", () => (ended += 1), locks);
+  const stop = onEnd("a", () => (ended += 10), locks);
+  await sleep(20);
+  assert.equal(ended, 0);
+  stop();
+  locks.end("a");
+  await sleep(20);
+  assert.equal(ended, 1);
+});
+
+test("without locks a worker starts all the same", async () => {
+  assert.equal(await live("a", undefined), false);
+  assert.equal(await live(undefined, /** @type {any} */ (lockManager())), false);
+  const refusing = { request: () => Promise.reject(new DOMException("no", "SecurityError")) };
+  assert.equal(await live("a", /** @type {any} */ (refusing)), false);
+  onEnd("a", () => assert.fail("it is not known"), /** @type {any} */ (refusing))();
+  const begin = performance.now();
+  const silent = { request: () => new Promise(() => {}) };
+  assert.equal(await live("a", /** @type {any} */ (silent)), false);
+  assert.ok(performance.now() - begin < 5000);
 });

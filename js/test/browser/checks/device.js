@@ -2,7 +2,7 @@
 
 import { AnyGpu, errors, options, sleep } from "../run.js";
 import { assert, equal, load, rejection, speaks, works } from "../expect.js";
-import { living, lose } from "../instrument.js";
+import { endWorker, living, lose } from "../instrument.js";
 
 const here = { worker: false };
 const request = { prompt: "Once upon a time", max_tokens: 24, ignore_eos: true };
@@ -80,6 +80,26 @@ export default {
       equal(told.length, 1, "the times that a recovery was told");
       stop();
     }
+    await engine.dispose();
+  },
+
+  "a worker that ends while generating, and while nothing happens": async () => {
+    if (navigator.locks === undefined) return "this browser does not tell that a worker has ended";
+    const engine = await load(undefined, { worker: true });
+    if (engine.info.thread !== "worker") return "the engine is not in a worker here";
+    const sampling = { temperature: 1, seed: 9 };
+    const text = await textOf(engine, sampling);
+    const told = [];
+    engine.on("recovered", (event) => told.push(event));
+    let [chunks, found] = [0, ""];
+    for await (const chunk of engine.completions.create({ ...request, ...sampling, stream: true })) {
+      if (++chunks === 3) endWorker();
+      found += chunk.choices[0]?.text ?? "";
+    }
+    equal(found, text, "the text during which the worker ended");
+    endWorker();
+    equal(await textOf(engine, sampling), text, "the text after the worker ended");
+    equal(told.length, 2, "the times that a recovery was told");
     await engine.dispose();
   },
 
