@@ -45,6 +45,8 @@ pub enum Run {
     Bench,
     /// Everything around a model: loading, errors, the cache, leaks, a lost device.
     Checks,
+    /// Conversations that lose their device, worker or tab at random moments.
+    Kills,
     /// What `cargo xtask bench` measures; it has the options for it.
     #[value(skip)]
     Measure,
@@ -64,6 +66,7 @@ impl Run {
             Run::Generate => "generate",
             Run::Bench => "bench",
             Run::Checks => "checks",
+            Run::Kills => "kills",
             Run::Measure => "measure",
             Run::Memory => "memory",
             Run::Page => "page",
@@ -140,6 +143,12 @@ pub struct Options {
     /// Parts of the names of the checks to run, separated by commas [default: all]
     #[arg(long)]
     pub only: Option<String>,
+    /// How many conversations `kills` disturbs
+    #[arg(long, default_value_t = 8)]
+    pub kills: usize,
+    /// Number of the first of them: the same number is the same conversation, disturbed at the same moment
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
 }
 
 /// How a run failed to give a result.
@@ -171,6 +180,8 @@ impl Options {
             ("prefill", self.prefill.to_string()),
             ("decode", self.decode.to_string()),
             ("every", self.every.to_string()),
+            ("kills", self.kills.to_string()),
+            ("seed", self.seed.to_string()),
         ];
         let optional = [
             ("prompt", self.prompt.clone()),

@@ -26,6 +26,8 @@ export const options = {
   op: query.get("op") ?? undefined,
   every: Number(query.get("every") ?? 1),
   only: (query.get("only") ?? "").split(","),
+  kills: Number(query.get("kills") ?? 8),
+  seed: Number(query.get("seed") ?? 0),
   worker: query.get("worker") !== "false",
   what: (query.get("what") ?? "").split(","),
   models: (query.get("models") ?? "").split(","),
