@@ -47,6 +47,9 @@ pub enum Run {
     Checks,
     /// Conversations that lose their device, worker or tab at random moments.
     Kills,
+    /// A part of a text that moves; `cargo xtask travel` has the options for it.
+    #[value(skip)]
+    Leg,
     /// What `cargo xtask bench` measures; it has the options for it.
     #[value(skip)]
     Measure,
@@ -67,6 +70,7 @@ impl Run {
             Run::Bench => "bench",
             Run::Checks => "checks",
             Run::Kills => "kills",
+            Run::Leg => "leg",
             Run::Measure => "measure",
             Run::Memory => "memory",
             Run::Page => "page",

@@ -19,6 +19,7 @@ mod rungs;
 mod runs;
 mod tally;
 mod test;
+mod travel;
 mod tree;
 mod vectors;
 mod web;
@@ -104,6 +105,10 @@ enum Task {
     /// Inputs run in a process of their own, on as small a stack as browsers have. A panic, an end of that process and an
     /// input that takes long are findings: each is kept in target/fuzz, and the exit code is 1.
     Fuzz(fuzz::Options),
+    /// Move a text while it is written: from Firefox on WebGL to the CPU natively, and to Chromium on WebGPU
+    ///
+    /// `cargo xtask web --no-serve` comes first. The tokens must be those of a text that stays where it is.
+    Travel,
 }
 
 fn main() -> ExitCode {
@@ -119,6 +124,7 @@ fn main() -> ExitCode {
         Task::Performance => performance::run().map(|()| true),
         Task::Vectors(options) => vectors::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Travel => travel::run(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

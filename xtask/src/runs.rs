@@ -20,6 +20,8 @@ pub enum Need {
     Driver(&'static str),
     /// What a page needs: the page itself, and the browser.
     Browser(Kind),
+    /// The page, and all of some browsers.
+    Browsers(&'static [Kind]),
     /// The page, and what old browsers are fetched with and run on.
     OldBrowser,
     /// The page, and Node.js with npm.
@@ -221,6 +223,7 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
+    Run { title: "a text that moves", needs: Need::Browser(Kind::Firefox), program: Program::Task, args: &["travel"] },
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),

@@ -129,13 +129,17 @@ impl Machine {
                 let driver = self.drivers.iter().find(|driver| driver.backend == backend)?;
                 driver.found.as_ref().err().map(|remedy| format!("the driver of {backend}: {remedy}"))
             }
-            Need::Browser(kind) => {
-                let (_, found) = self.browsers.iter().find(|(browser, _)| *browser == kind)?;
-                found.as_ref().err().cloned()
-            }
+            Need::Browser(kind) => self.lacks_one(&[kind]),
+            Need::Browsers(kinds) => self.lacks_one(kinds),
             Need::OldBrowser => browser::lacks_for_old(),
             Need::Node => self.node.as_ref().err().cloned(),
         }
+    }
+
+    /// What one of some browsers takes that is not there.
+    fn lacks_one(&self, kinds: &[Kind]) -> Option<String> {
+        let wanted = self.browsers.iter().filter(|(kind, _)| kinds.contains(kind));
+        wanted.filter_map(|(_, found)| found.as_ref().err().cloned()).next()
     }
 
     /// Starts a run, or skips it.
@@ -158,7 +162,7 @@ impl Machine {
 impl Need {
     /// Whether the page must have been built.
     fn page(self) -> bool {
-        matches!(self, Need::Browser(_) | Need::OldBrowser | Need::Node)
+        matches!(self, Need::Browser(_) | Need::Browsers(_) | Need::OldBrowser | Need::Node)
     }
 }
 

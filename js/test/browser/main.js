@@ -1,7 +1,7 @@
 import "./errors.js";
 
 /** What can be run; each module's default export gives the report. */
-const RUNS = ["conformance", "generate", "bench", "measure", "memory", "page", "checks", "kills"];
+const RUNS = ["conformance", "generate", "bench", "measure", "memory", "page", "checks", "kills", "leg"];
 
 async function report() {
   const { options, say } = await import("./run.js");

@@ -24,7 +24,7 @@
 //! | POST `/log`, POST `/phase`, POST `/error`, POST `/report` | nothing; the body goes to the run |
 
 use super::dist;
-use crate::root;
+use crate::{root, travel};
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -52,7 +52,7 @@ use tower_http::services::{ServeDir, ServeFile};
 const USUAL_PORT: u16 = 8080;
 
 /// Where `/files` looks, in this order.
-const FILES: &[&str] = &["models", "models/cache", "models/fixtures", "model/tests/data"];
+const FILES: &[&str] = &["models", "models/cache", "models/fixtures", "model/tests/data", travel::FOLDER];
 
 /// The longest report that a page may send.
 const MAX_BODY: usize = 16 << 20;
