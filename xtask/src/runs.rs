@@ -224,6 +224,12 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
     Run { title: "a text that moves", needs: Need::Browser(Kind::Firefox), program: Program::Task, args: &["travel"] },
+    Run {
+        title: "a text that moves",
+        needs: Need::Browsers(&[Kind::Firefox, Kind::Chromium]),
+        program: Program::Task,
+        args: &["travel"],
+    },
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
