@@ -223,7 +223,6 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
-    Run { title: "a text that moves", needs: Need::Browser(Kind::Firefox), program: Program::Task, args: &["travel"] },
     Run {
         title: "a text that moves",
         needs: Need::Browsers(&[Kind::Firefox, Kind::Chromium]),
