@@ -17,6 +17,7 @@ mod progress;
 mod python;
 mod rungs;
 mod runs;
+mod supply;
 mod tally;
 mod test;
 mod tree;
@@ -104,6 +105,10 @@ enum Task {
     /// Inputs run in a process of their own, on as small a stack as browsers have. A panic, an end of that process and an
     /// input that takes long are findings: each is kept in target/fuzz, and the exit code is 1.
     Fuzz(fuzz::Options),
+    /// Check what we depend on: licences, duplicates and sources of crates, by deny.toml
+    ///
+    /// cargo-deny is built into target/tools unless it is there.
+    Supply(supply::Options),
 }
 
 fn main() -> ExitCode {
@@ -119,6 +124,7 @@ fn main() -> ExitCode {
         Task::Performance => performance::run().map(|()| true),
         Task::Vectors(options) => vectors::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Supply(options) => supply::run(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -88,6 +88,12 @@ pub const RUNS: &[Run] = &[
         args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
     },
     Run {
+        title: "dependencies: licences, duplicates, sources",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["supply"],
+    },
+    Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
         program: Program::Task,
@@ -242,6 +248,12 @@ pub const RUNS: &[Run] = &[
 /// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, all prompts of a
 /// real model there, and the long cases of llama.cpp's list.
 pub const NIGHTLY: &[Run] = &[
+    Run {
+        title: "dependencies: advisories",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["supply", "--advisories"],
+    },
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),

@@ -2,7 +2,7 @@
 
 use super::oldest;
 use super::toolchain::{TARGET, Toolchain};
-use crate::{progress, root};
+use crate::{process, progress, root};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub fn run(toolchain: Toolchain) -> Result<()> {
 fn compile(toolchain: Toolchain, build: &Build) -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let (mut cargo, target) = match toolchain {
-        Toolchain::InUse => (Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), target),
+        Toolchain::InUse => (Command::new(process::cargo()), target),
         Toolchain::Debian => {
             println!("using Debian's compiler; the first build compiles the standard library too");
             let mut cargo = Command::new("/usr/bin/cargo");
