@@ -33,7 +33,7 @@ export function start(bindings, url) {
   if (before !== undefined) return before;
   const answer = fetched(url);
   const response = answer.then((both) => both.response);
-  // Bindings that are started already have no use for it.
+  // `ready` tells of it.
   response.catch(() => {});
   const ready = bindings.default({ module_or_path: response });
   const started = { ready, digest: digest(bindings, answer, ready) };

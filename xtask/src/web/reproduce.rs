@@ -102,7 +102,8 @@ mod tests {
         let (here, there) =
             (build(&[("a", "0"), ("b", "1"), ("c", "2")]), build(&[("a", "0"), ("b", "9"), ("d", "2")]));
         let (same, differing) = compare(&here, &there);
-        assert_eq!((same, differing), (vec!["a"], vec!["b", "c", "d"]));
+        assert_eq!(same, ["a"]);
+        assert_eq!(differing, ["b", "c", "d"]);
         assert!(compare(&here, &here).1.is_empty());
     }
 }
