@@ -16,7 +16,7 @@ import sys
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).read())
-sys.exit(str(error)[:2000] if error else 0)
+sys.exit(str(error).splitlines()[0][:250] if error else 0)
 ";
 
 /// Checks `dist`: its digests, that the notices have each crate of the modules, and that the bill of materials is valid.
@@ -87,8 +87,8 @@ fn validator() -> Result<(&'static str, PathBuf)> {
         println!("fetching {VALIDATOR}");
         let partial = folder.with_extension("partial");
         let status = Command::new(python)
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
-            .args(["--root-user-action", "ignore", "--upgrade", "--target"])
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts"])
+            .args(["--only-binary", ":all:", "--root-user-action", "ignore", "--upgrade", "--target"])
             .args([partial.as_os_str(), VALIDATOR.as_ref()])
             .stdin(Stdio::null())
             .status()
