@@ -230,6 +230,11 @@ export interface Report {
   thread: Thread;
   /** Why it runs there. */
   thread_reason: string;
+  /**
+   * SHA-256 of the wasm module that runs, in hexadecimal digits: of the bytes that this visit loaded. `SHA256SUMS` of a
+   * release lists it. Absent of a report that comes with an error.
+   */
+  module_sha256?: string;
 }
 
 /** What the cache did for a model. */

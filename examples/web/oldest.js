@@ -2,19 +2,9 @@
 // module nor in the language of today.
 
 (function () {
-  function parses(code) {
-    try {
-      new Function(code);
-      return true;
-    } catch (error) {
-      // A policy of the host may forbid to ask.
-      return !(error instanceof SyntaxError);
-    }
-  }
-
   var lacks = [];
   if (!("noModule" in document.createElement("script"))) lacks.push("JavaScript modules");
-  if (!parses("return it?.has ?? 0")) lacks.push("optional chaining");
+  if (document.documentElement.getAttribute("data-syntax") !== "today") lacks.push("optional chaining");
   if (typeof WebAssembly !== "object") lacks.push("WebAssembly");
   if (lacks.length === 0) return;
   var notice = document.getElementById("notice");

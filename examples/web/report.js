@@ -24,6 +24,9 @@ export function showLooking() {
   $("why").textContent = "";
 }
 
+/** As many digits of a digest as are shown: the rest is in a title. */
+const DIGITS = 12;
+
 /** Shows a report; `wanted` is what the visitor asked for. */
 export function showReport(report, wanted) {
   const chosen = report.rungs.find((rung) => rung.outcome.kind === "chosen");
@@ -42,6 +45,14 @@ export function showReport(report, wanted) {
       ? drawNote(sentence(`on the page's own thread: ${report.thread_reason}`))
       : "",
   );
+  drawModule(report.module_sha256);
+}
+
+/** The digest of the module that was loaded, to hold beside those of the release. */
+function drawModule(digest) {
+  if (!digest) return fill($("module"));
+  const short = el("code", { className: "number", title: `SHA-256 ${digest}` }, digest.slice(0, DIGITS));
+  fill($("module"), "Runs the module ", short, "… (", el("a", { href: "SHA256SUMS" }, "digests of this release"), ")");
 }
 
 const label = (name) => (family(name) === "cpu" ? "the CPU" : backendLabel(family(name)));

@@ -156,7 +156,8 @@ export class Core extends Module {
         };
         const all = { ...engineOptions, tuned: await tuned };
         engine = await this._bindings.load(source, JSON.stringify(all), onProgress);
-        const [info, report] = [JSON.parse(engine.info()), JSON.parse(engine.report())];
+        const [info, chosen] = [JSON.parse(engine.info()), JSON.parse(engine.report())];
+        const report = { ...chosen, module_sha256: await this.digest() };
         return { facts: () => ({ info: { ...info, cache: cache() }, report }), ready: () => progress.ready(source.size) };
       });
       this._engine = engine;
@@ -227,7 +228,8 @@ export class Core extends Module {
   async _probe(options) {
     await this.start();
     const tuned = await readTuned(this._environment);
-    return JSON.parse(await this._bindings.probe(JSON.stringify({ ...options, tuned })));
+    const report = JSON.parse(await this._bindings.probe(JSON.stringify({ ...options, tuned })));
+    return { ...report, module_sha256: await this.digest() };
   }
 
   async _dispose() {

@@ -4,6 +4,9 @@
 
 /** @typedef {{ webgl: boolean, webgpu: boolean }} Features */
 
+/** A wasm module with nothing in it. */
+const EMPTY = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
+
 /**
  * @param {BackendChoice} backend Only what it may need is tried.
  * @returns {Promise<Features>}
@@ -15,20 +18,36 @@ export async function features(backend) {
 }
 
 /**
- * Chooses the thread. It is the worker, unless only the page's own thread has what the backend needs.
+ * Whether this thread may compile wasm. A page's Content-Security-Policy is not that of its workers, and browsers before
+ * `wasm-unsafe-eval` (Chromium 97, Safari 16) take a policy with it for one that forbids wasm.
+ */
+export function mayCompile() {
+  try {
+    return new WebAssembly.Module(EMPTY) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Chooses the thread. It is the worker, unless only the page's own thread has what the backend needs, and may run it.
  *
  * @param {BackendChoice} backend
  * @param {Features} worker
  * @param {() => Promise<Features>} page Asked only if it matters.
+ * @param {() => boolean} [allowed] Whether the page may compile wasm; likewise.
  * @returns {Promise<{ thread: Thread, reason: string }>}
  */
-export async function chooseThread(backend, worker, page) {
+export async function chooseThread(backend, worker, page, allowed = mayCompile) {
   const wanted = needs(backend);
   const any = (/** @type {Features} */ has) => wanted.find((name) => has[name]);
   if (wanted.length === 0 || any(worker)) return { thread: "worker", reason: "the page stays responsive" };
   const only = any(await page());
   if (only === undefined) return { thread: "worker", reason: "the page has no other GPU interface than its workers" };
   const name = only === "webgl" ? "WebGL2" : "WebGPU";
+  if (!allowed()) {
+    return { thread: "worker", reason: `the page has ${name}, but its Content-Security-Policy lets it run no wasm here` };
+  }
   return { thread: "main", reason: `this browser has ${name} for pages, but not for their workers` };
 }
 

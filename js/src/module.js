@@ -2,6 +2,7 @@
 
 import { throwIfAborted } from "./abort.js";
 import { CrashError, fromEngine, isTrap } from "./errors.js";
+import { start } from "./start.js";
 
 /** @import { AnyGpuError } from "./errors.js" */
 
@@ -9,13 +10,13 @@ import { CrashError, fromEngine, isTrap } from "./errors.js";
  * The functions and classes of a module, which are the same in all builds; they start differently.
  *
  * @template {{ default: any, initSync: any }} All
- * @typedef {Omit<All, "default" | "initSync"> & { default: (start: { module_or_path: URL }) => Promise<unknown> }} Functions
+ * @typedef {Omit<All, "default" | "initSync"> & Pick<import("./start.js").Startable, "default">} Functions
  */
 
 /**
  * @template C
  * @typedef {object} Glue What is common to the JavaScript of all modules.
- * @property {(start: { module_or_path: URL }) => Promise<unknown>} default
+ * @property {import("./start.js").Startable["default"]} default
  * @property {new () => C} WasmCancel
  * @property {() => void} [__wbg_reset_state] Starts the module anew.
  */
@@ -35,6 +36,8 @@ export class Module {
   _url;
   /** @type {Promise<unknown> | null} */
   _ready = null;
+  /** @type {Promise<string> | null} */
+  _digest = null;
   /** One thing after the other. */
   _queue = Promise.resolve();
 
@@ -50,7 +53,9 @@ export class Module {
   /** The module, started. */
   start() {
     if (this._ready !== null) return this._ready;
-    this._ready = this.bindings.default({ module_or_path: this._url }).catch((cause) => {
+    const { ready, digest } = start(this.bindings, this._url);
+    this._digest = digest;
+    this._ready = ready.catch((cause) => {
       this._ready = null;
       const why = cause instanceof Error ? cause.message : String(cause);
       const file = this._url.pathname.split("/").pop();
@@ -58,6 +63,11 @@ export class Module {
       throw new CrashError(`the wasm module did not start (${why}); ${remedy}`, { cause });
     });
     return this._ready;
+  }
+
+  /** The SHA-256 of the module as it was loaded, in hexadecimal digits; null before that. */
+  digest() {
+    return this._digest;
   }
 
   /**

@@ -31,8 +31,9 @@ const TAIL: usize = 40;
 /// What a page says of its checks.
 const COUNTS: [&str; 3] = ["passed", "failed", "skipped"];
 
-/// What the server does on purpose and a browser reports as an error of the page.
-const DELIBERATE: &[&str] = &["/flaky/", "/stall/", "/status/"];
+/// What the server does on purpose and a browser reports as an error of the page; and what a policy refuses, which is told by
+/// the page itself.
+const DELIBERATE: &[&str] = &["/flaky/", "/stall/", "/status/", "CONSOLE SECURITY ERROR Refused to "];
 
 /// What the page is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

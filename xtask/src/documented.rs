@@ -4,8 +4,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The documents of the root, beside all of `docs/`.
-const DOCUMENTS: &[&str] =
-    &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "js/README.md", "models/README.md"];
+const DOCUMENTS: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "js/README.md",
+    "models/README.md",
+];
 
 /// A command line of a document.
 #[derive(Debug, Clone)]

@@ -15,8 +15,10 @@ mod performance;
 mod process;
 mod progress;
 mod python;
+mod release;
 mod rungs;
 mod runs;
+mod supply;
 mod tally;
 mod test;
 mod travel;
@@ -109,6 +111,23 @@ enum Task {
     ///
     /// `cargo xtask web --no-serve` comes first. The tokens must be those of a text that stays where it is.
     Travel,
+    /// Check what we depend on: licences, duplicates and sources of crates, by deny.toml
+    ///
+    /// cargo-deny is built into target/tools unless it is there.
+    Supply(supply::Options),
+    /// Check what dist/ says of itself: its digests, the notices, the bill of materials
+    ///
+    /// `cargo xtask web --no-serve` comes first. A library that knows CycloneDX's schema is fetched with pip into
+    /// target/tools unless it is there.
+    Verify,
+    /// Build the wasm modules twice, in different folders, and compare them byte by byte
+    ///
+    /// The second time the sources and cargo's home are elsewhere, and nothing was built there before.
+    Reproduce {
+        /// Compiler for WebAssembly
+        #[arg(long, value_enum, default_value_t = Choice::Auto)]
+        toolchain: Choice,
+    },
 }
 
 fn main() -> ExitCode {
@@ -125,6 +144,9 @@ fn main() -> ExitCode {
         Task::Vectors(options) => vectors::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Travel => travel::run(),
+        Task::Supply(options) => supply::run(&options),
+        Task::Verify => release::verify(),
+        Task::Reproduce { toolchain } => web::reproduce(toolchain),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -140,7 +140,7 @@ impl Column {
                 command
             }
             Place::Native => {
-                let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+                let mut command = Command::new(crate::process::cargo());
                 command.args(["run", "--quiet", "--release", "-p", "conformance", "--"]);
                 command
             }

@@ -1,5 +1,6 @@
 //! Other programs: finding them, and bounding their time.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +16,11 @@ pub fn which(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let suffix = std::env::consts::EXE_SUFFIX;
     std::env::split_paths(&path).map(|folder| folder.join(format!("{name}{suffix}"))).find(|file| file.is_file())
+}
+
+/// The cargo that started this program, or that of PATH.
+pub fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The processor of this machine, as its system names it, and how many of it a program may use.

@@ -90,6 +90,12 @@ pub const RUNS: &[Run] = &[
         args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
     },
     Run {
+        title: "dependencies: licences, duplicates, sources",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["supply"],
+    },
+    Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
         program: Program::Task,
@@ -204,7 +210,7 @@ pub const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,object,page"
+        "selection,generation,embedding,network,cache,files,object,page,policy"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
@@ -217,7 +223,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,device"
+        "selection,generation,embedding,network,cache,files,device,policy"
     ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
@@ -240,7 +246,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,device"
+        "selection,generation,embedding,network,cache,files,device,policy"
     ),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
@@ -250,13 +256,14 @@ pub const RUNS: &[Run] = &[
     old!("80", "webgl-bits", "conformance", "--every", "8"),
     old!("80", "cpu", "conformance", "--every", "8"),
     old!("80", "webgl", "checks", "--only", "workers,build,device,files"),
-    old!("80", "cpu", "checks", "--only", "cache,abort"),
+    old!("80", "cpu", "checks", "--only", "cache,abort,policy"),
     old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     old!("103", "webgl", "conformance", "--every", "8"),
     old!("103", "cpu", "conformance", "--every", "8"),
     old!("103", "webgl", "checks", "--only", "workers,build,device"),
     old!("103", "cpu", "checks", "--only", "cache,abort"),
+    Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
@@ -287,6 +294,12 @@ pub const NIGHTLY: &[Run] = &[
         program: Program::Task,
         args: &["fuzz", "--through", "webgl", "--count", "300", "--seconds", "1500"],
     },
+        title: "dependencies: advisories",
+        needs: Need::Nothing,
+        program: Program::Task,
+        args: &["supply", "--advisories"],
+    },
+    Run { title: "wasm modules, built twice", needs: Need::Nothing, program: Program::Task, args: &["reproduce"] },
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),

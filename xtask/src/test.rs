@@ -169,7 +169,7 @@ impl Need {
 impl Program {
     fn command(&self) -> Result<Command> {
         Ok(match self {
-            Program::Cargo => Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+            Program::Cargo => Command::new(process::cargo()),
             Program::Page | Program::Task => Command::new(std::env::current_exe()?),
             Program::Node => Command::new("node"),
         })

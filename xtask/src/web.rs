@@ -3,9 +3,13 @@
 mod build;
 pub mod dist;
 mod oldest;
+mod reproduce;
 pub mod serve;
 pub mod size;
 pub mod toolchain;
+
+pub use build::MODULES;
+pub use reproduce::run as reproduce;
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -13,8 +17,9 @@ use std::path::Path;
 
 /// Builds everything into `dist` and shows the sizes.
 pub fn build(choice: toolchain::Choice) -> Result<size::Sizes> {
-    build::run(toolchain::find(choice)?)?;
-    dist::assemble()?;
+    let toolchain = toolchain::find(choice)?;
+    build::run(toolchain, &build::Place::here())?;
+    dist::assemble(&toolchain.version()?)?;
     let sizes = size::Sizes::measure()?;
     sizes.print();
     Ok(sizes)

@@ -10,6 +10,9 @@ function tell(kind, what) {
 
 addEventListener("error", (event) => tell("uncaught", event.error ?? event.message));
 addEventListener("unhandledrejection", (event) => tell("unhandled rejection", event.reason));
+addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) =>
+  tell("refused by the policy", `${effectiveDirective} ${blockedURI}`),
+);
 
 const write = console.error;
 console.error = (...what) => {

@@ -3,13 +3,14 @@ import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
 import { Client } from "../../src/client.js";
 import * as errors from "../../src/errors.js";
-import { chooseThread } from "../../src/features.js";
+import { chooseThread, mayCompile } from "../../src/features.js";
 import { AnyGpu } from "../../src/index.js";
 import { loadOptions } from "../../src/options.js";
+import { start } from "../../src/start.js";
 import * as bindings from "../doubles/bindings.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
-import { connection, engine, reset, suite } from "../doubles/engine.js";
+import { MODULE, connection, engine, reset, suite } from "../doubles/engine.js";
 import { serveFile, someBytes } from "../doubles/server.js";
 
 const file = someBytes(2_000_000);
@@ -406,6 +407,57 @@ test("the thread is the worker unless only the page has the GPU interface", asyn
     assert.equal(chosen.thread, thread, `${backend} ${JSON.stringify(worker)}`);
     assert.notEqual(chosen.reason, "");
   }
+});
+
+test("a page whose policy lets it run no wasm leaves the engine to the worker", async () => {
+  const page = async () => ({ webgl: true, webgpu: false });
+  const chosen = await chooseThread("auto", { webgl: false, webgpu: false }, page, () => false);
+  assert.equal(chosen.thread, "worker");
+  assert.match(chosen.reason, /Content-Security-Policy/);
+  assert.equal(mayCompile(), true);
+  const { Module } = WebAssembly;
+  cleanups.push(() => (WebAssembly.Module = Module));
+  WebAssembly.Module = /** @type {any} */ (
+    function () {
+      throw new WebAssembly.CompileError("refused by the policy");
+    }
+  );
+  assert.equal(mayCompile(), false);
+});
+
+test("a report has the digest of the module that was loaded", async () => {
+  const expected = createHash("sha256").update(MODULE).digest("hex");
+  const facts = await link().client.call("load", { what: new Blob([file]), options: {}, engine: {} });
+  assert.equal(facts.report.module_sha256, expected);
+  const probed = await link().client.call("probe", { engine: {} });
+  assert.equal(probed.module_sha256, expected);
+});
+
+test("the digest is of what the module was started with, also without WebCrypto and for whoever comes second", async () => {
+  const { crypto, fetch } = globalThis;
+  cleanups.push(() => Object.assign(globalThis, { fetch }));
+  cleanups.push(() => Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true }));
+  Object.defineProperty(globalThis, "crypto", { value: {}, configurable: true });
+  let asked = 0;
+  // Each time another module.
+  globalThis.fetch = async () => new Response(Uint8Array.of(++asked));
+  /** @type {number[]} */
+  const compiled = [];
+  const module = {
+    Sha256: bindings.Sha256,
+    /** @param {{ module_or_path: Promise<Response> }} start */
+    default: async ({ module_or_path }) => {
+      compiled.push(...new Uint8Array(await (await module_or_path).arrayBuffer()));
+      if (asked === 1) throw new Error("the connection broke");
+    },
+  };
+  const url = new URL("https://example.org/module.wasm");
+  await assert.rejects(start(module, url).ready, /broke/);
+  const [one, other] = [start(module, url), start(module, url)];
+  await one.ready;
+  assert.deepEqual(compiled, [1, 2]);
+  const expected = createHash("sha256").update(Uint8Array.of(2)).digest("hex");
+  assert.deepEqual([await one.digest, await other.digest], [expected, expected]);
 });
 
 test("options of loading are checked, and the field is named", async () => {

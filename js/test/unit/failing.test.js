@@ -26,6 +26,11 @@ afterEach(() => {
   reset();
 });
 
+/** Has a server answer from now on; the wasm module is no part of this. @param {typeof globalThis.fetch} server */
+function asked(server) {
+  globalThis.fetch = (what, init) => (String(what).startsWith("data:") ? fetch(what) : server(what, init));
+}
+
 /** A server in memory. @type {typeof globalThis.fetch} */
 const serve = async (_, init) => {
   const from = Number(/^bytes=(\d+)-$/.exec(new Headers(init?.headers).get("Range") ?? "")?.[1] ?? 0);
@@ -90,7 +95,7 @@ async function whole(environment, ends) {
 /** What a disk has that has the file. @param {Kind} kind */
 async function copy(kind) {
   const { disk, environment } = site(kind);
-  globalThis.fetch = serve;
+  asked(serve);
   assert.equal(await whole(environment), "stored");
   return [...disk.files];
 }
@@ -115,7 +120,7 @@ async function each(kind, warm, arm, kinds, error) {
       // Calls that change nothing are as good as not done.
       if (how !== "before" && names[at - 1] !== undefined && !CHANGES.includes(names[at - 1])) continue;
       const { disk, locks, environment } = site(kind);
-      globalThis.fetch = serve;
+      asked(serve);
       if (warm) for (const [name, bytes] of kept) disk.files.set(name, bytes);
       const faults = new Faults(at, how, error);
       const armed = arm(faults, environment);
@@ -125,10 +130,10 @@ async function each(kind, warm, arm, kinds, error) {
         assert.equal(/** @type {any} */ (locks).size, 0, "locks are held");
         // Handles that could not be closed end with the tab.
         closeAll();
-        globalThis.fetch = serve;
+        asked(serve);
         const state = await whole(environment);
         assert.ok(state === "stored" || state === "hit", `afterwards: ${state}`);
-        globalThis.fetch = offline;
+        asked(offline);
         assert.equal(await whole(environment), "hit", "what was kept is not there");
         assert.equal([...disk.files.keys()].filter((name) => name.endsWith(".part")).length, 2);
       } catch (failure) {
@@ -177,7 +182,7 @@ test("each call of the locks fails once", { timeout: 300_000 }, async () => {
 
 test("each request and each read of a body fails once", { timeout: 300_000 }, async () => {
   const network = (/** @type {Faults} */ faults, /** @type {any} */ environment) => {
-    globalThis.fetch = async (...args) => faults.in(await faults.in({ fetch: serve }).fetch(...args));
+    asked(async (...args) => faults.in(await faults.in({ fetch: serve }).fetch(...args)));
     return { environment };
   };
   const names = await each("worker", false, network, ["before", "after"], () => new TypeError("network error"));

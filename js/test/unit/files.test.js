@@ -119,6 +119,8 @@ test("one connection at a time, with ranges and without", async () => {
   /** @type {AbortSignal[]} */
   const connections = [];
   globalThis.fetch = (url, init) => {
+    // The wasm module is none of the files.
+    if (String(url).startsWith("data:")) return fetch(url);
     assert.ok(connections.every((signal) => signal.aborted), `${url} beside another`);
     connections.push(/** @type {AbortSignal} */ (init?.signal));
     return fetch(url, init);

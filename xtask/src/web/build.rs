@@ -2,15 +2,16 @@
 
 use super::oldest;
 use super::toolchain::{TARGET, Toolchain};
-use crate::{progress, root};
+use crate::{process, progress, release, root};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wasm_bindgen_cli_support::Bindgen;
 
 /// A module: its package, and its name in the folder of a build.
-const MODULES: &[(&str, &str)] = &[("bindings", "bindings"), ("bindings-conformance", "conformance")];
+pub const MODULES: &[(&str, &str)] = &[("bindings", "bindings"), ("bindings-conformance", "conformance")];
 
 /// A build of the modules.
 struct Build {
@@ -42,47 +43,102 @@ const BUILDS: &[Build] = &[
     },
 ];
 
+/// Where the modules are built.
+pub struct Place {
+    /// The workspace.
+    pub root: PathBuf,
+    /// What the compiler writes to.
+    pub target: PathBuf,
+    /// Cargo's own folder, if it is another one than usual.
+    pub cargo_home: Option<PathBuf>,
+}
+
+impl Place {
+    /// This workspace.
+    pub fn here() -> Place {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        Place { root: root(), target, cargo_home: None }
+    }
+
+    /// The folder of the modules.
+    pub fn modules(&self) -> PathBuf {
+        self.root.join("js").join("wasm")
+    }
+
+    /// The toolchain's cargo, before its arguments.
+    fn cargo(&self, toolchain: Toolchain) -> Command {
+        let mut cargo = match toolchain {
+            Toolchain::InUse => Command::new(process::cargo()),
+            Toolchain::Debian => {
+                let mut cargo = Command::new("/usr/bin/cargo");
+                cargo.arg("--config").arg(self.root.join("xtask").join("wasm-debian.toml"));
+                // These name the compiler in use.
+                cargo.env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+                cargo
+            }
+        };
+        if let Some(home) = &self.cargo_home {
+            cargo.env("CARGO_HOME", home);
+        }
+        cargo.current_dir(&self.root).stdin(Stdio::null());
+        cargo
+    }
+
+    /// What makes modules the same wherever they are built: messages of panics name the file, and crates of the registry lie
+    /// in another folder on each machine.
+    fn remaps(&self, toolchain: Toolchain) -> Result<Vec<String>> {
+        let registry: BTreeSet<PathBuf> = release::of_registry(self.cargo(toolchain))?;
+        let folders = registry.iter().map(|folder| (folder.as_path(), "crates"));
+        let all = folders.chain([(self.root.as_path(), "anygpu")]);
+        Ok(all.map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display())).collect())
+    }
+}
+
 /// Builds the modules into `js/wasm`. What was there stays until all of it has been built.
-pub fn run(toolchain: Toolchain) -> Result<()> {
-    let js = root().join("js");
-    let (partial, folder) = (js.join("wasm.partial"), js.join("wasm"));
+pub fn run(toolchain: Toolchain, place: &Place) -> Result<()> {
+    let folder = place.modules();
+    let partial = folder.with_extension("partial");
     if partial.exists() {
         fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
     }
     for build in BUILDS {
         println!("compiling for {TARGET}: {}", build.title);
-        let modules = compile(toolchain, build)?;
+        let modules = compile(toolchain, build, place)?;
         progress::during("generating bindings", || generate(&modules, &partial.join(build.folder), build))?;
     }
     super::replace(&partial, &folder)
 }
 
-/// Compiles all modules into one folder, which all builds share.
-fn compile(toolchain: Toolchain, build: &Build) -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let (mut cargo, target) = match toolchain {
-        Toolchain::InUse => (Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), target),
-        Toolchain::Debian => {
-            println!("using Debian's compiler; the first build compiles the standard library too");
-            let mut cargo = Command::new("/usr/bin/cargo");
-            cargo.arg("--config").arg(root().join("xtask").join("wasm-debian.toml"));
-            // These name the compiler in use.
-            cargo.env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
-            // Each compiler has its own folder, or they would undo each other's work.
-            (cargo, target.join("wasm-debian"))
-        }
-    };
-    if let Some(flags) = build.flags {
+/// Compiles all modules into one folder.
+fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf> {
+    // Each compiler and each build has its own, or they would undo each other's work: where paths are replaced, cargo names
+    // what it makes alike whatever the other flags are.
+    let mut target = place.target.clone();
+    if toolchain == Toolchain::Debian {
+        println!("using Debian's compiler; the first build compiles the standard library too");
+        target.push("wasm-debian");
+    }
+    if !build.folder.is_empty() {
+        target.push(format!("wasm-{}", build.folder));
+    }
+    let mut cargo = place.cargo(toolchain);
+    let remaps = place.remaps(toolchain)?;
+    match build.flags {
         // Of the variables and settings for flags, this comes first.
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        Some(flags) => {
+            let all: Vec<&str> = flags.iter().copied().chain(remaps.iter().map(String::as_str)).collect();
+            cargo.env("CARGO_ENCODED_RUSTFLAGS", all.join("\x1f"));
+        }
+        // Beside those of the workspace.
+        None => {
+            cargo.arg("--config").arg(format!("target.{TARGET}.rustflags = {}", serde_json::to_string(&remaps)?));
+        }
     }
     let status = cargo
-        .args(["build", "--profile", "wasm", "--target", TARGET])
+        .args(["build", "--locked", "--profile", "wasm", "--target", TARGET])
         .args(MODULES.iter().flat_map(|(package, _)| ["--package", package]))
         .arg("--target-dir")
         .arg(&target)
-        .current_dir(root())
-        .stdin(Stdio::null())
         .status()
         .context("cannot start cargo")?;
     if !status.success() {

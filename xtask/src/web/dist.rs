@@ -1,6 +1,6 @@
 //! The folder that a static host serves.
 
-use crate::root;
+use crate::{release, root};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,18 @@ const PARTS: &[(&str, &str)] = &[
     ("LICENSE-APACHE", "anygpu/LICENSE-APACHE"),
     ("js/src", "anygpu/src"),
     ("js/wasm", "anygpu/wasm"),
-    ("models/gab-q4_0.gguf", "models/gab-q4_0.gguf"),
+    ("models/gab-q4_0.gguf", MODEL),
+];
+
+/// The page's own model, in `dist`.
+pub const MODEL: &str = "models/gab-q4_0.gguf";
+
+/// The modules, in `dist`.
+pub const WASM: &[&str] = &[
+    "anygpu/wasm/bindings_bg.wasm",
+    "anygpu/wasm/conformance_bg.wasm",
+    "anygpu/wasm/older/bindings_bg.wasm",
+    "anygpu/wasm/older/conformance_bg.wasm",
 ];
 
 /// The folder.
@@ -23,8 +34,8 @@ pub fn folder() -> PathBuf {
     root().join("dist")
 }
 
-/// Fills it. What was there stays until all of it has been copied.
-pub fn assemble() -> Result<()> {
+/// Fills it, with modules of this version of the compiler. What was there stays until all of it has been copied.
+pub fn assemble(rustc: &str) -> Result<()> {
     let partial = root().join("dist.partial");
     if partial.exists() {
         fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
@@ -32,6 +43,7 @@ pub fn assemble() -> Result<()> {
     for (from, to) in PARTS {
         copy(&root().join(from), &partial.join(to))?;
     }
+    release::write(&partial, rustc)?;
     super::replace(&partial, &folder())
 }
 

@@ -13,6 +13,7 @@
 //! | `/peers/` | the other engines of `cargo xtask bench --peers` |
 //! | `/below/a/path/` | `dist` again, whose workers report their errors: what runs here runs under any path |
 //! | `/page/` | `dist` again, whose `index.html` tells when the page shows its first token |
+//! | `/policy/` | `dist` again, all of it with the page's Content-Security-Policy as a header; the page collects what it refuses |
 //! | `/flaky/NAME?after=BYTES` | the file, but each connection is cut after that many bytes |
 //! | `/stall/NAME?after=BYTES` | the same, but instead of being cut the connection stalls |
 //! | `/short/NAME?after=BYTES` | that many bytes of the file, as if they were all of it |
@@ -22,6 +23,8 @@
 //! | `/requests` | how often each path was asked for, as JSON |
 //! | `/expectations` | the known failures of the conformance suite, as JSON |
 //! | POST `/log`, POST `/phase`, POST `/error`, POST `/report` | nothing; the body goes to the run |
+
+mod altered;
 
 use super::dist;
 use crate::{root, travel};
@@ -62,20 +65,6 @@ const BEFORE_CUT: Duration = Duration::from_millis(250);
 
 /// What `/wrong` sends, whatever range is asked for.
 const WRONG_RANGE: &str = "bytes=-1000000";
-
-/// The package's workers, in `dist`.
-const WORKERS: &[&str] = &[
-    "anygpu/src/worker.js",
-    "anygpu/src/worker-older.js",
-    "anygpu/src/suite-worker.js",
-    "anygpu/src/suite-worker-older.js",
-];
-
-/// Makes the workers of an automated run report their errors. One line, so that line numbers stay the same.
-const WORKER_PRELUDE: &str = "import '/test/errors.js'; ";
-
-/// Makes the page report when it shows its first token. It comes before everything else, so that it misses nothing.
-const PAGE_PRELUDE: &str = "<head>\n  <script type=\"module\" src=\"/test/first-token.js\"></script>";
 
 /// Headers that isolate pages from other origins: they may have threads then.
 const ISOLATION: [(HeaderName, &str); 3] = [
@@ -218,13 +207,7 @@ async fn isolate(mut response: Response) -> Response {
 
 /// The paths of automated runs.
 fn automated(run: Run) -> Router {
-    let workers = WORKERS
-        .iter()
-        .fold(Router::new(), |router, path| router.route(&format!("/below/a/path/{path}"), get(|| worker(path))));
-    workers
-        .nest_service("/below/a/path", ServeDir::new(dist::folder()))
-        .route("/page/index.html", get(page))
-        .nest_service("/page", ServeDir::new(dist::folder()))
+    altered::routes()
         .nest_service("/test", ServeDir::new(root().join("js/test/browser")))
         .nest_service("/peers", ServeDir::new(crate::bench::peers()))
         .route("/flaky/{name}", get(|name, query, request| faulty(Fault::Cut, name, query, request)))
@@ -325,22 +308,6 @@ fn ending(body: Body, after: usize, fault: Fault) -> Body {
 async fn status(Segment((code, name)): Segment<(u16, String)>) -> Response {
     let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
     (code, format!("{name}: as you wished")).into_response()
-}
-
-async fn worker(path: &'static str) -> Response {
-    altered(path, "text/javascript", |source| format!("{WORKER_PRELUDE}{source}")).await
-}
-
-async fn page() -> Response {
-    altered("index.html", "text/html", |source| source.replacen("<head>", PAGE_PRELUDE, 1)).await
-}
-
-/// A file of `dist` with something added.
-async fn altered(path: &str, kind: &'static str, alter: impl Fn(String) -> String) -> Response {
-    match tokio::fs::read_to_string(dist::folder().join(path)).await {
-        Ok(source) => ([(header::CONTENT_TYPE, kind)], alter(source)).into_response(),
-        Err(error) => (StatusCode::NOT_FOUND, error.to_string()).into_response(),
-    }
 }
 
 /// The known failures, which the suite in a browser cannot read itself.

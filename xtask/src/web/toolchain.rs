@@ -1,8 +1,9 @@
 //! Finding, or setting up, a compiler for wasm32.
 
 use crate::process;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -39,6 +40,24 @@ pub enum Toolchain {
     InUse,
     /// Debian's, which compiles the standard library too.
     Debian,
+}
+
+impl Toolchain {
+    /// The version of its compiler, which is that of the standard library, too.
+    pub fn version(self) -> Result<String> {
+        let rustc = match self {
+            Toolchain::InUse => rustc(),
+            Toolchain::Debian => "/usr/bin/rustc".into(),
+        };
+        let said = print(Command::new(rustc).arg("--version")).unwrap_or_default();
+        // Such as `rustc 1.90.0 (1159e78c4 2025-09-14)`.
+        said.split(' ').nth(1).map(str::to_owned).with_context(|| format!("rustc does not say its version: {said:?}"))
+    }
+}
+
+/// The compiler in use.
+fn rustc() -> OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
 /// Finds a compiler, and tries to set it up.
@@ -87,8 +106,7 @@ fn in_use() -> Result<(), String> {
 
 /// Whether the compiler in use has a compiled standard library for the target.
 fn has_std() -> bool {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let folder = print(Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]));
+    let folder = print(Command::new(rustc()).args(["--print", "target-libdir", "--target", TARGET]));
     folder.is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
