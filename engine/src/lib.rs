@@ -14,7 +14,7 @@
 //!     let engine = block_on(Engine::open("models/gab-q4_0.gguf", &EngineOptions { select, ..Default::default() }))?;
 //!     let mut session = engine.session()?;
 //!     let prompt = engine.encode("Once upon a time")?;
-//!     let options = GenerateOptions { max_tokens: 64, ..engine.generate_options() };
+//!     let options = GenerateOptions { max_tokens: Some(64), ..engine.generate_options() };
 //!     let print = &mut |piece: anygpu::Piece<'_>| print!("{}", piece.text);
 //!     let story = block_on(engine.generate(&mut session, &prompt, &options, print))?;
 //! #   assert!(story.text.starts_with(", there was") && story.tokens.len() == 64, "{}", story.text);

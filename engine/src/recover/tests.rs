@@ -142,7 +142,7 @@ fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, h
         let mut engine = block_on(Engine::with_backend(Box::new(failing), &source, &options, host, &mut |_| {}))?;
         let mut session = engine.session()?;
         let generate = GenerateOptions {
-            max_tokens: 6,
+            max_tokens: Some(6),
             sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 5 },
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(2),
