@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod chat;
 mod engine;
 mod error;
 mod inspect;
@@ -50,11 +51,12 @@ pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
     ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
-    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Pooling,
-    Recipe, Sampling, Session, Snapshot, SnapshotError, SourceError, SplitError, StreamDecoder, Tokenizer,
-    TokenizerError,
+    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Overflow,
+    Overflowed, Piece, Pooling, Recipe, Sampling, Session, Snapshot, SnapshotError, SourceError, SplitError,
+    StreamDecoder, Tokenizer, TokenizerError,
 };
 
+pub use chat::ChatPrompt;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};

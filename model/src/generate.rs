@@ -7,7 +7,7 @@ use backend_api::{Stats, StepParams};
 use crate::arch::Head;
 use crate::decode::{Decoding, Interval, MAX_FETCH_INTERVAL, Total};
 use crate::error::ModelError;
-use crate::overflow::{Overflow, Overflowed, Window};
+use crate::overflow::{Overflow, Overflowed, Room};
 use crate::request::GenerateOptions;
 use crate::session::Session;
 use crate::stop::StopFilter;
@@ -153,7 +153,7 @@ impl Sink<'_> {
 
 /// A generation that was checked: what is in the context when it begins, and how tokens are drawn.
 struct Begin {
-    window: Window,
+    room: Room,
     head: Head,
     sampling: StepParams,
 }
@@ -181,7 +181,7 @@ impl Session {
     ) -> Result<Generation, ModelError> {
         let tokens = self.position() + prompt.len();
         let begin = self.checked(tokens, options, tokenizer)?;
-        if begin.window.since(tokens).is_some() {
+        if begin.room.since(tokens).is_some() {
             let text = [self.tokens(), prompt].concat();
             return self.generate_after(&text, options, tokenizer, host, on_piece).await;
         }
@@ -201,7 +201,7 @@ impl Session {
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, ModelError> {
         let begin = self.checked(text.len(), options, tokenizer)?;
-        let context = begin.window.context(text);
+        let context = begin.room.context(text);
         let rest = self.resume(&context);
         let sink = self.sink(options, tokenizer, on_piece);
         self.begun(rest, text.len(), begin, sink, host).await
@@ -228,7 +228,7 @@ impl Session {
             (Overflow::Error, Some(max_tokens)) if prompt.saturating_add(max_tokens) > n_ctx => {
                 Err(ModelError::Overflow { prompt, max_tokens, n_ctx })
             }
-            _ => Ok(Begin { window: Window::new(options.overflow, tokens, n_ctx)?, head, sampling }),
+            _ => Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling }),
         }
     }
 
@@ -260,7 +260,7 @@ impl Session {
         sink: Sink<'_>,
         host: &dyn Host,
     ) -> Result<Generation, ModelError> {
-        let since = begin.window.since(tokens).unwrap_or(tokens);
+        let since = begin.room.since(tokens).unwrap_or(tokens);
         // Tokens that were decoded before are computed one by one again, so that they are rounded alike.
         let again = sink.options.done.len().min(since).min(prompt.len().saturating_sub(1));
         let ended = self.run(prompt, again, begin, sink, host).await;
@@ -275,7 +275,7 @@ impl Session {
         &mut self,
         prompt: &[u32],
         again: usize,
-        Begin { mut window, head, sampling }: Begin,
+        Begin { mut room, head, sampling }: Begin,
         mut sink: Sink<'_>,
         host: &dyn Host,
     ) -> Result<Generation, ModelError> {
@@ -283,7 +283,7 @@ impl Session {
         let interval = Interval::new(options.fetch_interval, start);
         let mut decoding = Decoding { head, sampling, host, interval, total: Total::default() };
         if options.done.is_empty() {
-            sink.overflowed(window.so_far(0.0));
+            sink.overflowed(room.so_far(0.0));
         }
         let ended = options.done.iter().find_map(|token| sink.take(*token, false)).or_else(|| sink.full());
         let mut from = sink.tokens.len();
@@ -301,13 +301,13 @@ impl Session {
             let (last, known) = fresh.split_last().map_or((None, fresh), |(last, known)| (Some(*last), known));
             self.know(known);
             if let Some(finish) = ended.or(stretch.finish) {
-                break (finish, window.so_far(shift_ms));
+                break (finish, room.so_far(shift_ms));
             }
             // The context is full.
             let context: Vec<u32> = self.tokens().iter().copied().chain(last).collect();
-            let Some(left) = window.shift(&context) else { break (Finish::Length, Some(Overflowed::END)) };
+            let Some(left) = room.make(&context) else { break (Finish::Length, Some(Overflowed::END)) };
             let full_ms = host.now_ms();
-            sink.overflowed(window.so_far(shift_ms));
+            sink.overflowed(room.so_far(shift_ms));
             self.rewind(0);
             from = sink.tokens.len();
             stretch = self.stretch(&left, 0, options.most() - from, &mut decoding, &mut sink).await?;

@@ -103,22 +103,22 @@ fn without(text: &[u32], keep: usize, dropped: usize) -> Cow<'_, [u32]> {
     [front, &rest[dropped.min(rest.len())..]].concat().into()
 }
 
-/// Which part of a text is in the context while its next token is chosen. That follows from how long the text is, so that
-/// whoever goes on with a text that was broken off has the same part of it.
+/// The room that was made in the context for a text: which part of it is there while its next token is chosen. That follows
+/// from how long the text is, so that whoever goes on with a text that was broken off has the same part of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
+pub(crate) struct Room {
     policy: Overflow,
     n_ctx: usize,
     /// How often tokens went.
     times: usize,
 }
 
-impl Window {
+impl Room {
     /// That of a text of so many tokens, as long as it fits.
     ///
     /// *Errors*: so many tokens are to be kept that none can go.
-    pub fn new(policy: Overflow, tokens: usize, n_ctx: usize) -> Result<Window, ModelError> {
-        let mut window = Window { policy, n_ctx, times: 0 };
+    pub fn new(policy: Overflow, tokens: usize, n_ctx: usize) -> Result<Room, ModelError> {
+        let mut room = Room { policy, n_ctx, times: 0 };
         if let Overflow::Shift { keep } = policy {
             if n_ctx.saturating_sub(keep) < 2 {
                 return Err(ModelError::Options(format!(
@@ -127,9 +127,9 @@ impl Window {
                 )));
             }
             // The next token needs a place, too.
-            window.times = (tokens + 1).saturating_sub(n_ctx).div_ceil(window.step());
+            room.times = (tokens + 1).saturating_sub(n_ctx).div_ceil(room.step());
         }
-        Ok(window)
+        Ok(room)
     }
 
     /// Tokens that go at a time.
@@ -141,7 +141,7 @@ impl Window {
     }
 
     /// Makes room in a full context, whose tokens these are: gives those that are left, unless the text is to end.
-    pub fn shift(&mut self, context: &[u32]) -> Option<Vec<u32>> {
+    pub fn make(&mut self, context: &[u32]) -> Option<Vec<u32>> {
         let Overflow::Shift { keep } = self.policy else { return None };
         self.times += 1;
         Some(without(context, keep, self.step()).into_owned())
@@ -160,7 +160,7 @@ impl Window {
 
     /// What was done so far, if anything was; in so many milliseconds.
     pub fn so_far(&self, ms: f64) -> Option<Overflowed> {
-        let Window { policy, times, .. } = *self;
+        let Room { policy, times, .. } = *self;
         (times > 0).then(|| Overflowed { policy, dropped_tokens: times * self.step(), times, ms })
     }
 }
@@ -171,18 +171,18 @@ mod tests {
 
     /// A text that grows token by token, of which some go whenever the context is full.
     #[test]
-    fn a_window_follows_from_the_length_of_the_text() {
+    fn room_follows_from_the_length_of_the_text() {
         for (n_ctx, keep) in [(16, 0), (16, 1), (15, 4), (9, 7), (2, 0), (64, 3)] {
             let policy = Overflow::Shift { keep };
-            let mut grown = Window::new(policy, 0, n_ctx).unwrap();
+            let mut grown = Room::new(policy, 0, n_ctx).unwrap();
             let (mut context, mut since) = (Vec::new(), None);
             for token in 0..5 * n_ctx as u32 {
                 if context.len() == n_ctx {
-                    context = grown.shift(&context).unwrap();
+                    context = grown.make(&context).unwrap();
                     since = Some(0);
                 }
                 let text: Vec<u32> = (0..token).collect();
-                let found = Window::new(policy, text.len(), n_ctx).unwrap();
+                let found = Room::new(policy, text.len(), n_ctx).unwrap();
                 assert_eq!(found.context(&text), context, "{token} tokens, {n_ctx} and {keep}");
                 assert_eq!(found.since(text.len()), since, "{token} tokens, {n_ctx} and {keep}");
                 assert_eq!(found.so_far(1.0), grown.so_far(1.0));
@@ -197,12 +197,12 @@ mod tests {
     #[test]
     fn nothing_goes_unless_it_is_asked_for() {
         for policy in [Overflow::Error, Overflow::Stop] {
-            let mut window = Window::new(policy, 100, 10).unwrap();
-            assert_eq!((window.context(&[1; 100]).len(), window.since(100), window.so_far(0.0)), (100, None, None));
-            assert_eq!(window.shift(&[1; 10]), None);
+            let mut room = Room::new(policy, 100, 10).unwrap();
+            assert_eq!((room.context(&[1; 100]).len(), room.since(100), room.so_far(0.0)), (100, None, None));
+            assert_eq!(room.make(&[1; 10]), None);
         }
         for keep in [9, 10, usize::MAX] {
-            let refused = Window::new(Overflow::Shift { keep }, 1, 10).unwrap_err().to_string();
+            let refused = Room::new(Overflow::Shift { keep }, 1, 10).unwrap_err().to_string();
             assert!(refused.contains("keep fewer") && refused.len() < 300, "{refused}");
         }
     }

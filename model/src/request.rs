@@ -84,7 +84,7 @@ const MAX_TOKENS: usize = 256;
 
 impl GenerateOptions {
     /// Tokens to generate at most, whatever the context holds.
-    pub(crate) fn most(&self) -> usize {
+    pub fn most(&self) -> usize {
         self.max_tokens.unwrap_or(MAX_TOKENS)
     }
 }

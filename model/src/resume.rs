@@ -5,7 +5,7 @@ use backend_api::{StepParams, StorageId, Update};
 
 use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
-use crate::overflow::Window;
+use crate::overflow::Room;
 use crate::request::GenerateOptions;
 use crate::session::{Session, no_storage};
 use crate::snapshot::{Header, Rows, Snapshot, SnapshotError};
@@ -113,9 +113,9 @@ impl Session {
         host: &dyn Host,
     ) -> Result<(), ModelError> {
         self.rewind(0);
-        let window = Window::new(options.overflow, text.len(), self.n_ctx())?;
-        let context = window.context(text);
-        let tokens = match (context.split_last(), window.since(text.len())) {
+        let room = Room::new(options.overflow, text.len(), self.n_ctx())?;
+        let context = room.context(text);
+        let tokens = match (context.split_last(), room.since(text.len())) {
             (None, _) | (_, Some(0)) => &[],
             (Some((_, tokens)), _) => tokens,
         };

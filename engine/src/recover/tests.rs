@@ -9,7 +9,7 @@ use backend_api::{
     Backend, BackendInfo, Cover, Error, Graph, KernelInfo, Matcher, Plan, Program, ReadId, Stats, StepParams,
     StorageDesc, StorageId, Tensor, Unsupported,
 };
-use model::{BytesSource, GenerateOptions, Sampling};
+use model::{BytesSource, GenerateOptions, Overflow, Sampling};
 
 use super::Event;
 use crate::engine::{Engine, EngineOptions};
@@ -129,11 +129,21 @@ struct Run {
     calls: usize,
 }
 
+/// Texts: how many tokens, in a context of how many, and what is done if they are more. Of the second, tokens make room
+/// twice.
+const TEXTS: [(usize, usize, Overflow); 2] = [(6, 32, Overflow::Error), (9, 10, Overflow::Shift { keep: 2 })];
+
 /// Loads a tiny model on a backend of which one call fails, and generates; `next` takes over.
-fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, how: How) -> Run {
+fn run(
+    name: &str,
+    (tokens, n_ctx, overflow): (usize, usize, Overflow),
+    [inner, next]: [&Rc<dyn Backend>; 2],
+    at: usize,
+    how: How,
+) -> Run {
     let path = format!("{}/../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
     let source = BytesSource(std::fs::read(path).unwrap());
-    let options = EngineOptions { n_ctx: Some(32), ..EngineOptions::default() };
+    let options = EngineOptions { n_ctx: Some(n_ctx), ..EngineOptions::default() };
     let fault = Rc::new(Fault { at, how, calls: Cell::new(0) });
     let failing = Failing { inner: inner.clone(), fault: fault.clone() };
     let mut recovered = 0;
@@ -142,7 +152,8 @@ fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, h
         let mut engine = block_on(Engine::with_backend(Box::new(failing), &source, &options, host, &mut |_| {}))?;
         let mut session = engine.session()?;
         let generate = GenerateOptions {
-            max_tokens: Some(6),
+            max_tokens: Some(tokens),
+            overflow,
             sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 5 },
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(2),
@@ -167,37 +178,43 @@ fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, h
 /// Each `stride`-th call fails in each way.
 fn every_call_fails_once(open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
     for name in ["llama-gqa-tied", "lfm2-tiny"] {
-        let (inner, next) = (open(), open());
-        let undisturbed = run(name, &inner, &next, usize::MAX, How::Driver);
-        let text = undisturbed.text.unwrap();
-        assert_eq!(text.len(), 6);
-        // Backends keep buffers for reads and parameters.
-        let kept = inner.stats().memory;
-        assert!(kept <= 32 << 10, "{name}: {kept} bytes are not freed");
-        let mut outcomes = HashSet::new();
-        for at in (0..undisturbed.calls).step_by(stride) {
-            for how in [How::Lost, How::OutOfMemory, How::Driver] {
-                let run = run(name, &inner, &next, at, how);
-                let here = format!("{name} on {}, call {at} of {}, {how:?}", inner.info().name, undisturbed.calls);
-                match run.text {
-                    Ok(tokens) => {
-                        assert_eq!(tokens, text, "{here}");
-                        assert_eq!(run.recovered, usize::from(how == How::Lost), "{here}");
-                        outcomes.insert("recovered");
-                    }
-                    Err(error) => {
-                        assert_eq!(run.recovered, 0, "{here}");
-                        assert!(!error.to_string().contains('\n'), "{here}: {error}");
-                        outcomes.insert(if error.lost().is_some() { "lost" } else { "error" });
-                    }
-                }
-                let left = [inner.stats().memory, next.stats().memory];
-                assert!(left.iter().all(|bytes| *bytes <= kept), "{here}: {left:?} bytes are left, not {kept}");
-            }
-        }
-        // While it is loaded nothing takes over: who loads it sees the error.
-        assert_eq!(outcomes.len(), 3, "{name}: {outcomes:?}");
+        TEXTS.iter().for_each(|text| every_call_of(name, *text, open, stride));
     }
+}
+
+fn every_call_of(name: &str, text: (usize, usize, Overflow), open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
+    let (inner, next) = (open(), open());
+    let run = |at, how| run(name, text, [&inner, &next], at, how);
+    let undisturbed = run(usize::MAX, How::Driver);
+    let tokens = undisturbed.text.unwrap();
+    assert_eq!(tokens.len(), text.0);
+    // Backends keep buffers for reads and parameters.
+    let kept = inner.stats().memory;
+    assert!(kept <= 32 << 10, "{name}: {kept} bytes are not freed");
+    let mut outcomes = HashSet::new();
+    for at in (0..undisturbed.calls).step_by(stride) {
+        for how in [How::Lost, How::OutOfMemory, How::Driver] {
+            let run = run(at, how);
+            let calls = undisturbed.calls;
+            let here = format!("{name} on {}, {text:?}, call {at} of {calls}, {how:?}", inner.info().name);
+            match run.text {
+                Ok(found) => {
+                    assert_eq!(found, tokens, "{here}");
+                    assert_eq!(run.recovered, usize::from(how == How::Lost), "{here}");
+                    outcomes.insert("recovered");
+                }
+                Err(error) => {
+                    assert_eq!(run.recovered, 0, "{here}");
+                    assert!(!error.to_string().contains('\n'), "{here}: {error}");
+                    outcomes.insert(if error.lost().is_some() { "lost" } else { "error" });
+                }
+            }
+            let left = [inner.stats().memory, next.stats().memory];
+            assert!(left.iter().all(|bytes| *bytes <= kept), "{here}: {left:?} bytes are left, not {kept}");
+        }
+    }
+    // While it is loaded nothing takes over: who loads it sees the error.
+    assert_eq!(outcomes.len(), 3, "{name}: {outcomes:?}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use crate::error;
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message,
-    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Stats, TopK, Winners, select,
+    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout,
+    Message, ModelError, Overflow, Overflowed, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot,
+    Stats, TopK, Winners, select,
 };
 use bindings_common::{WasmCancel, json};
 use js_sys::{Float32Array, Function, Promise, Uint8Array, Uint32Array};
@@ -94,13 +95,18 @@ struct Request {
     #[serde(default)]
     ignore_eos: bool,
     fetch_interval: Option<usize>,
+    overflow: Option<String>,
+    keep: Option<usize>,
+    /// How many tokens stay where others make room, unless `keep` says.
+    usual_keep: Option<usize>,
     /// Tokens of an answer that was broken off: the prompt ends with them.
     #[serde(default)]
     done: Vec<u32>,
 }
 
 impl Request {
-    fn options(self, defaults: GenerateOptions, cancel: Rc<Cell<bool>>) -> GenerateOptions {
+    /// For a prompt of which so many tokens usually stay.
+    fn options(self, engine: &Engine, kept: usize) -> Result<GenerateOptions, JsValue> {
         let sampling = match self.temperature {
             None | Some(0.0) => Sampling::Greedy,
             Some(temperature) => Sampling::Random {
@@ -111,15 +117,19 @@ impl Request {
                 seed: self.seed.unwrap_or(0),
             },
         };
-        GenerateOptions {
-            max_tokens: self.max_tokens.unwrap_or(defaults.max_tokens),
+        let overflow: Overflow = self.overflow.as_deref().unwrap_or("error").parse().map_err(error::options)?;
+        let overflow = overflow.keeping(self.keep, self.usual_keep.unwrap_or(kept));
+        let defaults = engine.generate_options();
+        Ok(GenerateOptions {
+            max_tokens: self.max_tokens.or(defaults.max_tokens),
+            overflow: overflow.map_err(|e| error::engine(&e.into()))?,
             sampling,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
-            cancel: Some(cancel),
+            cancel: None,
             done: self.done,
-        }
+        })
     }
 }
 
@@ -135,6 +145,23 @@ struct Answer<'a> {
     decode_ms_per_token: f64,
     steady_steps: usize,
     steady: Counters,
+    overflow: Option<Full>,
+}
+
+/// [`Overflowed`] for JSON.
+#[derive(Serialize)]
+struct Full {
+    policy: &'static str,
+    dropped_tokens: usize,
+    times: usize,
+    ms: f64,
+}
+
+impl From<Overflowed> for Full {
+    fn from(overflow: Overflowed) -> Full {
+        let Overflowed { policy, dropped_tokens, times, ms } = overflow;
+        Full { policy: policy.name(), dropped_tokens, times, ms }
+    }
 }
 
 /// [`Stats`] for JSON.
@@ -188,7 +215,7 @@ struct Loaded {
     engine: Engine,
     /// Absent while it works.
     work: RefCell<Option<Work>>,
-    /// The text that was generated last, and how its tokens were chosen.
+    /// What is in the context of the text that was generated last, and how its tokens were chosen.
     text: RefCell<(Vec<u32>, Option<Sampling>)>,
     file_bytes: u64,
     /// Reading the header and choosing the backend, and compiling. In milliseconds.
@@ -284,7 +311,7 @@ impl WasmEngine {
         json(&Counters::from(self.0.engine.backend().stats()))
     }
 
-    /// The tokens of the text that was generated last, or imported.
+    /// The tokens of the text that was generated last, or imported, as far as they are in the context.
     pub fn text(&self) -> Vec<u32> {
         self.0.text.borrow().0.clone()
     }
@@ -296,14 +323,17 @@ impl WasmEngine {
 
     /// The tokens of a conversation: `[{ role, content }]` as JSON.
     pub fn encode_chat(&self, messages: &str) -> Result<Vec<u32>, JsValue> {
-        #[derive(Deserialize)]
-        struct Turn {
-            role: String,
-            content: String,
-        }
-        let turns: Vec<Turn> = serde_json::from_str(messages).map_err(error::options)?;
-        let messages: Vec<Message> = turns.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect();
-        self.0.engine.encode_chat(&messages).map_err(|e| error::engine(&e))
+        self.0.engine.encode_chat(&conversation(messages)?).map_err(|e| error::engine(&e))
+    }
+
+    /// The prompt of a conversation that is to be generated with these options: `{ tokens, keep, dropped_messages }` as
+    /// JSON.
+    pub fn chat_prompt(&self, messages: &str, options: &str) -> Result<String, JsValue> {
+        let engine = &self.0.engine;
+        let request: Request = serde_json::from_str(options).map_err(error::options)?;
+        let prompt = engine.chat_prompt(&conversation(messages)?, &request.options(engine, 0)?);
+        let ChatPrompt { tokens, keep, dropped_messages } = prompt.map_err(|e| error::engine(&e))?;
+        json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
     }
 
     /// The text of tokens.
@@ -312,24 +342,28 @@ impl WasmEngine {
         Ok(tokenizer.decode(tokens, false))
     }
 
-    /// Generates what follows `tokens`; `on_piece(token, text)` is told of each token as it comes. The promise gives
-    /// JSON. One generation at a time.
+    /// Generates what follows `tokens`; `on_piece(token, text, overflow)` is told of each token as it comes, and, as JSON, of
+    /// tokens that make room. The promise gives JSON. One generation at a time.
     pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
-        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.flag());
+        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str::<Request>(options), cancel.flag());
         future_to_promise(async move {
-            let request: Request = request.map_err(error::options)?;
+            let request = request.map_err(error::options)?;
+            let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
+            let options = GenerateOptions { cancel: Some(cancel), ..options };
             let mut session = loaded.take_text()?;
-            let options = request.options(loaded.engine.generate_options(), cancel);
             let mut told = |piece: anygpu::Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
+                let overflow = piece.overflow.and_then(|overflow| json(&Full::from(overflow)).ok());
+                let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
-                let _ = on_piece.call2(&JsValue::UNDEFINED, &token, &piece.text.into());
+                let _ = on_piece.call3(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow);
             };
             let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
             loaded.work.replace(Some(Work::Text(session)));
             if let Ok(generation) = &generation {
                 let fresh = generation.tokens.get(options.done.len()..).unwrap_or_default();
-                loaded.text.replace(([&tokens[..], fresh].concat(), Some(options.sampling)));
+                let context = generation.context(&[&tokens[..], fresh].concat()).into_owned();
+                loaded.text.replace((context, Some(options.sampling)));
             }
             let generation = generation.map_err(|e| error::engine(&e))?;
             Ok(answer(tokens.len(), &generation)?.into())
@@ -383,6 +417,17 @@ impl WasmEngine {
     }
 }
 
+/// The turns of a conversation, from JSON.
+fn conversation(messages: &str) -> Result<Vec<Message>, JsValue> {
+    #[derive(Deserialize)]
+    struct Turn {
+        role: String,
+        content: String,
+    }
+    let turns: Vec<Turn> = serde_json::from_str(messages).map_err(error::options)?;
+    Ok(turns.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect())
+}
+
 impl Loaded {
     fn take(&self) -> Result<Work, JsValue> {
         self.work.take().ok_or_else(|| error::options("the model is at work; wait for its end, or load it twice"))
@@ -424,7 +469,7 @@ impl Loaded {
 fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
     json(&Answer {
         prompt_tokens,
-        cached_tokens: prompt_tokens - generation.prompt_tokens,
+        cached_tokens: generation.cached_tokens,
         tokens: &generation.tokens,
         text: &generation.text,
         finish: generation.finish.name(),
@@ -432,5 +477,6 @@ fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsVal
         decode_ms_per_token: generation.decode_ms_per_token,
         steady_steps: generation.steady_steps,
         steady: generation.steady.into(),
+        overflow: generation.overflow.map(Full::from),
     })
 }
