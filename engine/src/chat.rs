@@ -143,12 +143,11 @@ mod tests {
         for template in [PLAIN, FOLDED] {
             let (chat, messages) = (chat(template), conversation(6));
             let tokens = |messages: &[Message]| chat.encode(&tokenizer, messages, true).unwrap();
-            let whole = tokens(&messages).len();
-            for n_ctx in 40..whole + 30 {
+            let left = |dropped: usize| [&messages[..1], &messages[1 + dropped..]].concat();
+            for n_ctx in tokens(&left(12)).len() + 20..tokens(&messages).len() + 30 {
                 let fitted = fit(&chat, &tokenizer, &messages, 20, n_ctx).unwrap();
                 let dropped = fitted.dropped_messages;
                 assert_eq!(dropped % 2, 0, "whole turns");
-                let left = |dropped: usize| [&messages[..1], &messages[1 + dropped..]].concat();
                 assert_eq!(fitted.tokens, tokens(&left(dropped)));
                 assert!(fitted.tokens.len() + 20 <= n_ctx, "{n_ctx}");
                 assert!(

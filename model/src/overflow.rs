@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 use crate::error::ModelError;
 
 /// What is done about a text that outgrows the context.
@@ -66,8 +68,14 @@ impl FromStr for Overflow {
     }
 }
 
+impl Serialize for Overflow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// A text that outgrew the context, and what was done about it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overflowed {
     /// What was done: [`Overflow::Stop`] if the text ended there, for want of another word, or [`Overflow::Shift`].
     pub policy: Overflow,

@@ -21,27 +21,11 @@ struct Report<'a> {
     tokens: &'a [u32],
     text: &'a str,
     finish: &'static str,
-    overflow: Option<Full>,
+    overflow: Option<Overflowed>,
     load_ms: f64,
     prefill_ms: f64,
     decode_ms_per_token: f64,
     stats: PerToken,
-}
-
-/// A text that outgrew the context.
-#[derive(Debug, Serialize)]
-struct Full {
-    policy: &'static str,
-    dropped_tokens: usize,
-    times: usize,
-    ms: f64,
-}
-
-impl From<Overflowed> for Full {
-    fn from(overflow: Overflowed) -> Full {
-        let Overflowed { policy, dropped_tokens, times, ms } = overflow;
-        Full { policy: policy.name(), dropped_tokens, times, ms }
-    }
 }
 
 /// Counters of steady decoding.
@@ -126,7 +110,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
             tokens: &generation.tokens,
             text: &generation.text,
             finish: generation.finish.name(),
-            overflow: generation.overflow.map(Full::from),
+            overflow: generation.overflow,
             load_ms: loaded.load_ms(),
             prefill_ms: generation.prefill_ms,
             decode_ms_per_token: generation.decode_ms_per_token,

@@ -1,17 +1,17 @@
 //! A model for JavaScript.
 
 use crate::error;
+use crate::request::{Counters, Request, answer};
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout,
-    Message, ModelError, Overflow, Overflowed, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot,
-    Stats, TopK, Winners, select,
+    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Head, Host, KvCache, Layout, Message,
+    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Winners, select,
 };
 use bindings_common::{WasmCancel, json};
 use js_sys::{Float32Array, Function, Promise, Uint8Array, Uint32Array};
 use serde::{Deserialize, Serialize};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
@@ -78,107 +78,6 @@ impl LoadOptions {
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
         Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache, max_memory: self.max_memory, pooling })
-    }
-}
-
-/// How to generate.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    max_tokens: Option<usize>,
-    temperature: Option<f32>,
-    top_k: Option<u32>,
-    top_p: Option<f32>,
-    seed: Option<u64>,
-    #[serde(default)]
-    stop: Vec<String>,
-    #[serde(default)]
-    ignore_eos: bool,
-    fetch_interval: Option<usize>,
-    overflow: Option<String>,
-    keep: Option<usize>,
-    /// How many tokens stay where others make room, unless `keep` says.
-    usual_keep: Option<usize>,
-    /// Tokens of an answer that was broken off: the prompt ends with them.
-    #[serde(default)]
-    done: Vec<u32>,
-}
-
-impl Request {
-    /// For a prompt of which so many tokens usually stay.
-    fn options(self, engine: &Engine, kept: usize) -> Result<GenerateOptions, JsValue> {
-        let sampling = match self.temperature {
-            None | Some(0.0) => Sampling::Greedy,
-            Some(temperature) => Sampling::Random {
-                temperature,
-                // More than the device can keep means as many as it can.
-                top_k: self.top_k.filter(|k| *k as usize <= TopK::MAX).unwrap_or(0),
-                top_p: self.top_p.unwrap_or(1.0),
-                seed: self.seed.unwrap_or(0),
-            },
-        };
-        let overflow: Overflow = self.overflow.as_deref().unwrap_or("error").parse().map_err(error::options)?;
-        let overflow = overflow.keeping(self.keep, self.usual_keep.unwrap_or(kept));
-        let defaults = engine.generate_options();
-        Ok(GenerateOptions {
-            max_tokens: self.max_tokens.or(defaults.max_tokens),
-            overflow: overflow.map_err(|e| error::engine(&e.into()))?,
-            sampling,
-            stop_tokens: self.ignore_eos.then(Vec::new),
-            stop: self.stop,
-            fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
-            cancel: None,
-            done: self.done,
-        })
-    }
-}
-
-/// What a generation gave.
-#[derive(Serialize)]
-struct Answer<'a> {
-    prompt_tokens: usize,
-    cached_tokens: usize,
-    tokens: &'a [u32],
-    text: &'a str,
-    finish: &'static str,
-    prefill_ms: f64,
-    decode_ms_per_token: f64,
-    steady_steps: usize,
-    steady: Counters,
-    overflow: Option<Full>,
-}
-
-/// [`Overflowed`] for JSON.
-#[derive(Serialize)]
-struct Full {
-    policy: &'static str,
-    dropped_tokens: usize,
-    times: usize,
-    ms: f64,
-}
-
-impl From<Overflowed> for Full {
-    fn from(overflow: Overflowed) -> Full {
-        let Overflowed { policy, dropped_tokens, times, ms } = overflow;
-        Full { policy: policy.name(), dropped_tokens, times, ms }
-    }
-}
-
-/// [`Stats`] for JSON.
-#[derive(Serialize)]
-struct Counters {
-    dispatches: u64,
-    submits: u64,
-    objects: u64,
-    uploaded: u64,
-    read_back: u64,
-    memory: u64,
-}
-
-impl From<Stats> for Counters {
-    fn from(stats: Stats) -> Counters {
-        let Stats { dispatches, submits, objects, uploaded, read_back, memory } = stats;
-        Counters { dispatches, submits, objects, uploaded, read_back, memory }
     }
 }
 
@@ -330,7 +229,7 @@ impl WasmEngine {
     /// JSON.
     pub fn chat_prompt(&self, messages: &str, options: &str) -> Result<String, JsValue> {
         let engine = &self.0.engine;
-        let request: Request = serde_json::from_str(options).map_err(error::options)?;
+        let request = Request::read(options)?;
         let prompt = engine.chat_prompt(&conversation(messages)?, &request.options(engine, 0)?);
         let ChatPrompt { tokens, keep, dropped_messages } = prompt.map_err(|e| error::engine(&e))?;
         json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
@@ -345,15 +244,14 @@ impl WasmEngine {
     /// Generates what follows `tokens`; `on_piece(token, text, overflow)` is told of each token as it comes, and, as JSON, of
     /// tokens that make room. The promise gives JSON. One generation at a time.
     pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
-        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str::<Request>(options), cancel.flag());
+        let (loaded, request, cancel) = (self.0.clone(), Request::read(options), cancel.flag());
         future_to_promise(async move {
-            let request = request.map_err(error::options)?;
-            let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
+            let options = request?.options(&loaded.engine, loaded.engine.kept(&tokens))?;
             let options = GenerateOptions { cancel: Some(cancel), ..options };
             let mut session = loaded.take_text()?;
             let mut told = |piece: anygpu::Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
-                let overflow = piece.overflow.and_then(|overflow| json(&Full::from(overflow)).ok());
+                let overflow = piece.overflow.and_then(|overflow| json(&overflow).ok());
                 let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
                 let _ = on_piece.call3(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow);
@@ -464,19 +362,4 @@ impl Loaded {
         }
         Ok(if normalize { embedding.normalized() } else { embedding }.values)
     }
-}
-
-fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
-    json(&Answer {
-        prompt_tokens,
-        cached_tokens: generation.cached_tokens,
-        tokens: &generation.tokens,
-        text: &generation.text,
-        finish: generation.finish.name(),
-        prefill_ms: generation.prefill_ms,
-        decode_ms_per_token: generation.decode_ms_per_token,
-        steady_steps: generation.steady_steps,
-        steady: generation.steady.into(),
-        overflow: generation.overflow.map(Full::from),
-    })
 }
