@@ -899,7 +899,10 @@ export class AnyGpu {
    * and in any browser; so does `anygpu generate --load-session`. It is for the same model file and KV cache.
    */
   export(options?: { signal?: AbortSignal }): Promise<Blob>;
-  /** The tokens of the text that was generated last, or loaded as a session: a prompt that goes on where it ended. */
+  /**
+   * The tokens of the text that was generated last, or loaded as a session, without those that were dropped: a prompt that
+   * goes on where it ended.
+   */
   tokens(): Promise<Uint32Array>;
   /** Listens to recoveries. Gives a function that stops listening. */
   on(name: "recovered", listener: (event: Recovered) => void): () => void;

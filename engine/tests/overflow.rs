@@ -1,9 +1,14 @@
 //! Texts that outgrow the context, as their readers see them: characters, stop strings and conversations.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anygpu::native::{NativeHost, block_on};
-use anygpu::{BytesSource, Engine, EngineOptions, Finish, GenerateOptions, Message, Overflow, Sampling, StreamDecoder};
+use anygpu::{
+    BytesSource, Engine, EngineOptions, Finish, GenerateOptions, Message, Metadata, Overflow, Sampling, StreamDecoder,
+    Tokenizer,
+};
+use model::gguf::Value;
 use reference_cpu::Cpu;
 
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
@@ -52,34 +57,61 @@ fn a_stop_string_across_the_place_where_room_was_made_ends_the_text() {
     }
 }
 
-/// Candidates of a hot model are often parts of characters.
+/// Of each three tokens the first ends with half of a character, and the second begins with the other half.
+fn halves() -> Tokenizer {
+    let letters = |id: u8| format!("{}{}", char::from(b'a' + id / 26), char::from(b'a' + id % 26));
+    let token = |id: u8| match id % 3 {
+        0 => letters(id) + "Ã",
+        1 => "©".to_owned() + &letters(id),
+        _ => letters(id),
+    };
+    let tokens: Vec<String> = (0..96).map(token).collect();
+    let mut metadata = Metadata::default();
+    metadata.insert("tokenizer.ggml.model", Value::String("gpt2".into()));
+    metadata.insert("tokenizer.ggml.pre", Value::String("gpt-2".into()));
+    metadata.insert("tokenizer.ggml.tokens", Value::Strings(Arc::new(tokens.iter().map(String::as_str).collect())));
+    metadata.insert("tokenizer.ggml.merges", Value::Strings(Arc::new(["a b"].into_iter().collect())));
+    Tokenizer::from_metadata(&metadata).unwrap()
+}
+
 #[test]
-fn a_character_across_the_place_where_room_was_made_is_whole() {
-    let long = engine(256);
-    let prompt = long.encode("Once").unwrap();
-    let sampling = Sampling::Random { temperature: 100.0, top_k: 0, top_p: 1.0, seed: 1 };
-    let hot = |engine: &Engine, tokens| GenerateOptions { sampling, ..shifting(engine, &prompt, tokens) };
-    let (undisturbed, ..) = tell(&long, &prompt, &hot(&long, 200));
-    let tokenizer = long.tokenizer().unwrap();
-    // A token after which a character is not whole, as far as it is told.
-    let bytes = |id: &u32| tokenizer.decode(&[*id], false);
-    let part = undisturbed.tokens.iter().skip(20).position(|id| bytes(id).ends_with(char::REPLACEMENT_CHARACTER));
-    let n_ctx = prompt.len() + part.expect("part of a character") + 21;
-    let short = engine(n_ctx);
-    let (generation, told, seams) = tell(&short, &prompt, &hot(&short, n_ctx));
-    assert!(!seams.is_empty());
-    let (mut decoder, mut expected) = (StreamDecoder::default(), String::new());
-    generation.tokens.iter().for_each(|id| decoder.push(tokenizer, *id, &mut expected));
-    let before = expected.len();
-    decoder.finish(&mut expected);
-    assert!(before > 0 && told == expected);
-    // It is the text before the place that was in the middle of a character.
-    let mut first = StreamDecoder::default();
-    let mut text = String::new();
-    generation.tokens[..n_ctx - prompt.len()].iter().for_each(|id| first.push(tokenizer, *id, &mut text));
-    assert_eq!(text.len(), seams[0]);
-    first.finish(&mut text);
-    assert!(text.len() > seams[0], "the character was not whole");
+fn characters_across_the_place_where_room_was_made_are_whole() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/llama-gqa-tied.gguf");
+    let source = BytesSource(std::fs::read(path).unwrap());
+    let (tokenizer, host) = (halves(), NativeHost::default());
+    let load = |n_ctx: usize| {
+        let (cpu, host) = (Box::new(Cpu::new(Default::default())), Rc::new(NativeHost::default()));
+        let options = EngineOptions { n_ctx: Some(n_ctx), ..Default::default() };
+        block_on(Engine::with_backend(cpu, &source, &options, host, &mut |_| {})).unwrap()
+    };
+    let (mut wholes, mut parts) = (0, 0);
+    for n_ctx in 16..40 {
+        let mut session = load(n_ctx).session().unwrap();
+        let options = GenerateOptions {
+            max_tokens: Some(60),
+            overflow: Overflow::Shift { keep: 1 },
+            sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 2 },
+            stop_tokens: Some(Vec::new()),
+            ..GenerateOptions::default()
+        };
+        let (mut told, mut ids, mut seams) = (String::new(), Vec::new(), Vec::new());
+        let on_piece = &mut |piece: anygpu::Piece<'_>| {
+            told += piece.text;
+            ids.extend(piece.token);
+            seams.extend(piece.overflow.map(|_| ids.len()));
+        };
+        let generation = block_on(session.generate(&[3, 1, 4, 1, 5], &options, Some(&tokenizer), &host, on_piece));
+        assert_eq!(generation.unwrap().text, told);
+        let (mut decoder, mut expected) = (StreamDecoder::default(), String::new());
+        ids.iter().for_each(|id| decoder.push(&tokenizer, *id, &mut expected));
+        decoder.finish(&mut expected);
+        assert_eq!(told, expected, "{n_ctx}");
+        assert!(!seams.is_empty());
+        for seam in seams.into_iter().filter(|seam| ids[seam - 1] % 3 == 0) {
+            *(if ids[seam] % 3 == 1 { &mut wholes } else { &mut parts }) += 1;
+        }
+    }
+    assert!(wholes > 0 && parts > 0, "{wholes} and {parts} characters lay across");
 }
 
 #[test]
