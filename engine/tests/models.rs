@@ -287,10 +287,10 @@ macro_rules! backends {
             fn texts_that_outgrow_the_context() {
                 if let Some(backend) = $open {
                     common::overflows("llama-gqa-tied", &backend);
-                    common::shift("llama-gqa-tied", &backend);
-                    common::shift("gemma3-swa", &backend);
-                    common::shift("lfm2-tiny", &backend);
-                    common::shift("mamba-tiny", &backend);
+                    common::shift("llama-gqa-tied", &backend, 19);
+                    common::shift("gemma3-swa", &backend, 19);
+                    common::shift("lfm2-tiny", &backend, 19);
+                    common::shift("mamba-tiny", &backend, 19);
                 }
             }
 

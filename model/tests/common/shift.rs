@@ -70,8 +70,8 @@ impl Text {
 }
 
 /// A text of which tokens make room is, bit for bit, that of fresh generations from what is left; it goes on where it was
-/// broken off, wherever that is, and where it was saved.
-pub fn shift(name: &str, backend: &Rc<dyn Backend>) {
+/// broken off, every so many tokens and around the first place where room was made, and where it was saved.
+pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
     let file = || models(&format!("fixtures/{}", fixture.model));
@@ -99,7 +99,7 @@ pub fn shift(name: &str, backend: &Rc<dyn Backend>) {
 
         // Broken off anywhere, in a session that knows nothing of it.
         let mut other = session();
-        for done in 0..=TOKENS {
+        for done in (0..=TOKENS).filter(|done| done % every == 0 || (16..=18).contains(done)) {
             let known = [prompt, &expected[..done]].concat();
             other.rewind(0);
             let rest = text.generate(&mut other, &known, &|options| options.done = expected[..done].to_vec());

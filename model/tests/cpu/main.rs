@@ -159,7 +159,7 @@ fn texts_that_outgrow_the_context() {
         common::overflows("llama-gqa-tied", &backend);
         ["llama-gqa-tied", "gemma3-swa", "lfm2-tiny", "mamba-tiny", "qwen35-tiny"]
             .iter()
-            .for_each(|name| common::shift(name, &backend));
+            .for_each(|name| common::shift(name, &backend, 1));
     }
 }
 

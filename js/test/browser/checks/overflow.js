@@ -1,14 +1,13 @@
 // Texts and conversations that outgrow the context.
 
-import { beat, errors, options } from "../run.js";
+import { beat, errors } from "../run.js";
 import { assert, equal, load, rejection } from "../expect.js";
-import { lose } from "../instrument.js";
 
-const N_CTX = 24;
+const N_CTX = 16;
 /** Half of the context: the model's texts begin with no token of their own, which would stay. */
 const STEP = N_CTX / 2;
 const PROMPT = [956, 1352, 259, 490];
-const request = { prompt: PROMPT, max_tokens: 40, ignore_eos: true, temperature: 1, top_k: 40, seed: 5 };
+const request = { prompt: PROMPT, max_tokens: 26, ignore_eos: true, temperature: 1, top_k: 40, seed: 5 };
 
 /** The same as a text without tokens. */
 const text = (tokens) => JSON.stringify([...tokens]);
@@ -17,7 +16,7 @@ export default {
   "a conversation that outgrows the context goes on": async () => {
     const engine = await load(undefined, { nCtx: 112 });
     const messages = [{ role: "system", content: "You tell stories." }];
-    const sampled = { max_tokens: 12, ignore_eos: true, temperature: 0.8, top_k: 40 };
+    const sampled = { max_tokens: 8, ignore_eos: true, temperature: 0.8, top_k: 40 };
     let dropped = 0;
     for (let turn = 0; turn < 6; turn++) {
       messages.push({ role: "user", content: `What did dragon number ${turn} do?` });
@@ -29,7 +28,7 @@ export default {
         answer += chunk.choices[0].delta.content ?? "";
         last = chunk;
       }
-      equal(last.usage.completion_tokens, 12, `the tokens of answer ${turn}`);
+      equal(last.usage.completion_tokens, 8, `the tokens of answer ${turn}`);
       equal(last.overflow?.dropped_messages, told?.dropped_messages, "the messages that were told to be left out");
       const now = last.overflow?.dropped_messages ?? 0;
       assert(now >= dropped && now % 2 === 0, `${now} messages were left out, and ${dropped} before`);
@@ -63,24 +62,6 @@ export default {
     equal(context, text(left), "what is in the context");
     await rejection(engine.completions.create(request), errors.ContextError);
     await rejection(engine.completions.create({ ...request, keep: 1 }), errors.OptionsError);
-    await engine.dispose();
-  },
-
-  "a device lost after room was made": async () => {
-    if (options.backend === "cpu") return "the CPU is not lost";
-    const engine = await load(undefined, { nCtx: N_CTX, worker: false });
-    const undisturbed = await engine.completions.create({ ...request, overflow: "shift" });
-    let recovered = 0;
-    engine.on("recovered", () => (recovered += 1));
-    let [tokens, last] = [0, null];
-    for await (const chunk of engine.completions.create({ ...request, overflow: "shift", stream: true })) {
-      beat();
-      if (chunk.token !== undefined && ++tokens === 25) lose(options.backend);
-      last = chunk;
-    }
-    equal(text(last.tokens), text(undisturbed.tokens), "the tokens during which the device was lost");
-    equal(last.overflow.dropped_tokens, undisturbed.overflow.dropped_tokens, "the tokens that made room");
-    equal(recovered, 1, "the times that a recovery was told");
     await engine.dispose();
   },
 };
