@@ -323,7 +323,7 @@ export interface ChatMessage {
  * which their documentation names. Any other value, and any field that is not here, is an {@link OptionsError}.
  */
 export interface GenerateRequest {
-  /** Tokens to generate at most, 256 by default; the end of the context is a limit besides. */
+  /** Tokens to generate at most; by default 256, or as many as the context has room for if `overflow` makes no more. */
   max_tokens?: number | null;
   /** The same under the name that newer clients use. */
   max_completion_tokens?: number | null;
@@ -346,6 +346,19 @@ export interface GenerateRequest {
    * as take a few milliseconds on this device.
    */
   fetch_interval?: number | null;
+  /**
+   * What is done about a text that outgrows the context (`nCtx`). `"error"`, the default: a prompt that does not fit
+   * together with `max_tokens` is refused with a {@link ContextError}. `"stop"`: the text ends with the context. `"shift"`:
+   * of a conversation the oldest turns are left out until it and its answer fit; a text whose context is full goes on
+   * without half of its tokens, the oldest but for the first `keep`, after the others are computed again. It is then what
+   * a new text would be that begins with those tokens. {@link Outcome.overflow} tells what was done.
+   */
+  overflow?: "error" | "stop" | "shift" | null;
+  /**
+   * With `overflow: "shift"`: how many tokens at the beginning are never dropped. By default the one that begins a text,
+   * and of a conversation its system messages.
+   */
+  keep?: number | null;
   /** Whether the answer comes in pieces. */
   stream?: boolean | null;
   /** Aborts. The promise or the iteration rejects with the signal's reason; the engine stays usable. */
@@ -483,7 +496,7 @@ export interface RequestOptions {
 
 /** Tokens used. */
 export interface Usage {
-  /** Tokens of the prompt. */
+  /** Tokens of the prompt, without messages that were left out. */
   prompt_tokens: number;
   /** Tokens generated. */
   completion_tokens: number;
@@ -506,6 +519,20 @@ export interface Timings {
 /** What ended a text: a stop token or string, or `max_tokens` or the end of the context. */
 export type FinishReason = "stop" | "length";
 
+/** What was done about a text that outgrew the context. */
+export interface Overflow {
+  /** `"stop"`: the text ended there, also with `"error"` if there was no `max_tokens`. `"shift"`: older text made room. */
+  policy: "stop" | "shift";
+  /** Messages that were left out of the conversation. */
+  dropped_messages: number;
+  /** Tokens that were dropped while the text was generated, or since the prompt was too long. */
+  dropped_tokens: number;
+  /** How often tokens were dropped. */
+  times: number;
+  /** What it took to compute again what was left, in milliseconds. */
+  ms: number;
+}
+
 /** What an answer and the last chunk of a stream say of the whole generation. */
 export interface Outcome {
   /** Tokens used. */
@@ -516,6 +543,11 @@ export interface Outcome {
   stats: SteadyStats;
   /** The ids of all tokens generated, without the stop token. */
   tokens: number[];
+  /**
+   * What was done if the text outgrew the context, else null. While a text is streamed, a chunk without text has what was
+   * done so far, before what is left is computed again.
+   */
+  overflow: Overflow | null;
 }
 
 /** A chat completion as a whole. */
@@ -872,7 +904,10 @@ export class AnyGpu {
    * and in any browser; so does `anygpu generate --load-session`. It is for the same model file and KV cache.
    */
   export(options?: { signal?: AbortSignal }): Promise<Blob>;
-  /** The tokens of the text that was generated last, or loaded as a session: a prompt that goes on where it ended. */
+  /**
+   * The tokens of the text that was generated last, or loaded as a session, without those that were dropped: a prompt that
+   * goes on where it ended.
+   */
   tokens(): Promise<Uint32Array>;
   /** Listens to recoveries. Gives a function that stops listening. */
   on(name: "recovered", listener: (event: Recovered) => void): () => void;

@@ -1,5 +1,7 @@
 //! What a backend is: storages, programs, reads that never block, and counters.
 
+use std::ops::AddAssign;
+
 use crate::cover::cover;
 use crate::error::{Error, Unsupported};
 use crate::form::{Cover, Matcher};
@@ -91,6 +93,18 @@ impl Stats {
             read_back: self.read_back - earlier.read_back,
             memory: self.memory,
         }
+    }
+}
+
+impl AddAssign for Stats {
+    /// What happened in a time and in one after it; `memory` is the later one's.
+    fn add_assign(&mut self, later: Stats) {
+        self.dispatches += later.dispatches;
+        self.submits += later.submits;
+        self.objects += later.objects;
+        self.uploaded += later.uploaded;
+        self.read_back += later.read_back;
+        self.memory = later.memory;
     }
 }
 

@@ -8,6 +8,7 @@ use model::{
     Message, Metadata, Model, Piece, Pooling, Recipe, Session, Tokenizer, TokenizerError,
 };
 
+use crate::chat;
 use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::seconds;
@@ -267,6 +268,12 @@ impl Engine {
         GenerateOptions { fetch_interval: fetch_interval(self.backend()), ..GenerateOptions::default() }
     }
 
+    /// How many tokens at the beginning of a text stay where others make room, unless a caller knows better: the one that
+    /// begins a text, if it does.
+    pub fn kept(&self, tokens: &[u32]) -> usize {
+        self.tokenizer.as_ref().map_or(0, |tokenizer| chat::kept(tokenizer, tokens))
+    }
+
     /// Generates what follows a text. Of what the session has computed before, the common beginning is used again.
     ///
     /// *Errors*: as [`Session::generate`].
@@ -277,8 +284,7 @@ impl Engine {
         options: &GenerateOptions,
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, EngineError> {
-        let rest = session.resume(tokens);
-        Ok(session.generate(rest, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
+        Ok(session.generate_after(tokens, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
     }
 }
 

@@ -14,7 +14,7 @@
 //!     let engine = block_on(Engine::open("models/gab-q4_0.gguf", &EngineOptions { select, ..Default::default() }))?;
 //!     let mut session = engine.session()?;
 //!     let prompt = engine.encode("Once upon a time")?;
-//!     let options = GenerateOptions { max_tokens: 64, ..engine.generate_options() };
+//!     let options = GenerateOptions { max_tokens: Some(64), ..engine.generate_options() };
 //!     let print = &mut |piece: anygpu::Piece<'_>| print!("{}", piece.text);
 //!     let story = block_on(engine.generate(&mut session, &prompt, &options, print))?;
 //! #   assert!(story.text.starts_with(", there was") && story.tokens.len() == 64, "{}", story.text);
@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod chat;
 mod engine;
 mod error;
 mod inspect;
@@ -50,11 +51,12 @@ pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
     ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
-    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Piece, Pooling,
-    Recipe, Sampling, Session, Snapshot, SnapshotError, SourceError, SplitError, StreamDecoder, Tokenizer,
-    TokenizerError,
+    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Overflow,
+    Overflowed, Piece, Pooling, Recipe, Sampling, Session, Snapshot, SnapshotError, SourceError, SplitError,
+    StreamDecoder, Tokenizer, TokenizerError,
 };
 
+pub use chat::ChatPrompt;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};

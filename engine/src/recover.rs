@@ -130,7 +130,7 @@ impl Engine {
                     return Err(lost);
                 }
                 let lost = Lost { rung: self.report().chosen, again: losses > 1 };
-                match self.take_over(source, options, session, &text, &lost, &mut open).await {
+                match self.take_over(source, options, session, (&text, generate), &lost, &mut open).await {
                     Err(again) if again.lost().is_some() || again.is_out_of_memory() => error = Some(again),
                     taken => taken?,
                 }
@@ -140,20 +140,20 @@ impl Engine {
         }
     }
 
-    /// Loads the model on another device and computes a text there, but for its last token.
+    /// Loads the model on another device and computes there what a generation had computed of a text.
     async fn take_over(
         &mut self,
         source: &dyn ByteSource,
         options: &EngineOptions,
         session: &mut Session,
-        text: &[u32],
+        (text, generate): (&[u32], &GenerateOptions),
         lost: &Lost,
         open: &mut impl AsyncFnMut(&Lost) -> Result<(Rc<dyn Backend>, Report), EngineError>,
     ) -> Result<(), EngineError> {
         let (backend, report) = open(lost).await?;
         self.move_to(backend, report, source, options).await?;
         let mut here = self.session()?;
-        here.replay(session, &text[..text.len() - 1], self.host()).await?;
+        here.replay(session, text, generate, self.host()).await?;
         *session = here;
         Ok(())
     }

@@ -157,7 +157,7 @@ fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Cost
 
     let mut session = Session::new(Rc::new(model)).unwrap();
     let options = GenerateOptions {
-        max_tokens: 48,
+        max_tokens: Some(48),
         stop_tokens: Some(Vec::new()),
         fetch_interval: Some(INTERVAL),
         ..GenerateOptions::default()

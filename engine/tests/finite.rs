@@ -57,7 +57,7 @@ fn faults(engine: &Engine, prompt: &[u32]) -> Vec<Option<Fault>> {
     let mut session = engine.session().unwrap();
     let mut found = Vec::new();
     for (sampling, fetch_interval) in [(Sampling::Greedy, Some(4)), (random, None)] {
-        let options = GenerateOptions { sampling, fetch_interval, max_tokens: 9, ..Default::default() };
+        let options = GenerateOptions { sampling, fetch_interval, max_tokens: Some(9), ..Default::default() };
         match block_on(engine.generate(&mut session, prompt, &options, &mut |_| {})) {
             Err(EngineError::Model(ModelError::NotANumber { fault, .. })) => found.push(fault),
             other => panic!("{} {sampling:?}: {other:?}", engine.backend().info().adapter),

@@ -37,7 +37,7 @@ impl Text {
     fn grow(&mut self, sampling: Sampling, to: usize) {
         let begin = self.session.resume(&self.tokens).to_vec();
         let options = GenerateOptions {
-            max_tokens: to - self.tokens.len(),
+            max_tokens: Some(to - self.tokens.len()),
             sampling,
             stop_tokens: Some(Vec::new()),
             ..GenerateOptions::default()

@@ -284,6 +284,17 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_outgrow_the_context() {
+                if let Some(backend) = $open {
+                    common::overflows("llama-gqa-tied", &backend);
+                    common::shift("llama-gqa-tied", &backend, 19);
+                    common::shift("gemma3-swa", &backend, 19);
+                    common::shift("lfm2-tiny", &backend, 19);
+                    common::shift("mamba-tiny", &backend, 19);
+                }
+            }
+
+            #[test]
             fn texts_that_are_saved_in_the_middle() {
                 if let Some(backend) = $open {
                     common::saved("llama-gqa-tied", "f32", &backend);

@@ -20,7 +20,7 @@ fn texts(backend: Box<dyn Backend>, seeds: &[u64]) -> Vec<String> {
     let prompt = engine.encode(PROMPT).unwrap();
     let text = |seed: &u64| {
         let mut options = engine.generate_options();
-        options.max_tokens = 16;
+        options.max_tokens = Some(16);
         options.stop_tokens = Some(Vec::new());
         options.sampling = Sampling::Random { temperature: 1.0, top_k: 40, top_p: 0.95, seed: *seed };
         session.rewind(0);
@@ -60,7 +60,7 @@ fn a_seed_is_a_text_wherever_its_prompt_begins_to_be_new() {
     let mut session = engine.session().unwrap();
     let prompt = engine.encode(&"Once upon a time there was a little dragon. ".repeat(12)).unwrap();
     let mut options = engine.generate_options();
-    options.max_tokens = 8;
+    options.max_tokens = Some(8);
     options.stop_tokens = Some(Vec::new());
     options.sampling = Sampling::Random { temperature: 2.0, top_k: 0, top_p: 1.0, seed: 7 };
     let text = |left: usize| {

@@ -56,7 +56,7 @@ fn a_story_from_the_embedded_model() {
     let mut session = engine.session().unwrap();
     let prompt = engine.encode("Once upon a time").unwrap();
     let mut options = engine.generate_options();
-    options.max_tokens = 8;
+    options.max_tokens = Some(8);
     let mut streamed = String::new();
     let mut show = |piece: model::Piece<'_>| streamed.push_str(piece.text);
     let generation = block_on(engine.generate(&mut session, &prompt, &options, &mut show)).unwrap();
@@ -97,7 +97,7 @@ fn a_backend_of_the_callers_is_used_as_it_is() {
 
     let mut session = engine.session().unwrap();
     let mut options = engine.generate_options();
-    options.max_tokens = 8;
+    options.max_tokens = Some(8);
     let prompt = engine.encode("Once upon a time").unwrap();
     let generation = block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap();
     assert_eq!(generation.text, ", there was a little dragon named Iris");

@@ -1,7 +1,7 @@
 // Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine.
 
 import { $, el, fill } from "./dom.js";
-import { duration, plural, rate } from "./format.js";
+import { duration, leftOut, plural, rate } from "./format.js";
 import { session } from "./session.js";
 import { sampling } from "./settings.js";
 import { shown } from "./tabs.js";
@@ -74,12 +74,15 @@ async function send() {
   scrollToEnd(true);
   try {
     const request = { messages: [...messages], ...sampling() };
-    const result = await session.generate("chat", request, (piece) => {
+    const onText = (piece) => {
       const follow = isAtEnd();
       text.appendData(piece);
       speak.say(piece);
       scrollToEnd(follow);
-    });
+    };
+    // What is left is computed again, which may take a while.
+    const onOverflow = (overflow) => (note.textContent = leftOut(overflow));
+    const result = await session.generate("chat", request, onText, onOverflow);
     note.textContent = describe(result);
   } catch (error) {
     onError(error);
@@ -100,12 +103,13 @@ async function send() {
   draw();
 }
 
-function describe({ finish, tokens, rate: pace, first }) {
+function describe({ finish, tokens, rate: pace, first, overflow }) {
   const parts = [plural(tokens, "token")];
   if (pace) parts.push(`${rate(pace)} a second`);
   if (first) parts.push(`first after ${duration(first)}`);
   if (finish === "cancelled") parts.push("stopped");
   if (finish === "length") parts.push("cut off at the maximum length");
+  if (overflow) parts.push(leftOut(overflow));
   return parts.join(" · ");
 }
 

@@ -27,6 +27,15 @@ export const rate = (perSecond) => perSecond.toFixed(perSecond < 10 ? 2 : perSec
 /** A count with its noun. */
 export const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
+/** What was left out of a text that outgrew the context. */
+export function leftOut({ dropped_messages, dropped_tokens }) {
+  const counts = [
+    [dropped_messages, "earlier message"],
+    [dropped_tokens, "earlier token"],
+  ].filter(([count]) => count > 0);
+  return `${counts.map(([count, noun]) => plural(count, noun)).join(" and ")} left out to make room`;
+}
+
 /** An error measure: zero is exact. */
 export const nmse = (value) => (value === 0 ? "exact" : value.toExponential(1).replace("e-", "e−"));
 

@@ -109,12 +109,15 @@ class Session extends EventTarget {
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece. Resolves to `{ finish, tokens, rate, first }`; stopping is a finish, `"cancelled"`, not an error.
+   * piece, `onOverflow` what made room in a full context. Resolves to `{ finish, tokens, rate, first, overflow }`; stopping
+   * is a finish, `"cancelled"`, not an error.
    */
-  async generate(kind, request, onText) {
+  async generate(kind, request, onText, onOverflow) {
     await this.stop();
     const controller = new AbortController();
-    const result = this._stream(kind, { ...request, stream: true, signal: controller.signal }, onText);
+    // A conversation, and a story that is carried on, may be of any length.
+    const all = { ...request, overflow: "shift", stream: true, signal: controller.signal };
+    const result = this._stream(kind, all, onText, onOverflow);
     const running = {
       controller,
       done: result.then(
@@ -132,11 +135,11 @@ class Session extends EventTarget {
     }
   }
 
-  async _stream(kind, request, onText) {
+  async _stream(kind, request, onText, onOverflow) {
     const { engine } = this;
     const completions = kind === "chat" ? engine.chat.completions : engine.completions;
     const started = performance.now();
-    const result = { finish: "cancelled", tokens: 0, rate: null, first: null };
+    const result = { finish: "cancelled", tokens: 0, rate: null, first: null, overflow: null };
     let firstAt = 0;
     try {
       for await (const chunk of completions.create(request)) {
@@ -154,6 +157,10 @@ class Session extends EventTarget {
           this._emit("figures", { rate: result.rate, first: result.first });
         }
         if (text) onText(text);
+        if (chunk.overflow) {
+          result.overflow = chunk.overflow;
+          onOverflow(chunk.overflow);
+        }
         if (choice?.finish_reason) result.finish = choice.finish_reason;
         if (chunk.usage) result.tokens = chunk.usage.completion_tokens;
         if (chunk.timings) {

@@ -2,7 +2,7 @@
 
 import { $ } from "./dom.js";
 import { read } from "./address.js";
-import { plural } from "./format.js";
+import { leftOut, plural } from "./format.js";
 import { session } from "./session.js";
 import { isSamplingGiven, sampling } from "./settings.js";
 import * as speak from "./speak.js";
@@ -90,10 +90,12 @@ async function tellNow({ greedy = false, onward = false }) {
   let finish = null;
   try {
     const prompt = opening.textContent + text.data;
-    const result = await session.generate("completion", { prompt, ...request }, (piece) => {
+    const onText = (piece) => {
       text.appendData(piece);
       speak.say(piece);
-    });
+    };
+    const onOverflow = (overflow) => (note.textContent = `${leftOut(overflow)}.`);
+    const result = await session.generate("completion", { prompt, ...request }, onText, onOverflow);
     finish = result.finish;
     note.textContent = describe(result);
   } catch (error) {
@@ -105,13 +107,14 @@ async function tellNow({ greedy = false, onward = false }) {
   $("story-continue").hidden = finish === "stop" || finish === null;
 }
 
-function describe({ finish, tokens }) {
+function describe({ finish, tokens, overflow }) {
   const how =
     request.temperature === 0
       ? "the likeliest word each time, so the same on every machine"
       : `temperature ${request.temperature}, seed ${request.seed}`;
   const end = { stop: "The end.", length: "Cut off at the maximum length.", cancelled: "Stopped." }[finish] ?? "";
-  return `${end} ${plural(tokens, "token")} by ${session.model.name}, ${how}.`;
+  const left = overflow ? ` ${leftOut(overflow)}.` : "";
+  return `${end} ${plural(tokens, "token")} by ${session.model.name}, ${how}.${left}`;
 }
 
 function draw() {

@@ -191,13 +191,33 @@ export class Core extends Module {
   async _generate({ prompt, generate }, { signal, tell }) {
     throwIfAborted(signal);
     const done = generate.done ?? [];
-    const tokens = Uint32Array.from([...this._encode(prompt), ...done]);
-    const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text) => tell({ token, text });
+    const { tokens: given, keep, dropped_messages = 0 } = this._prompt(prompt, generate);
+    const tokens = Uint32Array.from([...given, ...done]);
+    const none = { policy: "shift", dropped_tokens: 0, times: 0, ms: 0 };
+    const full = (/** @type {object | null} */ overflow) =>
+      overflow === null && dropped_messages === 0 ? null : { dropped_messages, ...(overflow ?? none) };
+    if (dropped_messages > 0 && done.length === 0) tell({ overflow: full(null) });
+    const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text, /** @type {string | undefined} */ json) =>
+      tell(json === undefined ? { token, text } : { overflow: full(JSON.parse(json)) });
+    const options = JSON.stringify({ ...generate, usual_keep: keep });
     const answer = await this.cancellable(signal, async (cancel) =>
-      JSON.parse(await this._loaded().generate(tokens, JSON.stringify(generate), onPiece, cancel)),
+      JSON.parse(await this._loaded().generate(tokens, options, onPiece, cancel)),
     );
     const prompt_tokens = answer.prompt_tokens - done.length;
-    return { ...answer, prompt_tokens, cached_tokens: Math.min(answer.cached_tokens, prompt_tokens) };
+    const cached_tokens = Math.min(answer.cached_tokens, prompt_tokens);
+    return { ...answer, prompt_tokens, cached_tokens, overflow: full(answer.overflow) };
+  }
+
+  /**
+   * The tokens of a prompt that is to be generated from, and of a conversation what was left out of it.
+   *
+   * @param {Prompt} prompt
+   * @param {object} generate
+   * @returns {{ tokens: ArrayLike<number> & Iterable<number>, keep?: number, dropped_messages?: number }}
+   */
+  _prompt(prompt, generate) {
+    if (!("messages" in prompt)) return { tokens: this._encode(prompt) };
+    return JSON.parse(this._loaded().chat_prompt(JSON.stringify(prompt.messages), JSON.stringify(generate)));
   }
 
   /**

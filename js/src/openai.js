@@ -3,7 +3,7 @@
 import { reasonOf, throwIfAborted } from "./abort.js";
 import { chatRequest, completionRequest, embeddingRequest } from "./request.js";
 
-/** @import { ChatCompletions, Completions, Embeddings } from "../index.d.ts" */
+/** @import { ChatCompletions, Completions, Embeddings, Overflow } from "../index.d.ts" */
 /** @import { EmbeddingRequest, Request } from "./request.js" */
 
 /**
@@ -17,11 +17,14 @@ import { chatRequest, completionRequest, embeddingRequest } from "./request.js";
  * @property {number} decode_ms_per_token
  * @property {number} steady_steps
  * @property {import("../index.d.ts").Stats} steady
+ * @property {Overflow | null} overflow
  */
 
-/** @typedef {{ token?: number, text: string }} Piece */
+/** @typedef {{ token?: number, text: string, overflow?: undefined }} Piece */
 
-/** @typedef {(request: Request, signal: AbortSignal | undefined, onPiece: (piece: Piece) => void) => Promise<Generated>} Run */
+/** @typedef {Piece | { overflow: Overflow }} Told What the engine tells meanwhile: a piece, or that the text outgrew the context. */
+
+/** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: (event: Told) => void) => Promise<Generated>} Run */
 
 /** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded What the engine says of texts. */
 
@@ -34,7 +37,7 @@ import { chatRequest, completionRequest, embeddingRequest } from "./request.js";
  * @property {string} part The name of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
  * @property {(text: string) => object} answer The choice's text in an answer,
- * @property {(piece: Piece | null, first: boolean) => object} chunk and in a chunk; null in the last.
+ * @property {(piece: Piece | null, first: boolean) => object} chunk and in a chunk; null in one without a piece.
  */
 
 /** @type {Shape} */
@@ -125,7 +128,7 @@ async function whole(shape, run, value, options, model) {
   const request = shape.parse(value, options);
   const clock = new Clock();
   const { signal, end } = follow(request.signals);
-  const result = await run(request, signal, () => clock.piece()).finally(end);
+  const result = await run(request, signal, (event) => clock.told(event)).finally(end);
   const choice = { index: 0, ...shape.answer(result.text), logprobs: null, finish_reason: result.finish };
   return { ...head(shape, request, model), object: shape.whole, choices: [choice], ...outcome(result, clock) };
 }
@@ -143,17 +146,17 @@ async function* stream(shape, run, request, model) {
     { index: 0, ...shape.chunk(piece, first), logprobs: null, finish_reason },
   ];
   const { signal, end } = follow(request.signals);
-  /** @type {Piece[]} */
-  const pieces = [];
+  /** @type {Told[]} */
+  const events = [];
   /** @type {{ result?: Generated, error?: unknown } | null} */
   let ended = null;
   let wake = () => {};
-  const onPiece = (/** @type {Piece} */ piece) => {
-    clock.piece();
-    pieces.push(piece);
+  const onEvent = (/** @type {Told} */ event) => {
+    clock.told(event);
+    events.push(event);
     wake();
   };
-  run(request, signal, onPiece)
+  run(request, signal, onEvent)
     .then(
       (result) => (ended = { result }),
       (error) => (ended = { error }),
@@ -165,11 +168,14 @@ async function* stream(shape, run, request, model) {
     for (;;) {
       // Pieces from before the abort no longer matter.
       throwIfAborted(signal);
-      const piece = pieces.shift();
+      const event = events.shift();
       const { result, error } = /** @type {{ result?: Generated, error?: unknown }} */ (ended ?? {});
-      if (piece !== undefined) {
-        const token = piece.token === undefined ? {} : { token: piece.token };
-        yield { ...common, choices: choices(piece, null, first), ...token };
+      if (event?.overflow !== undefined) {
+        yield { ...common, choices: choices(null, null, first), overflow: event.overflow };
+        first = false;
+      } else if (event !== undefined) {
+        const token = event.token === undefined ? {} : { token: event.token };
+        yield { ...common, choices: choices(event, null, first), ...token };
         first = false;
       } else if (result !== undefined) {
         yield { ...common, choices: choices(null, result.finish, first), ...outcome(result, clock) };
@@ -222,7 +228,7 @@ function head({ prefix }, request, model) {
  * @param {Clock} clock
  */
 function outcome(result, clock) {
-  const { prompt_tokens, cached_tokens, tokens, prefill_ms, decode_ms_per_token, steady_steps, steady } = result;
+  const { prompt_tokens, cached_tokens, tokens, prefill_ms, decode_ms_per_token, steady_steps, steady, overflow } = result;
   return {
     usage: {
       prompt_tokens,
@@ -233,6 +239,7 @@ function outcome(result, clock) {
     timings: { prefill_ms, decode_ms_per_token, ttft_ms: clock.firstMs() },
     stats: { steps: steady_steps, ...steady },
     tokens,
+    overflow,
   };
 }
 
@@ -242,8 +249,9 @@ class Clock {
   /** @type {number | null} */
   _first = null;
 
-  piece() {
-    if (this._first === null) this._first = performance.now();
+  /** @param {Told} event */
+  told({ overflow }) {
+    if (this._first === null && overflow === undefined) this._first = performance.now();
   }
 
   /** In milliseconds; if nothing came, all of the time. */

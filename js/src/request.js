@@ -181,6 +181,8 @@ const GENERATE = {
   stop: use(stop),
   ignore_eos: use(boolean),
   fetch_interval: use(integer(1, 64)),
+  overflow: use(oneOf(["error", "stop", "shift"])),
+  keep: use(integer(0)),
 };
 
 /** Fields of both kinds of requests. */

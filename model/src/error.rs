@@ -99,6 +99,19 @@ pub enum ModelError {
         /// Capacity of the context.
         n_ctx: usize,
     },
+    /// A prompt and as many tokens as were asked for are more than the context holds.
+    #[error(
+        "a prompt of {prompt} tokens and max_tokens {max_tokens} do not fit a context of {n_ctx}; shorten the prompt, ask for \
+         fewer tokens, load the model with a larger n_ctx, or choose the overflow policy stop or shift"
+    )]
+    Overflow {
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// Tokens asked for.
+        max_tokens: usize,
+        /// Capacity of the context.
+        n_ctx: usize,
+    },
     /// There is nothing to continue.
     #[error("the prompt has no tokens; give at least one, such as the token that begins a text")]
     EmptyPrompt,

@@ -1,24 +1,18 @@
-//! Generation: several decode steps are in flight before one read of the tokens that they produced.
+//! Generation: a prompt, and tokens after it until the text ends.
 
-use backend_api::{Backend, ReadId, Stats, StepParams};
+use std::borrow::Cow;
+
+use backend_api::{Stats, StepParams};
 
 use crate::arch::Head;
+use crate::decode::{Decoding, Interval, MAX_FETCH_INTERVAL, Total};
 use crate::error::ModelError;
+use crate::overflow::{Overflow, Overflowed, Room};
 use crate::request::GenerateOptions;
 use crate::session::Session;
 use crate::stop::StopFilter;
 use crate::tokenizer::{StreamDecoder, Tokenizer};
-use backend_api::run::{Host, finish_read};
-
-/// The largest fetch interval: steps past the end of a text are wasted.
-const MAX_FETCH_INTERVAL: usize = 64;
-/// The largest that is chosen by measurement: beyond it, nothing was gained on any device.
-const MAX_AUTO_INTERVAL: usize = 16;
-/// How often tokens are read, at most, where the fetch interval is chosen by measurement: a read costs part of a
-/// millisecond, and nobody sees the tokens of less than a frame one by one.
-///
-/// *Units*: milliseconds.
-const READ_EVERY_MS: f64 = 8.0;
+use backend_api::run::Host;
 
 /// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +41,8 @@ impl Finish {
 pub struct Generation {
     /// Tokens of the prompt that had to be computed.
     pub prompt_tokens: usize,
+    /// Tokens before them, which the session had computed already.
+    pub cached_tokens: usize,
     /// The new tokens, without the stop token; those that were done before are among them.
     pub tokens: Vec<u32>,
     /// Their text, without the stop string.
@@ -57,7 +53,7 @@ pub struct Generation {
     ///
     /// *Units*: milliseconds.
     pub prefill_ms: f64,
-    /// From one token to the next, on average.
+    /// From one token to the next, on average, where no others had to make room between them.
     ///
     /// *Units*: milliseconds; 0 if there was no second token.
     pub decode_ms_per_token: f64,
@@ -65,6 +61,15 @@ pub struct Generation {
     pub steady_steps: usize,
     /// Counters of the backend over all decode steps but those of the first interval, reads included.
     pub steady: Stats,
+    /// What was done if the text outgrew the context.
+    pub overflow: Option<Overflowed>,
+}
+
+impl Generation {
+    /// What is in the context afterwards of a text: the one that was continued, and the new tokens.
+    pub fn context<'t>(&self, text: &'t [u32]) -> Cow<'t, [u32]> {
+        self.overflow.map_or(text.into(), |overflow| overflow.context(text))
+    }
 }
 
 /// What the caller is told about each new token as it arrives.
@@ -74,10 +79,13 @@ pub struct Piece<'a> {
     pub token: Option<u32>,
     /// Text that is certain by now: it may be empty, or include that of earlier tokens.
     pub text: &'a str,
+    /// What was done so far about a text that outgrows the context, told before what is left is computed again; none with
+    /// a token.
+    pub overflow: Option<Overflowed>,
 }
 
 /// Takes tokens until the text ends.
-struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     options: &'a GenerateOptions,
     tokenizer: Option<&'a Tokenizer>,
     stop_tokens: &'a [u32],
@@ -91,7 +99,7 @@ struct Sink<'a> {
 
 impl Sink<'_> {
     /// Whether the text ends here.
-    fn push(&mut self, token: u32) -> Option<Finish> {
+    pub fn push(&mut self, token: u32) -> Option<Finish> {
         if self.options.cancel.as_ref().is_some_and(|c| c.get()) {
             return Some(Finish::Cancelled);
         }
@@ -112,12 +120,21 @@ impl Sink<'_> {
             stopped = self.filter.push(&self.decoded, &mut self.text);
         }
         if tell {
-            (self.on_piece)(Piece { token: Some(token), text: &self.text[shown..] });
+            (self.on_piece)(Piece { token: Some(token), text: &self.text[shown..], overflow: None });
         }
-        if stopped {
-            return Some(Finish::Stop);
+        if stopped { Some(Finish::Stop) } else { self.full() }
+    }
+
+    /// Whether there are as many tokens as were asked for.
+    fn full(&self) -> Option<Finish> {
+        (self.tokens.len() >= self.options.most()).then_some(Finish::Length)
+    }
+
+    /// Reports that tokens made room.
+    fn overflowed(&mut self, overflow: Option<Overflowed>) {
+        if overflow.is_some() {
+            (self.on_piece)(Piece { token: None, text: "", overflow });
         }
-        (self.tokens.len() >= self.options.max_tokens).then_some(Finish::Length)
     }
 
     /// Reports what was held back, and returns tokens and text.
@@ -128,23 +145,32 @@ impl Sink<'_> {
         self.filter.push(&self.decoded, &mut self.text);
         self.filter.finish(&mut self.text);
         if self.text.len() > shown {
-            (self.on_piece)(Piece { token: None, text: &self.text[shown..] });
+            (self.on_piece)(Piece { token: None, text: &self.text[shown..], overflow: None });
         }
         (self.tokens, self.text)
     }
 }
 
+/// A generation that was checked: what is in the context when it begins, and how tokens are drawn.
+struct Begin {
+    room: Room,
+    head: Head,
+    sampling: StepParams,
+}
+
 impl Session {
     /// Adds a prompt to the text and generates what follows. Afterwards the session knows the prompt and all new
-    /// tokens but the last, whose keys and values may not have been computed.
+    /// tokens but the last, whose keys and values may not have been computed; of a text that outgrew the context, what is
+    /// left of it.
     ///
     /// A generation that was broken off, say because a device was lost, goes on where it was if the prompt ends with the
-    /// tokens that it gave, which the options name: what is drawn follows from the seed and the position.
+    /// tokens that it gave, which the options name: what is drawn follows from the seed and the position in the context,
+    /// and what is in the context from the length of the text.
     ///
     /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
     ///
-    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; options out of range; what
-    /// the backend returns; logits that are not finite.
+    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; more tokens asked for than fit,
+    /// where [`Overflow::Error`] says so; options out of range; what the backend returns; logits that are not finite.
     pub async fn generate(
         &mut self,
         prompt: &[u32],
@@ -153,6 +179,41 @@ impl Session {
         host: &dyn Host,
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, ModelError> {
+        let tokens = self.position() + prompt.len();
+        let begin = self.checked(tokens, options, tokenizer)?;
+        if begin.room.since(tokens).is_some() {
+            let text = [self.tokens(), prompt].concat();
+            return self.generate_after(&text, options, tokenizer, host, on_piece).await;
+        }
+        let sink = self.sink(options, tokenizer, on_piece);
+        self.begun(prompt, tokens, begin, sink, host).await
+    }
+
+    /// Generates what follows a text, of which the beginning that was computed before is used again.
+    ///
+    /// *Errors*: as [`Self::generate`].
+    pub async fn generate_after(
+        &mut self,
+        text: &[u32],
+        options: &GenerateOptions,
+        tokenizer: Option<&Tokenizer>,
+        host: &dyn Host,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Generation, ModelError> {
+        let begin = self.checked(text.len(), options, tokenizer)?;
+        let context = begin.room.context(text);
+        let rest = self.resume(&context);
+        let sink = self.sink(options, tokenizer, on_piece);
+        self.begun(rest, text.len(), begin, sink, host).await
+    }
+
+    /// Refuses what cannot be, before anything is computed. The text has so many tokens.
+    fn checked(
+        &self,
+        tokens: usize,
+        options: &GenerateOptions,
+        tokenizer: Option<&Tokenizer>,
+    ) -> Result<Begin, ModelError> {
         let (head, sampling) = options.sampling.step()?;
         if let Some(given) = options.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
@@ -162,8 +223,23 @@ impl Session {
                 "stop strings need a tokenizer, which this file lacks; use stop tokens".into(),
             ));
         }
+        let (prompt, n_ctx) = (tokens.saturating_sub(options.done.len()), self.n_ctx());
+        match (options.overflow, options.max_tokens) {
+            (Overflow::Error, Some(max_tokens)) if prompt.saturating_add(max_tokens) > n_ctx => {
+                Err(ModelError::Overflow { prompt, max_tokens, n_ctx })
+            }
+            _ => Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling }),
+        }
+    }
+
+    fn sink<'a>(
+        &self,
+        options: &'a GenerateOptions,
+        tokenizer: Option<&'a Tokenizer>,
+        on_piece: &'a mut dyn FnMut(Piece<'_>),
+    ) -> Sink<'a> {
         let eog = tokenizer.map_or(&[][..], Tokenizer::eog);
-        let sink = Sink {
+        Sink {
             options,
             tokenizer,
             stop_tokens: options.stop_tokens.as_deref().unwrap_or(eog),
@@ -171,10 +247,23 @@ impl Session {
             filter: StopFilter::new(&options.stop),
             decoded: String::new(),
             on_piece,
-            tokens: Vec::with_capacity(options.max_tokens.min(self.n_ctx())),
+            tokens: Vec::with_capacity(options.most().min(self.n_ctx())),
             text: String::new(),
-        };
-        let ended = self.run(prompt, options, (head, sampling), sink, host).await;
+        }
+    }
+
+    async fn begun(
+        &mut self,
+        prompt: &[u32],
+        tokens: usize,
+        begin: Begin,
+        sink: Sink<'_>,
+        host: &dyn Host,
+    ) -> Result<Generation, ModelError> {
+        let since = begin.room.since(tokens).unwrap_or(tokens);
+        // Tokens that were decoded before are computed one by one again, so that they are rounded alike.
+        let again = sink.options.done.len().min(since).min(prompt.len().saturating_sub(1));
+        let ended = self.run(prompt, again, begin, sink, host).await;
         if ended.is_err() {
             // What is under way holds memory. The error that counts is the first one.
             let _ = self.settle_states(host).await;
@@ -185,206 +274,60 @@ impl Session {
     async fn run(
         &mut self,
         prompt: &[u32],
-        options: &GenerateOptions,
-        (head, sampling): (Head, StepParams),
+        again: usize,
+        Begin { mut room, head, sampling }: Begin,
         mut sink: Sink<'_>,
         host: &dyn Host,
     ) -> Result<Generation, ModelError> {
-        let start = host.now_ms();
-        let backend = self.model().backend().clone();
-        let begin = self.position() + prompt.len();
-        let ended = options.done.iter().find_map(|token| sink.take(*token, false));
-        // A token needs a row of the history.
-        let left = options.max_tokens.saturating_sub(options.done.len());
-        let budget = if ended.is_some() { 0 } else { left.min(self.n_ctx().saturating_sub(begin)) };
-        let wanted = if budget == 0 { Head::None } else { head };
-        // Tokens that were decoded before are computed one by one again, so that they are rounded alike.
-        let decoded = options.done.len().min(prompt.len().saturating_sub(1));
-        let (front, again) = prompt.split_at(prompt.len() - decoded);
-        if again.is_empty() {
-            self.prefill(prompt, wanted, &sampling, host).await?;
-        } else {
-            self.prefill_again(front, again, (wanted, &sampling), host).await?;
+        let (options, start, cached_tokens) = (sink.options, host.now_ms(), self.position());
+        let interval = Interval::new(options.fetch_interval, start);
+        let mut decoding = Decoding { head, sampling, host, interval, total: Total::default() };
+        if options.done.is_empty() {
+            sink.overflowed(room.so_far(0.0));
         }
-
-        let n_vocab = self.model().recipe().sizes().n_vocab;
-        let buffer = [0; MAX_FETCH_INTERVAL];
-        let mut run =
-            Run { begin, budget, made: 0, broken: None, n_vocab, head, sampling, backend: &*backend, host, buffer };
-        let (mut finish, mut prefill_ms, mut steady) = (ended, 0.0, None);
-        if budget > 0 {
-            self.prepare(1, head)?;
-            // The first token is awaited by itself: it is what a person waits for.
-            run.made = 1;
-            let first = Fetch { read: backend.read(self.history(), begin, 1)?, first: begin, count: 1 };
-            finish = run.accept(first, &mut sink).await?;
-            prefill_ms = host.now_ms() - start;
-        }
-        let decode_start = host.now_ms();
-        let mut interval = Interval::new(options.fetch_interval, decode_start);
-        let mut under_way: Option<Fetch> = None;
-        let decoding = async {
-            while finish.is_none() {
-                let next = run.submit(self, interval.steps)?;
-                if let Some(fetch) = std::mem::replace(&mut under_way, next) {
-                    let count = fetch.count;
-                    finish = run.accept(fetch, &mut sink).await?;
-                    interval.measure(count, host.now_ms());
-                    steady.get_or_insert_with(|| (run.made, backend.stats()));
-                }
-                if under_way.is_none() {
-                    finish = finish.or(Some(Finish::Length));
-                }
+        let ended = options.done.iter().find_map(|token| sink.take(*token, false)).or_else(|| sink.full());
+        let mut from = sink.tokens.len();
+        let most = if ended.is_some() { 0 } else { options.most() - from };
+        let mut stretch = self.stretch(prompt, again, most, &mut decoding, &mut sink).await?;
+        let prefill_ms = stretch.first_ms - start;
+        let (mut stretches, mut shift_ms) = (1, 0.0);
+        let (finish, overflow) = loop {
+            let fresh = &sink.tokens[from..];
+            if let Some(position) = stretch.broken {
+                self.know(fresh);
+                sink.finish();
+                return Err(self.not_a_number(position, host).await);
             }
-            Ok::<_, ModelError>(host.now_ms() - decode_start)
+            let (last, known) = fresh.split_last().map_or((None, fresh), |(last, known)| (Some(*last), known));
+            self.know(known);
+            if let Some(finish) = ended.or(stretch.finish) {
+                break (finish, room.so_far(shift_ms));
+            }
+            // The context is full.
+            let context: Vec<u32> = self.tokens().iter().copied().chain(last).collect();
+            let Some(left) = room.make(&context) else { break (Finish::Length, Some(Overflowed::END)) };
+            let full_ms = host.now_ms();
+            sink.overflowed(room.so_far(shift_ms));
+            self.rewind(0);
+            from = sink.tokens.len();
+            stretch = self.stretch(&left, 0, options.most() - from, &mut decoding, &mut sink).await?;
+            (stretches, shift_ms) = (stretches + 1, shift_ms + stretch.first_ms - full_ms);
         };
-        let decoded = decoding.await;
-        // Steps past the end, or before a failure: nobody wants their tokens, but the read must be finished.
-        let finished = match under_way {
-            Some(fetch) => finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await,
-            None => Ok(()),
-        };
-        let decode_ms = decoded?;
-        finished?;
-        self.settle_states(host).await?;
-        if let Some(position) = run.broken {
-            let (tokens, _) = sink.finish();
-            self.know(tokens.get(options.done.len()..).unwrap_or_default());
-            return Err(self.not_a_number(position, host).await);
-        }
-        let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
-
         let (tokens, text) = sink.finish();
-        let fresh = tokens.get(options.done.len()..).unwrap_or_default();
-        self.know(&fresh[..fresh.len().saturating_sub(1)]);
-        let later = fresh.len().saturating_sub(1);
+        // The first token of a stretch comes with what is before it.
+        let decoded = (tokens.len() - options.done.len().min(tokens.len())).saturating_sub(stretches);
+        let Total { ms, steps, steady } = decoding.total;
         Ok(Generation {
             prompt_tokens: prompt.len(),
-            text,
-            finish: finish.unwrap_or(Finish::Length),
-            prefill_ms,
-            decode_ms_per_token: if later > 0 { decode_ms / later as f64 } else { 0.0 },
-            steady_steps: run.made - steady_from,
-            steady: backend.stats().since(&stats_from),
+            cached_tokens,
             tokens,
+            text,
+            finish,
+            prefill_ms,
+            decode_ms_per_token: if decoded > 0 { ms / decoded as f64 } else { 0.0 },
+            steady_steps: steps,
+            steady,
+            overflow,
         })
-    }
-}
-
-/// A read of tokens in progress.
-struct Fetch {
-    read: ReadId,
-    /// Position of the first.
-    first: usize,
-    count: usize,
-}
-
-/// How many steps go between two reads.
-struct Interval {
-    steps: usize,
-    fixed: bool,
-    /// When the last tokens arrived.
-    last_ms: f64,
-}
-
-impl Interval {
-    fn new(fixed: Option<usize>, now_ms: f64) -> Interval {
-        Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
-    }
-
-    /// Learns that `count` tokens arrived since the last ones. It grows slowly, so that no stutter makes it long.
-    fn measure(&mut self, count: usize, now_ms: f64) {
-        let token_ms = (now_ms - self.last_ms) / count as f64;
-        self.last_ms = now_ms;
-        if !self.fixed {
-            let fitting = (READ_EVERY_MS / token_ms.max(1e-3)) as usize;
-            self.steps = fitting.clamp(1, MAX_AUTO_INTERVAL.min(2 * self.steps));
-        }
-    }
-}
-
-/// The decode steps of one generation.
-struct Run<'a> {
-    /// Position of the first new token.
-    begin: usize,
-    /// New tokens at most.
-    budget: usize,
-    /// New tokens that submitted steps make.
-    made: usize,
-    /// Position of the token after which there was none, because the logits were not finite.
-    broken: Option<usize>,
-    n_vocab: usize,
-    head: Head,
-    sampling: StepParams,
-    backend: &'a dyn Backend,
-    host: &'a dyn Host,
-    buffer: [u32; MAX_FETCH_INTERVAL],
-}
-
-impl Run<'_> {
-    /// Submits up to `interval` steps and begins to read their tokens; nothing if the budget is used up.
-    fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
-        let count = interval.min(self.budget - self.made);
-        if count == 0 {
-            return Ok(None);
-        }
-        let first = self.begin + self.made;
-        for position in first - 1..first - 1 + count {
-            session.decode(position, self.head, &self.sampling)?;
-        }
-        self.made += count;
-        Ok(Some(Fetch { read: self.backend.read(session.history(), first, count)?, first, count }))
-    }
-
-    fn bytes(&mut self, count: usize) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.buffer[..count])
-    }
-
-    /// Waits for tokens and hands them on until the text ends.
-    async fn accept(&mut self, fetch: Fetch, sink: &mut Sink<'_>) -> Result<Option<Finish>, ModelError> {
-        let (backend, host) = (self.backend, self.host);
-        finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
-        let mut finish = None;
-        for (at, &token) in self.buffer[..fetch.count].iter().enumerate() {
-            // Logits that are not finite have no best one: its id is -1.
-            if token as usize >= self.n_vocab {
-                self.broken = Some(fetch.first + at - 1);
-                finish = Some(Finish::Stop);
-            } else {
-                finish = sink.push(token);
-            }
-            if finish.is_some() {
-                break;
-            }
-        }
-        // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
-        host.turn().await;
-        Ok(finish)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The interval after each of some reads that take `token_ms` a token.
-    fn chosen(token_ms: f64) -> Vec<usize> {
-        let (mut interval, mut now) = (Interval::new(None, 0.0), 0.0);
-        let mut next = || {
-            now += token_ms * interval.steps as f64;
-            interval.measure(interval.steps, now);
-            interval.steps
-        };
-        (0..5).map(|_| next()).collect()
-    }
-
-    #[test]
-    fn slow_devices_are_read_token_by_token_and_fast_ones_seldom() {
-        assert_eq!(chosen(700.0), [1; 5]);
-        assert_eq!(chosen(2.5), [2, 3, 3, 3, 3]);
-        assert_eq!(chosen(0.0), [2, 4, 8, 16, 16]);
-        let mut fixed = Interval::new(Some(5), 0.0);
-        fixed.measure(5, 1.0);
-        assert_eq!(fixed.steps, 5);
     }
 }

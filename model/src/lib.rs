@@ -6,6 +6,7 @@
 pub mod arch;
 mod budget;
 pub mod chat;
+mod decode;
 mod diagnose;
 mod embed;
 mod error;
@@ -16,6 +17,7 @@ pub mod gguf;
 mod identity;
 mod kv_cache;
 mod load;
+mod overflow;
 mod request;
 mod resume;
 mod rewind;
@@ -37,6 +39,7 @@ pub use gguf::{ByteSource, BytesSource, Files, Gguf, GgufError, Metadata, Source
 pub use identity::Identity;
 pub use kv_cache::KvCache;
 pub use load::{Footprint, Model};
+pub use overflow::{Overflow, Overflowed};
 pub use request::{GenerateOptions, Sampling};
 pub use session::Session;
 pub use snapshot::{Header, Rows, Snapshot, SnapshotError};

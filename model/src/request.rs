@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
 use crate::error::ModelError;
+use crate::overflow::Overflow;
 
 /// How the next token is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -57,8 +58,11 @@ impl Sampling {
 /// What to generate.
 #[derive(Debug, Clone)]
 pub struct GenerateOptions {
-    /// Tokens to generate at most; the end of the context is a limit besides.
-    pub max_tokens: usize,
+    /// Tokens to generate at most; without it 256, or as many as the context has room for if those are fewer and
+    /// [`Self::overflow`] makes no more room.
+    pub max_tokens: Option<usize>,
+    /// What is done about a text that outgrows the context.
+    pub overflow: Overflow,
     /// How tokens are chosen.
     pub sampling: Sampling,
     /// Tokens that end the text and are not part of it; by default those that the tokenizer says end a generation.
@@ -75,10 +79,21 @@ pub struct GenerateOptions {
     pub done: Vec<u32>,
 }
 
+/// Tokens that are generated without a word on how many.
+const MAX_TOKENS: usize = 256;
+
+impl GenerateOptions {
+    /// Tokens to generate at most, whatever the context holds.
+    pub fn most(&self) -> usize {
+        self.max_tokens.unwrap_or(MAX_TOKENS)
+    }
+}
+
 impl Default for GenerateOptions {
     fn default() -> GenerateOptions {
         GenerateOptions {
-            max_tokens: 256,
+            max_tokens: None,
+            overflow: Overflow::default(),
             sampling: Sampling::Greedy,
             stop_tokens: None,
             stop: Vec::new(),

@@ -5,6 +5,8 @@ use backend_api::{StepParams, StorageId, Update};
 
 use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
+use crate::overflow::Room;
+use crate::request::GenerateOptions;
 use crate::session::{Session, no_storage};
 use crate::snapshot::{Header, Rows, Snapshot, SnapshotError};
 
@@ -97,12 +99,26 @@ impl Session {
         Ok(())
     }
 
-    /// Computes a text that another session of the same model, whose device may be gone, has computed or begun to: in the
-    /// same steps, so that states are the same to the last bit where the device is. The text of this session goes.
+    /// Computes what a generation that was broken off had computed in another session of the same model, whose device may
+    /// be gone: in the same steps, so that states are the same to the last bit where the device is. `text` is all of it,
+    /// what was dropped included, and its last token is left to [`Self::generate_after`]; so is a context whose tokens had
+    /// just made room. The text of this session goes.
     ///
-    /// *Errors*: as [`Self::prepare`]; tokens that do not fit; the device was lost.
-    pub async fn replay(&mut self, lost: &Session, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
+    /// *Errors*: as [`Self::generate`]; the device was lost.
+    pub async fn replay(
+        &mut self,
+        lost: &Session,
+        text: &[u32],
+        options: &GenerateOptions,
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
         self.rewind(0);
+        let room = Room::new(options.overflow, text.len(), self.n_ctx())?;
+        let context = room.context(text);
+        let tokens = match (context.split_last(), room.since(text.len())) {
+            (None, _) | (_, Some(0)) => &[],
+            (Some((_, tokens)), _) => tokens,
+        };
         if tokens.is_empty() {
             return Ok(());
         }

@@ -294,6 +294,7 @@ pub const NIGHTLY: &[Run] = &[
         program: Program::Task,
         args: &["fuzz", "--through", "webgl", "--count", "300", "--seconds", "1500"],
     },
+    Run {
         title: "dependencies: advisories",
         needs: Need::Nothing,
         program: Program::Task,

@@ -239,7 +239,7 @@ pub(crate) async fn time(
     let fetch_interval = options.fetch_interval.or_else(|| fetch_interval(&**model.backend()));
     // One token more: the first comes with the prefill.
     let generate = GenerateOptions {
-        max_tokens: options.decode + 1,
+        max_tokens: Some(options.decode + 1),
         stop_tokens: Some(Vec::new()),
         fetch_interval,
         ..GenerateOptions::default()

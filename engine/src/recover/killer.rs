@@ -106,7 +106,7 @@ fn hold(
     for turn in &talk.turns {
         text.extend(turn);
         let generate = GenerateOptions {
-            max_tokens: ANSWER,
+            max_tokens: Some(ANSWER),
             sampling: talk.sampling,
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(2),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use backend_api::run::NativeHost;
-use model::{BytesSource, GenerateOptions, Recipe, Sampling};
+use model::{BytesSource, GenerateOptions, Overflow, Recipe, Sampling};
 
 use super::Event;
 #[cfg(any(feature = "webgpu", feature = "webgl"))]
@@ -25,16 +25,27 @@ struct Run {
     calls: usize,
 }
 
+/// Texts: how many tokens, in a context of how many, and what is done if they are more. Of the second, tokens make room
+/// twice.
+const TEXTS: [(usize, usize, Overflow); 2] = [(6, 32, Overflow::Error), (9, 10, Overflow::Shift { keep: 2 })];
+
 /// Loads a tiny model on a backend of which one call fails, and generates; `next` takes over.
-fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, how: How) -> Run {
-    run_on(name, inner, || next.clone(), at, how)
+fn run(name: &str, text: (usize, usize, Overflow), [inner, next]: [&Rc<dyn Backend>; 2], at: usize, how: How) -> Run {
+    run_on(name, text, inner, || next.clone(), at, how)
 }
 
 /// The same with backends that `next` opens.
-fn run_on(name: &str, inner: &Rc<dyn Backend>, mut next: impl FnMut() -> Rc<dyn Backend>, at: usize, how: How) -> Run {
+fn run_on(
+    name: &str,
+    (tokens, n_ctx, overflow): (usize, usize, Overflow),
+    inner: &Rc<dyn Backend>,
+    mut next: impl FnMut() -> Rc<dyn Backend>,
+    at: usize,
+    how: How,
+) -> Run {
     let path = format!("{}/../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
     let source = BytesSource(std::fs::read(path).unwrap());
-    let options = EngineOptions { n_ctx: Some(32), ..EngineOptions::default() };
+    let options = EngineOptions { n_ctx: Some(n_ctx), ..EngineOptions::default() };
     let fault = Rc::new(Fault { at, how, calls: Cell::new(0) });
     let failing = Failing { inner: inner.clone(), fault: fault.clone() };
     let mut recovered = 0;
@@ -43,7 +54,8 @@ fn run_on(name: &str, inner: &Rc<dyn Backend>, mut next: impl FnMut() -> Rc<dyn 
         let mut engine = block_on(Engine::with_backend(Box::new(failing), &source, &options, host, &mut |_| {}))?;
         let mut session = engine.session()?;
         let generate = GenerateOptions {
-            max_tokens: 6,
+            max_tokens: Some(tokens),
+            overflow,
             sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 5 },
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(2),
@@ -72,37 +84,43 @@ fn run_on(name: &str, inner: &Rc<dyn Backend>, mut next: impl FnMut() -> Rc<dyn 
 /// Each `stride`-th call fails in each way.
 fn every_call_fails_once(open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
     for name in ["llama-gqa-tied", "lfm2-tiny"] {
-        let (inner, next) = (open(), open());
-        let undisturbed = run(name, &inner, &next, usize::MAX, How::Driver);
-        let text = undisturbed.text.unwrap();
-        assert_eq!(text.len(), 6);
-        // Backends keep buffers for reads and parameters.
-        let kept = inner.stats().memory;
-        assert!(kept <= 32 << 10, "{name}: {kept} bytes are not freed");
-        let mut outcomes = HashSet::new();
-        for at in (0..undisturbed.calls).step_by(stride) {
-            for how in [How::Lost, How::OutOfMemory, How::Driver] {
-                let run = run(name, &inner, &next, at, how);
-                let here = format!("{name} on {}, call {at} of {}, {how:?}", inner.info().name, undisturbed.calls);
-                match run.text {
-                    Ok(tokens) => {
-                        assert_eq!(tokens, text, "{here}");
-                        assert_eq!(run.recovered, usize::from(how == How::Lost), "{here}");
-                        outcomes.insert("recovered");
-                    }
-                    Err(error) => {
-                        assert_eq!(run.recovered, 0, "{here}");
-                        assert!(!error.to_string().contains('\n'), "{here}: {error}");
-                        outcomes.insert(if error.lost().is_some() { "lost" } else { "error" });
-                    }
-                }
-                let left = [inner.stats().memory, next.stats().memory];
-                assert!(left.iter().all(|bytes| *bytes <= kept), "{here}: {left:?} bytes are left, not {kept}");
-            }
-        }
-        // While it is loaded nothing takes over: who loads it sees the error.
-        assert_eq!(outcomes.len(), 3, "{name}: {outcomes:?}");
+        TEXTS.iter().for_each(|text| every_call_of(name, *text, open, stride));
     }
+}
+
+fn every_call_of(name: &str, text: (usize, usize, Overflow), open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
+    let (inner, next) = (open(), open());
+    let run = |at, how| run(name, text, [&inner, &next], at, how);
+    let undisturbed = run(usize::MAX, How::Driver);
+    let tokens = undisturbed.text.unwrap();
+    assert_eq!(tokens.len(), text.0);
+    // Backends keep buffers for reads and parameters.
+    let kept = inner.stats().memory;
+    assert!(kept <= 32 << 10, "{name}: {kept} bytes are not freed");
+    let mut outcomes = HashSet::new();
+    for at in (0..undisturbed.calls).step_by(stride) {
+        for how in [How::Lost, How::OutOfMemory, How::Driver] {
+            let run = run(at, how);
+            let calls = undisturbed.calls;
+            let here = format!("{name} on {}, {text:?}, call {at} of {calls}, {how:?}", inner.info().name);
+            match run.text {
+                Ok(found) => {
+                    assert_eq!(found, tokens, "{here}");
+                    assert_eq!(run.recovered, usize::from(how == How::Lost), "{here}");
+                    outcomes.insert("recovered");
+                }
+                Err(error) => {
+                    assert_eq!(run.recovered, 0, "{here}");
+                    assert!(!error.to_string().contains('\n'), "{here}: {error}");
+                    outcomes.insert(if error.lost().is_some() { "lost" } else { "error" });
+                }
+            }
+            let left = [inner.stats().memory, next.stats().memory];
+            assert!(left.iter().all(|bytes| *bytes <= kept), "{here}: {left:?} bytes are left, not {kept}");
+        }
+    }
+    // While it is loaded nothing takes over: who loads it sees the error.
+    assert_eq!(outcomes.len(), 3, "{name}: {outcomes:?}");
 }
 
 /// A device whose memory runs out at a call.
@@ -141,7 +159,7 @@ fn a_rung_without_memory_makes_way_for_the_next_one() {
 #[test]
 fn a_text_goes_on_where_there_is_memory() {
     let inner: Rc<dyn Backend> = Rc::new(reference_cpu::Cpu::new(reference_cpu::Options::default()));
-    let whole = run("llama-gqa-tied", &inner, &inner, usize::MAX, How::Lost);
+    let whole = run("llama-gqa-tied", TEXTS[0], [&inner, &inner], usize::MAX, How::Lost);
     let lost = whole.calls - 3;
     for (memory, recovered) in [(0, false), (usize::MAX, true)] {
         let mut opened = 0;
@@ -149,7 +167,7 @@ fn a_text_goes_on_where_there_is_memory() {
             opened += 1;
             if opened <= 2 { small(opened) } else { small(memory) }
         };
-        let run = run_on("llama-gqa-tied", &inner, next, lost, How::Lost);
+        let run = run_on("llama-gqa-tied", TEXTS[0], &inner, next, lost, How::Lost);
         assert_eq!(run.recovered, usize::from(recovered));
         match run.text {
             Ok(text) => assert_eq!(text, *whole.text.as_ref().unwrap()),

@@ -1,7 +1,7 @@
 //! The command line. Its contracts are stable: others script against them.
 
 use anygpu::bench::QUEUED;
-use anygpu::{Choice, KvCache, Pooling, Products};
+use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
@@ -212,6 +212,17 @@ pub struct SamplingArgs {
     pub seed: Option<u64>,
 }
 
+/// What to do about a text that outgrows the context.
+#[derive(Debug, Clone, Args)]
+pub struct OverflowArgs {
+    /// When prompt and --max-tokens do not fit the context: error (refuse), stop (end with the context), or shift (drop old tokens and go on)
+    #[arg(long, value_name = "error|stop|shift", default_value = "error")]
+    pub overflow: Overflow,
+    /// With --overflow shift: tokens at the beginning that are never dropped [default: the token that begins a text; with --chat what the template begins with]
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+}
+
 /// What to generate.
 #[derive(Debug, Args)]
 pub struct GenerateArgs {
@@ -223,9 +234,11 @@ pub struct GenerateArgs {
     /// Wrap the prompt in the model's chat template
     #[arg(long, conflicts_with = "load_session")]
     pub chat: bool,
-    /// End after this many tokens
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    pub max_tokens: usize,
+    /// End after this many tokens [default: 256, or as many as the context has room for]
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    #[command(flatten)]
+    pub overflow: OverflowArgs,
     #[command(flatten)]
     pub sampling: SamplingArgs,
     #[command(flatten)]

@@ -1,9 +1,9 @@
 //! `generate`, and the story that is told without a command.
 
-use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, SamplingArgs};
+use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
 use crate::load::Loaded;
 use crate::{alloc, embedded, interrupt, output};
-use anygpu::{GenerateOptions, Generation, Message, Sampling};
+use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling};
 use anyhow::Result;
 use serde::Serialize;
 use std::cell::Cell;
@@ -21,6 +21,7 @@ struct Report<'a> {
     tokens: &'a [u32],
     text: &'a str,
     finish: &'static str,
+    overflow: Option<Overflowed>,
     load_ms: f64,
     prefill_ms: f64,
     decode_ms_per_token: f64,
@@ -74,20 +75,30 @@ impl SamplingArgs {
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
-    let prompt =
-        if args.chat { loaded.chat(&[Message::new("user", &*args.prompt)])? } else { loaded.prompt(&args.prompt)? };
-    let options = GenerateOptions {
+    let OverflowArgs { overflow, keep } = args.overflow;
+    let mut options = GenerateOptions {
         max_tokens: args.max_tokens,
+        overflow,
         sampling: args.sampling.sampling().or(loaded.sampling()).unwrap_or(Sampling::Greedy),
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
         ..loaded.generate_options(args.fetch_interval)
     };
+    let (prompt, usual) = if args.chat {
+        let ChatPrompt { tokens, keep, .. } = loaded.chat(&[Message::new("user", &*args.prompt)], &options)?;
+        (tokens, keep)
+    } else {
+        let tokens = loaded.prompt(&args.prompt)?;
+        let kept = loaded.kept(&tokens);
+        (tokens, kept)
+    };
+    options.overflow = overflow.keeping(keep, usual)?;
     let begin = if args.chat { "" } else { &args.prompt };
     let sampling = options.sampling;
     let (generation, heap) = stream(&mut loaded, &prompt, options, (!args.json).then_some(begin))?;
     if let Some(path) = &args.session.save_session {
-        loaded.save(path, &[&prompt[..], &generation.tokens].concat(), Some(sampling))?;
+        let text = [&prompt[..], &generation.tokens].concat();
+        loaded.save(path, &generation.context(&text), Some(sampling))?;
     }
     if args.json {
         let info = loaded.info();
@@ -99,6 +110,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
             tokens: &generation.tokens,
             text: &generation.text,
             finish: generation.finish.name(),
+            overflow: generation.overflow,
             load_ms: loaded.load_ms(),
             prefill_ms: generation.prefill_ms,
             decode_ms_per_token: generation.decode_ms_per_token,
@@ -119,7 +131,8 @@ pub fn story(device: &DeviceArgs) -> Result<bool> {
     let load = LoadArgs { model, context: ContextArgs::default() };
     let mut loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n\n", loaded.report()))?;
-    let options = GenerateOptions { max_tokens: usize::MAX, ..loaded.generate_options(None) };
+    let (max_tokens, overflow) = (Some(usize::MAX), Overflow::Stop);
+    let options = GenerateOptions { max_tokens, overflow, ..loaded.generate_options(None) };
     let prompt = loaded.prompt(OPENING)?;
     let (generation, _) = stream(&mut loaded, &prompt, options, Some(OPENING))?;
     summary(&loaded, &generation);
@@ -141,6 +154,7 @@ fn stream(
     let (mut shown, mut written, mut heap) =
         (0, Ok(()), alloc::PerToken::new(options.fetch_interval.unwrap_or(SAMPLE_EVERY)));
     let (show, mut begin) = (begin.is_some(), begin.unwrap_or_default());
+    let mut steady = true;
     let mut write = |text: &str| -> io::Result<()> {
         // What it begins with waits for the first token: until then there may be an error instead of a text.
         let parts = [mem::take(&mut begin), text];
@@ -149,7 +163,11 @@ fn stream(
 
     interrupt::generating(true);
     let generation = loaded.generate(prompt, &options, &mut |piece| {
-        heap.token();
+        // What is left of a text that outgrew the context is computed again, which takes memory of its own.
+        steady &= piece.overflow.is_none();
+        if steady {
+            heap.token();
+        }
         shown += piece.text.len();
         if written.is_ok() {
             written = write(piece.text);
@@ -177,4 +195,17 @@ fn summary(loaded: &Loaded, generation: &Generation) {
         generation.prefill_ms,
         generation.tokens.len(),
     ));
+    if let Some(Overflowed { policy, dropped_tokens, times, ms }) = generation.overflow {
+        let n_ctx = loaded.n_ctx();
+        output::note(&match policy {
+            Overflow::Shift { .. } => {
+                format!(
+                    "the context of {n_ctx} was full: {dropped_tokens} old tokens made room ({times} times, {ms:.0} ms)"
+                )
+            }
+            Overflow::Error | Overflow::Stop => {
+                format!("the context of {n_ctx} is full; --overflow shift drops old tokens and goes on")
+            }
+        });
+    }
 }

@@ -5,8 +5,9 @@ use crate::{embedded, output, saved, tune};
 use anygpu::bench;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation,
-    KernelInfo, KvCache, Message, Model, Piece, Progress, Report, Sampling, SelectOptions, Session, Snapshot,
+    BackendInfo, ByteSource, BytesSource, ChatPrompt, Engine, EngineOptions, Event, Footprint, GenerateOptions,
+    Generation, KernelInfo, KvCache, Message, Model, Piece, Progress, Report, Sampling, SelectOptions, Session,
+    Snapshot,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -242,11 +243,21 @@ impl Loaded {
         [&self.before[..], &tokens].concat()
     }
 
-    /// The tokens of a conversation whose next turn is the model's.
+    /// How many tokens at the beginning of a text stay where others make room.
+    pub fn kept(&self, tokens: &[u32]) -> usize {
+        self.engine.kept(tokens)
+    }
+
+    /// The prompt of a conversation whose next turn is the model's.
     ///
-    /// *Errors*: the file has no tokenizer, or its template refuses.
-    pub fn chat(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        Ok(self.engine.encode_chat(messages)?)
+    /// *Errors*: as [`Engine::chat_prompt`].
+    pub fn chat(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt> {
+        Ok(self.engine.chat_prompt(messages, options)?)
+    }
+
+    /// Tokens that the context holds.
+    pub fn n_ctx(&self) -> usize {
+        self.engine.model().recipe().sizes().n_ctx
     }
 
     /// Options that suit the backend, with a fetch interval that was asked for.

@@ -3,7 +3,7 @@
 use crate::args::{DeviceArgs, TraceArgs};
 use crate::load::Loaded;
 use crate::output;
-use anygpu::{GenerateOptions, KernelInfo, Role};
+use anygpu::{GenerateOptions, KernelInfo, Overflow, Role};
 use anyhow::Result;
 use serde_json::json;
 
@@ -20,7 +20,12 @@ type Timed = (KernelInfo, Option<f64>);
 pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     let mut loaded = Loaded::new(&args.load, device)?;
     let kernels = loaded.decode_kernels()?;
-    let options = GenerateOptions { max_tokens: TIMED, stop_tokens: Some(Vec::new()), ..loaded.generate_options(None) };
+    let options = GenerateOptions {
+        max_tokens: Some(TIMED),
+        overflow: Overflow::Stop,
+        stop_tokens: Some(Vec::new()),
+        ..loaded.generate_options(None)
+    };
     let prompt = loaded.prompt("")?;
     let generation = loaded.generate(&prompt, &options, &mut |_| ())?;
     let step_ms = generation.decode_ms_per_token;

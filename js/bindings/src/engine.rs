@@ -1,16 +1,17 @@
 //! A model for JavaScript.
 
 use crate::error;
+use crate::request::{Counters, Request, answer};
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message,
-    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Stats, TopK, Winners, select,
+    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Head, Host, KvCache, Layout, Message,
+    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Winners, select,
 };
 use bindings_common::{WasmCancel, json};
 use js_sys::{Float32Array, Function, Promise, Uint8Array, Uint32Array};
 use serde::{Deserialize, Serialize};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
@@ -80,81 +81,6 @@ impl LoadOptions {
     }
 }
 
-/// How to generate.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    max_tokens: Option<usize>,
-    temperature: Option<f32>,
-    top_k: Option<u32>,
-    top_p: Option<f32>,
-    seed: Option<u64>,
-    #[serde(default)]
-    stop: Vec<String>,
-    #[serde(default)]
-    ignore_eos: bool,
-    fetch_interval: Option<usize>,
-    /// Tokens of an answer that was broken off: the prompt ends with them.
-    #[serde(default)]
-    done: Vec<u32>,
-}
-
-impl Request {
-    fn options(self, defaults: GenerateOptions, cancel: Rc<Cell<bool>>) -> GenerateOptions {
-        let sampling = match self.temperature {
-            None | Some(0.0) => Sampling::Greedy,
-            Some(temperature) => Sampling::Random {
-                temperature,
-                // More than the device can keep means as many as it can.
-                top_k: self.top_k.filter(|k| *k as usize <= TopK::MAX).unwrap_or(0),
-                top_p: self.top_p.unwrap_or(1.0),
-                seed: self.seed.unwrap_or(0),
-            },
-        };
-        GenerateOptions {
-            max_tokens: self.max_tokens.unwrap_or(defaults.max_tokens),
-            sampling,
-            stop_tokens: self.ignore_eos.then(Vec::new),
-            stop: self.stop,
-            fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
-            cancel: Some(cancel),
-            done: self.done,
-        }
-    }
-}
-
-/// What a generation gave.
-#[derive(Serialize)]
-struct Answer<'a> {
-    prompt_tokens: usize,
-    cached_tokens: usize,
-    tokens: &'a [u32],
-    text: &'a str,
-    finish: &'static str,
-    prefill_ms: f64,
-    decode_ms_per_token: f64,
-    steady_steps: usize,
-    steady: Counters,
-}
-
-/// [`Stats`] for JSON.
-#[derive(Serialize)]
-struct Counters {
-    dispatches: u64,
-    submits: u64,
-    objects: u64,
-    uploaded: u64,
-    read_back: u64,
-    memory: u64,
-}
-
-impl From<Stats> for Counters {
-    fn from(stats: Stats) -> Counters {
-        let Stats { dispatches, submits, objects, uploaded, read_back, memory } = stats;
-        Counters { dispatches, submits, objects, uploaded, read_back, memory }
-    }
-}
-
 /// What a person wants to know of a model.
 #[derive(Serialize)]
 struct Info<'a> {
@@ -188,7 +114,7 @@ struct Loaded {
     engine: Engine,
     /// Absent while it works.
     work: RefCell<Option<Work>>,
-    /// The text that was generated last, and how its tokens were chosen.
+    /// What is in the context of the text that was generated last, and how its tokens were chosen.
     text: RefCell<(Vec<u32>, Option<Sampling>)>,
     file_bytes: u64,
     /// Reading the header and choosing the backend, and compiling. In milliseconds.
@@ -284,7 +210,7 @@ impl WasmEngine {
         json(&Counters::from(self.0.engine.backend().stats()))
     }
 
-    /// The tokens of the text that was generated last, or imported.
+    /// The tokens of the text that was generated last, or imported, as far as they are in the context.
     pub fn text(&self) -> Vec<u32> {
         self.0.text.borrow().0.clone()
     }
@@ -296,14 +222,17 @@ impl WasmEngine {
 
     /// The tokens of a conversation: `[{ role, content }]` as JSON.
     pub fn encode_chat(&self, messages: &str) -> Result<Vec<u32>, JsValue> {
-        #[derive(Deserialize)]
-        struct Turn {
-            role: String,
-            content: String,
-        }
-        let turns: Vec<Turn> = serde_json::from_str(messages).map_err(error::options)?;
-        let messages: Vec<Message> = turns.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect();
-        self.0.engine.encode_chat(&messages).map_err(|e| error::engine(&e))
+        self.0.engine.encode_chat(&conversation(messages)?).map_err(|e| error::engine(&e))
+    }
+
+    /// The prompt of a conversation that is to be generated with these options: `{ tokens, keep, dropped_messages }` as
+    /// JSON.
+    pub fn chat_prompt(&self, messages: &str, options: &str) -> Result<String, JsValue> {
+        let engine = &self.0.engine;
+        let request = Request::read(options)?;
+        let prompt = engine.chat_prompt(&conversation(messages)?, &request.options(engine, 0)?);
+        let ChatPrompt { tokens, keep, dropped_messages } = prompt.map_err(|e| error::engine(&e))?;
+        json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
     }
 
     /// The text of tokens.
@@ -312,24 +241,27 @@ impl WasmEngine {
         Ok(tokenizer.decode(tokens, false))
     }
 
-    /// Generates what follows `tokens`; `on_piece(token, text)` is told of each token as it comes. The promise gives
-    /// JSON. One generation at a time.
+    /// Generates what follows `tokens`; `on_piece(token, text, overflow)` is told of each token as it comes, and, as JSON, of
+    /// tokens that make room. The promise gives JSON. One generation at a time.
     pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
-        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.flag());
+        let (loaded, request, cancel) = (self.0.clone(), Request::read(options), cancel.flag());
         future_to_promise(async move {
-            let request: Request = request.map_err(error::options)?;
+            let options = request?.options(&loaded.engine, loaded.engine.kept(&tokens))?;
+            let options = GenerateOptions { cancel: Some(cancel), ..options };
             let mut session = loaded.take_text()?;
-            let options = request.options(loaded.engine.generate_options(), cancel);
             let mut told = |piece: anygpu::Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
+                let overflow = piece.overflow.and_then(|overflow| json(&overflow).ok());
+                let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
-                let _ = on_piece.call2(&JsValue::UNDEFINED, &token, &piece.text.into());
+                let _ = on_piece.call3(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow);
             };
             let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
             loaded.work.replace(Some(Work::Text(session)));
             if let Ok(generation) = &generation {
                 let fresh = generation.tokens.get(options.done.len()..).unwrap_or_default();
-                loaded.text.replace(([&tokens[..], fresh].concat(), Some(options.sampling)));
+                let context = generation.context(&[&tokens[..], fresh].concat()).into_owned();
+                loaded.text.replace((context, Some(options.sampling)));
             }
             let generation = generation.map_err(|e| error::engine(&e))?;
             Ok(answer(tokens.len(), &generation)?.into())
@@ -383,6 +315,17 @@ impl WasmEngine {
     }
 }
 
+/// The turns of a conversation, from JSON.
+fn conversation(messages: &str) -> Result<Vec<Message>, JsValue> {
+    #[derive(Deserialize)]
+    struct Turn {
+        role: String,
+        content: String,
+    }
+    let turns: Vec<Turn> = serde_json::from_str(messages).map_err(error::options)?;
+    Ok(turns.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect())
+}
+
 impl Loaded {
     fn take(&self) -> Result<Work, JsValue> {
         self.work.take().ok_or_else(|| error::options("the model is at work; wait for its end, or load it twice"))
@@ -419,18 +362,4 @@ impl Loaded {
         }
         Ok(if normalize { embedding.normalized() } else { embedding }.values)
     }
-}
-
-fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
-    json(&Answer {
-        prompt_tokens,
-        cached_tokens: prompt_tokens - generation.prompt_tokens,
-        tokens: &generation.tokens,
-        text: &generation.text,
-        finish: generation.finish.name(),
-        prefill_ms: generation.prefill_ms,
-        decode_ms_per_token: generation.decode_ms_per_token,
-        steady_steps: generation.steady_steps,
-        steady: generation.steady.into(),
-    })
 }

@@ -30,7 +30,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::MissingTensor { .. }
         | ModelError::Tensor { .. } => "file",
         ModelError::NotANumber { .. } | ModelError::NoEmbedding => "not_a_number",
-        ModelError::ContextFull { .. } => "context",
+        ModelError::ContextFull { .. } | ModelError::Overflow { .. } => "context",
         ModelError::Context { .. }
         | ModelError::EmptyPrompt
         | ModelError::Token { .. }

@@ -6,6 +6,7 @@
 mod bench;
 mod engine;
 mod error;
+mod request;
 mod sha256;
 mod source;
 mod tune;

@@ -69,16 +69,24 @@ class WasmEngine {
   encode_chat(/** @type {string} */ json) {
     return this.encode(JSON.parse(json).map((/** @type {any} */ m) => `${m.role}:${m.content};`).join(""));
   }
+  /** A conversation of which one message made room. @param {string} messages @param {string} options */
+  chat_prompt(messages, options) {
+    const dropped_messages = JSON.parse(options).overflow === "shift" ? 1 : 0;
+    const tokens = [...this.encode_chat(JSON.stringify(JSON.parse(messages).slice(dropped_messages)))];
+    return JSON.stringify({ tokens, keep: 2, dropped_messages });
+  }
   decode(/** @type {Uint32Array} */ tokens) {
     return String.fromCharCode(...tokens);
   }
   /** @param {Uint32Array} tokens @param {string} json @param {any} onPiece @param {WasmCancel} cancel */
   async generate(tokens, json, onPiece, cancel) {
-    const { max_tokens = 3, done = [] } = JSON.parse(json);
+    const { max_tokens = 3, done = [], overflow } = JSON.parse(json);
     seen.options.push(json);
     seen.generations.push("begin");
     const generated = [...done];
     let finish = "length";
+    /** @type {object | null} */
+    let full = null;
     if (script.hangs) await new Promise(() => {});
     while (generated.length < max_tokens) {
       await turn();
@@ -87,13 +95,18 @@ class WasmEngine {
         finish = "cancelled";
         break;
       }
+      // Every third token the context is full.
+      if (overflow === "shift" && generated.length > 0 && generated.length % 3 === 0) {
+        full = { policy: "shift", dropped_tokens: 2 * (generated.length / 3), times: generated.length / 3, ms: 1 };
+        onPiece(undefined, "", JSON.stringify(full));
+      }
       generated.push(97 + (generated.length % 26));
       onPiece(generated.at(-1), String.fromCharCode(generated.at(-1) ?? 0));
     }
     seen.generations.push("end");
     const text = String.fromCharCode(...generated);
     const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1 };
-    return JSON.stringify({ ...counts, tokens: generated, text, finish, steady_steps: 1, steady: { dispatches: 5 } });
+    return JSON.stringify({ ...counts, tokens: generated, text, finish, steady_steps: 1, steady: { dispatches: 5 }, overflow: full });
   }
   /** @param {Uint32Array} tokens @param {number} dimensions @param {boolean} normalize */
   async embed(tokens, dimensions, normalize) {

@@ -47,7 +47,28 @@ test("a chat completion has the shape that clients know", async () => {
     usage: { prompt_tokens: 8, completion_tokens: 4, total_tokens: 12, cached_tokens: 1 },
     stats: { steps: 1, dispatches: 5 },
     tokens: [97, 98, 99, 100],
+    overflow: null,
   });
+});
+
+test("a text that outgrows the context says so, in the middle and at the end", async () => {
+  const { chat, completions } = await open();
+  const shift = /** @type {const} */ ({ overflow: "shift", max_tokens: 5 });
+  const full = { policy: "shift", dropped_messages: 0, dropped_tokens: 2, times: 1, ms: 1 };
+  const parts = await collect(completions.create({ prompt: "p", ...shift, stream: true }));
+  assert.equal(parts.map((part) => part.choices[0].text).join(""), "abcde");
+  assert.deepEqual(parts.map((part) => part.overflow), [undefined, undefined, undefined, full, undefined, undefined, full]);
+  assert.deepEqual((await completions.create({ prompt: "p", ...shift })).overflow, full);
+
+  const turns = [{ role: "user", content: "before" }, { role: "assistant", content: "b" }, ...messages];
+  const chunks = await collect(chat.completions.create({ messages: turns, ...shift, max_tokens: 2, stream: true }));
+  const left = { policy: "shift", dropped_messages: 1, dropped_tokens: 0, times: 0, ms: 0 };
+  assert.deepEqual(chunks.map((chunk) => chunk.overflow), [left, undefined, undefined, left]);
+  assert.deepEqual(chunks[0].choices[0].delta, { role: "assistant" });
+  assert.equal(JSON.parse(seen.options.at(-1) ?? "").usual_keep, 2);
+  const answer = await chat.completions.create({ messages: turns, ...shift });
+  assert.deepEqual(answer.overflow, { ...full, dropped_messages: 1 });
+  assert.equal(answer.usage.prompt_tokens, "assistant:b;user:hi;".length);
 });
 
 test("a streamed chat completion comes in chunks, the last with the outcome", async () => {

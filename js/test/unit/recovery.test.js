@@ -57,6 +57,22 @@ test("an answer goes on where the device was lost, and the caller is told", asyn
   assert.deepEqual(again.done, [97, 98, 99]);
 });
 
+test("an answer that has outgrown the context goes on where it was, and says so once", async () => {
+  const { engine } = await engines((count) => count > 1 && (script.generateThrows = null));
+  const turns = ["user", "assistant", "user"].map((role) => ({ role, content: role }));
+  const request = /** @type {const} */ ({ messages: turns, overflow: "shift", max_tokens: 8, stream: true });
+  /** @type {unknown[]} */
+  const told = [];
+  let text = "";
+  for await (const chunk of engine.chat.completions.create(request)) {
+    text += chunk.choices[0].delta.content ?? "";
+    if (chunk.overflow) told.push([chunk.overflow.dropped_messages, chunk.overflow.times]);
+    if (text === "abcd") script.generateThrows = LOST;
+  }
+  assert.equal(text, "abcdefgh");
+  assert.deepEqual(told, [[1, 0], [1, 1], [1, 2], [1, 2]]);
+});
+
 test("a worker that stops is a loss like any other", async () => {
   const { engine, state } = await engines();
   const { connection: first } = engine._recovery._opened;

@@ -144,6 +144,8 @@ test("what makes no sense is refused, and the field is named", () => {
     [text, { prompt: [[["one"]]] }, "prompt[0][0]"],
     [text, { prompt: { length: 1e12 } }, "prompt"],
     [text, { max_tokens: 0 }, "max_tokens"],
+    [text, { overflow: "truncate" }, "overflow"],
+    [text, { keep: -1 }, "keep"],
     [text, { max_tokens: 1.5 }, "max_tokens"],
     [text, { max_tokens: "5" }, "max_tokens"],
     [text, { temperature: NaN }, "temperature"],

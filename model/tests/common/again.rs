@@ -22,7 +22,7 @@ pub fn again(name: &str, backend: &Rc<dyn Backend>) {
     };
     let answer = |session: &mut Session, prompt: &[u32]| -> Generation {
         let options = GenerateOptions {
-            max_tokens: 6,
+            max_tokens: Some(6),
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(4),
             ..GenerateOptions::default()

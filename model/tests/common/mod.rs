@@ -15,6 +15,7 @@ mod again;
 mod embeddings;
 mod saved;
 mod sequences;
+mod shift;
 mod stages;
 mod states;
 
@@ -22,6 +23,7 @@ pub use again::again;
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use saved::saved;
 pub use sequences::sequences;
+pub use shift::{overflows, shift};
 pub use stages::stages;
 pub use states::convolution;
 
@@ -193,7 +195,8 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     let mut session = Session::new(load(models("gab-q4_0.gguf"), None, backend)).unwrap();
     for case in cases {
         let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
-        let options = GenerateOptions { max_tokens: n, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+        let options =
+            GenerateOptions { max_tokens: Some(n), stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
         let (host, prompt) = (NativeHost::default(), ids("prompt_ids"));
         session.rewind(0);
         let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
@@ -244,7 +247,8 @@ fn real(file: &str, reference: &str, backend: Rc<dyn Backend>, n: usize, prompts
         assert!(error <= 1e-6, "{file} {name}: NMSE {error:.2e}");
 
         session.rewind(0);
-        let options = GenerateOptions { max_tokens: sure, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+        let options =
+            GenerateOptions { max_tokens: Some(sure), stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
         let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
         assert_eq!(generation.tokens, expected[..sure], "{file} {name}");
     }

@@ -25,7 +25,7 @@ fn session(fixture: &Fixture, kv_cache: KvCache, backend: &Rc<dyn Backend>) -> S
 
 fn generate(session: &mut Session, prompt: &[u32], max_tokens: usize, done: &[u32]) -> Vec<u32> {
     let options = GenerateOptions {
-        max_tokens,
+        max_tokens: Some(max_tokens),
         sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 3 },
         stop_tokens: Some(Vec::new()),
         done: done.to_vec(),

@@ -81,7 +81,7 @@ pub fn sequences(name: &str, backend: &Rc<dyn Backend>) {
         .map(|(i, prompt)| {
             let mut session = Session::new(model.clone()).unwrap();
             let options = GenerateOptions {
-                max_tokens: TOKENS,
+                max_tokens: Some(TOKENS),
                 sampling: Sampling::Random { temperature: 1.0, top_k: 8, top_p: 1.0, seed: seed(i).into() },
                 stop_tokens: Some(Vec::new()),
                 ..GenerateOptions::default()

@@ -147,7 +147,8 @@ pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
     let mut whole = Session::new(load(bytes.clone(), Some(n_ctx), backend.clone())).unwrap();
     let cuts = cuts(whole.model().recipe());
     let n_vocab = whole.model().recipe().sizes().n_vocab;
-    let options = GenerateOptions { max_tokens: TOKENS, stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
+    let options =
+        GenerateOptions { max_tokens: Some(TOKENS), stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
     let generated = block_on(whole.generate(prompt, &options, None, &host, &mut |_| {})).unwrap().tokens;
     whole.rewind(0);
     let logits = block_on(whole.logits(&tokens, true, &host)).unwrap();

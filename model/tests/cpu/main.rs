@@ -154,6 +154,16 @@ fn texts_that_are_saved_in_the_middle() {
 }
 
 #[test]
+fn texts_that_outgrow_the_context() {
+    for backend in [cpu(false), cpu(true)] {
+        common::overflows("llama-gqa-tied", &backend);
+        ["llama-gqa-tied", "gemma3-swa", "lfm2-tiny", "mamba-tiny", "qwen35-tiny"]
+            .iter()
+            .for_each(|name| common::shift(name, &backend, 1));
+    }
+}
+
+#[test]
 fn states_that_steps_rewrite() {
     common::convolution(&*cpu(false));
     common::convolution(&*cpu(true));

@@ -7,8 +7,8 @@ use backend_api::run::NativeHost;
 
 use crate::common::{self, block_on, load, models};
 use anygpu_model::{
-    BytesSource, Embedder, Finish, GenerateOptions, Gguf, Head, Model, ModelError, Pooling, Recipe, Sampling, Session,
-    Stage,
+    BytesSource, Embedder, Finish, GenerateOptions, Gguf, Head, Model, ModelError, Overflow, Pooling, Recipe, Sampling,
+    Session, Stage,
 };
 use reference_cpu::{Cpu, Options};
 
@@ -142,14 +142,14 @@ fn texts_end_at_the_context_at_stop_tokens_and_when_cancelled() {
         session.rewind(0);
         block_on(session.generate(prompt, options, None, &host, &mut |_| {})).unwrap()
     };
-    let options = GenerateOptions { max_tokens: 100, ..GenerateOptions::default() };
+    let options = GenerateOptions { overflow: Overflow::Stop, max_tokens: Some(100), ..GenerateOptions::default() };
     let whole = generate(&[1, 2, 3], &options);
     assert_eq!((whole.tokens.len(), whole.finish), (13, Finish::Length));
     assert!(generate(&[1; 16], &options).tokens.is_empty());
 
     for fetch_interval in [None, Some(1), Some(3), Some(8), Some(64)] {
         for n in 0..14 {
-            let options = GenerateOptions { max_tokens: n, fetch_interval, ..options.clone() };
+            let options = GenerateOptions { max_tokens: Some(n), fetch_interval, ..options.clone() };
             assert_eq!(generate(&[1, 2, 3], &options).tokens, whole.tokens[..n.min(13)], "{n} by {fetch_interval:?}");
         }
         for stop in &whole.tokens {
@@ -171,7 +171,7 @@ fn seeds_repeat_and_texts_resume() {
     let mut generate = |seed, fetch_interval| {
         session.rewind(0);
         let sampling = Sampling::Random { temperature: 1.5, top_k: 0, top_p: 1.0, seed };
-        let options = GenerateOptions { max_tokens: 20, sampling, fetch_interval, ..GenerateOptions::default() };
+        let options = GenerateOptions { max_tokens: Some(20), sampling, fetch_interval, ..GenerateOptions::default() };
         block_on(session.generate(&[5, 6], &options, None, &host, &mut |_| {})).unwrap().tokens
     };
     let first = generate(1, Some(4));

@@ -103,6 +103,25 @@ export default {
     await engine.dispose();
   },
 
+  "a device lost after old tokens made room": async () => {
+    if (options.backend === "cpu") return "the CPU is not lost";
+    const engine = await load(undefined, { ...here, nCtx: 16 });
+    const shift = { ...request, max_tokens: 26, overflow: "shift", temperature: 1, seed: 5 };
+    const undisturbed = await engine.completions.create(shift);
+    equal(undisturbed.overflow.times, 2, "the times that room was made");
+    const told = [];
+    engine.on("recovered", (event) => told.push(event));
+    let [tokens, last] = [0, null];
+    for await (const chunk of engine.completions.create({ ...shift, stream: true })) {
+      if (chunk.token !== undefined && ++tokens === 15) lose(options.backend);
+      last = chunk;
+    }
+    equal(last.tokens.join(), undisturbed.tokens.join(), "the tokens during which the device was lost");
+    equal(last.overflow.dropped_tokens, undisturbed.overflow.dropped_tokens, "the tokens that made room");
+    equal(told.length, 1, "the times that a recovery was told");
+    await engine.dispose();
+  },
+
   "a session goes on in another engine": async () => {
     const engine = await load(undefined, here);
     const sampled = { ...request, temperature: 1, seed: 4 };

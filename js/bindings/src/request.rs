@@ -1,0 +1,113 @@
+//! What JavaScript asks of a generation, and what it is told of it.
+
+use crate::error;
+use anygpu::{Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling, Stats, TopK};
+use bindings_common::json;
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::JsValue;
+
+/// How to generate.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    max_tokens: Option<usize>,
+    temperature: Option<f32>,
+    top_k: Option<u32>,
+    top_p: Option<f32>,
+    seed: Option<u64>,
+    #[serde(default)]
+    stop: Vec<String>,
+    #[serde(default)]
+    ignore_eos: bool,
+    fetch_interval: Option<usize>,
+    overflow: Option<String>,
+    keep: Option<usize>,
+    /// How many tokens stay where others make room, unless `keep` says.
+    usual_keep: Option<usize>,
+    /// Tokens of an answer that was broken off: the prompt ends with them.
+    #[serde(default)]
+    done: Vec<u32>,
+}
+
+impl Request {
+    /// From JSON.
+    pub fn read(text: &str) -> Result<Request, JsValue> {
+        serde_json::from_str(text).map_err(error::options)
+    }
+
+    /// For a prompt of which so many tokens usually stay.
+    pub fn options(self, engine: &Engine, kept: usize) -> Result<GenerateOptions, JsValue> {
+        let sampling = match self.temperature {
+            None | Some(0.0) => Sampling::Greedy,
+            Some(temperature) => Sampling::Random {
+                temperature,
+                // More than the device can keep means as many as it can.
+                top_k: self.top_k.filter(|k| *k as usize <= TopK::MAX).unwrap_or(0),
+                top_p: self.top_p.unwrap_or(1.0),
+                seed: self.seed.unwrap_or(0),
+            },
+        };
+        let overflow: Overflow = self.overflow.as_deref().unwrap_or("error").parse().map_err(error::options)?;
+        let overflow = overflow.keeping(self.keep, self.usual_keep.unwrap_or(kept));
+        let defaults = engine.generate_options();
+        Ok(GenerateOptions {
+            max_tokens: self.max_tokens.or(defaults.max_tokens),
+            overflow: overflow.map_err(|e| error::engine(&e.into()))?,
+            sampling,
+            stop_tokens: self.ignore_eos.then(Vec::new),
+            stop: self.stop,
+            fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
+            cancel: None,
+            done: self.done,
+        })
+    }
+}
+
+/// What a generation gave.
+#[derive(Serialize)]
+struct Answer<'a> {
+    prompt_tokens: usize,
+    cached_tokens: usize,
+    tokens: &'a [u32],
+    text: &'a str,
+    finish: &'static str,
+    prefill_ms: f64,
+    decode_ms_per_token: f64,
+    steady_steps: usize,
+    steady: Counters,
+    overflow: Option<Overflowed>,
+}
+
+/// [`Stats`] for JSON.
+#[derive(Serialize)]
+pub struct Counters {
+    dispatches: u64,
+    submits: u64,
+    objects: u64,
+    uploaded: u64,
+    read_back: u64,
+    memory: u64,
+}
+
+impl From<Stats> for Counters {
+    fn from(stats: Stats) -> Counters {
+        let Stats { dispatches, submits, objects, uploaded, read_back, memory } = stats;
+        Counters { dispatches, submits, objects, uploaded, read_back, memory }
+    }
+}
+
+/// What a generation gave, as JSON.
+pub fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
+    json(&Answer {
+        prompt_tokens,
+        cached_tokens: generation.cached_tokens,
+        tokens: &generation.tokens,
+        text: &generation.text,
+        finish: generation.finish.name(),
+        prefill_ms: generation.prefill_ms,
+        decode_ms_per_token: generation.decode_ms_per_token,
+        steady_steps: generation.steady_steps,
+        steady: generation.steady.into(),
+        overflow: generation.overflow,
+    })
+}

@@ -1,0 +1,245 @@
+//! Decode steps: several are in flight before one read of the tokens that they produced.
+
+use backend_api::run::{Host, finish_read};
+use backend_api::{Backend, ReadId, Stats, StepParams};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::generate::{Finish, Sink};
+use crate::session::Session;
+
+/// The largest fetch interval: steps past the end of a text are wasted.
+pub(crate) const MAX_FETCH_INTERVAL: usize = 64;
+/// The largest that is chosen by measurement: beyond it, nothing was gained on any device.
+const MAX_AUTO_INTERVAL: usize = 16;
+/// How often tokens are read, at most, where the fetch interval is chosen by measurement: a read costs part of a
+/// millisecond, and nobody sees the tokens of less than a frame one by one.
+///
+/// *Units*: milliseconds.
+const READ_EVERY_MS: f64 = 8.0;
+
+/// What a generation decodes with.
+pub(crate) struct Decoding<'a> {
+    pub head: Head,
+    pub sampling: StepParams,
+    pub host: &'a dyn Host,
+    pub interval: Interval,
+    pub total: Total,
+}
+
+/// What decoding came to, over all stretches of a text.
+#[derive(Default)]
+pub(crate) struct Total {
+    /// From the first token of each stretch to its last.
+    ///
+    /// *Units*: milliseconds.
+    pub ms: f64,
+    /// Decode steps that are in `steady`: all but those of each stretch's first interval.
+    pub steps: usize,
+    pub steady: Stats,
+}
+
+/// A part of a text that was generated without a break.
+pub(crate) struct Stretch {
+    /// Why the text ended; none if the context is full.
+    pub finish: Option<Finish>,
+    /// Position of the token after which there was none, because the logits were not finite.
+    pub broken: Option<usize>,
+    /// When the first token was there.
+    ///
+    /// *Units*: milliseconds, as the host's.
+    pub first_ms: f64,
+}
+
+impl Session {
+    /// Adds a prompt to the text and decodes until the text ends or the context is full, but at most so many tokens. The
+    /// last `again` tokens of the prompt were decoded before, and are computed one by one as they were then.
+    ///
+    /// Afterwards the session does not know the new tokens yet.
+    ///
+    /// *Errors*: as [`Self::generate`].
+    pub(crate) async fn stretch(
+        &mut self,
+        prompt: &[u32],
+        again: usize,
+        most: usize,
+        decoding: &mut Decoding<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Stretch, ModelError> {
+        let Decoding { head, sampling, host, .. } = *decoding;
+        let backend = self.model().backend().clone();
+        let begin = self.position() + prompt.len();
+        // A token needs a row of the history.
+        let budget = most.min(self.n_ctx().saturating_sub(begin));
+        let wanted = if budget == 0 { Head::None } else { head };
+        let (front, again) = prompt.split_at(prompt.len() - again);
+        if again.is_empty() {
+            self.prefill(prompt, wanted, &sampling, host).await?;
+        } else {
+            self.prefill_again(front, again, (wanted, &sampling), host).await?;
+        }
+
+        let n_vocab = self.model().recipe().sizes().n_vocab;
+        let buffer = [0; MAX_FETCH_INTERVAL];
+        let mut run =
+            Run { begin, budget, made: 0, broken: None, n_vocab, head, sampling, backend: &*backend, host, buffer };
+        let (mut finish, mut steady) = (None, None);
+        if budget > 0 {
+            self.prepare(1, head)?;
+            // The first token is awaited by itself: it is what a person waits for.
+            run.made = 1;
+            let first = Fetch { read: backend.read(self.history(), begin, 1)?, first: begin, count: 1 };
+            finish = run.accept(first, sink).await?;
+        }
+        let first_ms = host.now_ms();
+        let interval = &mut decoding.interval;
+        interval.last_ms = first_ms;
+        let mut under_way: Option<Fetch> = None;
+        let steps = async {
+            while finish.is_none() {
+                let next = run.submit(self, interval.steps)?;
+                if let Some(fetch) = std::mem::replace(&mut under_way, next) {
+                    let count = fetch.count;
+                    finish = run.accept(fetch, sink).await?;
+                    interval.measure(count, host.now_ms());
+                    steady.get_or_insert_with(|| (run.made, backend.stats()));
+                }
+                if under_way.is_none() {
+                    break;
+                }
+            }
+            Ok::<_, ModelError>(host.now_ms() - first_ms)
+        };
+        let decoded = steps.await;
+        // Steps past the end, or before a failure: nobody wants their tokens, but the read must be finished.
+        let finished = match under_way {
+            Some(fetch) => finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await,
+            None => Ok(()),
+        };
+        decoding.total.ms += decoded?;
+        finished?;
+        self.settle_states(host).await?;
+        let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
+        decoding.total.steps += run.made - steady_from;
+        decoding.total.steady += backend.stats().since(&stats_from);
+        Ok(Stretch { finish, broken: run.broken, first_ms })
+    }
+}
+
+/// A read of tokens in progress.
+struct Fetch {
+    read: ReadId,
+    /// Position of the first.
+    first: usize,
+    count: usize,
+}
+
+/// How many steps go between two reads.
+pub(crate) struct Interval {
+    steps: usize,
+    fixed: bool,
+    /// When the last tokens arrived.
+    last_ms: f64,
+}
+
+impl Interval {
+    pub fn new(fixed: Option<usize>, now_ms: f64) -> Interval {
+        Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
+    }
+
+    /// Learns that `count` tokens arrived since the last ones. It grows slowly, so that no stutter makes it long.
+    fn measure(&mut self, count: usize, now_ms: f64) {
+        let token_ms = (now_ms - self.last_ms) / count as f64;
+        self.last_ms = now_ms;
+        if !self.fixed {
+            let fitting = (READ_EVERY_MS / token_ms.max(1e-3)) as usize;
+            self.steps = fitting.clamp(1, MAX_AUTO_INTERVAL.min(2 * self.steps));
+        }
+    }
+}
+
+/// The decode steps of one stretch.
+struct Run<'a> {
+    /// Position of the first new token.
+    begin: usize,
+    /// New tokens at most.
+    budget: usize,
+    /// New tokens that submitted steps make.
+    made: usize,
+    /// Position of the token after which there was none, because the logits were not finite.
+    broken: Option<usize>,
+    n_vocab: usize,
+    head: Head,
+    sampling: StepParams,
+    backend: &'a dyn Backend,
+    host: &'a dyn Host,
+    buffer: [u32; MAX_FETCH_INTERVAL],
+}
+
+impl Run<'_> {
+    /// Submits up to `interval` steps and begins to read their tokens; nothing if the budget is used up.
+    fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
+        let count = interval.min(self.budget - self.made);
+        if count == 0 {
+            return Ok(None);
+        }
+        let first = self.begin + self.made;
+        for position in first - 1..first - 1 + count {
+            session.decode(position, self.head, &self.sampling)?;
+        }
+        self.made += count;
+        Ok(Some(Fetch { read: self.backend.read(session.history(), first, count)?, first, count }))
+    }
+
+    fn bytes(&mut self, count: usize) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.buffer[..count])
+    }
+
+    /// Waits for tokens and hands them on until the text ends.
+    async fn accept(&mut self, fetch: Fetch, sink: &mut Sink<'_>) -> Result<Option<Finish>, ModelError> {
+        let (backend, host) = (self.backend, self.host);
+        finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
+        let mut finish = None;
+        for (at, &token) in self.buffer[..fetch.count].iter().enumerate() {
+            // Logits that are not finite have no best one: its id is -1.
+            if token as usize >= self.n_vocab {
+                self.broken = Some(fetch.first + at - 1);
+                finish = Some(Finish::Stop);
+            } else {
+                finish = sink.push(token);
+            }
+            if finish.is_some() {
+                break;
+            }
+        }
+        // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
+        host.turn().await;
+        Ok(finish)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The interval after each of some reads that take `token_ms` a token.
+    fn chosen(token_ms: f64) -> Vec<usize> {
+        let (mut interval, mut now) = (Interval::new(None, 0.0), 0.0);
+        let mut next = || {
+            now += token_ms * interval.steps as f64;
+            interval.measure(interval.steps, now);
+            interval.steps
+        };
+        (0..5).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn slow_devices_are_read_token_by_token_and_fast_ones_seldom() {
+        assert_eq!(chosen(700.0), [1; 5]);
+        assert_eq!(chosen(2.5), [2, 3, 3, 3, 3]);
+        assert_eq!(chosen(0.0), [2, 4, 8, 16, 16]);
+        let mut fixed = Interval::new(Some(5), 0.0);
+        fixed.measure(5, 1.0);
+        assert_eq!(fixed.steps, 5);
+    }
+}
