@@ -1,27 +1,21 @@
 //! Generation: several decode steps are in flight before one read of the tokens that they produced.
 
 use backend_api::{Backend, ReadId, Stats, StepParams};
+use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
 use crate::error::ModelError;
+use crate::interval::{Interval, MAX_FETCH_INTERVAL};
 use crate::request::GenerateOptions;
+use crate::saving::Saver;
 use crate::session::Session;
 use crate::stop::StopFilter;
 use crate::tokenizer::{StreamDecoder, Tokenizer};
 use backend_api::run::{Host, finish_read};
 
-/// The largest fetch interval: steps past the end of a text are wasted.
-const MAX_FETCH_INTERVAL: usize = 64;
-/// The largest that is chosen by measurement: beyond it, nothing was gained on any device.
-const MAX_AUTO_INTERVAL: usize = 16;
-/// How often tokens are read, at most, where the fetch interval is chosen by measurement: a read costs part of a
-/// millisecond, and nobody sees the tokens of less than a frame one by one.
-///
-/// *Units*: milliseconds.
-const READ_EVERY_MS: f64 = 8.0;
-
 /// Why a generation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// A stop token or stop string was produced.
     Stop,
@@ -193,10 +187,15 @@ impl Session {
         let start = host.now_ms();
         let backend = self.model().backend().clone();
         let begin = self.position() + prompt.len();
-        let ended = options.done.iter().find_map(|token| sink.take(*token, false));
+        let told = options.done.len().saturating_sub(options.untold);
+        let ended = options.done.iter().enumerate().find_map(|(at, token)| sink.take(*token, at >= told));
         // A token needs a row of the history.
         let left = options.max_tokens.saturating_sub(options.done.len());
         let budget = if ended.is_some() { 0 } else { left.min(self.n_ctx().saturating_sub(begin)) };
+        let mut saver = options.saving.as_ref().map(|saving| Saver::new(saving, self.tokens(), prompt, options, start));
+        if let Some(saver) = &mut saver {
+            saver.save(self, &options.done, None, host).await?;
+        }
         let wanted = if budget == 0 { Head::None } else { head };
         // Tokens that were decoded before are computed one by one again, so that they are rounded alike.
         let decoded = options.done.len().min(prompt.len().saturating_sub(1));
@@ -223,8 +222,21 @@ impl Session {
         let decode_start = host.now_ms();
         let mut interval = Interval::new(options.fetch_interval, decode_start);
         let mut under_way: Option<Fetch> = None;
+        let mut known = 0;
         let decoding = async {
             while finish.is_none() {
+                if let Some(saver) = saver.as_mut().filter(|saver| saver.is_due(host.now_ms())) {
+                    // States are those of the tokens that are known once nothing is under way.
+                    if let Some(fetch) = under_way.take() {
+                        finish = run.accept(fetch, &mut sink).await?;
+                    }
+                    if finish.is_none() {
+                        known = self.know_all_but_one(&sink.tokens[options.done.len()..], known);
+                        saver.save(self, &sink.tokens, None, host).await?;
+                    }
+                    interval.skip_to(host.now_ms());
+                    continue;
+                }
                 let next = run.submit(self, interval.steps)?;
                 if let Some(fetch) = std::mem::replace(&mut under_way, next) {
                     let count = fetch.count;
@@ -249,14 +261,17 @@ impl Session {
         self.settle_states(host).await?;
         if let Some(position) = run.broken {
             let (tokens, _) = sink.finish();
-            self.know(tokens.get(options.done.len()..).unwrap_or_default());
+            self.know(tokens.get(options.done.len() + known..).unwrap_or_default());
             return Err(self.not_a_number(position, host).await);
         }
         let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
 
         let (tokens, text) = sink.finish();
         let fresh = tokens.get(options.done.len()..).unwrap_or_default();
-        self.know(&fresh[..fresh.len().saturating_sub(1)]);
+        self.know_all_but_one(fresh, known);
+        if let Some(saver) = &mut saver {
+            saver.save(self, &tokens, finish.or(Some(Finish::Length)), host).await?;
+        }
         let later = fresh.len().saturating_sub(1);
         Ok(Generation {
             prompt_tokens: prompt.len(),
@@ -277,30 +292,6 @@ struct Fetch {
     /// Position of the first.
     first: usize,
     count: usize,
-}
-
-/// How many steps go between two reads.
-struct Interval {
-    steps: usize,
-    fixed: bool,
-    /// When the last tokens arrived.
-    last_ms: f64,
-}
-
-impl Interval {
-    fn new(fixed: Option<usize>, now_ms: f64) -> Interval {
-        Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
-    }
-
-    /// Learns that `count` tokens arrived since the last ones. It grows slowly, so that no stutter makes it long.
-    fn measure(&mut self, count: usize, now_ms: f64) {
-        let token_ms = (now_ms - self.last_ms) / count as f64;
-        self.last_ms = now_ms;
-        if !self.fixed {
-            let fitting = (READ_EVERY_MS / token_ms.max(1e-3)) as usize;
-            self.steps = fitting.clamp(1, MAX_AUTO_INTERVAL.min(2 * self.steps));
-        }
-    }
 }
 
 /// The decode steps of one generation.
@@ -360,31 +351,5 @@ impl Run<'_> {
         // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
         host.turn().await;
         Ok(finish)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The interval after each of some reads that take `token_ms` a token.
-    fn chosen(token_ms: f64) -> Vec<usize> {
-        let (mut interval, mut now) = (Interval::new(None, 0.0), 0.0);
-        let mut next = || {
-            now += token_ms * interval.steps as f64;
-            interval.measure(interval.steps, now);
-            interval.steps
-        };
-        (0..5).map(|_| next()).collect()
-    }
-
-    #[test]
-    fn slow_devices_are_read_token_by_token_and_fast_ones_seldom() {
-        assert_eq!(chosen(700.0), [1; 5]);
-        assert_eq!(chosen(2.5), [2, 3, 3, 3, 3]);
-        assert_eq!(chosen(0.0), [2, 4, 8, 16, 16]);
-        let mut fixed = Interval::new(Some(5), 0.0);
-        fixed.measure(5, 1.0);
-        assert_eq!(fixed.steps, 5);
     }
 }

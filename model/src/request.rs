@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
 use crate::error::ModelError;
+use crate::generate::Finish;
+use crate::saving::Saving;
 
 /// How the next token is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -73,6 +75,10 @@ pub struct GenerateOptions {
     /// The tokens that were generated already, if this goes on with a generation that was broken off: the prompt ends with
     /// them. They count as new ones, but are not told again.
     pub done: Vec<u32>,
+    /// How many of the last of them were never told, and are told at once.
+    pub untold: usize,
+    /// Saves the text while it is generated.
+    pub saving: Option<Saving>,
 }
 
 impl Default for GenerateOptions {
@@ -85,6 +91,43 @@ impl Default for GenerateOptions {
             fetch_interval: None,
             cancel: None,
             done: Vec::new(),
+            untold: 0,
+            saving: None,
+        }
+    }
+}
+
+/// What was asked of a generation, as saved beside its text, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedRequest {
+    /// Tokens of the prompt: those of the text after them were generated.
+    pub prompt: usize,
+    /// [`GenerateOptions::max_tokens`].
+    pub max_tokens: usize,
+    /// [`GenerateOptions::stop`].
+    pub stop: Vec<String>,
+    /// [`GenerateOptions::stop_tokens`].
+    pub stop_tokens: Option<Vec<u32>>,
+    /// How it ended; none if it was under way.
+    pub finish: Option<Finish>,
+}
+
+impl SavedRequest {
+    /// What options ask, with a prompt of so many tokens.
+    pub fn of(options: &GenerateOptions, prompt: usize, finish: Option<Finish>) -> SavedRequest {
+        let GenerateOptions { max_tokens, stop, stop_tokens, .. } = options;
+        SavedRequest { prompt, max_tokens: *max_tokens, stop: stop.clone(), stop_tokens: stop_tokens.clone(), finish }
+    }
+
+    /// The options that go on with a text: its tokens are the prompt then, those that were generated included.
+    pub fn options(&self, text: &[u32], sampling: Sampling) -> GenerateOptions {
+        GenerateOptions {
+            max_tokens: self.max_tokens,
+            sampling,
+            stop_tokens: self.stop_tokens.clone(),
+            stop: self.stop.clone(),
+            done: text.get(self.prompt..).unwrap_or_default().to_vec(),
+            ..GenerateOptions::default()
         }
     }
 }

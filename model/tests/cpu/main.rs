@@ -154,6 +154,20 @@ fn texts_that_are_saved_in_the_middle() {
 }
 
 #[test]
+fn texts_that_take_turns() {
+    for backend in [cpu(false), cpu(true)] {
+        SAVED.iter().for_each(|name| common::turns(name, &backend));
+    }
+}
+
+#[test]
+fn texts_that_are_saved_while_they_are_generated() {
+    for backend in [cpu(false), cpu(true)] {
+        SAVED.iter().for_each(|name| common::saving(name, &backend));
+    }
+}
+
+#[test]
 fn states_that_steps_rewrite() {
     common::convolution(&*cpu(false));
     common::convolution(&*cpu(true));
