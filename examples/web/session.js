@@ -9,6 +9,9 @@ import { AnyGpu } from "./anygpu/src/index.js";
 /** While the engine in use holds no more than this, it stays until the next one is ready. Units: bytes. */
 const ROOM_FOR_TWO = 256e6;
 
+/** Conversations are kept in the browser, and what is lost with the page is at most so much of an answer. Units: milliseconds. */
+const SESSIONS = { keep: true, every: 1000 };
+
 const isAbort = (error) => error?.name === "AbortError";
 
 class Session extends EventTarget {
@@ -52,7 +55,7 @@ class Session extends EventTarget {
     try {
       if (this._memory > ROOM_FOR_TWO) await this._release();
       const onProgress = (progress) => this._loading === loading && this._emit("progress", progress);
-      const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal });
+      const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal, sessions: SESSIONS });
       if (this._loading !== loading) {
         await engine.dispose();
         return false;
@@ -109,12 +112,23 @@ class Session extends EventTarget {
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece. Resolves to `{ finish, tokens, rate, first }`; stopping is a finish, `"cancelled"`, not an error.
+   * piece. `kept` is the name that the text is kept under, if it is. Resolves to `{ finish, tokens, rate, first }`; stopping
+   * is a finish, `"cancelled"`, not an error.
    */
-  async generate(kind, request, onText) {
+  generate(kind, request, onText, kept) {
+    const options = kept === undefined ? {} : { session: kept };
+    return this._run((completions, signal) => completions.create({ ...request, stream: true, signal }, options), kind, onText);
+  }
+
+  /** Goes on with the answer that is kept under a name, from its beginning, as `generate` does. */
+  resume(kind, kept, onText) {
+    return this._run((completions, signal) => completions.resume(kept, { signal }), kind, onText);
+  }
+
+  async _run(begin, kind, onText) {
     await this.stop();
     const controller = new AbortController();
-    const result = this._stream(kind, { ...request, stream: true, signal: controller.signal }, onText);
+    const result = this._stream((completions) => begin(completions, controller.signal), kind, onText);
     const running = {
       controller,
       done: result.then(
@@ -132,14 +146,14 @@ class Session extends EventTarget {
     }
   }
 
-  async _stream(kind, request, onText) {
+  async _stream(begin, kind, onText) {
     const { engine } = this;
     const completions = kind === "chat" ? engine.chat.completions : engine.completions;
     const started = performance.now();
     const result = { finish: "cancelled", tokens: 0, rate: null, first: null };
     let firstAt = 0;
     try {
-      for await (const chunk of completions.create(request)) {
+      for await (const chunk of begin(completions)) {
         const choice = chunk.choices[0];
         const text = choice?.delta?.content ?? choice?.text ?? "";
         if (chunk.token !== undefined) {

@@ -4,6 +4,7 @@ import { throwIfAborted } from "./abort.js";
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { openModel } from "./files.js";
+import { Keeping } from "./keeping.js";
 import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
@@ -11,6 +12,7 @@ import { readTuned, writeTuned } from "./tuned.js";
 
 /** @import { CacheState } from "../index.d.ts" */
 /** @import { ModelOptions } from "./files.js" */
+/** @import { KeepOptions } from "./keeping.js" */
 /** @import { Prompt } from "./request.js" */
 /** @import { Context } from "./serve.js" */
 /** @import { Environment } from "./store.js" */
@@ -30,6 +32,10 @@ export class Core extends Module {
   _environment;
   /** @type {WasmEngine | null} */
   _engine = null;
+  /** What keeps its sessions, if anything does. @type {Keeping | null} */
+  _keeping = null;
+  /** Sessions of which was told that they are not kept. @type {Set<string>} */
+  _unkept = new Set();
 
   /**
    * @param {Bindings} bindings
@@ -63,11 +69,19 @@ export class Core extends Module {
       case "tune":
         return this.queued(() => this._tune(params, context));
       case "export":
-        return this.queued(() => this._loaded().export(0));
+        return this.queued(() => this._brought(params, context, () => this._loaded().export(params.session)));
       case "import":
-        return this.queued(() => this._loaded().import(params.bytes));
+        return this.queued(() => this._loaded().import("", params.bytes, false));
       case "tokens":
-        return this._loaded().text();
+        return this.queued(() => this._brought(params, context, () => this._loaded().text(params.session)));
+      case "asked":
+        return this.queued(() => this._brought(params, context, () => this._asked(params.session)));
+      case "sessions":
+        return this.queued(() => this._sessions());
+      case "remove":
+        return this.queued(() => this._remove(params.session));
+      case "clear":
+        return this.queued(() => this._clear());
       case "encode":
         return this._encode(params.prompt);
       case "decode":
@@ -140,10 +154,10 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ what: What, options: ModelOptions, engine: object }} params
+   * @param {{ what: What, options: ModelOptions, engine: object, sessions?: KeepOptions }} params
    * @param {Context} context
    */
-  async _load({ what, options, engine: engineOptions }, context) {
+  async _load({ what, options, engine: engineOptions, sessions }, context) {
     /** @type {WasmEngine | null} */
     let engine = null;
     const tuned = readTuned(this._environment);
@@ -158,6 +172,7 @@ export class Core extends Module {
         const [info, report] = [JSON.parse(engine.info()), JSON.parse(engine.report())];
         return { facts: () => ({ info: { ...info, cache: cache() }, report }), ready: () => progress.ready(source.size) };
       });
+      this._keeping = await Keeping.start(/** @type {any} */ (engine), sessions, this._environment);
       this._engine = engine;
       ready();
       return facts();
@@ -183,16 +198,79 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ prompt: Prompt, generate: { done?: number[] } }} params
+   * Has the engine have a session, if the browser keeps it, and does something with it.
+   *
+   * @template T
+   * @param {{ session?: string }} params
+   * @param {Context} context
+   * @param {() => T | Promise<T>} action
+   */
+  async _brought({ session }, { tell }, action) {
+    if (session !== undefined) await this._keeping?.bring(session, false, this._onUnkept(tell));
+    return action();
+  }
+
+  /**
+   * Tells once of each session that it is not kept.
+   *
+   * @param {(event: unknown) => void} tell
+   */
+  _onUnkept(tell) {
+    return (/** @type {string} */ session, /** @type {unknown} */ error) => {
+      if (this._unkept.has(session)) return;
+      this._unkept.add(session);
+      tell({ unkept: { session, reason: error instanceof Error ? error.message : String(error) } });
+    };
+  }
+
+  /** @param {string} session */
+  _asked(session) {
+    const asked = this._loaded().asked(session);
+    return asked === undefined ? null : JSON.parse(asked);
+  }
+
+  /** All sessions with a name, last used first: those that the engine has, and those that are only kept. */
+  async _sessions() {
+    const kept = (await this._keeping?.list()) ?? [];
+    const here = JSON.parse(this._loaded().sessions()).filter((/** @type {any} */ { name }) => name !== "");
+    const stored = new Map(kept.map((one) => [one.name, one.bytes]));
+    const names = new Set(here.map((/** @type {any} */ { name }) => name));
+    const others = kept.filter(({ name }) => !names.has(name)).map(({ name, bytes, newest }) => {
+      const { tokens, finish } = newest ?? { tokens: 0, finish: null };
+      return { name, tokens, finish, memory: 0, stored: bytes };
+    });
+    const own = here.map((/** @type {any} */ { name, tokens, finish, bytes }) => {
+      return { name, tokens, finish, memory: bytes, stored: stored.get(name) ?? 0 };
+    });
+    return [...own, ...others];
+  }
+
+  /** @param {string} session */
+  async _remove(session) {
+    const kept = await this._keeping?.remove(session);
+    return this._loaded().remove(session) || kept === true;
+  }
+
+  async _clear() {
+    await this._keeping?.clear();
+    for (const { name } of JSON.parse(this._loaded().sessions())) this._loaded().remove(name);
+  }
+
+  /**
+   * @param {{ prompt: Prompt, generate: { done?: number[] }, session?: string }} params
    * @param {Context} context
    */
-  async _generate({ prompt, generate }, { signal, tell }) {
+  async _generate({ prompt, generate, session = "" }, { signal, tell }) {
     throwIfAborted(signal);
+    const onUnkept = this._onUnkept(tell);
+    const log = session === "" ? null : await this._keeping?.bring(session, true, onUnkept);
+    const saving = log ? this._keeping?.saving(session, log, onUnkept) : undefined;
+    const request = session === "" ? generate : { ...generate, session, save_every: saving?.every };
     const done = generate.done ?? [];
     const tokens = Uint32Array.from([...this._encode(prompt), ...done]);
     const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text) => tell({ token, text });
     const answer = await this.cancellable(signal, async (cancel) =>
-      JSON.parse(await this._loaded().generate(tokens, JSON.stringify(generate), onPiece, cancel)),
+      JSON.parse(await this._loaded().generate(tokens, JSON.stringify(request), onPiece, cancel, saving?.onSnapshot)),
     );
     const prompt_tokens = answer.prompt_tokens - done.length;
     return { ...answer, prompt_tokens, cached_tokens: Math.min(answer.cached_tokens, prompt_tokens) };
@@ -230,9 +308,13 @@ export class Core extends Module {
   }
 
   async _dispose() {
+    const keeping = this._keeping;
+    this._keeping = null;
+    if (this.dead !== null) keeping?.abandon();
     // A module that has trapped cannot free anything any more.
     if (this.dead !== null) return;
     await this.idle();
+    await keeping?.close();
     this._engine?.free();
     this._engine = null;
   }

@@ -36,6 +36,16 @@ const bytes = (name, value) =>
     ? value
     : refuse(name, "a Blob, an ArrayBuffer or a Uint8Array", value);
 
+/** What sessions take unless they are told: in bytes, milliseconds, and how many. */
+const SESSIONS = { keep: false, every: 2000, maxBytes: 512 * 2 ** 20, maxCount: 32 };
+
+/** @type {Check} */
+const sessions = (name, value) => {
+  const most = Number.MAX_SAFE_INTEGER;
+  const checks = { maxMemory: integer(0), keep: boolean, every: integer(100), maxBytes: integer(0, most), maxCount: integer(1, 1000) };
+  return { ...SESSIONS, ...object(checks)(name, value) };
+};
+
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
@@ -51,6 +61,7 @@ const LOAD = {
   maxMemory: integer(1, Number.MAX_SAFE_INTEGER),
   pooling: oneOf(["mean", "cls", "last"]),
   session: bytes,
+  sessions,
   onProgress: callback,
   cache: oneOf([true, false, "require"]),
   maxCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),

@@ -102,8 +102,8 @@ impl Default for GenerateOptions {
 pub struct SavedRequest {
     /// Tokens of the prompt: those of the text after them were generated.
     pub prompt: usize,
-    /// [`GenerateOptions::max_tokens`].
-    pub max_tokens: usize,
+    /// [`GenerateOptions::max_tokens`], wherever it was asked.
+    pub max_tokens: u64,
     /// [`GenerateOptions::stop`].
     pub stop: Vec<String>,
     /// [`GenerateOptions::stop_tokens`].
@@ -116,13 +116,14 @@ impl SavedRequest {
     /// What options ask, with a prompt of so many tokens.
     pub fn of(options: &GenerateOptions, prompt: usize, finish: Option<Finish>) -> SavedRequest {
         let GenerateOptions { max_tokens, stop, stop_tokens, .. } = options;
-        SavedRequest { prompt, max_tokens: *max_tokens, stop: stop.clone(), stop_tokens: stop_tokens.clone(), finish }
+        let (stop, stop_tokens) = (stop.clone(), stop_tokens.clone());
+        SavedRequest { prompt, max_tokens: *max_tokens as u64, stop, stop_tokens, finish }
     }
 
     /// The options that go on with a text: its tokens are the prompt then, those that were generated included.
     pub fn options(&self, text: &[u32], sampling: Sampling) -> GenerateOptions {
         GenerateOptions {
-            max_tokens: self.max_tokens,
+            max_tokens: usize::try_from(self.max_tokens).unwrap_or(usize::MAX),
             sampling,
             stop_tokens: self.stop_tokens.clone(),
             stop: self.stop.clone(),

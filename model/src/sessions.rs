@@ -94,6 +94,11 @@ impl Sessions {
         &mut self.session
     }
 
+    /// The name of the text on the device.
+    pub fn name(&self) -> &str {
+        &self.text.name
+    }
+
     /// The tokens of a text; none if there is no such text.
     pub fn tokens(&self, name: &str) -> Option<&[u32]> {
         if self.text.name == name {

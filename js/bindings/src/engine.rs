@@ -1,16 +1,18 @@
 //! A model for JavaScript.
 
 use crate::error;
+use crate::kept::Kept;
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Generation, Head, Host, KvCache, Layout, Message,
-    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Stats, TopK, Winners, select,
+    Embedder, Engine, EngineError, EngineOptions, Head, Host, KvCache, Layout, Message, ModelError, Pooling, Products,
+    Progress, SelectOptions, Sessions, Stats, Winners, select,
 };
-use bindings_common::{WasmCancel, json};
-use js_sys::{Float32Array, Function, Promise, Uint8Array, Uint32Array};
+use bindings_common::json;
+use js_sys::{Float32Array, Function, Promise};
 use serde::{Deserialize, Serialize};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
@@ -27,6 +29,8 @@ pub struct LoadOptions {
     kv_cache: Option<String>,
     max_memory: Option<u64>,
     pooling: Option<String>,
+    /// Bytes that sessions which are not on the device may take of host memory.
+    session_memory: Option<usize>,
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
@@ -80,66 +84,9 @@ impl LoadOptions {
     }
 }
 
-/// How to generate.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    max_tokens: Option<usize>,
-    temperature: Option<f32>,
-    top_k: Option<u32>,
-    top_p: Option<f32>,
-    seed: Option<u64>,
-    #[serde(default)]
-    stop: Vec<String>,
-    #[serde(default)]
-    ignore_eos: bool,
-    fetch_interval: Option<usize>,
-    /// Tokens of an answer that was broken off: the prompt ends with them.
-    #[serde(default)]
-    done: Vec<u32>,
-}
-
-impl Request {
-    fn options(self, defaults: GenerateOptions, cancel: Rc<Cell<bool>>) -> GenerateOptions {
-        let sampling = match self.temperature {
-            None | Some(0.0) => Sampling::Greedy,
-            Some(temperature) => Sampling::Random {
-                temperature,
-                // More than the device can keep means as many as it can.
-                top_k: self.top_k.filter(|k| *k as usize <= TopK::MAX).unwrap_or(0),
-                top_p: self.top_p.unwrap_or(1.0),
-                seed: self.seed.unwrap_or(0),
-            },
-        };
-        GenerateOptions {
-            max_tokens: self.max_tokens.unwrap_or(defaults.max_tokens),
-            sampling,
-            stop_tokens: self.ignore_eos.then(Vec::new),
-            stop: self.stop,
-            fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
-            cancel: Some(cancel),
-            done: self.done,
-        }
-    }
-}
-
-/// What a generation gave.
-#[derive(Serialize)]
-struct Answer<'a> {
-    prompt_tokens: usize,
-    cached_tokens: usize,
-    tokens: &'a [u32],
-    text: &'a str,
-    finish: &'static str,
-    prefill_ms: f64,
-    decode_ms_per_token: f64,
-    steady_steps: usize,
-    steady: Counters,
-}
-
 /// [`Stats`] for JSON.
 #[derive(Serialize)]
-struct Counters {
+pub struct Counters {
     dispatches: u64,
     submits: u64,
     objects: u64,
@@ -174,22 +121,22 @@ struct Info<'a> {
     compile_ms: f64,
 }
 
-/// A model on its backend, with one text or what makes embeddings.
+/// A model on its backend, with texts or what makes embeddings.
 #[wasm_bindgen]
-pub struct WasmEngine(Rc<Loaded>);
+pub struct WasmEngine(pub(crate) Rc<Loaded>);
 
 /// What the model is for.
-enum Work {
-    Text(Session),
+pub(crate) enum Work {
+    Text(Sessions),
     Embeddings(Embedder),
 }
 
-struct Loaded {
-    engine: Engine,
+pub(crate) struct Loaded {
+    pub engine: Engine,
     /// Absent while it works.
-    work: RefCell<Option<Work>>,
-    /// The text that was generated last, and how its tokens were chosen.
-    text: RefCell<(Vec<u32>, Option<Sampling>)>,
+    pub work: RefCell<Option<Work>>,
+    /// What the page keeps of sessions, for those that it keeps.
+    pub kept: RefCell<HashMap<String, Rc<Kept>>>,
     file_bytes: u64,
     /// Reading the header and choosing the backend, and compiling. In milliseconds.
     open_ms: f64,
@@ -199,7 +146,9 @@ struct Loaded {
 /// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `weights`.
 #[wasm_bindgen]
 pub async fn load(source: JsSource, options: String, on_progress: Function) -> Result<WasmEngine, JsValue> {
-    let options = LoadOptions::parse(&options)?;
+    let options = LoadOptions::read(&options)?;
+    let budget = options.session_memory.unwrap_or(Sessions::BUDGET);
+    let options = options.parsed()?;
     let host = Rc::new(WebHost::new()?);
     let source = Source(source);
     let file_bytes = anygpu::ByteSource::len(&source);
@@ -215,15 +164,15 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let start = host.now_ms();
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
     let loaded = engine.host().now_ms();
-    let work = work(&engine).await.map_err(|e| error::engine(&e))?;
+    let work = work(&engine, budget).await.map_err(|e| error::engine(&e))?;
     let compile_ms = engine.host().now_ms() - loaded;
     let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
-    let (work, text) = (RefCell::new(Some(work)), RefCell::default());
-    Ok(WasmEngine(Rc::new(Loaded { engine, work, text, file_bytes, open_ms, compile_ms })))
+    let (work, kept) = (RefCell::new(Some(work)), RefCell::default());
+    Ok(WasmEngine(Rc::new(Loaded { engine, work, kept, file_bytes, open_ms, compile_ms })))
 }
 
 /// What the model is for, with programs of short texts.
-async fn work(engine: &Engine) -> Result<Work, EngineError> {
+async fn work(engine: &Engine, budget: usize) -> Result<Work, EngineError> {
     // Shaders are compiled now, so that the page is not held up when it shows text. In software that takes seconds, so what
     // a longer prompt needs waits for one.
     let now = if engine.backend().info().software { &PROMPTS[..1] } else { &PROMPTS };
@@ -233,10 +182,11 @@ async fn work(engine: &Engine) -> Result<Work, EngineError> {
         embedder.settle(engine.host()).await?;
         return Ok(Work::Embeddings(embedder));
     }
-    let mut session = engine.session()?;
+    let mut sessions = engine.sessions(budget)?;
+    let session = sessions.session_mut();
     now.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::Greedy))?;
     session.settle(engine.host()).await?;
-    Ok(Work::Text(session))
+    Ok(Work::Text(sessions))
 }
 
 /// Which backends work here, as JSON.
@@ -284,11 +234,6 @@ impl WasmEngine {
         json(&Counters::from(self.0.engine.backend().stats()))
     }
 
-    /// The tokens of the text that was generated last, or imported.
-    pub fn text(&self) -> Vec<u32> {
-        self.0.text.borrow().0.clone()
-    }
-
     /// The tokens of a prompt.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, JsValue> {
         self.0.engine.encode(text).map_err(|e| error::engine(&e))
@@ -312,61 +257,6 @@ impl WasmEngine {
         Ok(tokenizer.decode(tokens, false))
     }
 
-    /// Generates what follows `tokens`; `on_piece(token, text)` is told of each token as it comes. The promise gives
-    /// JSON. One generation at a time.
-    pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
-        let (loaded, request, cancel) = (self.0.clone(), serde_json::from_str(options), cancel.flag());
-        future_to_promise(async move {
-            let request: Request = request.map_err(error::options)?;
-            let mut session = loaded.take_text()?;
-            let options = request.options(loaded.engine.generate_options(), cancel);
-            let mut told = |piece: anygpu::Piece<'_>| {
-                let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
-                // A listener that throws is no reason to lose what comes after.
-                let _ = on_piece.call2(&JsValue::UNDEFINED, &token, &piece.text.into());
-            };
-            let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
-            loaded.work.replace(Some(Work::Text(session)));
-            if let Ok(generation) = &generation {
-                let fresh = generation.tokens.get(options.done.len()..).unwrap_or_default();
-                loaded.text.replace(([&tokens[..], fresh].concat(), Some(options.sampling)));
-            }
-            let generation = generation.map_err(|e| error::engine(&e))?;
-            Ok(answer(tokens.len(), &generation)?.into())
-        })
-    }
-
-    /// The text that was generated last, with what was computed of it: from a position on, if an earlier snapshot has the
-    /// rest. The promise gives a `Uint8Array`.
-    pub fn export(&self, from: usize) -> Promise {
-        let loaded = self.0.clone();
-        future_to_promise(async move {
-            let mut session = loaded.take_text()?;
-            let (text, sampling) = loaded.text.borrow().clone();
-            let snapshot = session.export(&text, from, loaded.engine.host()).await;
-            loaded.work.replace(Some(Work::Text(session)));
-            let mut snapshot = snapshot.map_err(|e| error::engine(&e.into()))?;
-            sampling.into_iter().for_each(|sampling| snapshot.set_sampling(sampling));
-            Ok(Uint8Array::from(&snapshot.to_bytes()[..]).into())
-        })
-    }
-
-    /// Takes a text that was exported in the place of this one. The promise gives its tokens.
-    pub fn import(&self, bytes: Vec<u8>) -> Promise {
-        let loaded = self.0.clone();
-        future_to_promise(async move {
-            let snapshot = Snapshot::from_bytes(&bytes).map_err(|e| error::engine(&ModelError::from(e).into()))?;
-            drop(bytes);
-            let mut session = loaded.take_text()?;
-            let imported = session.import(&snapshot, loaded.engine.host()).await;
-            loaded.work.replace(Some(Work::Text(session)));
-            imported.map_err(|e| error::engine(&e.into()))?;
-            let tokens = snapshot.tokens();
-            loaded.text.replace((tokens.to_vec(), snapshot.header().sampling));
-            Ok(Uint32Array::from(tokens).into())
-        })
-    }
-
     /// The embedding of a text, of length 1 if `normalize`, and only its first `dimensions` numbers unless that is 0. The
     /// promise gives a `Float32Array`. One at a time.
     pub fn embed(&self, tokens: Vec<u32>, dimensions: usize, normalize: bool) -> Promise {
@@ -388,10 +278,10 @@ impl Loaded {
         self.work.take().ok_or_else(|| error::options("the model is at work; wait for its end, or load it twice"))
     }
 
-    /// The session, of a model that makes text.
-    fn take_text(&self) -> Result<Session, JsValue> {
+    /// The texts, of a model that makes such.
+    pub fn take_texts(&self) -> Result<Sessions, JsValue> {
         match self.take()? {
-            Work::Text(session) => Ok(session),
+            Work::Text(sessions) => Ok(sessions),
             other => Err(self.refuse(other, |architecture| ModelError::NoText { architecture })),
         }
     }
@@ -419,18 +309,4 @@ impl Loaded {
         }
         Ok(if normalize { embedding.normalized() } else { embedding }.values)
     }
-}
-
-fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
-    json(&Answer {
-        prompt_tokens,
-        cached_tokens: prompt_tokens - generation.prompt_tokens,
-        tokens: &generation.tokens,
-        text: &generation.text,
-        finish: generation.finish.name(),
-        prefill_ms: generation.prefill_ms,
-        decode_ms_per_token: generation.decode_ms_per_token,
-        steady_steps: generation.steady_steps,
-        steady: generation.steady.into(),
-    })
 }

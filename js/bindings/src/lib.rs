@@ -6,6 +6,9 @@
 mod bench;
 mod engine;
 mod error;
+mod generate;
+mod kept;
+mod sessions;
 mod sha256;
 mod source;
 mod tune;

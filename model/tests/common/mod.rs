@@ -25,7 +25,7 @@ pub use saved::saved;
 pub use sequences::sequences;
 pub use stages::stages;
 pub use states::convolution;
-pub use turns::{saving, turns};
+pub use turns::{budgets, saving, turns};
 
 /// Runs a future that makes progress whenever it is polled.
 pub fn block_on<F: Future>(future: F) -> F::Output {

@@ -29,6 +29,12 @@ fn run(session: &mut Session, prompt: &[u32], options: &GenerateOptions) -> Gene
     block_on(session.generate(rest, options, None, &NativeHost::default(), &mut |_| {})).unwrap()
 }
 
+/// The answer to a prompt of which nothing was computed before.
+fn alone(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
+    session.rewind(0);
+    run(session, prompt, &options(ANSWER)).tokens
+}
+
 /// Asks in the session of a name. Gives the answer, and how many tokens of the prompt were computed.
 fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize) {
     block_on(sessions.turn_to(name, prompt, &NativeHost::default())).unwrap();
@@ -39,11 +45,12 @@ fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize)
     (tokens, prompt_tokens)
 }
 
-/// Conversations in turn cost what is new of each, within any budget, and give the texts of conversations by themselves.
+/// Conversations in turn cost what is new of each, and give the texts of conversations by themselves.
 pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
     let (model, tokens) = fixture(name, backend);
     let rewrites = model.recipe().states().unwrap().iter().any(|state| state.update != Update::Append);
-    let alone = |prompt: &[u32]| run(&mut Session::new(model.clone()).unwrap(), prompt, &options(ANSWER)).tokens;
+    let mut other = Session::new(model.clone()).unwrap();
+    let mut alone = |prompt: &[u32]| alone(&mut other, prompt);
     let (system, rest) = tokens.split_at(8);
     let (one, other) = rest.split_at(5);
     let b = [other, &one[..2]].concat();
@@ -81,19 +88,19 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
     let (answer, computed) = ask(&mut sessions, "A", &a);
     assert_eq!((answer, computed), (alone(&a), a.len()));
     assert!(block_on(sessions.turn_to(&"x".repeat(257), &a, &NativeHost::default())).is_err());
-    budgets(&model, &a);
 }
 
 /// Never more than the budget is kept, and those go that were not used for longest.
-fn budgets(model: &Rc<Model>, text: &[u32]) {
-    let one = |budget| {
+pub fn budgets(name: &str, backend: &Rc<dyn Backend>) {
+    let (model, text) = fixture(name, backend);
+    let mut by_itself = Session::new(model.clone()).unwrap();
+    let mut one = |budget| {
         let mut sessions = Sessions::new(Session::new(model.clone()).unwrap(), budget);
         for round in 0..3 {
             for (at, name) in ["A", "B", "C"].iter().enumerate() {
                 let prompt = &text[at..text.len() - 4 + 2 * round];
                 let (answer, _) = ask(&mut sessions, name, prompt);
-                let alone = run(&mut Session::new(model.clone()).unwrap(), prompt, &options(ANSWER)).tokens;
-                assert_eq!(answer, alone, "{name} in {budget} bytes");
+                assert_eq!(answer, alone(&mut by_itself, prompt), "{name} in {budget} bytes");
                 let held: usize = sessions.list().iter().map(|info| info.bytes).sum();
                 assert!(held <= budget, "{held} of {budget} bytes");
             }

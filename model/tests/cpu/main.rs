@@ -157,6 +157,7 @@ fn texts_that_are_saved_in_the_middle() {
 fn texts_that_take_turns() {
     for backend in [cpu(false), cpu(true)] {
         SAVED.iter().for_each(|name| common::turns(name, &backend));
+        ["llama-gqa-tied", "lfm2-tiny"].iter().for_each(|name| common::budgets(name, &backend));
     }
 }
 

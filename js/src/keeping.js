@@ -1,0 +1,165 @@
+/** The sessions of an engine that are kept in the browser: brought back when they are asked for, saved as they grow. */
+
+import { CacheError } from "./errors.js";
+import { Journal } from "./journal.js";
+
+/** @import { WasmEngine } from "./core.js" */
+/** @import { Limits } from "./journal.js" */
+/** @import { Log } from "./log.js" */
+/** @import { Environment } from "./store.js" */
+
+/** @typedef {{ keep: boolean, every: number } & Limits} KeepOptions */
+
+/** @typedef {(name: string, error: unknown) => void} OnUnkept Told when a session cannot be kept. */
+
+/** The engine's errors that are a session's fault. */
+const UNFIT = ["options", "context"];
+
+/** What the engine threw, apart from what storage throws. */
+class Failed extends Error {
+  /** @param {unknown} why */
+  constructor(why) {
+    super("the engine failed");
+    this.why = why;
+  }
+}
+
+/** Keeps the sessions of one engine. */
+export class Keeping {
+  _engine;
+  _journal;
+  _every;
+  /** Writes, one after the other. */
+  _writing = Promise.resolve();
+
+  /**
+   * @param {WasmEngine} engine
+   * @param {Journal} journal
+   * @param {number} every In milliseconds.
+   */
+  constructor(engine, journal, every) {
+    this._engine = engine;
+    this._journal = journal;
+    this._every = every;
+  }
+
+  /**
+   * @param {WasmEngine} engine
+   * @param {KeepOptions | undefined} options
+   * @param {Environment} environment
+   * @returns {Promise<Keeping | null>} Null if nothing is to be kept, or nothing can be: then nothing is lost but that.
+   */
+  static async start(engine, options, environment) {
+    if (!options?.keep) return null;
+    const journal = await Journal.open(environment, options, engine.identity()).catch(() => null);
+    return journal && new Keeping(engine, journal, options.every);
+  }
+
+  /**
+   * Makes the engine have a session that is kept, unless it has it.
+   *
+   * @param {string} name
+   * @param {boolean} isNew Whether it is to be kept from now on, if it was not.
+   * @param {OnUnkept} onUnkept
+   * @returns {Promise<Log | null>} Null if it is not kept, or cannot be.
+   */
+  async bring(name, isNew, onUnkept) {
+    await this._writing;
+    try {
+      const log = isNew || (await this._journal.has(name)) ? await this._journal.use(name) : null;
+      if (log === null || this._engine.text(name) !== undefined) return log;
+      const records = await log.read();
+      if (records.length > 0 && !(await this._import(name, records))) await log.clear();
+      return log;
+    } catch (error) {
+      if (error instanceof Failed) throw error.why;
+      onUnkept(name, error);
+      return null;
+    }
+  }
+
+  /**
+   * @param {string} name
+   * @param {Uint8Array[]} records
+   * @returns {Promise<boolean>} Whether the engine can go on with it.
+   */
+  async _import(name, records) {
+    const bytes = new Uint8Array(await new Blob(/** @type {BlobPart[]} */ (records)).arrayBuffer());
+    try {
+      await this._engine.import(name, bytes, true);
+      return true;
+    } catch (error) {
+      // It was damaged, or does not fit the context any more; anything else is not the session's fault.
+      if (UNFIT.includes(/** @type {any} */ (error)?.code)) return false;
+      throw new Failed(error);
+    }
+  }
+
+  /**
+   * How the engine saves a session while it generates.
+   *
+   * @param {string} name
+   * @param {Log} log
+   * @param {OnUnkept} onUnkept
+   */
+  saving(name, log, onUnkept) {
+    // A whole one first, where nothing can be added to what is there.
+    if (log.isLong) this._engine.kept(name, false);
+    const write = async (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
+      try {
+        await this._journal.append(log, record, from);
+        this._engine.kept(name, !log.isLong);
+      } catch (error) {
+        this._engine.kept(name, false);
+        onUnkept(name, error);
+      }
+    };
+    const onSnapshot = (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
+      this._writing = this._writing.then(() => write(record, from));
+    };
+    return { every: this._every, onSnapshot };
+  }
+
+  /** Those of this model. */
+  async list() {
+    await this._writing;
+    return this._journal.list();
+  }
+
+  /** @param {string} name */
+  async remove(name) {
+    await this._writing;
+    return guarded(() => this._journal.remove(name));
+  }
+
+  /** Removes all, of other models too. */
+  async clear() {
+    await this._writing;
+    await guarded(() => this._journal.clear());
+  }
+
+  /** Lets go of all, whatever is under way: the engine stopped. */
+  abandon() {
+    this._journal.close();
+  }
+
+  /** Writes what is under way, and lets go of all. */
+  async close() {
+    await this._writing;
+    this._journal.close();
+  }
+}
+
+/**
+ * @template T
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+async function guarded(action) {
+  try {
+    return await action();
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new CacheError(`the browser's storage failed (${message}); try again`, { cause });
+  }
+}

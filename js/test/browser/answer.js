@@ -1,0 +1,24 @@
+// Another tab of the same site, in a frame of the page that checks: it asks in a session that is kept, and tells of each
+// token, until it is ended.
+
+import { AnyGpu } from "/below/a/path/anygpu/src/index.js";
+
+const say = (message) => parent.postMessage(message, location.origin);
+
+async function main() {
+  const { url, load, request, session } = JSON.parse(new URLSearchParams(location.search).get("what"));
+  try {
+    const engine = await AnyGpu.load(url, load);
+    say({ asked: true });
+    let tokens = 0;
+    for await (const chunk of engine.completions.create({ ...request, stream: true }, { session })) {
+      if (chunk.token !== undefined) say({ tokens: ++tokens });
+    }
+    await engine.dispose();
+    say({ ended: true });
+  } catch (error) {
+    say({ error: `${error?.name}: ${error?.message}` });
+  }
+}
+
+main();
