@@ -235,8 +235,7 @@ export class Core extends Module {
     const here = JSON.parse(this._loaded().sessions()).filter((/** @type {any} */ { name }) => name !== "");
     const stored = new Map(kept.map((one) => [one.name, one.bytes]));
     const names = new Set(here.map((/** @type {any} */ { name }) => name));
-    const others = kept.filter(({ name }) => !names.has(name)).map(({ name, bytes, newest }) => {
-      const { tokens, finish } = newest ?? { tokens: 0, finish: null };
+    const others = kept.filter(({ name }) => !names.has(name)).map(({ name, bytes, newest: { tokens, finish } }) => {
       return { name, tokens, finish, memory: 0, stored: bytes };
     });
     const own = here.map((/** @type {any} */ { name, tokens, finish, bytes }) => {
@@ -272,6 +271,8 @@ export class Core extends Module {
     const answer = await this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._loaded().generate(tokens, JSON.stringify(request), onPiece, cancel, saving?.onSnapshot)),
     );
+    // Whoever has the answer may close the tab.
+    if (saving) await this._keeping?.settled();
     const prompt_tokens = answer.prompt_tokens - done.length;
     return { ...answer, prompt_tokens, cached_tokens: Math.min(answer.cached_tokens, prompt_tokens) };
   }

@@ -127,11 +127,16 @@ export class Journal {
     }
   }
 
-  /** @returns {Promise<(Omit<Kept, "log"> & { bytes: number, newest: Peek | null })[]>} Those of this model, last used first. */
+  /** @returns {Promise<{ name: string, bytes: number, newest: Peek }[]>} Those of this model, last used first. */
   async list() {
     const all = await this._exclusively(() => this._all());
-    const own = all.filter(({ model }) => model === this._model);
-    return Promise.all(own.map(async ({ log, ...facts }) => ({ ...facts, bytes: log.size, newest: await log.peek() })));
+    const own = [];
+    for (const { name, model, log } of all) {
+      const newest = model === this._model ? await log.peek() : null;
+      // One without a record was about to begin.
+      if (newest !== null) own.push({ name, bytes: log.size, newest });
+    }
+    return own;
   }
 
   /**

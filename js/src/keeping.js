@@ -2,6 +2,7 @@
 
 import { CacheError } from "./errors.js";
 import { Journal } from "./journal.js";
+import { within } from "./patience.js";
 
 /** @import { WasmEngine } from "./core.js" */
 /** @import { Limits } from "./journal.js" */
@@ -12,6 +13,8 @@ import { Journal } from "./journal.js";
 
 /** @typedef {(name: string, error: unknown) => void} OnUnkept Told when a session cannot be kept. */
 
+/** An answer waits no longer until it is written, in milliseconds. */
+const PATIENCE = 1000;
 /** The engine's errors that are a session's fault. */
 const UNFIT = ["options", "context"];
 
@@ -118,6 +121,11 @@ export class Keeping {
       this._writing = this._writing.then(() => write(record, from));
     };
     return { every: this._every, onSnapshot };
+  }
+
+  /** When all is written, or it takes so long that nobody should wait for it. */
+  async settled() {
+    await within(PATIENCE, this._writing, () => new Error("storage is slow")).catch(() => {});
   }
 
   /** Those of this model. */

@@ -32,7 +32,7 @@ function openTab(sampling) {
   return { until, close: () => frame.remove() };
 }
 
-/** The text of a stream, and the tokens in all. */
+/** The text of a stream. */
 async function read(stream) {
   let text = "";
   for await (const chunk of stream) {
@@ -65,6 +65,26 @@ async function empty() {
   const engine = await load(PATH, { sessions: kept });
   await engine.sessions.clear();
   return engine;
+}
+
+/** Opens what a tab left that was closed after so many tokens, and goes on. */
+async function goesOn(sampling, after, undisturbed) {
+  const engine = await load(PATH, { sessions: kept });
+  try {
+    const [session] = await engine.sessions.list();
+    if (session === undefined) {
+      assert(after < 12, `nothing was kept after ${after} tokens`);
+      return;
+    }
+    equal(session.name, SESSION, "the name of the session");
+    const text = await read(engine.completions.resume(SESSION));
+    equal(text, undisturbed, `the text of a tab that was closed after ${after} tokens, with ${JSON.stringify(sampling)}`);
+    const [{ finish }] = await engine.sessions.list();
+    equal(finish, "length", "how it ended");
+    await engine.sessions.clear();
+  } finally {
+    await engine.dispose();
+  }
 }
 
 const fresh = ({ usage }) => usage.prompt_tokens - usage.cached_tokens;
@@ -100,22 +120,9 @@ export default {
       for (const after of [0, 1, 12, 30]) {
         const tab = openTab(sampling);
         await tab.until(({ asked, tokens }) => (after === 0 ? asked : tokens >= after));
-        // As soon as something is there to go on with, and at once where that was long ago.
         if (after === 0) await sleep(50);
         tab.close();
-        const other = await load(PATH, { sessions: kept });
-        const [session] = await other.sessions.list();
-        if (session === undefined) {
-          assert(after < 12, `nothing was kept after ${after} tokens`);
-        } else {
-          equal(session.name, SESSION, "the name of the session");
-          const text = await read(other.completions.resume(SESSION));
-          equal(text, undisturbed, `the text of a tab that was closed after ${after} tokens`);
-          const [{ finish }] = await other.sessions.list();
-          equal(finish, "length", "how it ended");
-        }
-        await other.sessions.clear();
-        await other.dispose();
+        await goesOn(sampling, after, undisturbed);
       }
     }
   },
