@@ -13,7 +13,7 @@ import { openOpfs } from "./opfs.js";
 import { Records } from "./records.js";
 import { hold } from "./turns.js";
 
-/** @import { Peek } from "./log.js" */
+/** @import { Part, Peek } from "./log.js" */
 /** @import { Files } from "./opfs.js" */
 /** @import { Environment } from "./store.js" */
 
@@ -240,10 +240,12 @@ export class Journal {
 
   /** @returns {Promise<Kept[]>} Last used first; what a crash left without a record is removed. */
   async _all() {
-    const [parts, names] = [new Map(), new Set()];
+    /** @type {Map<string, Part[]>} */
+    const parts = new Map();
+    const names = new Set();
     for (const file of await this._files.names()) {
-      const part = Log.nameOf(file);
-      if (part !== null) parts.set(part.id, [...(parts.get(part.id) ?? []), part.number]);
+      const found = Log.partOf(file);
+      if (found !== null) parts.set(found.id, [...(parts.get(found.id) ?? []), found.part]);
       const name = Records.nameOf(file);
       if (name !== null) names.add(name);
     }
@@ -252,7 +254,7 @@ export class Journal {
     for (const id of new Set([...parts.keys(), ...names])) {
       const facts = names.has(id) ? await this._records.read(id).catch(() => null) : null;
       const open = this._open.get(id);
-      const log = open ? open.log : new Log(this._files, id, await this._sized(id, parts.get(id) ?? []));
+      const log = open ? open.log : new Log(this._files, id, parts.get(id) ?? []);
       if (isFacts(facts)) all.push({ ...facts, id, log });
       else if (!open) await this._dropIfFree({ id, log });
     }
@@ -261,18 +263,13 @@ export class Journal {
 
   /** @param {string} id */
   async _partsOf(id) {
-    const parts = (await this._files.names()).map(Log.nameOf).filter((part) => part?.id === id);
-    return this._sized(id, parts.map((part) => part?.number ?? 0));
-  }
-
-  /**
-   * @param {string} id
-   * @param {number[]} numbers
-   */
-  _sized(id, numbers) {
-    return Promise.all(
-      numbers.map(async (number) => ({ number, size: (await this._files.blob(`${id}.${number}.session`))?.size ?? 0 })),
-    );
+    /** @type {Part[]} */
+    const parts = [];
+    for (const file of await this._files.names()) {
+      const found = Log.partOf(file);
+      if (found?.id === id) parts.push(found.part);
+    }
+    return parts;
   }
 
   /** @param {string} name */

@@ -107,14 +107,15 @@ export class Keeping {
    */
   saving(name, log, onUnkept) {
     // A whole one first, where nothing can be added to what is there.
-    if (log.isLong) this._engine.kept(name, false);
+    if (log.isLong) this._engine.kept(name, false, true);
     const write = async (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
       try {
         await this._journal.append(log, record, from);
-        this._engine.kept(name, !log.isLong);
+        this._engine.kept(name, !log.isLong, true);
       } catch (error) {
-        this._engine.kept(name, false);
-        onUnkept(name, error);
+        // Where not even a whole one can be kept, the device is left alone until the end.
+        this._engine.kept(name, false, from > 0);
+        if (from === 0) onUnkept(name, error);
       }
     };
     const onSnapshot = (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {

@@ -8,7 +8,8 @@
 
 /** @import { Files } from "./opfs.js" */
 
-const NAME = /^([0-9a-f]{32})\.(\d{1,9})\.session$/;
+/** The session, the place in its log, and the size in bytes: whoever counts need not open files. */
+const NAME = /^([0-9a-f]{32})\.(\d{1,9})\.(\d{1,15})\.session$/;
 const MAGIC = "AGS1";
 /** What a record has before its header, and behind everything, in bytes. */
 const PREFIX = 16;
@@ -16,8 +17,8 @@ const SEAL = 32;
 /** Longer headers belong to no record. In bytes. */
 const LONGEST = 1 << 20;
 /** More files than this become one. */
-const MOST = 64;
-/** What has come since the last whole record may have this much, or as much as that record. In bytes. */
+const MOST = 128;
+/** A log has at most twice what its text needs, and so much. In bytes. */
 const SMALL = 4 << 20;
 
 /** @typedef {{ number: number, size: number }} Part One of the files. */
@@ -35,9 +36,8 @@ export class Log {
   _parts;
   /** Of the last record that is there and right. @type {Uint8Array | null} */
   _seal = null;
-  /** What was read or written last as a whole, and what came since, in bytes. */
-  _whole = 0;
-  _since = 0;
+  /** What the text needs as one record, in bytes. */
+  _needed = 0;
 
   /**
    * @param {Files} files
@@ -51,14 +51,14 @@ export class Log {
   }
 
   /**
-   * The session that a file belongs to, and its place there.
+   * The session that a file belongs to, and what it is there.
    *
    * @param {string} name
-   * @returns {{ id: string, number: number } | null}
+   * @returns {{ id: string, part: Part } | null}
    */
-  static nameOf(name) {
+  static partOf(name) {
     const match = NAME.exec(name);
-    return match && { id: match[1] ?? "", number: Number(match[2]) };
+    return match && { id: match[1] ?? "", part: { number: Number(match[2]), size: Number(match[3]) } };
   }
 
   /** Bytes of all files. */
@@ -68,7 +68,7 @@ export class Log {
 
   /** Whether the next record should be a whole one, so that the log does not grow without end. */
   get isLong() {
-    return this._seal === null || this._parts.length >= MOST || this._since > Math.max(this._whole, SMALL);
+    return this._seal === null || this._parts.length >= MOST || this.size > 2 * this._needed + SMALL;
   }
 
   /**
@@ -93,12 +93,11 @@ export class Log {
       records.push(record);
       good.push(part);
       seal = record.slice(-SEAL);
+      this._needed = neededBy(header);
     }
     const others = this._parts.filter((part) => !good.includes(part));
     await this._remove(others);
     this._seal = seal;
-    this._whole = this.size;
-    this._since = 0;
     return records;
   }
 
@@ -111,33 +110,24 @@ export class Log {
   async append(record, from) {
     if (from > 0 && this._seal === null) throw new Error("the record does not follow any other");
     const number = (this._parts[this._parts.length - 1]?.number ?? 0) + 1;
-    const size = record.length + SEAL;
-    const bytes = new Uint8Array(size);
+    const part = { number, size: record.length + SEAL };
+    const bytes = new Uint8Array(part.size);
     bytes.set(record);
     if (from > 0) bytes.set(/** @type {Uint8Array} */ (this._seal), record.length);
     const before = [...this._parts];
-    // Known from now on: whatever becomes of the write, no other file may get this name.
-    this._parts.push({ number, size });
-    try {
-      await this._files.write(this._nameOf(number), bytes);
-    } catch (error) {
-      this._seal = null;
-      throw error;
-    }
+    // Known from now on: whatever becomes of the write, no other file may get this number.
+    this._parts.push(part);
+    this._seal = null;
+    await this._files.write(this._nameOf(part), bytes);
     this._seal = record.slice(-SEAL);
-    if (from > 0) {
-      this._since += size;
-      return;
-    }
-    this._whole = size;
-    this._since = 0;
-    await this._remove(before);
+    this._needed = neededBy(headerOf(record));
+    if (from === 0) await this._remove(before);
   }
 
   /** @returns {Promise<Peek | null>} Null if there is no record that is as long as it should be. */
   async peek() {
     for (const part of [...this._parts].reverse()) {
-      const blob = await this._files.blob(this._nameOf(part.number)).catch(() => null);
+      const blob = await this._files.blob(this._nameOf(part)).catch(() => null);
       const begin = blob && new Uint8Array(await blob.slice(0, PREFIX + LONGEST).arrayBuffer());
       const header = begin && headerOf(begin, /** @type {Blob} */ (blob).size - SEAL);
       if (header) return { tokens: Number(header.tokens), finish: header.request?.finish ?? null };
@@ -155,20 +145,20 @@ export class Log {
   /** @param {Part[]} parts */
   async _remove(parts) {
     for (const part of parts) {
-      await this._files.remove(this._nameOf(part.number));
+      await this._files.remove(this._nameOf(part));
       this._parts = this._parts.filter((other) => other !== part);
     }
   }
 
   /** @param {Part} part */
-  async _bytes({ number }) {
-    const blob = await this._files.blob(this._nameOf(number));
+  async _bytes(part) {
+    const blob = await this._files.blob(this._nameOf(part));
     return blob === null || blob.size < SEAL ? null : new Uint8Array(await blob.arrayBuffer());
   }
 
-  /** @param {number} number */
-  _nameOf(number) {
-    return `${this.id}.${number}.session`;
+  /** @param {Part} part */
+  _nameOf({ number, size }) {
+    return `${this.id}.${number}.${size}.session`;
   }
 }
 
@@ -192,6 +182,16 @@ function headerOf(record, length = record.length) {
   } catch {
     return null;
   }
+}
+
+/**
+ * What the text that a record ends with needs as a whole, in bytes.
+ *
+ * @param {{ tokens: number, position: number, states?: { appended: boolean, rows: number, row_bytes: number }[] }} header
+ */
+function neededBy({ tokens, position, states = [] }) {
+  const rows = states.map(({ appended, rows, row_bytes }) => (appended ? position : rows) * row_bytes);
+  return rows.reduce((sum, bytes) => sum + bytes, 4 * tokens);
 }
 
 /** @param {Uint8Array} record */

@@ -53,6 +53,11 @@ impl Aside {
         self.snapshot.bytes() + OVERHEAD
     }
 
+    /// The same with other tokens behind those whose states are there.
+    fn bytes_with(&self, tokens: &[u32]) -> usize {
+        self.bytes() + 4 * tokens.len() - 4 * self.snapshot.tokens().len()
+    }
+
     /// The tokens whose states are there.
     fn computed(&self) -> &[u32] {
         let snapshot = &self.snapshot;
@@ -226,17 +231,20 @@ impl Sessions {
     /// Copies what is new of the text on the device to host memory.
     async fn set_aside(&mut self, host: &dyn Host) -> Result<(), ModelError> {
         let position = self.session.saves(&self.text.tokens);
-        if position == 0 {
-            return Ok(());
-        }
         let own = self.find(&self.text.name);
         let known = own.map_or(0, |at| common_prefix(self.aside[at].computed(), &self.text.tokens));
         // Of states that steps rewrite, an earlier copy may be of a later position than can be gone back to now.
-        if own.is_some_and(|at| known >= position && known == self.aside[at].computed().len()) {
+        if let Some(at) = own.filter(|at| known > position && known == self.aside[*at].computed().len()) {
+            let bytes = self.aside[at].bytes_with(&self.text.tokens);
+            if self.make_room(bytes)
+                && let Some(at) = self.find(&self.text.name)
+            {
+                let Text { tokens, sampling, request, .. } = &self.text;
+                self.aside[at].snapshot.set_text(tokens, *sampling, request.clone());
+            }
             return Ok(());
         }
-        let bytes = self.session.snapshot_bytes(&self.text.tokens)? + OVERHEAD;
-        if !self.make_room(bytes) {
+        if position == 0 || !self.make_room(self.session.snapshot_bytes(&self.text.tokens)? + OVERHEAD) {
             return Ok(());
         }
         let from = known.min(position);

@@ -127,6 +127,12 @@ impl Snapshot {
         self.header.request = Some(request);
     }
 
+    /// Says how a text goes on whose beginning this has the states of.
+    pub(crate) fn set_text(&mut self, tokens: &[u32], sampling: Option<Sampling>, request: Option<SavedRequest>) {
+        self.tokens = tokens[self.header.from..].to_vec();
+        self.header = Header { tokens: tokens.len(), sampling, request, ..self.header.clone() };
+    }
+
     /// Bytes of host memory that tokens and states take.
     pub fn bytes(&self) -> usize {
         4 * self.tokens.len() + self.states.iter().map(Vec::len).sum::<usize>()

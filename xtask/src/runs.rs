@@ -175,7 +175,7 @@ pub const RUNS: &[Run] = &[
         "--tokens",
         "4"
     ),
-    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,device,page,embedding"),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,sessions,device,page,embedding"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
@@ -186,7 +186,7 @@ pub const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,object,page"
+        "selection,generation,sessions,embedding,network,cache,files,object,page"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
@@ -200,7 +200,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,device"
+        "selection,generation,sessions,embedding,network,cache,files,device"
     ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),

@@ -22,9 +22,9 @@ impl Kept {
         self.tokens.replace(tokens.to_vec());
     }
 
-    /// What was on its way was kept, or was not: then nothing is.
-    pub fn arrived(&self, is_kept: bool) {
-        self.busy.set(false);
+    /// What was on its way was kept, or was not: then nothing is. More may come in the middle of a generation if it is ready.
+    pub fn arrived(&self, is_kept: bool, is_ready: bool) {
+        self.busy.set(!is_ready);
         if !is_kept {
             self.tokens.borrow_mut().clear();
         }
@@ -42,6 +42,7 @@ impl Keeping {
     pub fn new(kept: Rc<Kept>, prompt: &[u32], on_snapshot: Function) -> Keeping {
         let common = kept.tokens.borrow().iter().zip(prompt).take_while(|(a, b)| a == b).count();
         kept.tokens.borrow_mut().truncate(common);
+        kept.busy.set(false);
         Keeping { kept, on_snapshot }
     }
 }
@@ -66,7 +67,7 @@ impl SnapshotSink for Keeping {
         // Whoever throws keeps nothing.
         let told = self.on_snapshot.call3(&JsValue::UNDEFINED, &bytes, &from.into(), &position.into());
         if told.is_err() {
-            self.kept.arrived(false);
+            self.kept.arrived(false, true);
         }
     }
 }

@@ -115,9 +115,10 @@ impl WasmEngine {
         })
     }
 
-    /// What `generate` gave of a text was kept, or was not: then the next snapshot has all of it.
-    pub fn kept(&self, name: &str, is_kept: bool) {
-        self.0.kept(name).arrived(is_kept);
+    /// What `generate` gave of a text was kept, or was not: then the next snapshot has all of it. Unless it is ready for more,
+    /// that is the one at the end of the generation.
+    pub fn kept(&self, name: &str, is_kept: bool, is_ready: bool) {
+        self.0.kept(name).arrived(is_kept, is_ready);
     }
 }
 

@@ -91,6 +91,7 @@ class WasmEngine {
     this._last = session;
     const prompt = tokens.length - done.length;
     const known = this._texts.get(session)?.tokens ?? [];
+    this._busy.delete(session);
     seen.computed.push(tokens.length - common(known, [...tokens]));
     this._kept.set(session, known.slice(0, common(this._kept.get(session) ?? [], [...tokens])));
     const save = (/** @type {string | null} */ finish) => {
@@ -166,9 +167,9 @@ class WasmEngine {
     if (isKept) this._kept.set(name, text.tokens);
     return Uint32Array.from(text.tokens);
   }
-  /** @param {string} name @param {boolean} isKept */
-  kept(name, isKept) {
-    this._busy.delete(name);
+  /** @param {string} name @param {boolean} isKept @param {boolean} isReady */
+  kept(name, isKept, isReady) {
+    if (isReady) this._busy.delete(name);
     if (!isKept) this._kept.delete(name);
   }
   free() {

@@ -82,6 +82,20 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         let (prompt, computed) = turn(&b);
         b = expect("B", &prompt, computed);
     }
+    // What is known of a text that waits is what was generated last, though no more of it was computed.
+    let text = b;
+    for seed in 0..3 {
+        block_on(sessions.turn_to("B", &text, &NativeHost::default())).unwrap();
+        let sampling = Sampling::Random { temperature: 50.0, top_k: 0, top_p: 1.0, seed };
+        let options = GenerateOptions { sampling, ..options(1) };
+        let Generation { tokens, finish, .. } = run(sessions.session_mut(), &text, &options);
+        let whole = [&text[..], &tokens].concat();
+        sessions.note(whole.clone(), sampling, SavedRequest::of(&options, text.len(), Some(finish)));
+        block_on(sessions.turn_to("E", &system[..2], &NativeHost::default())).unwrap();
+        assert_eq!(sessions.tokens("B"), Some(&whole[..]));
+        assert_eq!(sessions.request("B").unwrap().1, sampling);
+    }
+    sessions.remove("E");
     // A text that is removed leaves nothing behind.
     assert_eq!(sessions.list().iter().map(|info| info.name).collect::<Vec<_>>(), ["B", "D", "C", "A"]);
     assert!(["A", "B", "C", "D"].iter().all(|name| sessions.remove(name)) && !sessions.remove("A"));
@@ -176,6 +190,11 @@ pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
             let ended = block_on(session.generate(rest, &onward, None, &host, &mut |piece| told.extend(piece.token)));
             assert_eq!(ended.unwrap().tokens, undisturbed, "{name}: from record {count} on");
             assert_eq!(told, undisturbed[onward.done.len() - untold..], "{name}: told from record {count} on");
+            // What was brought to this device can be computed on another.
+            let (mut moved, text) = (new(), [prompt, &undisturbed].concat());
+            block_on(moved.replay(session, &text[..text.len() - 1], &host)).unwrap();
+            let (here, there) = (run(session, &text, &options(3)), run(&mut moved, &text, &options(3)));
+            assert_eq!(here.tokens, there.tokens, "{name}: computed again from record {count} on");
         }
         assert_eq!(last, prompt.len() + 12);
     }
