@@ -107,22 +107,24 @@ export interface Unkept {
 /** Where sessions are while another one is on the device, and whether they outlive the page. */
 export interface SessionOptions {
   /**
-   * Most memory for the states of sessions that are not on the device, beside those of the page itself; 256 MiB by default.
-   * Those that were not used for longest go first; when they are asked for again, they are computed again. In bytes.
+   * Most memory for the states of sessions that are not on the device, beside those of the page itself; 256 MiB by
+   * default. Those that were not used for longest go first; when they are asked for again, they are computed again. In
+   * bytes.
    */
   maxMemory?: number;
   /**
-   * Whether sessions with a name are kept in the browser's storage while they grow, so that a tab that ends at any moment
-   * loses little: the next engine of the same model and KV cache has them, and {@link ChatCompletions.resume} goes on with an
-   * answer in the middle of the sentence. False by default. Where nothing can be kept, as in private windows, sessions
-   * work all the same.
+   * Whether sessions with a name are kept in the browser's storage while they grow, so that a tab that ends at any
+   * moment loses little: the next engine of the same model and KV cache has them, and {@link ChatCompletions.resume}
+   * goes on with an answer in the middle of the sentence. False by default. Where nothing can be kept, as in private
+   * windows, sessions work all the same.
    */
   keep?: boolean;
   /** From one snapshot to the next during an answer, at least: 100 and more, 2000 by default. In milliseconds. */
   every?: number;
   /**
    * Most that all sessions of this site may take of the browser's storage; 512 MiB by default. Those that were not used
-   * for longest go first. While a session is rewritten, which bounds its files, what it had before stays besides. In bytes.
+   * for longest go first. While a session is rewritten, which bounds its files, what it had before stays besides. In
+   * bytes.
    */
   maxBytes?: number;
   /** Most sessions of this site; 32 by default. */
@@ -526,9 +528,10 @@ export interface RequestOptions {
   /** Aborts, as the request's own signal does. */
   signal?: AbortSignal | null;
   /**
-   * The name of the session that the request belongs to, of 1 to 64 characters. What sessions have computed is not lost when
-   * another one has its turn, and a new one begins with what any of them has of the same beginning, such as a system prompt:
-   * {@link Usage.cached_tokens} says how much. Without a name it is the session of all requests without one.
+   * The name of the session that the request belongs to, of 1 to 64 characters. What sessions have computed is not lost
+   * when another one has its turn, and a new one begins with what any of them has of the same beginning, such as a
+   * system prompt: {@link Usage.cached_tokens} says how much. Without a name it is the session of all requests without
+   * one.
    */
   session?: string | null;
   /** Makes no difference: nothing is sent. */
@@ -714,11 +717,13 @@ export interface ChatCompletions {
   /** Either, as `stream` says. */
   create(request: ChatRequest, options?: RequestOptions): Stream<ChatCompletionChunk> | Promise<ChatCompletion>;
   /**
-   * Goes on with the last answer of a session, which was broken off: by an abort, or since the tab ended, if the browser
-   * keeps the session ({@link SessionOptions.keep}). The same is asked again, so that the answer is that of an undisturbed
-   * request; the pieces that it had already come first, at once, then the rest. An answer that had ended comes as it was.
+   * Goes on with the last answer of a session, which was broken off: by an abort, or since the tab ended, if the
+   * browser keeps the session ({@link SessionOptions.keep}). The same is asked again, so that the answer is that of an
+   * undisturbed request; the pieces that it had already come first, at once, then the rest. An answer that had ended
+   * comes as it was.
    *
-   * Iterating throws {@link OptionsError} if there is no such answer, and what {@link ChatCompletions.create} rejects with.
+   * Iterating throws {@link OptionsError} if there is no such answer, and what {@link ChatCompletions.create} rejects
+   * with.
    *
    * @throws {OptionsError} That is no name.
    */

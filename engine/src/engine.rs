@@ -274,8 +274,8 @@ impl Engine {
         Ok(session.generate(rest, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
     }
 
-    /// Generates what follows the text of a name. Of what any of the texts has computed before, the longest common beginning
-    /// is used again.
+    /// Generates what follows the text of a name. Of what any of the texts has computed before, the longest common
+    /// beginning is used again.
     ///
     /// *Errors*: as [`Self::generate`] and [`Sessions::turn_to`].
     pub async fn generate_in(

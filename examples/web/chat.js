@@ -1,5 +1,6 @@
-// Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine, and the page
-// itself. Its turns are kept by `kept.js`, and an answer that was under way goes on by the engine's session of that name.
+// Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine, and the
+// page itself. Its turns are kept by `kept.js`, and an answer that was under way goes on by the engine's session of
+// that name.
 
 import { $, el, fill } from "./dom.js";
 import { duration, plural, rate } from "./format.js";
@@ -73,7 +74,8 @@ async function carryOn() {
   if (running || !isWaiting() || !canChat()) return;
   const asked = list.lastElementChild;
   await answer(asked, async (onText) => {
-    const [prompt, kept] = await Promise.all([session.engine.encode(messages), session.engine.tokens({ session: SESSION })]);
+    const { engine } = session;
+    const [prompt, kept] = await Promise.all([engine.encode(messages), engine.tokens({ session: SESSION })]);
     const isBegun = prompt.every((token, index) => token === kept[index]);
     return isBegun ? session.resume("chat", SESSION, onText) : ask(onText);
   });

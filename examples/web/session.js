@@ -9,7 +9,7 @@ import { AnyGpu } from "./anygpu/src/index.js";
 /** While the engine in use holds no more than this, it stays until the next one is ready. Units: bytes. */
 const ROOM_FOR_TWO = 256e6;
 
-/** Conversations are kept in the browser, and what is lost with the page is at most so much of an answer. Units: milliseconds. */
+/** Conversations are kept in the browser; what is lost with the page is at most a second of an answer. */
 const SESSIONS = { keep: true, every: 1000 };
 
 const isAbort = (error) => error?.name === "AbortError";
@@ -112,12 +112,13 @@ class Session extends EventTarget {
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece. `kept` is the name that the text is kept under, if it is. Resolves to `{ finish, tokens, rate, first }`; stopping
-   * is a finish, `"cancelled"`, not an error.
+   * piece. `kept` is the name that the text is kept under, if it is. Resolves to `{ finish, tokens, rate, first }`;
+   * stopping is a finish, `"cancelled"`, not an error.
    */
   generate(kind, request, onText, kept) {
     const options = kept === undefined ? {} : { session: kept };
-    return this._run((completions, signal) => completions.create({ ...request, stream: true, signal }, options), kind, onText);
+    const begin = (completions, signal) => completions.create({ ...request, stream: true, signal }, options);
+    return this._run(begin, kind, onText);
   }
 
   /** Goes on with the answer that is kept under a name, from its beginning, as `generate` does. */

@@ -206,7 +206,7 @@ export class Core extends Module {
    * @param {() => T | Promise<T>} action
    */
   async _brought({ session }, { tell }, action) {
-    if (session !== undefined) await this._keeping?.bring(session, false, this._onUnkept(tell));
+    if (session !== undefined) await this._keeping?.bring(session, this._onUnkept(tell));
     return action();
   }
 
@@ -261,18 +261,17 @@ export class Core extends Module {
    */
   async _generate({ prompt, generate, session = "" }, { signal, tell }) {
     throwIfAborted(signal);
-    const onUnkept = this._onUnkept(tell);
-    const log = session === "" ? null : await this._keeping?.bring(session, true, onUnkept);
-    const saving = log ? this._keeping?.saving(session, log, onUnkept) : undefined;
-    const request = session === "" ? generate : { ...generate, session, save_every: saving?.every };
     const done = generate.done ?? [];
     const tokens = Uint32Array.from([...this._encode(prompt), ...done]);
     const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text) => tell({ token, text });
-    const answer = await this.cancellable(signal, async (cancel) =>
-      JSON.parse(await this._loaded().generate(tokens, JSON.stringify(request), onPiece, cancel, saving?.onSnapshot)),
-    );
-    // Whoever has the answer may close the tab.
-    if (saving) await this._keeping?.settled();
+    const run = (/** @type {import("./keeping.js").Saving | undefined} */ saving) => {
+      const request = session === "" ? generate : { ...generate, session, save_every: saving?.every };
+      return this.cancellable(signal, async (cancel) =>
+        JSON.parse(await this._loaded().generate(tokens, JSON.stringify(request), onPiece, cancel, saving?.onSnapshot)),
+      );
+    };
+    const keeping = session === "" ? null : this._keeping;
+    const answer = await (keeping ? keeping.during(session, this._onUnkept(tell), run) : run(undefined));
     const prompt_tokens = answer.prompt_tokens - done.length;
     return { ...answer, prompt_tokens, cached_tokens: Math.min(answer.cached_tokens, prompt_tokens) };
   }

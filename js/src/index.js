@@ -60,7 +60,8 @@ export class AnyGpu {
     const run = (request, signal, onPiece) =>
       this._recovery.generate(request, { signal, onEvent: (event) => this._heard(event) || onPiece(event) });
     /** @type {Call} */
-    const call = (method, params, signal) => this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
+    const call = (method, params, signal) =>
+      this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
     /** @type {Recall} */
     const again = (session, signal) => recall(call, session, signal);
     const name = facts.info.name ?? facts.info.architecture;
@@ -208,8 +209,12 @@ export class AnyGpu {
    * @returns {() => void}
    */
   on(name, listener) {
-    const all = /** @type {Set<unknown> | undefined} */ (Object.entries(this._listeners).find(([known]) => known === name)?.[1]);
-    if (all === undefined) throw new OptionsError(`there is no event ${name}; listen to recovered or unkept`, { field: "name" });
+    /** @type {Map<string, Set<unknown>>} */
+    const known = new Map(Object.entries(this._listeners));
+    const all = known.get(name);
+    if (all === undefined) {
+      throw new OptionsError(`there is no event ${name}; listen to recovered or unkept`, { field: "name" });
+    }
     if (typeof listener !== "function") throw new OptionsError("listener must be a function", { field: "listener" });
     all.add(listener);
     return () => all.delete(listener);

@@ -1,7 +1,7 @@
 /**
- * The sessions that the browser keeps: a log for each, and a record of its name and when it was used. They are bounded in
- * number and bytes; those that were not used for longest go. Whoever uses a session holds its lock, so that no other tab
- * writes to it, and none removes it.
+ * The sessions that the browser keeps: a log for each, and a record of its name and when it was used. They are bounded
+ * in number and bytes; those that were not used for longest go. Whoever uses a session holds its lock, so that no other
+ * tab writes to it, and none removes it.
  */
 
 import { openCacheStorage } from "./cachestorage.js";
@@ -44,9 +44,11 @@ export class Journal {
   _locks;
   _limits;
   _model;
-  /** Those in use: their locks are held. @type {Map<string, { log: Log, release: () => void }>} */
-  _open = new Map();
-  /** What the others had when a session was taken into use last, in bytes: to look again for each record would take long. */
+  /** What is known of those that were used. @type {Map<string, Log>} */
+  _logs = new Map();
+  /** What lets go of those in use. @type {Map<string, () => void>} */
+  _held = new Map();
+  /** What the others had when a session was taken into use last, in bytes: looking for each record would take long. */
   _others = 0;
 
   /**
@@ -87,19 +89,49 @@ export class Journal {
   }
 
   /**
-   * The log of a session, which is this tab's from now on.
+   * The log of a session, which is this tab's until it lets go of it.
    *
    * @param {string} name
    * @returns {Promise<Log>}
    */
   async use(name) {
     const id = await this._idOf(name);
-    const open = this._open.get(id) ?? (await this._take(id));
-    await this._exclusively(async () => {
-      await this._records.write(id, { name, model: this._model, used: Date.now() });
-      await this._makeRoom(open.log, 0);
-    });
-    return open.log;
+    if (!this._held.has(id)) this._held.set(id, await this._take(id));
+    const parts = await this._partsOf(id);
+    // Another tab may have written to it.
+    const known = this._logs.get(id);
+    const log = known?.has(parts) ? known : new Log(this._files, id, parts);
+    this._logs.set(id, log);
+    return log;
+  }
+
+  /**
+   * Lets go of a session.
+   *
+   * @param {Log} log
+   */
+  letGo({ id }) {
+    this._held.get(id)?.();
+    this._held.delete(id);
+  }
+
+  /**
+   * Takes note of a session that is used, before its first record.
+   *
+   * @param {string} name
+   * @param {Log} log
+   */
+  async note(name, log) {
+    await this._exclusively(() => this._records.write(log.id, { name, model: this._model, used: Date.now() }));
+  }
+
+  /**
+   * Has others make room for a session.
+   *
+   * @param {Log} log
+   */
+  async tidy(log) {
+    await this._exclusively(() => this._makeRoom(log, 0));
   }
 
   /**
@@ -144,31 +176,22 @@ export class Journal {
    * @returns {Promise<boolean>} Whether it was there.
    */
   async remove(name) {
-    const id = await this._idOf(name);
-    const open = this._open.get(id);
-    if (open === undefined && !(await this._records.read(id))) return false;
-    const { log } = open ?? (await this._take(id));
-    await this._exclusively(() => this._drop(id, log));
-    this._letGo(id);
+    if (!(await this.has(name))) return false;
+    const log = await this.use(name);
+    await this._exclusively(() => this._drop(log)).finally(() => this.letGo(log));
     return true;
   }
 
   /** Removes all but those that other tabs use, of other models too. */
   async clear() {
     await this._exclusively(async () => {
-      for (const kept of await this._all()) await this._dropIfFree(kept);
+      for (const { log } of await this._all()) await this._dropIfFree(log);
     });
   }
 
   /** Lets go of all sessions. */
   close() {
-    for (const id of [...this._open.keys()]) this._letGo(id);
-  }
-
-  /** @param {string} id */
-  _letGo(id) {
-    this._open.get(id)?.release();
-    this._open.delete(id);
+    for (const log of this._logs.values()) this.letGo(log);
   }
 
   /** @param {string} id */
@@ -176,10 +199,7 @@ export class Journal {
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(), PATIENCE);
     try {
-      const release = await this._hold(id, { signal: controller.signal });
-      const open = { log: new Log(this._files, id, await this._partsOf(id)), release: release ?? (() => {}) };
-      this._open.set(id, open);
-      return open;
+      return (await this._hold(id, { signal: controller.signal })) ?? (() => {});
     } catch (error) {
       throw controller.signal.aborted ? new Error("another tab has it open") : error;
     } finally {
@@ -211,31 +231,27 @@ export class Journal {
    */
   async _evictOne(but) {
     const others = (await this._all()).filter(({ id }) => id !== but).reverse();
-    for (const kept of others) if (await this._dropIfFree(kept)) return true;
+    for (const { log } of others) if (await this._dropIfFree(log)) return true;
     return false;
   }
 
   /**
    * Removes a session unless another tab uses it.
    *
-   * @param {Pick<Kept, "id" | "log">} kept
+   * @param {Log} log
    * @returns {Promise<boolean>}
    */
-  async _dropIfFree({ id, log }) {
-    const release = this._open.get(id)?.release ?? (await this._hold(id, { ifAvailable: true }));
+  async _dropIfFree(log) {
+    const release = await this._hold(log.id, { ifAvailable: true });
     if (release === null) return false;
-    await this._drop(id, log).finally(release);
-    this._open.delete(id);
+    await this._drop(log).finally(release);
     return true;
   }
 
-  /**
-   * @param {string} id
-   * @param {Log} log
-   */
-  async _drop(id, log) {
+  /** @param {Log} log */
+  async _drop(log) {
     await log.clear();
-    await this._records.remove(id);
+    await this._records.remove(log.id);
   }
 
   /** @returns {Promise<Kept[]>} Last used first; what a crash left without a record is removed. */
@@ -253,10 +269,9 @@ export class Journal {
     const all = [];
     for (const id of new Set([...parts.keys(), ...names])) {
       const facts = names.has(id) ? await this._records.read(id).catch(() => null) : null;
-      const open = this._open.get(id);
-      const log = open ? open.log : new Log(this._files, id, parts.get(id) ?? []);
+      const log = new Log(this._files, id, parts.get(id) ?? []);
       if (isFacts(facts)) all.push({ ...facts, id, log });
-      else if (!open) await this._dropIfFree({ id, log });
+      else await this._dropIfFree(log);
     }
     return all.sort((a, b) => b.used - a.used);
   }
@@ -305,6 +320,6 @@ function noRoom(why) {
  * @returns {value is Facts}
  */
 function isFacts(value) {
-  const texts = ["name", "model"];
-  return value !== null && typeof value === "object" && texts.every((key) => typeof value[key] === "string") && Number.isFinite(value.used);
+  if (value === null || typeof value !== "object") return false;
+  return typeof value.name === "string" && typeof value.model === "string" && Number.isFinite(value.used);
 }

@@ -11,6 +11,8 @@ import { within } from "./patience.js";
 
 /** @typedef {{ keep: boolean, every: number } & Limits} KeepOptions */
 
+/** @typedef {{ every: number, onSnapshot: (record: Uint8Array, from: number) => void }} Saving How a text is saved. */
+
 /** @typedef {(name: string, error: unknown) => void} OnUnkept Told when a session cannot be kept. */
 
 /** An answer waits no longer until it is written, in milliseconds. */
@@ -62,15 +64,27 @@ export class Keeping {
    * Makes the engine have a session that is kept, unless it has it.
    *
    * @param {string} name
-   * @param {boolean} isNew Whether it is to be kept from now on, if it was not.
    * @param {OnUnkept} onUnkept
-   * @returns {Promise<Log | null>} Null if it is not kept, or cannot be.
    */
-  async bring(name, isNew, onUnkept) {
+  async bring(name, onUnkept) {
     await this._writing;
+    if (this._engine.text(name) !== undefined) return;
+    const isKept = await this._journal.has(name).catch(() => false);
+    const log = isKept ? await this._use(name, onUnkept) : null;
+    if (log !== null) this._journal.letGo(log);
+  }
+
+  /**
+   * The same, to go on with it.
+   *
+   * @param {string} name
+   * @param {OnUnkept} onUnkept
+   * @returns {Promise<Log | null>} Null if it cannot be kept.
+   */
+  async _use(name, onUnkept) {
     try {
-      const log = isNew || (await this._journal.has(name)) ? await this._journal.use(name) : null;
-      if (log === null || this._engine.text(name) !== undefined) return log;
+      const log = await this._journal.use(name);
+      if (this._engine.text(name) !== undefined) return log;
       const records = await log.read();
       if (records.length > 0 && !(await this._import(name, records))) await log.clear();
       return log;
@@ -99,17 +113,42 @@ export class Keeping {
   }
 
   /**
-   * How the engine saves a session while it generates.
+   * Has the engine generate in a session, and save it meanwhile.
    *
+   * @template T
+   * @param {string} name
+   * @param {OnUnkept} onUnkept
+   * @param {(saving: Saving | undefined) => Promise<T>} generate
+   * @returns {Promise<T>}
+   */
+  async during(name, onUnkept, generate) {
+    await this._writing;
+    const log = await this._use(name, onUnkept);
+    if (log === null) return generate(undefined);
+    try {
+      const result = await generate(this._saving(name, log, onUnkept));
+      // Whoever has the answer may close the tab.
+      await within(PATIENCE, this._writing, () => new Error("storage is slow")).catch(() => {});
+      return result;
+    } finally {
+      this._writing = this._writing.then(() => this._journal.letGo(log));
+    }
+  }
+
+  /**
    * @param {string} name
    * @param {Log} log
    * @param {OnUnkept} onUnkept
    */
-  saving(name, log, onUnkept) {
+  _saving(name, log, onUnkept) {
     // A whole one first, where nothing can be added to what is there.
     if (log.isLong) this._engine.kept(name, false, true);
+    const noted = this._journal.note(name, log);
+    // The first record sees the error, if there is one.
+    noted.catch(() => {});
     const write = async (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
       try {
+        await noted;
         await this._journal.append(log, record, from);
         this._engine.kept(name, !log.isLong, true);
       } catch (error) {
@@ -118,15 +157,13 @@ export class Keeping {
         if (from === 0) onUnkept(name, error);
       }
     };
+    // After the first record, since who asks may be gone soon.
+    let tidy = () => this._journal.tidy(log).catch((error) => onUnkept(name, error));
     const onSnapshot = (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
-      this._writing = this._writing.then(() => write(record, from));
+      this._writing = this._writing.then(() => write(record, from)).then(tidy);
+      tidy = async () => {};
     };
     return { every: this._every, onSnapshot };
-  }
-
-  /** When all is written, or it takes so long that nobody should wait for it. */
-  async settled() {
-    await within(PATIENCE, this._writing, () => new Error("storage is slow")).catch(() => {});
   }
 
   /** Those of this model. */

@@ -1,9 +1,9 @@
 /**
- * A session that the browser keeps, as a log: each record is a file of its own, which is written once and never changed.
- * So a tab that ends at any moment leaves what was there before, and at most one file that is torn.
+ * A session that the browser keeps, as a log: each record is a file of its own, which is written once and never
+ * changed. So a tab that ends at any moment leaves what was there before, and at most one file that is torn.
  *
- * A file is a record as the engine makes it, and the seal of the one that it goes on from: records are only put together
- * that were made one after the other.
+ * A file is a record as the engine makes it, and the seal of the one that it goes on from: records are only put
+ * together that were made one after the other.
  */
 
 /** @import { Files } from "./opfs.js" */
@@ -59,6 +59,12 @@ export class Log {
   static partOf(name) {
     const match = NAME.exec(name);
     return match && { id: match[1] ?? "", part: { number: Number(match[2]), size: Number(match[3]) } };
+  }
+
+  /** Whether it has these files, and no others. @param {Part[]} parts */
+  has(parts) {
+    const sizes = new Map(this._parts.map(({ number, size }) => [number, size]));
+    return parts.length === sizes.size && parts.every(({ number, size }) => sizes.get(number) === size);
   }
 
   /** Bytes of all files. */

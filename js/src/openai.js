@@ -23,7 +23,7 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
 
 /** @typedef {(request: Request, signal: AbortSignal | undefined, onPiece: (piece: Piece) => void) => Promise<Generated>} Run */
 
-/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall What asks for the rest of an answer. */
+/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Gives what asks for the rest. */
 
 /** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded What the engine says of texts. */
 

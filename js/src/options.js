@@ -41,8 +41,8 @@ const SESSIONS = { keep: false, every: 2000, maxBytes: 512 * 2 ** 20, maxCount: 
 
 /** @type {Check} */
 const sessions = (name, value) => {
-  const most = Number.MAX_SAFE_INTEGER;
-  const checks = { maxMemory: integer(0), keep: boolean, every: integer(100), maxBytes: integer(0, most), maxCount: integer(1, 1000) };
+  const [maxBytes, maxCount] = [integer(0, Number.MAX_SAFE_INTEGER), integer(1, 1000)];
+  const checks = { maxMemory: integer(0), keep: boolean, every: integer(100), maxBytes, maxCount };
   return { ...SESSIONS, ...object(checks)(name, value) };
 };
 

@@ -29,8 +29,10 @@ export const sessionsOf = (call) => ({
 export async function recall(call, session, signal) {
   const asked = await call("asked", { session }, signal);
   if (asked === null) {
-    throw new OptionsError(`there is no answer to go on with in the session ${session}; ask for one`, { field: "session" });
+    const message = `there is no answer to go on with in the session ${session}; ask for one`;
+    throw new OptionsError(message, { field: "session" });
   }
   const { prompt, done, generate } = asked;
-  return { prompt: { tokens: Uint32Array.from(prompt) }, generate: { ...generate, done }, stream: true, signals: [], session };
+  const tokens = Uint32Array.from(prompt);
+  return { prompt: { tokens }, generate: { ...generate, done }, stream: true, signals: [], session };
 }

@@ -130,8 +130,8 @@ impl Session {
         Ok(4 * tokens.len() + row * self.saves(tokens) + rewritten)
     }
 
-    /// Reads rows of all states to which steps append. Reads are begun ahead of those that are waited for: what takes time
-    /// is the way to the device, not the few rows.
+    /// Reads rows of all states to which steps append. Reads are begun ahead of those that are waited for: what takes
+    /// time is the way to the device, not the few rows.
     async fn read_rows(
         &self,
         appended: &[Appended],

@@ -1,5 +1,6 @@
 //! Several texts that take turns on the device. The states of those that are not there wait in host memory, within a
-//! budget; and a text begins with what any of them has computed of it already, such as a prompt that all have in common.
+//! budget; and a text begins with what any of them has computed of it already, such as a prompt that all have in
+//! common.
 
 use std::borrow::Cow;
 
@@ -65,8 +66,8 @@ impl Aside {
     }
 }
 
-/// Texts with names, which share one session on the device. A request goes to one of them: [`Self::turn_to`] brings it to
-/// the device, then [`Self::session_mut`] generates, and [`Self::note`] takes note of the text.
+/// Texts with names, which share one session on the device. A request goes to one of them: [`Self::turn_to`] brings it
+/// to the device, then [`Self::session_mut`] generates, and [`Self::note`] takes note of the text.
 pub struct Sessions {
     session: Session,
     budget: usize,
@@ -81,8 +82,8 @@ impl Sessions {
     /// *Units*: bytes.
     pub const BUDGET: usize = 256 << 20;
 
-    /// No texts but the empty one, whose name is empty. `budget` is what texts that wait may take of host memory, tokens and
-    /// states together; those that were not used for longest go first. 0 keeps none.
+    /// No texts but the empty one, whose name is empty. `budget` is what texts that wait may take of host memory,
+    /// tokens and states together; those that were not used for longest go first. 0 keeps none.
     ///
     /// *Units*: bytes.
     pub fn new(session: Session, budget: usize) -> Sessions {
@@ -129,8 +130,9 @@ impl Sessions {
         all
     }
 
-    /// Makes a text the one on the device, as far as it helps with a prompt: the text that was there is set aside, by the
-    /// rows that were not set aside before, and of all texts the one that begins like the prompt for longest gives its rows.
+    /// Makes a text the one on the device, as far as it helps with a prompt: the text that was there is set aside, by
+    /// the rows that were not set aside before, and of all texts the one that begins like the prompt for longest gives
+    /// its rows.
     ///
     /// *Errors*: a name of more than 256 bytes; the device was lost.
     pub async fn turn_to(&mut self, name: &str, prompt: &[u32], host: &dyn Host) -> Result<(), ModelError> {
@@ -155,7 +157,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Takes note of the text on the device after a generation: all of its tokens, how they were chosen, and what was asked.
+    /// Takes note of the text on the device after a generation: all of its tokens, how they were chosen, and what was
+    /// asked.
     pub fn note(&mut self, tokens: Vec<u32>, sampling: Sampling, request: SavedRequest) {
         self.text.tokens = tokens;
         self.text.sampling = Some(sampling);
@@ -265,8 +268,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Makes room for the text on the device to have so many bytes in host memory; says whether there is. The texts that
-    /// were not used for longest go.
+    /// Makes room for the text on the device to have so many bytes in host memory; says whether there is. The texts
+    /// that were not used for longest go.
     fn make_room(&mut self, bytes: usize) -> bool {
         let name = &self.text.name;
         if bytes > self.budget {

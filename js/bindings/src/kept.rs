@@ -22,7 +22,8 @@ impl Kept {
         self.tokens.replace(tokens.to_vec());
     }
 
-    /// What was on its way was kept, or was not: then nothing is. More may come in the middle of a generation if it is ready.
+    /// What was on its way was kept, or was not: then nothing is. More may come in the middle of a generation if it is
+    /// ready.
     pub fn arrived(&self, is_kept: bool, is_ready: bool) {
         self.busy.set(!is_ready);
         if !is_kept {

@@ -69,7 +69,8 @@ impl WasmEngine {
         self.0.with_texts(tokens, || None)
     }
 
-    /// The last generation of a text, as what asks for it again with what it gave, as JSON; undefined if there was none.
+    /// The last generation of a text, as what asks for it again with what it gave, as JSON; undefined if there was
+    /// none.
     pub fn asked(&self, name: &str) -> Result<Option<String>, JsValue> {
         let asked = |sessions: &Sessions| {
             let ((request, sampling), tokens) = sessions.request(name).zip(sessions.tokens(name))?;
@@ -80,7 +81,8 @@ impl WasmEngine {
         self.0.with_texts(asked, || None).transpose()
     }
 
-    /// A text, or that which was used last, with what was computed of it. The promise gives a `Uint8Array`, or undefined if there is no such text.
+    /// A text, or that which was used last, with what was computed of it. The promise gives a `Uint8Array`, or
+    /// undefined if there is no such text.
     pub fn export(&self, name: Option<String>) -> Promise {
         let loaded = self.0.clone();
         future_to_promise(async move {
@@ -95,8 +97,8 @@ impl WasmEngine {
         })
     }
 
-    /// Takes a text that was exported, under a name; `is_kept` says whether it comes from where snapshots go. The promise
-    /// gives its tokens.
+    /// Takes a text that was exported, under a name; `is_kept` says whether it comes from where snapshots go. The
+    /// promise gives its tokens.
     pub fn import(&self, name: String, bytes: Vec<u8>, is_kept: bool) -> Promise {
         let loaded = self.0.clone();
         future_to_promise(async move {
@@ -115,8 +117,8 @@ impl WasmEngine {
         })
     }
 
-    /// What `generate` gave of a text was kept, or was not: then the next snapshot has all of it. Unless it is ready for more,
-    /// that is the one at the end of the generation.
+    /// What `generate` gave of a text was kept, or was not: then the next snapshot has all of it. Unless it is ready
+    /// for more, that is the one at the end of the generation.
     pub fn kept(&self, name: &str, is_kept: bool, is_ready: bool) {
         self.0.kept(name).arrived(is_kept, is_ready);
     }

@@ -1,5 +1,5 @@
-// Another tab of the same site, in a frame of the page that checks: it asks in a session that is kept, and tells of each
-// token, until it is ended.
+// Another tab of the same site, in a frame of the page that checks: it asks in a session that is kept, and tells of
+// each token, until it is ended.
 
 import { AnyGpu } from "/below/a/path/anygpu/src/index.js";
 

@@ -26,6 +26,8 @@ export const script = {
   loadThrows: null,
   /** @type {unknown} */
   generateThrows: null,
+  /** How long a token takes, in milliseconds. */
+  pace: 1,
   /** Whether the module traps in the middle of a promise, so that the promise never settles. */
   hangs: false,
 };
@@ -56,7 +58,7 @@ export class WasmCancel {
   free() {}
 }
 
-export const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
+export const turn = () => new Promise((resolve) => setTimeout(resolve, script.pace));
 
 class WasmEngine {
   /** @type {Map<string, Text>} */
@@ -85,7 +87,13 @@ class WasmEngine {
   decode(/** @type {Uint32Array} */ tokens) {
     return String.fromCharCode(...tokens);
   }
-  /** @param {Uint32Array} tokens @param {string} json @param {any} onPiece @param {WasmCancel} cancel @param {any} [onSnapshot] */
+  /**
+   * @param {Uint32Array} tokens
+   * @param {string} json
+   * @param {any} onPiece
+   * @param {WasmCancel} cancel
+   * @param {any} [onSnapshot]
+   */
   async generate(tokens, json, onPiece, cancel, onSnapshot) {
     const { max_tokens = 3, done = [], untold = 0, session = "", save_every, ...rest } = JSON.parse(json);
     this._last = session;
@@ -95,9 +103,11 @@ class WasmEngine {
     seen.computed.push(tokens.length - common(known, [...tokens]));
     this._kept.set(session, known.slice(0, common(this._kept.get(session) ?? [], [...tokens])));
     const save = (/** @type {string | null} */ finish) => {
-      const text = { tokens: [...tokens.slice(0, prompt), ...generated], prompt, generate: { ...rest, max_tokens }, finish };
+      const whole = [...tokens.slice(0, prompt), ...generated];
+      const text = { tokens: whole, prompt, generate: { ...rest, max_tokens }, finish };
       this._texts.set(session, text);
-      if (save_every === undefined || (this._busy.has(session) && finish === null && generated.length > done.length)) return;
+      const isBetween = finish === null && generated.length > done.length;
+      if (save_every === undefined || (isBetween && this._busy.has(session))) return;
       this._busy.add(session);
       const from = this._kept.get(session)?.length ?? 0;
       this._kept.set(session, text.tokens);
@@ -137,7 +147,9 @@ class WasmEngine {
     return "double/f32";
   }
   sessions() {
-    const infos = [...this._texts].map(([name, { tokens, finish }]) => ({ name, tokens: tokens.length, bytes: 4 * tokens.length, finish }));
+    const infos = [...this._texts].map(([name, { tokens: { length }, finish }]) => {
+      return { name, tokens: length, bytes: 4 * length, finish };
+    });
     return JSON.stringify(infos.reverse());
   }
   remove(/** @type {string} */ name) {

@@ -54,6 +54,6 @@ export async function engine(environment, sessions) {
 
 /** Sets the double back to do what it should. */
 export function reset() {
-  Object.assign(bindings.script, { reads: null, loadThrows: null, generateThrows: null, hangs: false });
+  Object.assign(bindings.script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, pace: 1 });
   Object.assign(bindings.seen, { options: [], freed: 0, generations: [], computed: [] });
 }

@@ -17,7 +17,7 @@ mod saved;
 mod sequences;
 mod stages;
 mod states;
-mod turns;
+pub mod turns;
 
 pub use again::again;
 pub use embeddings::{embedding, embedding_again, minilm};
@@ -25,7 +25,7 @@ pub use saved::saved;
 pub use sequences::sequences;
 pub use stages::stages;
 pub use states::convolution;
-pub use turns::{budgets, saving, turns};
+pub use turns::{saving, turns};
 
 /// Runs a future that makes progress whenever it is polled.
 pub fn block_on<F: Future>(future: F) -> F::Output {

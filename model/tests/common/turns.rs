@@ -14,7 +14,8 @@ const SAMPLING: Sampling = Sampling::Random { temperature: 1.0, top_k: 0, top_p:
 /// Tokens of each answer.
 const ANSWER: usize = 6;
 
-fn fixture(name: &str, backend: &Rc<dyn Backend>) -> (Rc<Model>, Vec<u32>) {
+/// A model of the fixtures, and the tokens of its text.
+pub fn fixture(name: &str, backend: &Rc<dyn Backend>) -> (Rc<Model>, Vec<u32>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let Fixture { n_ctx, tokens, .. } = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
     (load(models(&format!("fixtures/{name}.gguf")), Some(n_ctx), backend.clone()), tokens)
@@ -30,13 +31,13 @@ fn run(session: &mut Session, prompt: &[u32], options: &GenerateOptions) -> Gene
 }
 
 /// The answer to a prompt of which nothing was computed before.
-fn alone(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
+pub fn alone(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
     session.rewind(0);
     run(session, prompt, &options(ANSWER)).tokens
 }
 
 /// Asks in the session of a name. Gives the answer, and how many tokens of the prompt were computed.
-fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize) {
+pub fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize) {
     block_on(sessions.turn_to(name, prompt, &NativeHost::default())).unwrap();
     let options = options(ANSWER);
     let Generation { tokens, prompt_tokens, finish, .. } = run(sessions.session_mut(), prompt, &options);
@@ -73,8 +74,8 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         let (prompt, computed) = turn(&b);
         b = expect("B", &prompt, computed);
     }
-    // What begins like a text that waits, and like one on the device. States that steps rewrite are those of a few positions:
-    // of the end of a text that waits, and of before the last token of a prompt on the device.
+    // What begins like a text that waits, and like one on the device. States that steps rewrite are those of a few
+    // positions: of the end of a text that waits, and of before the last token of a prompt on the device.
     for last in [&other[..3], &other[1..]] {
         let c = [system, last].concat();
         expect("C", &c, if rewrites { c.len() } else { last.len() });
@@ -104,33 +105,6 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
     assert!(block_on(sessions.turn_to(&"x".repeat(257), &a, &NativeHost::default())).is_err());
 }
 
-/// Never more than the budget is kept, and those go that were not used for longest.
-pub fn budgets(name: &str, backend: &Rc<dyn Backend>) {
-    let (model, text) = fixture(name, backend);
-    let mut by_itself = Session::new(model.clone()).unwrap();
-    let mut one = |budget| {
-        let mut sessions = Sessions::new(Session::new(model.clone()).unwrap(), budget);
-        for round in 0..3 {
-            for (at, name) in ["A", "B", "C"].iter().enumerate() {
-                let prompt = &text[at..text.len() - 4 + 2 * round];
-                let (answer, _) = ask(&mut sessions, name, prompt);
-                assert_eq!(answer, alone(&mut by_itself, prompt), "{name} in {budget} bytes");
-                let held: usize = sessions.list().iter().map(|info| info.bytes).sum();
-                assert!(held <= budget, "{held} of {budget} bytes");
-            }
-        }
-        sessions.list().iter().map(|info| (info.name.to_owned(), info.bytes)).collect::<Vec<_>>()
-    };
-    let all = one(usize::MAX);
-    assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["C", "B", "A"]);
-    let (most, sum) = (all[2].1, all.iter().map(|(_, bytes)| bytes).sum::<usize>());
-    for budget in [0, 1, most / 2, most, 2 * most, sum] {
-        one(budget);
-    }
-    // Room for one besides that on the device: the oldest is not there any more.
-    assert_eq!(one(most).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["C", "B"]);
-}
-
 /// Keeps a log of what it is given.
 #[derive(Default)]
 struct Log {
@@ -143,7 +117,7 @@ impl SnapshotSink for Log {
         self.position.get()
     }
     fn is_ready(&self) -> bool {
-        self.records.borrow().len() % 3 != 0
+        !self.records.borrow().len().is_multiple_of(3)
     }
     fn take(&self, snapshot: Snapshot) {
         assert!(snapshot.header().from <= self.position.get());

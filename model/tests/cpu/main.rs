@@ -1,5 +1,6 @@
 //! Whole models on the CPU, plain and fast, against known answers.
 
+mod budgets;
 #[path = "../common/mod.rs"]
 mod common;
 mod refusals;
@@ -157,7 +158,7 @@ fn texts_that_are_saved_in_the_middle() {
 fn texts_that_take_turns() {
     for backend in [cpu(false), cpu(true)] {
         SAVED.iter().for_each(|name| common::turns(name, &backend));
-        ["llama-gqa-tied", "lfm2-tiny"].iter().for_each(|name| common::budgets(name, &backend));
+        ["llama-gqa-tied", "lfm2-tiny"].iter().for_each(|name| budgets::budgets(name, &backend));
     }
 }
 

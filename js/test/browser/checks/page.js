@@ -59,7 +59,8 @@ export default {
   "a conversation outlives the page": async () => {
     if (options.backend !== "cpu") return "the page does the same on all backends, and the CPU is the quickest here";
     const model = `/files/${modelNamed("smollm2").file}`;
-    if (!(await fetch(model, { method: "HEAD" })).ok) return "there is no model that chats; `cargo xtask models` fetches it";
+    const { ok } = await fetch(model, { method: "HEAD" });
+    if (!ok) return "there is no model that chats; `cargo xtask models` fetches it";
     const [first, second] = ["Name two colours.", "And two animals."];
     let page = await openPage(model);
     await page.until("the model", page.isReady);
