@@ -1,5 +1,5 @@
-// Another tab of the same site, in a frame of the page that checks: it asks in a session that is kept, and tells of
-// each token, until it is ended.
+// Another tab of the same site, in a frame of the page that checks: it asks in a session that is kept, or goes on with
+// what another tab asked there, and tells of each token, until it is ended.
 
 import { AnyGpu } from "/below/a/path/anygpu/src/index.js";
 
@@ -11,7 +11,10 @@ async function main() {
     const engine = await AnyGpu.load(url, load);
     say({ asked: true });
     let tokens = 0;
-    for await (const chunk of engine.completions.create({ ...request, stream: true }, { session })) {
+    const isBegun = (await engine.sessions.list()).some(({ name }) => name === session);
+    const { completions } = engine;
+    const stream = isBegun ? completions.resume(session) : completions.create({ ...request, stream: true }, { session });
+    for await (const chunk of stream) {
       if (chunk.token !== undefined) say({ tokens: ++tokens });
     }
     await engine.dispose();

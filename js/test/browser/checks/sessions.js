@@ -129,6 +129,29 @@ export default {
     }
   },
 
+  "tabs that are closed one after the other, at any time": async () => {
+    const engine = await empty();
+    const begin = performance.now();
+    const undisturbed = (await engine.completions.create({ ...request, ...SAMPLED })).choices[0].text;
+    const pace = performance.now() - begin;
+    await engine.dispose();
+    let seed = 5;
+    const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+    for (let count = 0; count < 6; count += 1) {
+      const tab = openTab(SAMPLED);
+      const asked = count % 3 === 0 ? Promise.resolve() : tab.until(({ asked }) => asked);
+      await asked;
+      // While it loads or asks, in the middle of its answer, or behind it.
+      await sleep(pace * random());
+      tab.close();
+      beat();
+    }
+    const last = openTab(SAMPLED);
+    await last.until(({ ended }) => ended);
+    last.close();
+    await goesOn(SAMPLED, Infinity, undisturbed);
+  },
+
   "a session whose last record is torn": async () => {
     const engine = await empty();
     const asked = { ...request, ...SAMPLED };
