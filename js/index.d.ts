@@ -393,7 +393,7 @@ export interface GenerateRequest {
   top_p?: number | null;
   /** The same seed gives the same text again; 0 by default. */
   seed?: number | null;
-  /** Strings that end the text and are no part of it. */
+  /** Strings that end the text and are no part of it, of 32 KiB in all at most. */
   stop?: string | readonly string[] | null;
   /** Goes on after tokens that end a text; false by default. */
   ignore_eos?: boolean | null;

@@ -232,13 +232,13 @@ export class Core extends Module {
   /** All sessions with a name, last used first: those that the engine has, and those that are only kept. */
   async _sessions() {
     const kept = (await this._keeping?.list()) ?? [];
-    const here = JSON.parse(this._loaded().sessions()).filter((/** @type {any} */ { name }) => name !== "");
+    const here = this._named();
     const stored = new Map(kept.map((one) => [one.name, one.bytes]));
-    const names = new Set(here.map((/** @type {any} */ { name }) => name));
+    const names = new Set(here.map(({ name }) => name));
     const others = kept.filter(({ name }) => !names.has(name)).map(({ name, bytes, newest: { tokens, finish } }) => {
       return { name, tokens, finish, memory: 0, stored: bytes };
     });
-    const own = here.map((/** @type {any} */ { name, tokens, finish, bytes }) => {
+    const own = here.map(({ name, tokens, finish, bytes }) => {
       return { name, tokens, finish, memory: bytes, stored: stored.get(name) ?? 0 };
     });
     return [...own, ...others];
@@ -252,7 +252,16 @@ export class Core extends Module {
 
   async _clear() {
     await this._keeping?.clear();
-    for (const { name } of JSON.parse(this._loaded().sessions())) this._loaded().remove(name);
+    for (const { name } of this._named()) this._loaded().remove(name);
+  }
+
+  /**
+   * The sessions with a name that the engine has.
+   *
+   * @returns {{ name: string, tokens: number, finish: string | null, bytes: number }[]}
+   */
+  _named() {
+    return JSON.parse(this._loaded().sessions()).filter((/** @type {{ name: string }} */ { name }) => name !== "");
   }
 
   /**

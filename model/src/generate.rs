@@ -148,6 +148,7 @@ impl Session {
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, ModelError> {
         let (head, sampling) = options.sampling.step()?;
+        options.check_stops()?;
         if let Some(given) = options.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
         }

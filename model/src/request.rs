@@ -56,6 +56,9 @@ impl Sampling {
     }
 }
 
+/// Bytes of all stop strings, and stop tokens, at most: what was asked is saved beside a text.
+const MAX_STOP: usize = 32 << 10;
+
 /// What to generate.
 #[derive(Debug, Clone)]
 pub struct GenerateOptions {
@@ -79,6 +82,21 @@ pub struct GenerateOptions {
     pub untold: usize,
     /// Saves the text while it is generated.
     pub saving: Option<Saving>,
+}
+
+impl GenerateOptions {
+    /// Refuses more than can be saved beside a text.
+    pub(crate) fn check_stops(&self) -> Result<(), ModelError> {
+        let refused = |why: String| Err(ModelError::Options(why));
+        let bytes: usize = self.stop.iter().map(String::len).sum();
+        if bytes > MAX_STOP {
+            return refused(format!("the stop strings have {bytes} bytes, and may have {MAX_STOP}; use shorter ones"));
+        }
+        match self.stop_tokens.as_ref().map_or(0, Vec::len) {
+            count if count > MAX_STOP => refused(format!("{count} stop tokens are more than {MAX_STOP}; use fewer")),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for GenerateOptions {

@@ -239,15 +239,16 @@ impl Sessions {
         // Of states that steps rewrite, an earlier copy may be of a later position than can be gone back to now.
         if let Some(at) = own.filter(|at| known > position && known == self.aside[*at].computed().len()) {
             let bytes = self.aside[at].bytes_with(&self.text.tokens);
-            if self.make_room(bytes)
-                && let Some(at) = self.find(&self.text.name)
-            {
+            if !self.make_room(bytes) {
+                self.forget_copy();
+            } else if let Some(at) = self.find(&self.text.name) {
                 let Text { tokens, sampling, request, .. } = &self.text;
                 self.aside[at].snapshot.set_text(tokens, *sampling, request.clone());
             }
             return Ok(());
         }
         if position == 0 || !self.make_room(self.session.snapshot_bytes(&self.text.tokens)? + OVERHEAD) {
+            self.forget_copy();
             return Ok(());
         }
         let from = known.min(position);
@@ -255,7 +256,10 @@ impl Sessions {
             Ok(part) => part,
             Err(ModelError::Backend(lost @ backend_api::Error::Lost(_))) => return Err(lost.into()),
             // A text that cannot be read is computed again when its turn comes.
-            Err(_) => return Ok(()),
+            Err(_) => {
+                self.forget_copy();
+                return Ok(());
+            }
         };
         match own.and_then(|_| self.find(&self.text.name)) {
             Some(at) if from > 0 => self.aside[at].snapshot.extend(part)?,
@@ -268,12 +272,17 @@ impl Sessions {
         Ok(())
     }
 
+    /// Forgets what was set aside of the text on the device earlier.
+    fn forget_copy(&mut self) {
+        let name = &self.text.name;
+        self.aside.retain(|aside| aside.name != *name);
+    }
+
     /// Makes room for the text on the device to have so many bytes in host memory; says whether there is. The texts
     /// that were not used for longest go.
     fn make_room(&mut self, bytes: usize) -> bool {
         let name = &self.text.name;
         if bytes > self.budget {
-            self.aside.retain(|aside| aside.name != *name);
             return false;
         }
         let others = |all: &[Aside]| all.iter().filter(|a| a.name != *name).map(Aside::bytes).sum::<usize>();

@@ -9,7 +9,7 @@ use backend_api::{
     Backend, BackendInfo, Cover, Error, Graph, KernelInfo, Matcher, Plan, Program, ReadId, Stats, StepParams,
     StorageDesc, StorageId, Tensor, Unsupported,
 };
-use model::{BytesSource, GenerateOptions, Sampling};
+use model::{BytesSource, GenerateOptions, Sampling, Saving, Snapshot, SnapshotSink};
 
 use super::Event;
 use crate::engine::{Engine, EngineOptions};
@@ -121,6 +121,19 @@ impl Program for FailingProgram {
     }
 }
 
+/// Has the device be read, at the beginning and the end of a text.
+struct Nowhere;
+
+impl SnapshotSink for Nowhere {
+    fn position(&self) -> usize {
+        0
+    }
+    fn is_ready(&self) -> bool {
+        false
+    }
+    fn take(&self, _: Snapshot) {}
+}
+
 /// What a run came to.
 struct Run {
     text: Result<Vec<u32>, EngineError>,
@@ -146,6 +159,7 @@ fn run(name: &str, inner: &Rc<dyn Backend>, next: &Rc<dyn Backend>, at: usize, h
             sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 5 },
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(2),
+            saving: Some(Saving { every_ms: 0.0, sink: Rc::new(Nowhere) }),
             ..GenerateOptions::default()
         };
         let mut told = Vec::new();

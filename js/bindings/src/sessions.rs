@@ -14,6 +14,9 @@ use crate::error;
 use crate::generate::Request;
 use crate::kept::Kept;
 
+/// Texts of which it is known what is kept; there may be any number of names.
+const MAX_KEPT: usize = 1024;
+
 /// [`anygpu::SessionInfo`] for JSON.
 #[derive(Serialize)]
 struct Info<'a> {
@@ -127,6 +130,10 @@ impl WasmEngine {
 impl Loaded {
     /// What is kept of a text.
     pub fn kept(&self, name: &str) -> Rc<Kept> {
+        // What is forgotten is written as a whole the next time.
+        if self.kept.borrow().len() >= MAX_KEPT {
+            self.kept.borrow_mut().clear();
+        }
         self.kept.borrow_mut().entry(name.into()).or_default().clone()
     }
 
