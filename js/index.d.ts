@@ -96,6 +96,65 @@ export interface Recovered {
   ms: number;
 }
 
+/** A session cannot be kept in the browser's storage; it goes on all the same. */
+export interface Unkept {
+  /** The session. */
+  session: string;
+  /** Why, and what to do. */
+  reason: string;
+}
+
+/** Where sessions are while another one is on the device, and whether they outlive the page. */
+export interface SessionOptions {
+  /**
+   * Most memory for the states of sessions that are not on the device, beside those of the page itself; 256 MiB by
+   * default. Those that were not used for longest go first; when they are asked for again, they are computed again. In
+   * bytes.
+   */
+  maxMemory?: number;
+  /**
+   * Whether sessions with a name are kept in the browser's storage while they grow, so that a tab that ends at any
+   * moment loses little: the next engine of the same model and KV cache has them, and {@link ChatCompletions.resume}
+   * goes on with an answer in the middle of the sentence. False by default. Where nothing can be kept, as in private
+   * windows, sessions work all the same.
+   */
+  keep?: boolean;
+  /** From one snapshot to the next during an answer, at least: 100 and more, 2000 by default. In milliseconds. */
+  every?: number;
+  /**
+   * Most that all sessions of this site may take of the browser's storage; 512 MiB by default. Those that were not used
+   * for longest go first. While a session is rewritten, which bounds its files, what it had before stays besides. In
+   * bytes.
+   */
+  maxBytes?: number;
+  /** Most sessions of this site; 32 by default. */
+  maxCount?: number;
+}
+
+/** A session with a name. */
+export interface SessionInfo {
+  /** Its name. */
+  name: string;
+  /** Tokens of its text. */
+  tokens: number;
+  /** How its last answer ended; null if it was under way. `"cancelled"`: aborted. */
+  finish: FinishReason | "cancelled" | null;
+  /** What it takes of {@link SessionOptions.maxMemory}. In bytes. */
+  memory: number;
+  /** What it takes of the browser's storage. In bytes. */
+  stored: number;
+}
+
+/** The sessions of an engine: texts with names, see {@link RequestOptions.session}. */
+export interface Sessions {
+  /** All, last used first: those that the engine has, and those that the browser keeps for the same model and KV cache. */
+  list(): Promise<SessionInfo[]>;
+  /** Forgets one, in the browser's storage too; gives whether it was there. Rejects with {@link CacheError} if storage fails. */
+  remove(name: string): Promise<boolean>;
+  /** Forgets all, and all that the browser keeps, of other models too, but for those that other tabs use. Rejects likewise. */
+  clear(): Promise<void>;
+}
+
 /** How to load a model. */
 export interface LoadOptions extends SelectOptions {
   /**
@@ -103,6 +162,8 @@ export interface LoadOptions extends SelectOptions {
    * where it was, and nothing of it is computed again.
    */
   session?: Blob | ArrayBuffer | Uint8Array;
+  /** Where sessions with names are while they are not on the device, and whether they are kept. */
+  sessions?: SessionOptions;
   /** Tokens that the context holds; by default the model's training context, but at most 2048. */
   nCtx?: number;
   /**
@@ -337,7 +398,7 @@ export interface GenerateRequest {
   top_p?: number | null;
   /** The same seed gives the same text again; 0 by default. */
   seed?: number | null;
-  /** Strings that end the text and are no part of it. */
+  /** Strings that end the text and are no part of it, of 32 KiB in all at most. */
   stop?: string | readonly string[] | null;
   /** Goes on after tokens that end a text; false by default. */
   ignore_eos?: boolean | null;
@@ -484,6 +545,13 @@ export interface EmbeddingList<E = number[]> {
 export interface RequestOptions {
   /** Aborts, as the request's own signal does. */
   signal?: AbortSignal | null;
+  /**
+   * The name of the session that the request belongs to, of 1 to 64 characters. What sessions have computed is not lost
+   * when another one has its turn, and a new one begins with what any of them has of the same beginning, such as a
+   * system prompt: {@link Usage.cached_tokens} says how much. Without a name it is the session of all requests without
+   * one.
+   */
+  session?: string | null;
   /** Makes no difference: nothing is sent. */
   headers?: unknown;
   /** Makes no difference. */
@@ -685,6 +753,18 @@ export interface ChatCompletions {
   create(request: ChatRequest & { stream?: false | null }, options?: RequestOptions): Promise<ChatCompletion>;
   /** Either, as `stream` says. */
   create(request: ChatRequest, options?: RequestOptions): Stream<ChatCompletionChunk> | Promise<ChatCompletion>;
+  /**
+   * Goes on with the last answer of a session, which was broken off: by an abort, or since the tab ended, if the
+   * browser keeps the session ({@link SessionOptions.keep}). The same is asked again, so that the answer is that of an
+   * undisturbed request; the pieces that it had already come first, at once, then the rest. An answer that had ended
+   * comes as it was.
+   *
+   * Iterating throws {@link OptionsError} if there is no such answer, and what {@link ChatCompletions.create} rejects
+   * with.
+   *
+   * @throws {OptionsError} That is no name.
+   */
+  resume(session: string, options?: Omit<RequestOptions, "session">): Stream<ChatCompletionChunk>;
 }
 
 /** Plain completions. */
@@ -695,6 +775,8 @@ export interface Completions {
   create(request: CompletionRequest & { stream?: false | null }, options?: RequestOptions): Promise<Completion>;
   /** Either, as `stream` says. */
   create(request: CompletionRequest, options?: RequestOptions): Stream<CompletionChunk> | Promise<Completion>;
+  /** Goes on with the last text of a session, which was broken off; see {@link ChatCompletions.resume}. */
+  resume(session: string, options?: Omit<RequestOptions, "session">): Stream<CompletionChunk>;
 }
 
 /** Embeddings: vectors that point in like directions where texts mean like things. */
@@ -894,6 +976,8 @@ export class AnyGpu {
   readonly completions: Completions;
   /** Embeddings, of models that are made for them. */
   readonly embeddings: Embeddings;
+  /** Texts with names. */
+  readonly sessions: Sessions;
 
   /** The token ids of a text, or of a conversation up to where the answer begins. */
   encode(text: string | ChatMessage[]): Promise<Uint32Array>;
@@ -901,16 +985,22 @@ export class AnyGpu {
   decode(tokens: ArrayLike<number>): Promise<string>;
   /**
    * The text that was generated last, with all that was computed of it. {@link LoadOptions.session} takes it, on any backend
-   * and in any browser; so does `anygpu generate --load-session`. It is for the same model file and KV cache.
+   * and in any browser; so does `anygpu generate --load-session`. It is for the same model file and KV cache. With
+   * `session` it is the text of that session; an {@link OptionsError} if there is none.
    */
-  export(options?: { signal?: AbortSignal }): Promise<Blob>;
+  export(options?: { session?: string; signal?: AbortSignal }): Promise<Blob>;
   /**
    * The tokens of the text that was generated last, or loaded as a session, without those that were dropped: a prompt that
-   * goes on where it ended.
+   * goes on where it ended. With `session` those of that session; none if there is no such session.
    */
-  tokens(): Promise<Uint32Array>;
+  tokens(options?: { session?: string }): Promise<Uint32Array>;
   /** Listens to recoveries. Gives a function that stops listening. */
   on(name: "recovered", listener: (event: Recovered) => void): () => void;
+  /**
+   * Listens to sessions that cannot be kept, such as for want of room; told once of each. Without a listener it is a
+   * warning of the console.
+   */
+  on(name: "unkept", listener: (event: Unkept) => void): () => void;
   /** The backend's counters, and the size of the wasm memory (not of the device) in bytes. */
   stats(): Promise<Stats & { wasm_memory: number }>;
   /**

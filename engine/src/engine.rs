@@ -5,7 +5,7 @@ use std::rc::Rc;
 use backend_api::Backend;
 use model::{
     ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
-    Message, Metadata, Model, Piece, Pooling, Recipe, Session, Tokenizer, TokenizerError,
+    Message, Metadata, Model, Piece, Pooling, Recipe, SavedRequest, Session, Sessions, Tokenizer, TokenizerError,
 };
 
 use crate::chat;
@@ -230,6 +230,13 @@ impl Engine {
         Ok(session)
     }
 
+    /// No texts yet, of which several can take turns on the device; see [`Sessions::new`] for the budget.
+    ///
+    /// *Errors*: as [`Self::session`].
+    pub fn sessions(&self, budget: usize) -> Result<Sessions, EngineError> {
+        Ok(Sessions::new(self.session()?, budget))
+    }
+
     /// What makes embeddings of texts.
     ///
     /// *Errors*: memory, or the device was lost; a model that is not for embeddings.
@@ -285,6 +292,28 @@ impl Engine {
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, EngineError> {
         Ok(session.generate_after(tokens, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
+    }
+
+    /// Generates what follows the text of a name. Of what any of the texts has computed before, the longest common
+    /// beginning is used again.
+    ///
+    /// *Errors*: as [`Self::generate`] and [`Sessions::turn_to`].
+    pub async fn generate_in(
+        &self,
+        sessions: &mut Sessions,
+        name: &str,
+        tokens: &[u32],
+        options: &GenerateOptions,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Generation, EngineError> {
+        sessions.turn_to(name, tokens, &*self.host).await?;
+        let generation = self.generate(sessions.session_mut(), tokens, options, on_piece).await?;
+        let prompt = tokens.len() - options.done.len().min(tokens.len());
+        let text = [&tokens[..prompt], &generation.tokens].concat();
+        let has_dropped = generation.overflow.is_some_and(|overflow| overflow.dropped_tokens > 0);
+        let request = (!has_dropped).then(|| SavedRequest::of(options, prompt, Some(generation.finish)));
+        sessions.note(generation.context(&text).into_owned(), options.sampling, request);
+        Ok(generation)
     }
 }
 

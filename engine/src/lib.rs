@@ -52,8 +52,8 @@ pub use model::gguf::ReadFuture;
 pub use model::{
     ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
     GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Overflow,
-    Overflowed, Piece, Pooling, Recipe, Sampling, Session, Snapshot, SnapshotError, SourceError, SplitError,
-    StreamDecoder, Tokenizer, TokenizerError,
+    Overflowed, Piece, Pooling, Recipe, Sampling, SavedRequest, Saving, Session, SessionInfo, Sessions, Snapshot,
+    SnapshotError, SnapshotSink, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
 };
 
 pub use chat::ChatPrompt;

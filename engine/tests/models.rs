@@ -308,6 +308,23 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_take_turns() {
+                if let Some(backend) = $open {
+                    common::turns("llama-gqa-tied", &backend);
+                    common::turns("lfm2-tiny", &backend);
+                    common::turns("mamba-tiny", &backend);
+                }
+            }
+
+            #[test]
+            fn texts_that_are_saved_while_they_are_generated() {
+                if let Some(backend) = $open {
+                    common::saving("llama-gqa-tied", &backend);
+                    common::saving("lfm2-tiny", &backend);
+                }
+            }
+
+            #[test]
             fn states_that_steps_rewrite() {
                 if let Some(backend) = $open {
                     common::convolution(&*backend);

@@ -8,11 +8,12 @@ const hash = () => new URLSearchParams(location.hash.slice(1));
 /** The value of a name, or null. */
 export const read = (name) => hash().get(name) ?? query.get(name);
 
-/** Sets a name in the hash. The page's history grows only where `push` is true. */
+/** Sets a name in the hash, or takes it away if the value is null. The page's history grows only where `push` is true. */
 export function write(name, value, push = false) {
   const values = hash();
   if (values.get(name) === value) return;
-  values.set(name, value);
+  if (value === null) values.delete(name);
+  else values.set(name, value);
   history[push ? "pushState" : "replaceState"](null, "", `#${values}`);
 }
 

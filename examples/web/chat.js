@@ -1,13 +1,16 @@
-// Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine.
+// Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine, and the
+// page itself. Its turns are kept by `kept.js`, and an answer that was under way goes on by the engine's session of
+// that name.
 
 import { $, el, fill } from "./dom.js";
 import { duration, leftOut, plural, rate } from "./format.js";
+import { SESSION, forget, keep, turnsKept } from "./kept.js";
 import { session } from "./session.js";
 import { sampling } from "./settings.js";
 import { shown } from "./tabs.js";
 import * as speak from "./speak.js";
 
-const messages = [];
+const messages = turnsKept();
 const list = $("messages");
 const field = $("message");
 const title = el("h2");
@@ -40,40 +43,71 @@ export function startChat(report, showModels) {
   choose.addEventListener("click", showModels);
   $("chat-empty").append(title, about, choose);
   for (const event of ["loading", "ready", "failed", "cancelled"]) session.addEventListener(event, draw);
+  session.addEventListener("ready", carryOn);
+  for (const { role, content } of messages) list.append(role === "user" ? question(content) : answerOf(content).item);
   draw();
 }
 
-async function startOver() {
+/** Forgets the conversation, and what this browser keeps of it. */
+export async function startOver() {
   await session.stop();
   messages.length = 0;
   fill(list);
   draw();
   field.focus();
+  await forget();
 }
+
+const isWaiting = () => messages.length > 0 && messages[messages.length - 1].role === "user";
+
+const question = (content) => el("li", { className: "user" }, content);
+
+/** An answer: where its text and what is said of it go. */
+function answerOf(content = "") {
+  const [text, note] = [document.createTextNode(content), el("p", { className: "fine number" })];
+  const item = el("li", { className: "assistant" }, el("p", {}, text, el("span", { className: "caret" })), note);
+  return { item, text, note };
+}
+
+/** Answers the question that the page was closed before, or goes on with the answer that was begun. */
+async function carryOn() {
+  if (running || !isWaiting() || !canChat()) return;
+  const asked = list.lastElementChild;
+  await answer(asked, async (onText, onOverflow) => {
+    const { engine } = session;
+    const [prompt, kept] = await Promise.all([engine.encode(messages), engine.tokens({ session: SESSION })]);
+    const isBegun = prompt.every((token, index) => token === kept[index]);
+    return isBegun ? session.resume("chat", SESSION, onText, onOverflow) : ask(onText, onOverflow);
+  });
+}
+
+const ask = (onText, onOverflow) =>
+  session.generate("chat", { messages: [...messages], ...sampling() }, onText, onOverflow, SESSION);
 
 async function send() {
   const content = field.value.trim();
   if (!content || !canChat() || session.loading) return;
   await session.stop();
-  const asked = el("li", { className: "user" }, content);
-  const text = document.createTextNode("");
-  const note = el("p", { className: "fine number" });
-  const answer = el(
-    "li",
-    { className: "assistant", "aria-busy": "true" },
-    el("p", {}, text, el("span", { className: "caret" })),
-    note,
-  );
+  const asked = question(content);
   messages.push({ role: "user", content });
-  list.append(asked, answer);
+  keep(messages);
+  list.append(asked);
   field.value = "";
   grow();
+  await answer(asked, ask);
+}
+
+/** Shows the answer to a question as it comes. */
+async function answer(asked, run) {
+  const { item, text, note } = answerOf();
+  const turn = messages[messages.length - 1];
+  item.setAttribute("aria-busy", "true");
+  list.append(item);
   speak.begin();
   running = true;
   draw();
   scrollToEnd(true);
   try {
-    const request = { messages: [...messages], ...sampling() };
     const onText = (piece) => {
       const follow = isAtEnd();
       text.appendData(piece);
@@ -82,22 +116,25 @@ async function send() {
     };
     // What is left is computed again, which may take a while.
     const onOverflow = (overflow) => (note.textContent = leftOut(overflow));
-    const result = await session.generate("chat", request, onText, onOverflow);
+    const result = await run(onText, onOverflow);
     note.textContent = describe(result);
   } catch (error) {
     onError(error);
   }
-  if (text.data) {
+  // Meanwhile the conversation may have been forgotten.
+  const isOurs = messages.includes(turn);
+  if (isOurs && text.data) {
     messages.push({ role: "assistant", content: text.data });
-  } else {
+  } else if (isOurs) {
     // Without an answer the question goes back to where it was written: nothing has to be typed twice.
     messages.pop();
     asked.remove();
-    answer.remove();
-    if (field.value === "") field.value = content;
+    item.remove();
+    if (field.value === "") field.value = turn.content;
     grow();
   }
-  answer.setAttribute("aria-busy", "false");
+  if (isOurs) keep(messages);
+  item.setAttribute("aria-busy", "false");
   running = false;
   speak.finish();
   draw();

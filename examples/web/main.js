@@ -3,7 +3,7 @@
 import { $ } from "./dom.js";
 import { onNavigate, read, write } from "./address.js";
 import { fileName } from "./format.js";
-import { canChat, startChat } from "./chat.js";
+import { canChat, startChat, startOver } from "./chat.js";
 import { startConformance, suggestBackends } from "./conformance.js";
 import { startFigures } from "./figures.js";
 import { BUILT_IN, drawKept, startDrop, startModels } from "./models.js";
@@ -78,7 +78,7 @@ startFigures();
 startSwitch(switchBackend);
 startStory(reportRunError);
 startChat(reportRunError, () => show("models"));
-startModels(loadModel);
+startModels(loadModel, startOver);
 startConformance();
 startTuning(showError);
 startDrop();
@@ -91,6 +91,9 @@ session.addEventListener("loading", ({ detail }) => {
 session.addEventListener("ready", () => {
   showReport(session.engine.report, session.backend);
   write("backend", session.backend);
+  // So that a reload finds the model that the conversation was with; a file has no address.
+  const { source } = session.model;
+  write("model", typeof source === "string" && source !== BUILT_IN.source ? source : null);
   suggestBackends();
 });
 session.addEventListener("recovered", ({ detail: { from, to, ms } }) => {

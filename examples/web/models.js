@@ -26,8 +26,8 @@ const current = el("div", { className: "card" });
 const kept = el("div", {});
 let load = () => {};
 
-/** Builds the view; `loadModel` loads `{ source, name }`. */
-export function startModels(loadModel) {
+/** Builds the view; `loadModel` loads `{ source, name }`, `forgetAll` forgets conversations. */
+export function startModels(loadModel, forgetAll) {
   load = loadModel;
   const address = el("input", {
     type: "url",
@@ -77,6 +77,12 @@ export function startModels(loadModel) {
     ),
     el("h2", {}, "Kept in this browser"),
     kept,
+    el(
+      "p",
+      { className: "fine" },
+      "The conversation is kept here as well, and goes on after a reload. ",
+      el("button", { type: "button", className: "link", onclick: forgetAll }, "Forget it"),
+    ),
   );
   session.addEventListener("ready", drawCurrent);
   session.addEventListener("ready", drawKept);

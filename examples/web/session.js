@@ -9,6 +9,9 @@ import { AnyGpu } from "./anygpu/src/index.js";
 /** While the engine in use holds no more than this, it stays until the next one is ready. Units: bytes. */
 const ROOM_FOR_TWO = 256e6;
 
+/** Conversations are kept in the browser; what is lost with the page is at most a second of an answer. */
+const SESSIONS = { keep: true, every: 1000 };
+
 const isAbort = (error) => error?.name === "AbortError";
 
 class Session extends EventTarget {
@@ -52,7 +55,7 @@ class Session extends EventTarget {
     try {
       if (this._memory > ROOM_FOR_TWO) await this._release();
       const onProgress = (progress) => this._loading === loading && this._emit("progress", progress);
-      const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal });
+      const engine = await AnyGpu.load(model.source, { backend, onProgress, signal: loading.signal, sessions: SESSIONS });
       if (this._loading !== loading) {
         await engine.dispose();
         return false;
@@ -109,15 +112,26 @@ class Session extends EventTarget {
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece, `onOverflow` what made room in a full context. Resolves to `{ finish, tokens, rate, first, overflow }`; stopping
-   * is a finish, `"cancelled"`, not an error.
+   * piece, `onOverflow` what made room in a full context. `kept` is the name that the text is kept under, if it is. Resolves
+   * to `{ finish, tokens, rate, first, overflow }`; stopping is a finish, `"cancelled"`, not an error.
    */
-  async generate(kind, request, onText, onOverflow) {
+  generate(kind, request, onText, onOverflow, kept) {
+    const options = kept === undefined ? {} : { session: kept };
+    // A conversation, and a story that is carried on, may be of any length.
+    const all = { ...request, overflow: "shift", stream: true };
+    const begin = (completions, signal) => completions.create({ ...all, signal }, options);
+    return this._run(begin, kind, onText, onOverflow);
+  }
+
+  /** Goes on with the answer that is kept under a name, from its beginning, as `generate` does. */
+  resume(kind, kept, onText, onOverflow) {
+    return this._run((completions, signal) => completions.resume(kept, { signal }), kind, onText, onOverflow);
+  }
+
+  async _run(begin, kind, onText, onOverflow) {
     await this.stop();
     const controller = new AbortController();
-    // A conversation, and a story that is carried on, may be of any length.
-    const all = { ...request, overflow: "shift", stream: true, signal: controller.signal };
-    const result = this._stream(kind, all, onText, onOverflow);
+    const result = this._stream((completions) => begin(completions, controller.signal), kind, onText, onOverflow);
     const running = {
       controller,
       done: result.then(
@@ -135,14 +149,14 @@ class Session extends EventTarget {
     }
   }
 
-  async _stream(kind, request, onText, onOverflow) {
+  async _stream(begin, kind, onText, onOverflow) {
     const { engine } = this;
     const completions = kind === "chat" ? engine.chat.completions : engine.completions;
     const started = performance.now();
     const result = { finish: "cancelled", tokens: 0, rate: null, first: null, overflow: null };
     let firstAt = 0;
     try {
-      for await (const chunk of completions.create(request)) {
+      for await (const chunk of begin(completions)) {
         const choice = chunk.choices[0];
         const text = choice?.delta?.content ?? choice?.text ?? "";
         if (chunk.token !== undefined) {

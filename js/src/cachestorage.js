@@ -1,6 +1,6 @@
 /** Files in the Cache API, for browsers whose origin private file system is missing or cannot be written. */
 
-/** The cache that is ours. */
+/** The cache of the models. */
 const CACHE = "anygpu";
 /** Keys of a cache are URLs; this one is never requested. */
 const BASE = "https://anygpu.invalid/";
@@ -9,12 +9,13 @@ const BASE = "https://anygpu.invalid/";
 
 /**
  * @param {CacheStorage | undefined} caches
+ * @param {string} [name] Of the cache.
  * @returns {Promise<Files | null>} Null if this browser has none, or none here.
  */
-export async function openCacheStorage(caches) {
+export async function openCacheStorage(caches, name = CACHE) {
   if (typeof caches?.open !== "function") return null;
   try {
-    return new CacheFiles(await caches.open(CACHE));
+    return new CacheFiles(await caches.open(name));
   } catch {
     return null;
   }

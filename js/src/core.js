@@ -4,6 +4,7 @@ import { throwIfAborted } from "./abort.js";
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { openModel } from "./files.js";
+import { Keeping } from "./keeping.js";
 import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
@@ -12,6 +13,7 @@ import { live } from "./vital.js";
 
 /** @import { CacheState } from "../index.d.ts" */
 /** @import { ModelOptions } from "./files.js" */
+/** @import { KeepOptions } from "./keeping.js" */
 /** @import { Prompt } from "./request.js" */
 /** @import { Context } from "./serve.js" */
 /** @import { Environment } from "./store.js" */
@@ -31,6 +33,10 @@ export class Core extends Module {
   _environment;
   /** @type {WasmEngine | null} */
   _engine = null;
+  /** What keeps its sessions, if anything does. @type {Keeping | null} */
+  _keeping = null;
+  /** Sessions of which was told that they are not kept. @type {Set<string>} */
+  _unkept = new Set();
 
   /**
    * @param {Bindings} bindings
@@ -64,11 +70,19 @@ export class Core extends Module {
       case "tune":
         return this.queued(() => this._tune(params, context));
       case "export":
-        return this.queued(() => this._loaded().export(0));
+        return this.queued(() => this._brought(params, context, () => this._loaded().export(params.session)));
       case "import":
-        return this.queued(() => this._loaded().import(params.bytes));
+        return this.queued(() => this._loaded().import("", params.bytes, false));
       case "tokens":
-        return this._loaded().text();
+        return this.queued(() => this._brought(params, context, () => this._loaded().text(params.session)));
+      case "asked":
+        return this.queued(() => this._brought(params, context, () => this._asked(params.session)));
+      case "sessions":
+        return this.queued(() => this._sessions());
+      case "remove":
+        return this.queued(() => this._remove(params.session));
+      case "clear":
+        return this.queued(() => this._clear());
       case "encode":
         return this._encode(params.prompt);
       case "decode":
@@ -141,10 +155,10 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ what: What, options: ModelOptions, engine: object }} params
+   * @param {{ what: What, options: ModelOptions, engine: object, sessions?: KeepOptions }} params
    * @param {Context} context
    */
-  async _load({ what, options, engine: engineOptions }, context) {
+  async _load({ what, options, engine: engineOptions, sessions }, context) {
     /** @type {WasmEngine | null} */
     let engine = null;
     const tuned = readTuned(this._environment);
@@ -160,6 +174,7 @@ export class Core extends Module {
         const report = { ...chosen, module_sha256: await this.digest() };
         return { facts: () => ({ info: { ...info, cache: cache() }, report }), ready: () => progress.ready(source.size) };
       });
+      this._keeping = await Keeping.start(/** @type {any} */ (engine), sessions, this._environment);
       this._engine = engine;
       ready();
       return facts();
@@ -185,10 +200,77 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ prompt: Prompt, generate: { done?: number[] } }} params
+   * Has the engine have a session, if the browser keeps it, and does something with it.
+   *
+   * @template T
+   * @param {{ session?: string }} params
+   * @param {Context} context
+   * @param {() => T | Promise<T>} action
+   */
+  async _brought({ session }, { tell }, action) {
+    if (session !== undefined) await this._keeping?.bring(session, this._onUnkept(tell));
+    return action();
+  }
+
+  /**
+   * Tells once of each session that it is not kept.
+   *
+   * @param {(event: unknown) => void} tell
+   */
+  _onUnkept(tell) {
+    return (/** @type {string} */ session, /** @type {unknown} */ error) => {
+      if (this._unkept.has(session)) return;
+      this._unkept.add(session);
+      tell({ unkept: { session, reason: error instanceof Error ? error.message : String(error) } });
+    };
+  }
+
+  /** @param {string} session */
+  _asked(session) {
+    const asked = this._loaded().asked(session);
+    return asked === undefined ? null : JSON.parse(asked);
+  }
+
+  /** All sessions with a name, last used first: those that the engine has, and those that are only kept. */
+  async _sessions() {
+    const kept = (await this._keeping?.list()) ?? [];
+    const here = this._named();
+    const stored = new Map(kept.map((one) => [one.name, one.bytes]));
+    const names = new Set(here.map(({ name }) => name));
+    const others = kept.filter(({ name }) => !names.has(name)).map(({ name, bytes, newest: { tokens, finish } }) => {
+      return { name, tokens, finish, memory: 0, stored: bytes };
+    });
+    const own = here.map(({ name, tokens, finish, bytes }) => {
+      return { name, tokens, finish, memory: bytes, stored: stored.get(name) ?? 0 };
+    });
+    return [...own, ...others];
+  }
+
+  /** @param {string} session */
+  async _remove(session) {
+    const kept = await this._keeping?.remove(session);
+    return this._loaded().remove(session) || kept === true;
+  }
+
+  async _clear() {
+    await this._keeping?.clear();
+    for (const { name } of this._named()) this._loaded().remove(name);
+  }
+
+  /**
+   * The sessions with a name that the engine has.
+   *
+   * @returns {{ name: string, tokens: number, finish: string | null, bytes: number }[]}
+   */
+  _named() {
+    return JSON.parse(this._loaded().sessions()).filter((/** @type {{ name: string }} */ { name }) => name !== "");
+  }
+
+  /**
+   * @param {{ prompt: Prompt, generate: { done?: number[] }, session?: string }} params
    * @param {Context} context
    */
-  async _generate({ prompt, generate }, { signal, tell }) {
+  async _generate({ prompt, generate, session = "" }, { signal, tell }) {
     throwIfAborted(signal);
     const done = generate.done ?? [];
     const { tokens: given, keep, dropped_messages = 0 } = this._prompt(prompt, generate);
@@ -199,10 +281,15 @@ export class Core extends Module {
     if (dropped_messages > 0 && done.length === 0) tell({ overflow: full(null) });
     const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text, /** @type {string | undefined} */ json) =>
       tell(json === undefined ? { token, text } : { overflow: full(JSON.parse(json)) });
-    const options = JSON.stringify({ ...generate, usual_keep: keep });
-    const answer = await this.cancellable(signal, async (cancel) =>
-      JSON.parse(await this._loaded().generate(tokens, options, onPiece, cancel)),
-    );
+    const run = (/** @type {import("./keeping.js").Saving | undefined} */ saving) => {
+      const kept = session === "" ? {} : { session, save_every: saving?.every };
+      const request = JSON.stringify({ ...generate, usual_keep: keep, ...kept });
+      return this.cancellable(signal, async (cancel) =>
+        JSON.parse(await this._loaded().generate(tokens, request, onPiece, cancel, saving?.onSnapshot)),
+      );
+    };
+    const keeping = session === "" ? null : this._keeping;
+    const answer = await (keeping ? keeping.during(session, this._onUnkept(tell), run) : run(undefined));
     const prompt_tokens = answer.prompt_tokens - done.length;
     const cached_tokens = Math.min(answer.cached_tokens, prompt_tokens);
     return { ...answer, prompt_tokens, cached_tokens, overflow: full(answer.overflow) };
@@ -253,9 +340,13 @@ export class Core extends Module {
   }
 
   async _dispose() {
+    const keeping = this._keeping;
+    this._keeping = null;
+    if (this.dead !== null) keeping?.abandon();
     // A module that has trapped cannot free anything any more.
     if (this.dead !== null) return;
     await this.idle();
+    await keeping?.close();
     this._engine?.free();
     this._engine = null;
   }

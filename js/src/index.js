@@ -8,12 +8,14 @@ import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
 import { persist } from "./persist.js";
 import { Recovery } from "./recovery.js";
-import { messages, tokens } from "./request.js";
+import { messages, sessionName, tokens } from "./request.js";
+import { recall, sessionsOf } from "./sessions.js";
 
-/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, TuneOptions, TuneReport } from "../index.d.ts" */
+/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
-/** @import { Embed, Run } from "./openai.js" */
+/** @import { Embed, Recall, Run } from "./openai.js" */
 /** @import { Opened } from "./recovery.js" */
+/** @import { Call } from "./sessions.js" */
 
 export {
   AnyGpuError,
@@ -35,8 +37,8 @@ export {
 /** A model, ready to run. */
 export class AnyGpu {
   _recovery;
-  /** @type {Set<(event: Recovered) => void>} */
-  _listeners = new Set();
+  /** @type {{ recovered: Set<(event: Recovered) => void>, unkept: Set<(event: Unkept) => void> }} */
+  _listeners = { recovered: new Set(), unkept: new Set() };
   /** @type {Promise<void> | null} */
   _disposed = null;
 
@@ -51,14 +53,22 @@ export class AnyGpu {
     this._recovery = new Recovery(opened, open, (event, { facts }) => {
       this.info = facts.info;
       this.report = facts.report;
-      for (const listener of [...this._listeners]) report(listener, event);
+      for (const listener of [...this._listeners.recovered]) report(listener, event);
     });
     this.lost = this._recovery.lost;
     /** @type {Run} */
-    const run = (request, signal, onEvent) => this._recovery.generate(request, { signal, onEvent });
+    const run = (request, signal, onPiece) =>
+      this._recovery.generate(request, { signal, onEvent: (event) => this._heard(event) || onPiece(event) });
+    /** @type {Call} */
+    const call = (method, params, signal) =>
+      this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
+    /** @type {Recall} */
+    const again = (session, signal) => recall(call, session, signal);
     const name = facts.info.name ?? facts.info.architecture;
-    this.chat = { completions: chatCompletions(run, name) };
-    this.completions = completions(run, name);
+    this.chat = { completions: chatCompletions(run, again, name) };
+    this.completions = completions(run, again, name);
+    this.sessions = sessionsOf(call);
+    this._call = call;
     /** @type {Embed} */
     const embed = ({ prompts, embed }, signal) => this._recovery.call("embed", { prompts, embed }, { signal });
     this.embeddings = embeddings(embed, name);
@@ -71,14 +81,15 @@ export class AnyGpu {
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
-    const { signal, onProgress, session, ...given } = loadOptions(options);
+    const { signal, onProgress, session, sessions, ...given } = loadOptions(options);
     const { backend = "auto", worker = true, nCtx, kvCache, maxMemory, pooling, webgl, webgpu, ...rest } = given;
     const what = blobsOrUrls(source);
-    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling });
+    const load = { nCtx, kvCache, maxMemory, pooling };
+    const engine = { ...engineOptions({ backend, webgl, webgpu }, load), session_memory: sessions?.maxMemory };
     const open = async (/** @type {Pick<LoadOptions, "signal" | "onProgress" | "session">} */ { signal, onProgress, session }) => {
       const connection = await connect(ENGINE, backend, worker, signal);
       try {
-        const params = { what, options: rest, engine };
+        const params = { what, options: rest, engine, sessions };
         const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
         if (facts.info.cache.state === "stored") persist();
         if (session !== undefined) {
@@ -173,28 +184,54 @@ export class AnyGpu {
   }
 
   /**
-   * @param {{ signal?: AbortSignal }} [options]
+   * @param {{ session?: string, signal?: AbortSignal }} [options]
    * @returns {Promise<Blob>}
    */
-  async export({ signal } = {}) {
-    return new Blob([await this._recovery.call("export", {}, { signal })]);
-  }
-
-  /** @returns {Promise<Uint32Array>} */
-  tokens() {
-    return this._recovery.call("tokens", {});
+  async export({ session, signal } = {}) {
+    if (session !== undefined) sessionName("session", session);
+    const bytes = await this._call("export", { session }, signal);
+    if (bytes === undefined) throw new OptionsError(`there is no session ${session}`, { field: "session" });
+    return new Blob([bytes]);
   }
 
   /**
-   * @param {"recovered"} name
-   * @param {(event: Recovered) => void} listener
+   * @param {{ session?: string }} [options]
+   * @returns {Promise<Uint32Array>}
+   */
+  async tokens({ session } = {}) {
+    if (session !== undefined) sessionName("session", session);
+    return (await this._call("tokens", { session })) ?? new Uint32Array(0);
+  }
+
+  /**
+   * @param {"recovered" | "unkept"} name
+   * @param {(event: any) => void} listener
    * @returns {() => void}
    */
   on(name, listener) {
-    if (name !== "recovered") throw new OptionsError(`there is no event ${name}; listen to recovered`, { field: "name" });
+    /** @type {Map<string, Set<unknown>>} */
+    const known = new Map(Object.entries(this._listeners));
+    const all = known.get(name);
+    if (all === undefined) {
+      throw new OptionsError(`there is no event ${name}; listen to recovered or unkept`, { field: "name" });
+    }
     if (typeof listener !== "function") throw new OptionsError("listener must be a function", { field: "listener" });
-    this._listeners.add(listener);
-    return () => this._listeners.delete(listener);
+    all.add(listener);
+    return () => all.delete(listener);
+  }
+
+  /**
+   * Tells of a session that is not kept, if that is what an event is about.
+   *
+   * @param {any} event
+   * @returns {boolean}
+   */
+  _heard({ unkept }) {
+    if (unkept === undefined) return false;
+    const listeners = [...this._listeners.unkept];
+    for (const listener of listeners) report(listener, unkept);
+    if (listeners.length === 0) console.warn(`anygpu: the session ${unkept.session} is not kept: ${unkept.reason}`);
+    return true;
   }
 
   /** @returns {Promise<void>} */

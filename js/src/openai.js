@@ -1,7 +1,7 @@
 /** Requests and answers in the shapes of OpenAI's API. */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
-import { chatRequest, completionRequest, embeddingRequest } from "./request.js";
+import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from "./request.js";
 
 /** @import { ChatCompletions, Completions, Embeddings, Overflow } from "../index.d.ts" */
 /** @import { EmbeddingRequest, Request } from "./request.js" */
@@ -25,6 +25,8 @@ import { chatRequest, completionRequest, embeddingRequest } from "./request.js";
 /** @typedef {Piece | { overflow: Overflow }} Told What the engine tells meanwhile: a piece, or that the text outgrew the context. */
 
 /** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: (event: Told) => void) => Promise<Generated>} Run */
+
+/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Gives what asks for the rest. */
 
 /** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded What the engine says of texts. */
 
@@ -64,17 +66,19 @@ const PLAIN = {
 
 /**
  * @param {Run} run
+ * @param {Recall} recall
  * @param {string} model The name that answers have unless the request has one.
  * @returns {ChatCompletions}
  */
-export const chatCompletions = (run, model) => /** @type {any} */ (completionsOf(CHAT, run, model));
+export const chatCompletions = (run, recall, model) => /** @type {any} */ (completionsOf(CHAT, run, recall, model));
 
 /**
  * @param {Run} run
+ * @param {Recall} recall
  * @param {string} model
  * @returns {Completions}
  */
-export const completions = (run, model) => /** @type {any} */ (completionsOf(PLAIN, run, model));
+export const completions = (run, recall, model) => /** @type {any} */ (completionsOf(PLAIN, run, recall, model));
 
 /**
  * @param {Embed} embed
@@ -106,10 +110,17 @@ function base64(/** @type {Float32Array} */ vector) {
 /**
  * @param {Shape} shape
  * @param {Run} run
+ * @param {Recall} recall
  * @param {string} model
  */
-function completionsOf(shape, run, model) {
+function completionsOf(shape, run, recall, model) {
   return {
+    resume(/** @type {unknown} */ session, /** @type {unknown} */ options) {
+      const request = resumeRequest(session, options);
+      /** @type {Run} */
+      const again = async (_, signal, onPiece) => run(await recall(request.session, signal), signal, onPiece);
+      return stream(shape, again, request, model);
+    },
     create(/** @type {unknown} */ value, /** @type {unknown} */ options) {
       if (/** @type {any} */ (value)?.stream === true) return stream(shape, run, shape.parse(value, options), model);
       return whole(shape, run, value, options, model);

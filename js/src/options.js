@@ -36,6 +36,16 @@ const bytes = (name, value) =>
     ? value
     : refuse(name, "a Blob, an ArrayBuffer or a Uint8Array", value);
 
+/** What sessions take unless they are told: in bytes, milliseconds, and how many. */
+const SESSIONS = { keep: false, every: 2000, maxBytes: 512 * 2 ** 20, maxCount: 32 };
+
+/** @type {Check} */
+const sessions = (name, value) => {
+  const [maxBytes, maxCount] = [integer(0, Number.MAX_SAFE_INTEGER), integer(1, 1000)];
+  const checks = { maxMemory: integer(0), keep: boolean, every: integer(100), maxBytes, maxCount };
+  return { ...SESSIONS, ...object(checks)(name, value) };
+};
+
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
@@ -51,6 +61,7 @@ const LOAD = {
   maxMemory: integer(1, Number.MAX_SAFE_INTEGER),
   pooling: oneOf(["mean", "cls", "last"]),
   session: bytes,
+  sessions,
   onProgress: callback,
   cache: oneOf([true, false, "require"]),
   maxCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),

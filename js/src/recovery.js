@@ -51,23 +51,29 @@ export class Recovery {
   /**
    * Generates, and goes on with what was generated before a loss.
    *
-   * @param {{ prompt: unknown, generate: object }} params
+   * @param {{ prompt: unknown, generate: { done?: number[] }, session?: string }} params What was done before is told
+   * first, as if it were new.
    * @param {CallOptions} options
    * @returns {Promise<any>}
    */
-  generate({ prompt, generate }, { signal, onEvent }) {
+  generate({ prompt, generate, session }, { signal, onEvent }) {
+    const begun = generate.done ?? [];
     /** @type {number[]} */
-    const done = [];
+    const told = [];
     let before = 0;
-    const told = (/** @type {any} */ event) => {
-      if (event.token !== undefined) done.push(event.token);
+    const onPiece = (/** @type {any} */ event) => {
+      if (event.token !== undefined) told.push(event.token);
       onEvent?.(event);
     };
-    const call = (/** @type {Connection["client"]} */ client) =>
-      client.call("generate", { prompt, generate: done.length ? { ...generate, done: [...done] } : generate }, { signal, onEvent: told });
+    const call = (/** @type {Connection["client"]} */ client) => {
+      const done = told.length < begun.length ? begun : [...told];
+      const untold = done.length - told.length;
+      const asked = done.length ? { ...generate, done, untold } : generate;
+      return client.call("generate", { prompt, generate: asked, session }, { signal, onEvent: onPiece });
+    };
     const progressed = () => {
-      const more = done.length > before;
-      before = done.length;
+      const more = told.length > before;
+      before = told.length;
       return more;
     };
     return this._surviving(call, signal, progressed);

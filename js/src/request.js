@@ -250,9 +250,25 @@ export const EMBEDDING = {
   user: ignored,
 };
 
+/** The most that a session's name may have, in UTF-16 code units. */
+const LONGEST_NAME = 64;
+
+/**
+ * The name of a session.
+ *
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {string}
+ */
+export const sessionName = (name, value) =>
+  typeof value === "string" && value !== "" && value.length <= LONGEST_NAME
+    ? value
+    : refuse(name, `a name of 1 to ${LONGEST_NAME} characters`, value);
+
 /** The options beside a request: of those of OpenAI's client only the signal matters, as there is no network. */
 const WITH = {
   signal: use(signal),
+  session: use(sessionName),
   timeout: only([], "pass signal: AbortSignal.timeout(ms)"),
   headers: ignored,
   query: ignored,
@@ -270,6 +286,7 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
  * @property {Record<string, unknown>} generate What goes to the engine.
  * @property {boolean} stream
  * @property {AbortSignal[]} signals Each of them ends it.
+ * @property {string} [session] The name of the one that it belongs to.
  * @property {string} [model]
  */
 
@@ -319,6 +336,19 @@ export function embeddingRequest(value, options) {
 }
 
 /**
+ * What asks to go on with the answer of a session.
+ *
+ * @param {unknown} name
+ * @param {unknown} [options] What goes with it.
+ * @returns {Request & { session: string }}
+ */
+export function resumeRequest(name, options) {
+  const session = sessionName("session", name);
+  if (withFields("options", options ?? {}).session !== undefined) refuse("session", "given once", session);
+  return { prompt: { text: "" }, generate: {}, stream: true, signals: signalsOf({}, options), session };
+}
+
+/**
  * The signals of a request and of what goes with it.
  *
  * @param {Record<string, any>} request
@@ -338,5 +368,6 @@ function splitRequest(prompt, request, options) {
   const generate = Object.fromEntries(Object.keys(GENERATE).map((key) => [key, request[key]]));
   generate.max_tokens = generate.max_tokens ?? request.max_completion_tokens;
   const signals = signalsOf(request, options);
-  return { prompt, generate, stream: request.stream === true, signals, model: request.model };
+  const { session } = withFields("options", options ?? {});
+  return { prompt, generate, stream: request.stream === true, signals, session, model: request.model };
 }

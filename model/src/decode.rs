@@ -6,17 +6,9 @@ use backend_api::{Backend, ReadId, Stats, StepParams};
 use crate::arch::Head;
 use crate::error::ModelError;
 use crate::generate::{Finish, Sink};
+use crate::interval::{Interval, MAX_FETCH_INTERVAL};
+use crate::saving::Saver;
 use crate::session::Session;
-
-/// The largest fetch interval: steps past the end of a text are wasted.
-pub(crate) const MAX_FETCH_INTERVAL: usize = 64;
-/// The largest that is chosen by measurement: beyond it, nothing was gained on any device.
-const MAX_AUTO_INTERVAL: usize = 16;
-/// How often tokens are read, at most, where the fetch interval is chosen by measurement: a read costs part of a
-/// millisecond, and nobody sees the tokens of less than a frame one by one.
-///
-/// *Units*: milliseconds.
-const READ_EVERY_MS: f64 = 8.0;
 
 /// What a generation decodes with.
 pub(crate) struct Decoding<'a> {
@@ -45,6 +37,8 @@ pub(crate) struct Stretch {
     pub finish: Option<Finish>,
     /// Position of the token after which there was none, because the logits were not finite.
     pub broken: Option<usize>,
+    /// How many of the new tokens the session knows already, since they were saved.
+    pub known: usize,
     /// When the first token was there.
     ///
     /// *Units*: milliseconds, as the host's.
@@ -55,7 +49,7 @@ impl Session {
     /// Adds a prompt to the text and decodes until the text ends or the context is full, but at most so many tokens. The
     /// last `again` tokens of the prompt were decoded before, and are computed one by one as they were then.
     ///
-    /// Afterwards the session does not know the new tokens yet.
+    /// Afterwards the session does not know the new tokens yet, but for those that were saved.
     ///
     /// *Errors*: as [`Self::generate`].
     pub(crate) async fn stretch(
@@ -65,10 +59,11 @@ impl Session {
         most: usize,
         decoding: &mut Decoding<'_>,
         sink: &mut Sink<'_>,
+        mut saver: Option<&mut Saver<'_>>,
     ) -> Result<Stretch, ModelError> {
         let Decoding { head, sampling, host, .. } = *decoding;
         let backend = self.model().backend().clone();
-        let begin = self.position() + prompt.len();
+        let (begin, from) = (self.position() + prompt.len(), sink.tokens.len());
         // A token needs a row of the history.
         let budget = most.min(self.n_ctx().saturating_sub(begin));
         let wanted = if budget == 0 { Head::None } else { head };
@@ -93,10 +88,23 @@ impl Session {
         }
         let first_ms = host.now_ms();
         let interval = &mut decoding.interval;
-        interval.last_ms = first_ms;
+        interval.skip_to(first_ms);
         let mut under_way: Option<Fetch> = None;
+        let mut known = 0;
         let steps = async {
             while finish.is_none() {
+                if let Some(saver) = saver.as_mut().filter(|saver| saver.is_due(host.now_ms())) {
+                    // States are those of the tokens that are known once nothing is under way.
+                    if let Some(fetch) = under_way.take() {
+                        finish = run.accept(fetch, sink).await?;
+                    }
+                    if finish.is_none() {
+                        known = self.know_all_but_one(&sink.tokens[from..], known);
+                        saver.save(self, &sink.tokens, None, host).await?;
+                    }
+                    interval.skip_to(host.now_ms());
+                    continue;
+                }
                 let next = run.submit(self, interval.steps)?;
                 if let Some(fetch) = std::mem::replace(&mut under_way, next) {
                     let count = fetch.count;
@@ -122,7 +130,7 @@ impl Session {
         let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
         decoding.total.steps += run.made - steady_from;
         decoding.total.steady += backend.stats().since(&stats_from);
-        Ok(Stretch { finish, broken: run.broken, first_ms })
+        Ok(Stretch { finish, broken: run.broken, known, first_ms })
     }
 }
 
@@ -132,30 +140,6 @@ struct Fetch {
     /// Position of the first.
     first: usize,
     count: usize,
-}
-
-/// How many steps go between two reads.
-pub(crate) struct Interval {
-    steps: usize,
-    fixed: bool,
-    /// When the last tokens arrived.
-    last_ms: f64,
-}
-
-impl Interval {
-    pub fn new(fixed: Option<usize>, now_ms: f64) -> Interval {
-        Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
-    }
-
-    /// Learns that `count` tokens arrived since the last ones. It grows slowly, so that no stutter makes it long.
-    fn measure(&mut self, count: usize, now_ms: f64) {
-        let token_ms = (now_ms - self.last_ms) / count as f64;
-        self.last_ms = now_ms;
-        if !self.fixed {
-            let fitting = (READ_EVERY_MS / token_ms.max(1e-3)) as usize;
-            self.steps = fitting.clamp(1, MAX_AUTO_INTERVAL.min(2 * self.steps));
-        }
-    }
 }
 
 /// The decode steps of one stretch.
@@ -215,31 +199,5 @@ impl Run<'_> {
         // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
         host.turn().await;
         Ok(finish)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The interval after each of some reads that take `token_ms` a token.
-    fn chosen(token_ms: f64) -> Vec<usize> {
-        let (mut interval, mut now) = (Interval::new(None, 0.0), 0.0);
-        let mut next = || {
-            now += token_ms * interval.steps as f64;
-            interval.measure(interval.steps, now);
-            interval.steps
-        };
-        (0..5).map(|_| next()).collect()
-    }
-
-    #[test]
-    fn slow_devices_are_read_token_by_token_and_fast_ones_seldom() {
-        assert_eq!(chosen(700.0), [1; 5]);
-        assert_eq!(chosen(2.5), [2, 3, 3, 3, 3]);
-        assert_eq!(chosen(0.0), [2, 4, 8, 16, 16]);
-        let mut fixed = Interval::new(Some(5), 0.0);
-        fixed.measure(5, 1.0);
-        assert_eq!(fixed.steps, 5);
     }
 }

@@ -3,19 +3,23 @@
 use std::borrow::Cow;
 
 use backend_api::{Stats, StepParams};
+use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
-use crate::decode::{Decoding, Interval, MAX_FETCH_INTERVAL, Total};
+use crate::decode::{Decoding, Total};
 use crate::error::ModelError;
+use crate::interval::{Interval, MAX_FETCH_INTERVAL};
 use crate::overflow::{Overflow, Overflowed, Room};
 use crate::request::GenerateOptions;
+use crate::saving::Saver;
 use crate::session::Session;
 use crate::stop::StopFilter;
 use crate::tokenizer::{StreamDecoder, Tokenizer};
 use backend_api::run::Host;
 
 /// Why a generation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// A stop token or stop string was produced.
     Stop,
@@ -93,7 +97,7 @@ pub(crate) struct Sink<'a> {
     filter: StopFilter<'a>,
     decoded: String,
     on_piece: &'a mut dyn FnMut(Piece<'_>),
-    tokens: Vec<u32>,
+    pub tokens: Vec<u32>,
     text: String,
 }
 
@@ -215,6 +219,7 @@ impl Session {
         tokenizer: Option<&Tokenizer>,
     ) -> Result<Begin, ModelError> {
         let (head, sampling) = options.sampling.step()?;
+        options.check_stops()?;
         if let Some(given) = options.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
         }
@@ -285,21 +290,29 @@ impl Session {
         if options.done.is_empty() {
             sink.overflowed(room.so_far(0.0));
         }
-        let ended = options.done.iter().find_map(|token| sink.take(*token, false)).or_else(|| sink.full());
+        let told = options.done.len().saturating_sub(options.untold);
+        let taken = options.done.iter().enumerate().find_map(|(at, token)| sink.take(*token, at >= told));
+        let ended = taken.or_else(|| sink.full());
+        // A text that had to make room is not saved any more: who goes on from what was saved makes the same room.
+        let saving = options.saving.as_ref().filter(|_| room.so_far(0.0).is_none());
+        let mut saver = saving.map(|saving| Saver::new(saving, self.tokens(), prompt, options, start));
+        if let Some(saver) = &mut saver {
+            saver.save(self, &options.done, None, host).await?;
+        }
         let mut from = sink.tokens.len();
         let most = if ended.is_some() { 0 } else { options.most() - from };
-        let mut stretch = self.stretch(prompt, again, most, &mut decoding, &mut sink).await?;
+        let mut stretch = self.stretch(prompt, again, most, &mut decoding, &mut sink, saver.as_mut()).await?;
         let prefill_ms = stretch.first_ms - start;
         let (mut stretches, mut shift_ms) = (1, 0.0);
         let (finish, overflow) = loop {
             let fresh = &sink.tokens[from..];
             if let Some(position) = stretch.broken {
-                self.know(fresh);
+                self.know(&fresh[stretch.known..]);
                 sink.finish();
                 return Err(self.not_a_number(position, host).await);
             }
             let (last, known) = fresh.split_last().map_or((None, fresh), |(last, known)| (Some(*last), known));
-            self.know(known);
+            self.know(&known[stretch.known..]);
             if let Some(finish) = ended.or(stretch.finish) {
                 break (finish, room.so_far(shift_ms));
             }
@@ -309,10 +322,13 @@ impl Session {
             let full_ms = host.now_ms();
             sink.overflowed(room.so_far(shift_ms));
             self.rewind(0);
-            from = sink.tokens.len();
-            stretch = self.stretch(&left, 0, options.most() - from, &mut decoding, &mut sink).await?;
+            (from, saver) = (sink.tokens.len(), None);
+            stretch = self.stretch(&left, 0, options.most() - from, &mut decoding, &mut sink, None).await?;
             (stretches, shift_ms) = (stretches + 1, shift_ms + stretch.first_ms - full_ms);
         };
+        if let Some(saver) = &mut saver {
+            saver.save(self, &sink.tokens, Some(finish), host).await?;
+        }
         let (tokens, text) = sink.finish();
         // The first token of a stretch comes with what is before it.
         let decoded = (tokens.len() - options.done.len().min(tokens.len())).saturating_sub(stretches);

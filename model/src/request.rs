@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
 use crate::error::ModelError;
+use crate::generate::Finish;
 use crate::overflow::Overflow;
+use crate::saving::Saving;
 
 /// How the next token is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,6 +57,9 @@ impl Sampling {
     }
 }
 
+/// Bytes of all stop strings, and stop tokens, at most: what was asked is saved beside a text.
+const MAX_STOP: usize = 32 << 10;
+
 /// What to generate.
 #[derive(Debug, Clone)]
 pub struct GenerateOptions {
@@ -77,6 +82,25 @@ pub struct GenerateOptions {
     /// The tokens that were generated already, if this goes on with a generation that was broken off: the prompt ends with
     /// them. They count as new ones, but are not told again.
     pub done: Vec<u32>,
+    /// How many of the last of them were never told, and are told at once.
+    pub untold: usize,
+    /// Saves the text while it is generated.
+    pub saving: Option<Saving>,
+}
+
+impl GenerateOptions {
+    /// Refuses more than can be saved beside a text.
+    pub(crate) fn check_stops(&self) -> Result<(), ModelError> {
+        let refused = |why: String| Err(ModelError::Options(why));
+        let bytes: usize = self.stop.iter().map(String::len).sum();
+        if bytes > MAX_STOP {
+            return refused(format!("the stop strings have {bytes} bytes, and may have {MAX_STOP}; use shorter ones"));
+        }
+        match self.stop_tokens.as_ref().map_or(0, Vec::len) {
+            count if count > MAX_STOP => refused(format!("{count} stop tokens are more than {MAX_STOP}; use fewer")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Tokens that are generated without a word on how many.
@@ -100,6 +124,57 @@ impl Default for GenerateOptions {
             fetch_interval: None,
             cancel: None,
             done: Vec::new(),
+            untold: 0,
+            saving: None,
         }
+    }
+}
+
+/// What was asked of a generation, as saved beside its text, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedRequest {
+    /// Tokens of the prompt: those of the text after them were generated.
+    pub prompt: usize,
+    /// [`GenerateOptions::max_tokens`], wherever it was asked.
+    pub max_tokens: Option<u64>,
+    /// The name of [`GenerateOptions::overflow`].
+    pub overflow: String,
+    /// The tokens that it keeps, if it drops others.
+    pub keep: Option<usize>,
+    /// [`GenerateOptions::stop`].
+    pub stop: Vec<String>,
+    /// [`GenerateOptions::stop_tokens`].
+    pub stop_tokens: Option<Vec<u32>>,
+    /// How it ended; none if it was under way.
+    pub finish: Option<Finish>,
+}
+
+impl SavedRequest {
+    /// What options ask, with a prompt of so many tokens.
+    pub fn of(options: &GenerateOptions, prompt: usize, finish: Option<Finish>) -> SavedRequest {
+        let GenerateOptions { max_tokens, overflow, stop, stop_tokens, .. } = options;
+        let (stop, stop_tokens) = (stop.clone(), stop_tokens.clone());
+        let max_tokens = max_tokens.map(|tokens| tokens as u64);
+        let keep = match overflow {
+            Overflow::Shift { keep } => Some(*keep),
+            Overflow::Error | Overflow::Stop => None,
+        };
+        SavedRequest { prompt, max_tokens, overflow: overflow.name().into(), keep, stop, stop_tokens, finish }
+    }
+
+    /// The options that go on with a text: its tokens are the prompt then, those that were generated included.
+    ///
+    /// *Errors*: an overflow policy that is not known.
+    pub fn options(&self, text: &[u32], sampling: Sampling) -> Result<GenerateOptions, ModelError> {
+        let overflow: Overflow = self.overflow.parse().map_err(ModelError::Options)?;
+        Ok(GenerateOptions {
+            max_tokens: self.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+            overflow: overflow.keeping(self.keep, 0)?,
+            sampling,
+            stop_tokens: self.stop_tokens.clone(),
+            stop: self.stop.clone(),
+            done: text.get(self.prompt..).unwrap_or_default().to_vec(),
+            ..GenerateOptions::default()
+        })
     }
 }

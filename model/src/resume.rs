@@ -1,17 +1,22 @@
 //! Taking a session out of a device and into another.
 
-use backend_api::run::{Host, read_rows};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use backend_api::run::{Host, finish_read};
 use backend_api::{StepParams, StorageId, Update};
 
 use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
 use crate::overflow::Room;
 use crate::request::GenerateOptions;
-use crate::session::{Session, no_storage};
+use crate::session::{Session, common_prefix, no_storage};
 use crate::snapshot::{Header, Rows, Snapshot, SnapshotError};
 
 /// Bytes of a state that are read or written at a time.
 const PIECE: usize = 4 << 20;
+/// Bytes that are asked of the device before the first of them are waited for.
+const AHEAD: usize = 4 * PIECE;
 
 /// A state to which steps append.
 struct Appended {
@@ -30,21 +35,14 @@ impl Session {
     /// *Errors*: the device was lost.
     pub async fn export(&mut self, tokens: &[u32], from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
         self.settle_states(host).await?;
-        let common = self.tokens().iter().zip(tokens).take_while(|(a, b)| a == b).count();
-        let position = self.rewritten.checkpoint(common);
+        let position = self.saves(tokens);
         let from = from.min(position);
-        let (mut states, mut sizes) = (Vec::new(), Vec::new());
         let backend = self.model().backend().clone();
-        for Appended { name, id, row_bytes } in self.appended()? {
-            let rows = position - from;
-            let mut bytes = vec![0; rows * row_bytes];
-            let step = (PIECE / row_bytes).max(1);
-            for (at, piece) in bytes.chunks_mut(step * row_bytes).enumerate() {
-                read_rows(&*backend, id, from + at * step, piece.len() / row_bytes, piece, host).await?;
-            }
-            states.push(bytes);
-            sizes.push(Rows { name, appended: true, rows, row_bytes });
-        }
+        let appended = self.appended()?;
+        let mut states = self.read_rows(&appended, from..position, host).await?;
+        let rows = position - from;
+        let new = |Appended { name, row_bytes, .. }| Rows { name, appended: true, rows, row_bytes };
+        let mut sizes: Vec<Rows> = appended.into_iter().map(new).collect();
         states.extend(self.rewritten.read(position, &*backend, host).await?);
         let rewritten = self.rewritten.sizes();
         sizes.extend(rewritten.map(|(name, rows, bytes)| Rows {
@@ -61,6 +59,7 @@ impl Session {
             blocks: [blocks.start, blocks.end],
             kv_cache: recipe.kv_cache().to_string(),
             sampling: None,
+            request: None,
             from,
             position,
             tokens: tokens.len(),
@@ -75,28 +74,105 @@ impl Session {
     /// *Errors*: a snapshot of another model or KV cache, or of more than the context holds; one that is not whole; the
     /// device was lost. Unless it was, the session is then as it was before.
     pub async fn import(&mut self, snapshot: &Snapshot, host: &dyn Host) -> Result<(), ModelError> {
-        let appended = self.appended()?;
-        self.check(snapshot, &appended)?;
-        self.settle_states(host).await?;
+        self.check(snapshot)?;
         self.rewind(0);
+        self.bring(snapshot, snapshot.header.position, host).await
+    }
+
+    /// Takes the first tokens of a saved text in the place of this one, with their states: those that
+    /// [`Self::reusable_of`] tells, or all. What the two begin with alike stays where it is.
+    ///
+    /// *Errors*: the device was lost.
+    pub(crate) async fn bring(&mut self, snapshot: &Snapshot, count: usize, host: &dyn Host) -> Result<(), ModelError> {
+        self.settle_states(host).await?;
+        let tokens = &snapshot.tokens[..count];
+        let from = common_prefix(self.tokens(), tokens);
+        self.rewind(from);
+        let appended = self.appended()?;
         let backend = self.model().backend().clone();
         let (rows, rewritten) = snapshot.states.split_at(appended.len());
         for (Appended { id, row_bytes, .. }, bytes) in appended.iter().zip(rows) {
             let step = (PIECE / row_bytes).max(1);
-            for (at, piece) in bytes.chunks(step * row_bytes).enumerate() {
-                backend.write(*id, at * step, piece)?;
+            let new = &bytes[from * row_bytes..count * row_bytes];
+            for (at, piece) in new.chunks(step * row_bytes).enumerate() {
+                backend.write(*id, from + at * step, piece)?;
                 host.turn().await;
             }
         }
         if !self.rewritten.is_empty() {
-            self.rewritten.write(snapshot.header.position, rewritten, &*backend)?;
+            self.rewritten.write(count, rewritten, &*backend)?;
         }
-        let tokens = &snapshot.tokens[..snapshot.header.position];
-        if !tokens.is_empty() {
-            self.write_history(tokens)?;
+        if count > from {
+            self.write_history(&tokens[from..])?;
         }
-        self.tokens.extend(tokens);
+        self.note_steps(from, count);
+        self.tokens.extend(&tokens[from..]);
         Ok(())
+    }
+
+    /// How many tokens of a prompt need not be computed if [`Self::bring`] brings so many of a saved text.
+    pub(crate) fn reusable_of(&self, snapshot: &Snapshot, prompt: &[u32]) -> usize {
+        let position = snapshot.header.position;
+        let common = common_prefix(&snapshot.tokens[..position], prompt).min(prompt.len().saturating_sub(1));
+        // States that steps rewrite are those of one position.
+        if self.rewritten.is_empty() || common == position { common } else { 0 }
+    }
+
+    /// The position up to which [`Self::export`] saves a text.
+    pub(crate) fn saves(&self, tokens: &[u32]) -> usize {
+        self.rewritten.checkpoint(common_prefix(self.tokens(), tokens))
+    }
+
+    /// What a snapshot of a whole text takes.
+    ///
+    /// *Units*: bytes of host memory.
+    pub(crate) fn snapshot_bytes(&self, tokens: &[u32]) -> Result<usize, ModelError> {
+        let row: usize = self.appended()?.iter().map(|state| state.row_bytes).sum();
+        let rewritten: usize = self.rewritten.sizes().map(|(.., bytes)| bytes).sum();
+        Ok(4 * tokens.len() + row * self.saves(tokens) + rewritten)
+    }
+
+    /// Reads rows of all states to which steps append. Reads are begun ahead of those that are waited for: what takes
+    /// time is the way to the device, not the few rows.
+    async fn read_rows(
+        &self,
+        appended: &[Appended],
+        rows: Range<usize>,
+        host: &dyn Host,
+    ) -> Result<Vec<Vec<u8>>, ModelError> {
+        let backend = &**self.model().backend();
+        let mut states: Vec<Vec<u8>> = appended.iter().map(|state| vec![0; rows.len() * state.row_bytes]).collect();
+        let mut under_way = VecDeque::new();
+        let mut bytes = 0;
+        let pieces = appended.iter().enumerate().flat_map(|(at, state)| {
+            let step = (PIECE / state.row_bytes).max(1);
+            rows.clone().step_by(step).map(move |first| (at, state, first, step))
+        });
+        let reading = async {
+            for (at, state, first, step) in pieces {
+                let count = step.min(rows.end - first);
+                let begin = (first - rows.start) * state.row_bytes;
+                let part = begin..begin + count * state.row_bytes;
+                bytes += part.len();
+                under_way.push_back((backend.read(state.id, first, count)?, at, part));
+                while bytes > AHEAD
+                    && let Some((read, at, part)) = under_way.pop_front()
+                {
+                    bytes -= part.len();
+                    finish_read(backend, read, &mut states[at][part], host).await?;
+                }
+            }
+            while let Some((read, at, part)) = under_way.pop_front() {
+                finish_read(backend, read, &mut states[at][part], host).await?;
+            }
+            Ok(())
+        };
+        let ended = reading.await;
+        // After a failure, too: what is not finished holds memory.
+        for (read, at, part) in under_way {
+            let _ = finish_read(backend, read, &mut states[at][part], host).await;
+        }
+        ended.map(|()| states)
     }
 
     /// Computes what a generation that was broken off had computed in another session of the same model, whose device may
@@ -135,7 +211,10 @@ impl Session {
     }
 
     /// Whether a snapshot can go on here.
-    fn check(&self, snapshot: &Snapshot, appended: &[Appended]) -> Result<(), ModelError> {
+    ///
+    /// *Errors*: as [`Self::import`].
+    pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), ModelError> {
+        let appended = self.appended()?;
         let (header, recipe) = (&snapshot.header, self.model().recipe());
         let other = |saved: String, here: String, remedy| Err(SnapshotError::Other { saved, here, remedy }.into());
         let identity = self.model().identity().to_string();

@@ -14,8 +14,6 @@ use backend_api::run::{Host, read_rows};
 
 /// Rows that programs are compiled for.
 const BUCKETS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// Logits of more rows at once would take too much memory with large vocabularies.
-const MAX_LOGITS_ROWS: usize = 64;
 
 struct Compiled {
     program: Box<dyn Program>,
@@ -88,10 +86,15 @@ impl Session {
     /// Rewinds to what the text has in common with a prompt, or as far before that as steps can go on from, and gives the
     /// part of the prompt that is left to prefill: never nothing, so that there are logits to go on from.
     pub fn resume<'p>(&mut self, prompt: &'p [u32]) -> &'p [u32] {
-        let common = self.tokens.iter().zip(prompt).take_while(|(a, b)| a == b).count();
-        let common = self.rewritten.checkpoint(common.min(prompt.len().saturating_sub(1)));
-        self.rewind(common);
-        &prompt[common..]
+        let kept = self.reusable(prompt);
+        self.rewind(kept);
+        &prompt[kept..]
+    }
+
+    /// Tokens of a prompt that need not be computed, since the text begins with them.
+    pub(crate) fn reusable(&self, prompt: &[u32]) -> usize {
+        let common = common_prefix(&self.tokens, prompt);
+        self.rewritten.checkpoint(common.min(prompt.len().saturating_sub(1)))
     }
 
     /// The KV cache's position after what is cached.
@@ -171,6 +174,19 @@ impl Session {
     /// Takes note of tokens whose keys and values decode steps have cached.
     pub(crate) fn know(&mut self, tokens: &[u32]) {
         self.tokens.extend(tokens);
+    }
+
+    /// Takes note of new tokens, of which so many were known before, but not of the last, whose keys and values may be
+    /// missing. Gives how many are known now.
+    pub(crate) fn know_all_but_one(&mut self, fresh: &[u32], known: usize) -> usize {
+        let all = fresh.len().saturating_sub(1).max(known);
+        self.know(&fresh[known..all]);
+        all
+    }
+
+    /// What a program with logits makes.
+    pub(crate) fn output(&self, program: (usize, Head)) -> Option<StorageId> {
+        self.programs.get(&program)?.output
     }
 
     /// Waits until the device has done everything so far.
@@ -304,51 +320,6 @@ impl Session {
         Ok(last)
     }
 
-    /// Adds tokens to the text and gives logits: of all of them `[tokens, n_vocab]`, or of the last `[1, n_vocab]`.
-    ///
-    /// *Errors*: no tokens, unknown ones, or more than fit; logits that are not finite; see also [`Self::prepare`].
-    pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
-        let greedy = StepParams::at(0, 1);
-        if !all {
-            let rows = self.prefill(tokens, Head::Logits, &greedy, host).await?;
-            let last = self.position() - 1;
-            return self.read_logits((rows, Head::Logits), last, 1, host).await;
-        }
-        self.begin(tokens, host).await?;
-        let mut logits = Vec::new();
-        let mut left = tokens;
-        while !left.is_empty() {
-            let (bucket, rows) = self.bucket(left.len(), MAX_LOGITS_ROWS);
-            let (now, later) = left.split_at(rows);
-            self.prepare(bucket, Head::AllLogits)?;
-            let first = self.position();
-            self.submit(bucket, Head::AllLogits, &StepParams::at(first as u32, rows as u32))?;
-            self.tokens.extend(now);
-            logits.extend(self.read_logits((bucket, Head::AllLogits), first, rows, host).await?);
-            left = later;
-        }
-        Ok(logits)
-    }
-
-    /// Reads the logits that a program made of the tokens from position `first` on.
-    async fn read_logits(
-        &mut self,
-        program: (usize, Head),
-        first: usize,
-        rows: usize,
-        host: &dyn Host,
-    ) -> Result<Vec<f32>, ModelError> {
-        let n_vocab = self.model.recipe().sizes().n_vocab;
-        let output = self.programs.get(&program).and_then(|c| c.output).ok_or_else(|| no_storage("logits"))?;
-        let mut logits = vec![0f32; rows * n_vocab];
-        let bytes = bytemuck::cast_slice_mut(&mut logits);
-        read_rows(&**self.model.backend(), output, 0, rows, bytes, host).await?;
-        match logits.chunks_exact(n_vocab).position(|row| row.iter().any(|logit| !logit.is_finite())) {
-            Some(row) => Err(self.not_a_number(first + row, host).await),
-            None => Ok(logits),
-        }
-    }
-
     /// Makes ready for more tokens: states that steps rewrite are brought to the end of the text, and the tokens put
     /// where steps will look for them.
     pub(crate) async fn begin(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
@@ -378,8 +349,18 @@ impl Session {
         if tokens < self.short_prompt { 1 } else { BUCKETS[BUCKETS.len() - 1] }
     }
 
+    /// Takes note of rows that came from elsewhere, up to a position, as if they had been computed.
+    pub(crate) fn note_steps(&mut self, from: usize, to: usize) {
+        let mut at = from;
+        while at < to {
+            let (bucket, rows) = next_bucket(to - at, BUCKETS[BUCKETS.len() - 1], self.n_ctx() - at);
+            self.steps.push(at, bucket, rows);
+            at += rows;
+        }
+    }
+
     /// The next step for `left` tokens: rows of the program, and how many of them are real.
-    fn bucket(&self, left: usize, most: usize) -> (usize, usize) {
+    pub(crate) fn bucket(&self, left: usize, most: usize) -> (usize, usize) {
         next_bucket(left, most, self.n_ctx() - self.position())
     }
 }
@@ -395,6 +376,11 @@ fn next_bucket(left: usize, most: usize, room: usize) -> (usize, usize) {
             (full, full)
         }
     }
+}
+
+/// How many tokens two texts begin with alike.
+pub(crate) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
 pub(crate) fn no_storage(name: &str) -> backend_api::Error {

@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::request::Sampling;
+use crate::request::{Sampling, SavedRequest};
 
 const MAGIC: &[u8; 4] = b"AGS1";
 /// Before the header.
@@ -66,6 +66,9 @@ pub struct Header {
     pub kv_cache: String,
     /// How the next token was chosen last.
     pub sampling: Option<Sampling>,
+    /// What was asked of the last generation, which may not have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<SavedRequest>,
     /// The position that the record begins at: rows and tokens before it are in earlier ones.
     pub from: usize,
     /// Positions whose states are there.
@@ -119,6 +122,22 @@ impl Snapshot {
         self.header.sampling = Some(sampling);
     }
 
+    /// Notes what was asked of the generation that the text ends with, for whoever goes on with it.
+    pub fn set_request(&mut self, request: SavedRequest) {
+        self.header.request = Some(request);
+    }
+
+    /// Says how a text goes on whose beginning this has the states of.
+    pub(crate) fn set_text(&mut self, tokens: &[u32], sampling: Option<Sampling>, request: Option<SavedRequest>) {
+        self.tokens = tokens[self.header.from..].to_vec();
+        self.header = Header { tokens: tokens.len(), sampling, request, ..self.header.clone() };
+    }
+
+    /// Bytes of host memory that tokens and states take.
+    pub fn bytes(&self) -> usize {
+        4 * self.tokens.len() + self.states.iter().map(Vec::len).sum::<usize>()
+    }
+
     /// Adds what came later.
     ///
     /// *Errors*: it is of another model, or does not follow.
@@ -142,6 +161,8 @@ impl Snapshot {
         let mut rows = later.header.states;
         for ((mine, bytes), rows) in self.states.iter_mut().zip(later.states).zip(&mut rows) {
             mine.truncate(if rows.appended { kept * rows.row_bytes } else { 0 });
+            // Without room for growth: many texts are kept side by side.
+            mine.reserve_exact(bytes.len());
             mine.extend(bytes);
             rows.rows += if rows.appended { kept } else { 0 };
         }
@@ -153,7 +174,7 @@ impl Snapshot {
     pub fn to_bytes(&self) -> Vec<u8> {
         // Names and numbers: they always become JSON.
         let header = serde_json::to_vec(&self.header).unwrap_or_default();
-        let body = 4 * self.tokens.len() + self.states.iter().map(Vec::len).sum::<usize>();
+        let body = self.bytes();
         let mut out = Vec::with_capacity(PREFIX + header.len() + body + SEAL);
         out.extend(MAGIC);
         out.extend((header.len() as u32).to_le_bytes());
@@ -206,6 +227,9 @@ fn record(bytes: &[u8]) -> Result<(Snapshot, &[u8]), SnapshotError> {
     let added =
         header.tokens.checked_sub(header.from).filter(|_| (header.from..=header.tokens).contains(&header.position));
     let added = added.ok_or_else(|| damaged("its positions make no sense"))?;
+    if header.request.as_ref().is_some_and(|request| !(1..=header.tokens).contains(&request.prompt)) {
+        return Err(damaged("its prompt is longer than its text"));
+    }
     let lengths = header.states.iter().map(Rows::bytes).collect::<Option<Vec<_>>>().ok_or_else(short)?;
     let total = lengths.iter().try_fold(added.checked_mul(4).ok_or_else(short)?, |sum, len| sum.checked_add(*len));
     let appended = header.states.iter().filter(|rows| rows.appended);
@@ -226,6 +250,7 @@ fn record(bytes: &[u8]) -> Result<(Snapshot, &[u8]), SnapshotError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::Finish;
 
     fn snapshot(from: usize, position: usize, tokens: usize) -> Snapshot {
         let rows = |name: &str, appended, rows| Rows { name: name.into(), appended, rows, row_bytes: 3 };
@@ -237,6 +262,15 @@ mod tests {
             blocks: [0, 2],
             kv_cache: "f32".into(),
             sampling: Some(Sampling::Random { temperature: 0.5, top_k: 3, top_p: 0.9, seed: u64::MAX }),
+            request: Some(SavedRequest {
+                prompt: 4,
+                max_tokens: Some(9),
+                overflow: "shift".into(),
+                keep: Some(2),
+                stop: vec!["x".into()],
+                stop_tokens: None,
+                finish: Some(Finish::Length),
+            }),
             from,
             position,
             tokens,
@@ -282,7 +316,7 @@ mod tests {
 
     #[test]
     fn numbers_that_make_no_sense_are_refused_though_they_are_sealed() {
-        let changes: [fn(&mut Header); 7] = [
+        let changes: [fn(&mut Header); 9] = [
             |h| h.tokens = usize::MAX,
             |h| h.from = usize::MAX,
             |h| h.position = 7,
@@ -290,6 +324,8 @@ mod tests {
             |h| h.states[0].row_bytes = usize::MAX,
             |h| h.states[1].rows = 0,
             |h| h.states.clear(),
+            |h| h.request.iter_mut().for_each(|request| request.prompt = 7),
+            |h| h.request.iter_mut().for_each(|request| request.prompt = 0),
         ];
         for (at, change) in changes.iter().enumerate() {
             let mut other = snapshot(0, 5, 6);

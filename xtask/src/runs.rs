@@ -199,7 +199,7 @@ pub const RUNS: &[Run] = &[
         "--tokens",
         "4"
     ),
-    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,device,page,embedding"),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,sessions,device,page,embedding"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
@@ -210,7 +210,7 @@ pub const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,object,page,policy"
+        "selection,generation,sessions,embedding,network,cache,files,object,page,policy"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
@@ -223,7 +223,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,device,policy"
+        "selection,generation,sessions,embedding,network,cache,files,device,policy"
     ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),

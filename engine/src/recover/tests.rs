@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use backend_api::run::NativeHost;
-use model::{BytesSource, GenerateOptions, Overflow, Recipe, Sampling};
+use model::{BytesSource, GenerateOptions, Overflow, Recipe, Sampling, Saving, Snapshot, SnapshotSink};
 
 use super::Event;
 #[cfg(any(feature = "webgpu", feature = "webgl"))]
@@ -16,6 +16,19 @@ use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::native::block_on;
 use crate::report::Report;
+
+/// Has the device be read, at the beginning and the end of a text.
+struct Nowhere;
+
+impl SnapshotSink for Nowhere {
+    fn position(&self) -> usize {
+        0
+    }
+    fn is_ready(&self) -> bool {
+        false
+    }
+    fn take(&self, _: Snapshot) {}
+}
 
 /// What a run came to.
 struct Run {
@@ -59,6 +72,7 @@ fn run_on(
             sampling: Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 5 },
             stop_tokens: Some(Vec::new()),
             fetch_interval: Some(2),
+            saving: Some(Saving { every_ms: 0.0, sink: Rc::new(Nowhere) }),
             ..GenerateOptions::default()
         };
         let mut told = Vec::new();

@@ -1,17 +1,19 @@
 //! A model for JavaScript.
 
 use crate::error;
-use crate::request::{Counters, Request, answer};
+use crate::kept::Kept;
+use crate::request::{Counters, Request};
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, GenerateOptions, Head, Host, KvCache, Layout, Message,
-    ModelError, Pooling, Products, Progress, Sampling, SelectOptions, Session, Snapshot, Winners, select,
+    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, Head, Host, KvCache, Layout, Message, ModelError,
+    Pooling, Products, Progress, SelectOptions, Sessions, Winners, select,
 };
-use bindings_common::{WasmCancel, json};
-use js_sys::{Float32Array, Function, Promise, Uint8Array, Uint32Array};
+use bindings_common::json;
+use js_sys::{Float32Array, Function, Promise};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
@@ -28,6 +30,8 @@ pub struct LoadOptions {
     kv_cache: Option<String>,
     max_memory: Option<u64>,
     pooling: Option<String>,
+    /// Bytes that sessions which are not on the device may take of host memory.
+    session_memory: Option<usize>,
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
@@ -100,22 +104,22 @@ struct Info<'a> {
     compile_ms: f64,
 }
 
-/// A model on its backend, with one text or what makes embeddings.
+/// A model on its backend, with texts or what makes embeddings.
 #[wasm_bindgen]
-pub struct WasmEngine(Rc<Loaded>);
+pub struct WasmEngine(pub(crate) Rc<Loaded>);
 
 /// What the model is for.
-enum Work {
-    Text(Session),
+pub(crate) enum Work {
+    Text(Sessions),
     Embeddings(Embedder),
 }
 
-struct Loaded {
-    engine: Engine,
+pub(crate) struct Loaded {
+    pub engine: Engine,
     /// Absent while it works.
-    work: RefCell<Option<Work>>,
-    /// What is in the context of the text that was generated last, and how its tokens were chosen.
-    text: RefCell<(Vec<u32>, Option<Sampling>)>,
+    pub work: RefCell<Option<Work>>,
+    /// What the page keeps of sessions, for those that it keeps.
+    pub kept: RefCell<HashMap<String, Rc<Kept>>>,
     file_bytes: u64,
     /// Reading the header and choosing the backend, and compiling. In milliseconds.
     open_ms: f64,
@@ -125,7 +129,9 @@ struct Loaded {
 /// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `weights`.
 #[wasm_bindgen]
 pub async fn load(source: JsSource, options: String, on_progress: Function) -> Result<WasmEngine, JsValue> {
-    let options = LoadOptions::parse(&options)?;
+    let options = LoadOptions::read(&options)?;
+    let budget = options.session_memory.unwrap_or(Sessions::BUDGET);
+    let options = options.parsed()?;
     let host = Rc::new(WebHost::new()?);
     let source = Source(source);
     let file_bytes = anygpu::ByteSource::len(&source);
@@ -141,15 +147,15 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let start = host.now_ms();
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
     let loaded = engine.host().now_ms();
-    let work = work(&engine).await.map_err(|e| error::engine(&e))?;
+    let work = work(&engine, budget).await.map_err(|e| error::engine(&e))?;
     let compile_ms = engine.host().now_ms() - loaded;
     let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
-    let (work, text) = (RefCell::new(Some(work)), RefCell::default());
-    Ok(WasmEngine(Rc::new(Loaded { engine, work, text, file_bytes, open_ms, compile_ms })))
+    let (work, kept) = (RefCell::new(Some(work)), RefCell::default());
+    Ok(WasmEngine(Rc::new(Loaded { engine, work, kept, file_bytes, open_ms, compile_ms })))
 }
 
 /// What the model is for, with programs of short texts.
-async fn work(engine: &Engine) -> Result<Work, EngineError> {
+async fn work(engine: &Engine, budget: usize) -> Result<Work, EngineError> {
     // Shaders are compiled now, so that the page is not held up when it shows text. In software that takes seconds, so what
     // a longer prompt needs waits for one.
     let now = if engine.backend().info().software { &PROMPTS[..1] } else { &PROMPTS };
@@ -159,10 +165,11 @@ async fn work(engine: &Engine) -> Result<Work, EngineError> {
         embedder.settle(engine.host()).await?;
         return Ok(Work::Embeddings(embedder));
     }
-    let mut session = engine.session()?;
+    let mut sessions = engine.sessions(budget)?;
+    let session = sessions.session_mut();
     now.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::Greedy))?;
     session.settle(engine.host()).await?;
-    Ok(Work::Text(session))
+    Ok(Work::Text(sessions))
 }
 
 /// Which backends work here, as JSON.
@@ -210,11 +217,6 @@ impl WasmEngine {
         json(&Counters::from(self.0.engine.backend().stats()))
     }
 
-    /// The tokens of the text that was generated last, or imported, as far as they are in the context.
-    pub fn text(&self) -> Vec<u32> {
-        self.0.text.borrow().0.clone()
-    }
-
     /// The tokens of a prompt.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, JsValue> {
         self.0.engine.encode(text).map_err(|e| error::engine(&e))
@@ -239,64 +241,6 @@ impl WasmEngine {
     pub fn decode(&self, tokens: &[u32]) -> Result<String, JsValue> {
         let tokenizer = self.0.engine.tokenizer().map_err(|e| error::engine(&e))?;
         Ok(tokenizer.decode(tokens, false))
-    }
-
-    /// Generates what follows `tokens`; `on_piece(token, text, overflow)` is told of each token as it comes, and, as JSON, of
-    /// tokens that make room. The promise gives JSON. One generation at a time.
-    pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
-        let (loaded, request, cancel) = (self.0.clone(), Request::read(options), cancel.flag());
-        future_to_promise(async move {
-            let options = request?.options(&loaded.engine, loaded.engine.kept(&tokens))?;
-            let options = GenerateOptions { cancel: Some(cancel), ..options };
-            let mut session = loaded.take_text()?;
-            let mut told = |piece: anygpu::Piece<'_>| {
-                let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
-                let overflow = piece.overflow.and_then(|overflow| json(&overflow).ok());
-                let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);
-                // A listener that throws is no reason to lose what comes after.
-                let _ = on_piece.call3(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow);
-            };
-            let generation = loaded.engine.generate(&mut session, &tokens, &options, &mut told).await;
-            loaded.work.replace(Some(Work::Text(session)));
-            if let Ok(generation) = &generation {
-                let fresh = generation.tokens.get(options.done.len()..).unwrap_or_default();
-                let context = generation.context(&[&tokens[..], fresh].concat()).into_owned();
-                loaded.text.replace((context, Some(options.sampling)));
-            }
-            let generation = generation.map_err(|e| error::engine(&e))?;
-            Ok(answer(tokens.len(), &generation)?.into())
-        })
-    }
-
-    /// The text that was generated last, with what was computed of it: from a position on, if an earlier snapshot has the
-    /// rest. The promise gives a `Uint8Array`.
-    pub fn export(&self, from: usize) -> Promise {
-        let loaded = self.0.clone();
-        future_to_promise(async move {
-            let mut session = loaded.take_text()?;
-            let (text, sampling) = loaded.text.borrow().clone();
-            let snapshot = session.export(&text, from, loaded.engine.host()).await;
-            loaded.work.replace(Some(Work::Text(session)));
-            let mut snapshot = snapshot.map_err(|e| error::engine(&e.into()))?;
-            sampling.into_iter().for_each(|sampling| snapshot.set_sampling(sampling));
-            Ok(Uint8Array::from(&snapshot.to_bytes()[..]).into())
-        })
-    }
-
-    /// Takes a text that was exported in the place of this one. The promise gives its tokens.
-    pub fn import(&self, bytes: Vec<u8>) -> Promise {
-        let loaded = self.0.clone();
-        future_to_promise(async move {
-            let snapshot = Snapshot::from_bytes(&bytes).map_err(|e| error::engine(&ModelError::from(e).into()))?;
-            drop(bytes);
-            let mut session = loaded.take_text()?;
-            let imported = session.import(&snapshot, loaded.engine.host()).await;
-            loaded.work.replace(Some(Work::Text(session)));
-            imported.map_err(|e| error::engine(&e.into()))?;
-            let tokens = snapshot.tokens();
-            loaded.text.replace((tokens.to_vec(), snapshot.header().sampling));
-            Ok(Uint32Array::from(tokens).into())
-        })
     }
 
     /// The embedding of a text, of length 1 if `normalize`, and only its first `dimensions` numbers unless that is 0. The
@@ -331,10 +275,10 @@ impl Loaded {
         self.work.take().ok_or_else(|| error::options("the model is at work; wait for its end, or load it twice"))
     }
 
-    /// The session, of a model that makes text.
-    fn take_text(&self) -> Result<Session, JsValue> {
+    /// The texts, of a model that makes such.
+    pub fn take_texts(&self) -> Result<Sessions, JsValue> {
         match self.take()? {
-            Work::Text(session) => Ok(session),
+            Work::Text(sessions) => Ok(sessions),
             other => Err(self.refuse(other, |architecture| ModelError::NoText { architecture })),
         }
     }

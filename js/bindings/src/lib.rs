@@ -6,7 +6,10 @@
 mod bench;
 mod engine;
 mod error;
+mod generate;
+mod kept;
 mod request;
+mod sessions;
 mod sha256;
 mod source;
 mod tune;

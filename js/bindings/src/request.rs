@@ -1,13 +1,13 @@
 //! What JavaScript asks of a generation, and what it is told of it.
 
 use crate::error;
-use anygpu::{Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling, Stats, TopK};
+use anygpu::{Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling, SavedRequest, Stats, TopK};
 use bindings_common::json;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::JsValue;
 
 /// How to generate.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     max_tokens: Option<usize>,
@@ -27,12 +27,37 @@ pub struct Request {
     /// Tokens of an answer that was broken off: the prompt ends with them.
     #[serde(default)]
     done: Vec<u32>,
+    /// How many of the last of them were never told.
+    #[serde(default)]
+    untold: usize,
+    /// The name of the text that it belongs to.
+    #[serde(default)]
+    pub session: String,
+    /// How often the text is saved, in milliseconds, if it is.
+    pub save_every: Option<f64>,
 }
 
 impl Request {
     /// From JSON.
     pub fn read(text: &str) -> Result<Request, JsValue> {
         serde_json::from_str(text).map_err(error::options)
+    }
+
+    /// What asks for the same again as a generation that was saved.
+    pub fn saved(request: &SavedRequest, sampling: Sampling) -> Request {
+        let mut all = Request {
+            max_tokens: request.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
+            overflow: Some(request.overflow.clone()),
+            keep: request.keep,
+            stop: request.stop.clone(),
+            ignore_eos: request.stop_tokens.is_some(),
+            ..Request::default()
+        };
+        if let Sampling::Random { temperature, top_k, top_p, seed } = sampling {
+            let given = (Some(temperature), Some(top_k), Some(top_p), Some(seed));
+            (all.temperature, all.top_k, all.top_p, all.seed) = given;
+        }
+        all
     }
 
     /// For a prompt of which so many tokens usually stay.
@@ -59,6 +84,8 @@ impl Request {
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
             cancel: None,
             done: self.done,
+            untold: self.untold,
+            saving: None,
         })
     }
 }

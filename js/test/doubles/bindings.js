@@ -1,6 +1,9 @@
 /** The wasm module, as far as the package's own code can tell. */
 
 import { createHash } from "node:crypto";
+import { record, textOf } from "./records.js";
+
+/** @import { Text } from "./records.js" */
 
 /** What the last engines did. */
 export const seen = {
@@ -11,6 +14,8 @@ export const seen = {
   freed: 0,
   /** @type {string[]} */
   generations: [],
+  /** How many tokens of each prompt were computed. @type {number[]} */
+  computed: [],
 };
 
 /** What the next calls do: `reads` are the pieces that loading reads, in this order. */
@@ -21,6 +26,8 @@ export const script = {
   loadThrows: null,
   /** @type {unknown} */
   generateThrows: null,
+  /** How long a token takes, in milliseconds. */
+  pace: 1,
   /** Whether the module traps in the middle of a promise, so that the promise never settles. */
   hangs: false,
 };
@@ -51,9 +58,17 @@ export class WasmCancel {
   free() {}
 }
 
-export const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
+export const turn = () => new Promise((resolve) => setTimeout(resolve, script.pace));
 
 class WasmEngine {
+  /** @type {Map<string, Text>} */
+  _texts = new Map();
+  _last = "";
+  /** What is kept of a session: its tokens. @type {Map<string, number[]>} */
+  _kept = new Map();
+  /** Sessions of which a snapshot is on its way. */
+  _busy = new Set();
+
   report() {
     return JSON.stringify({ chosen: "cpu", rungs: [] });
   }
@@ -78,12 +93,38 @@ class WasmEngine {
   decode(/** @type {Uint32Array} */ tokens) {
     return String.fromCharCode(...tokens);
   }
-  /** @param {Uint32Array} tokens @param {string} json @param {any} onPiece @param {WasmCancel} cancel */
-  async generate(tokens, json, onPiece, cancel) {
-    const { max_tokens = 3, done = [], overflow } = JSON.parse(json);
+  /**
+   * @param {Uint32Array} tokens
+   * @param {string} json
+   * @param {any} onPiece
+   * @param {WasmCancel} cancel
+   * @param {any} [onSnapshot]
+   */
+  async generate(tokens, json, onPiece, cancel, onSnapshot) {
+    const { max_tokens = 3, done = [], untold = 0, session = "", save_every, usual_keep: _, ...rest } = JSON.parse(json);
+    const { overflow } = rest;
+    this._last = session;
+    const prompt = tokens.length - done.length;
+    const known = this._texts.get(session)?.tokens ?? [];
+    this._busy.delete(session);
+    seen.computed.push(tokens.length - common(known, [...tokens]));
+    this._kept.set(session, known.slice(0, common(this._kept.get(session) ?? [], [...tokens])));
+    const save = (/** @type {string | null} */ finish) => {
+      const whole = [...tokens.slice(0, prompt), ...generated];
+      const text = { tokens: whole, prompt, generate: { ...rest, max_tokens }, finish };
+      this._texts.set(session, text);
+      const isBetween = finish === null && generated.length > done.length;
+      if (save_every === undefined || (isBetween && this._busy.has(session))) return;
+      this._busy.add(session);
+      const from = this._kept.get(session)?.length ?? 0;
+      this._kept.set(session, text.tokens);
+      onSnapshot(record(text, from), from, text.tokens.length);
+    };
     seen.options.push(json);
     seen.generations.push("begin");
     const generated = [...done];
+    for (const token of done.slice(done.length - untold)) onPiece(token, String.fromCharCode(token));
+    save(null);
     let finish = "length";
     /** @type {object | null} */
     let full = null;
@@ -102,7 +143,9 @@ class WasmEngine {
       }
       generated.push(97 + (generated.length % 26));
       onPiece(generated.at(-1), String.fromCharCode(generated.at(-1) ?? 0));
+      save(null);
     }
+    save(finish);
     seen.generations.push("end");
     const text = String.fromCharCode(...generated);
     const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1 };
@@ -114,9 +157,56 @@ class WasmEngine {
     const vector = Float32Array.of(tokens.length, normalize ? 1 : 0, 0.5);
     return dimensions > 0 ? vector.slice(0, dimensions) : vector;
   }
+  identity() {
+    return "double/f32";
+  }
+  sessions() {
+    const infos = [...this._texts].map(([name, { tokens: { length }, finish }]) => {
+      return { name, tokens: length, bytes: 4 * length, finish };
+    });
+    return JSON.stringify(infos.reverse());
+  }
+  remove(/** @type {string} */ name) {
+    this._kept.delete(name);
+    return this._texts.delete(name);
+  }
+  text(/** @type {string | undefined} */ name = this._last) {
+    const text = this._texts.get(name);
+    return text === undefined ? undefined : Uint32Array.from(text.tokens);
+  }
+  asked(/** @type {string} */ name) {
+    const text = this._texts.get(name);
+    if (text === undefined) return undefined;
+    const { tokens, prompt, generate, finish } = text;
+    return JSON.stringify({ prompt: tokens.slice(0, prompt), done: tokens.slice(prompt), generate, finish });
+  }
+  async export(/** @type {string | undefined} */ name = this._last) {
+    const text = this._texts.get(name);
+    return text && record(text, 0);
+  }
+  /** @param {string} name @param {Uint8Array} bytes @param {boolean} isKept */
+  async import(name, bytes, isKept) {
+    await turn();
+    const text = textOf(bytes);
+    this._texts.set(name, text);
+    this._last = name;
+    if (isKept) this._kept.set(name, text.tokens);
+    return Uint32Array.from(text.tokens);
+  }
+  /** @param {string} name @param {boolean} isKept @param {boolean} isReady */
+  kept(name, isKept, isReady) {
+    if (isReady) this._busy.delete(name);
+    if (!isKept) this._kept.delete(name);
+  }
   free() {
     seen.freed += 1;
   }
+}
+
+/** @param {number[]} one @param {number[]} other */
+function common(one, other) {
+  const differs = one.findIndex((token, index) => token !== other[index]);
+  return differs < 0 ? one.length : differs;
 }
 
 export async function load(/** @type {any} */ source, /** @type {string} */ options, /** @type {any} */ onProgress) {

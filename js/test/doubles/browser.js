@@ -31,7 +31,8 @@ export function opfs(disk, thread) {
   /** The folder of the models has no prefix. @param {string} prefix */
   const folder = (prefix) => ({
     async *keys() {
-      yield* [...disk.files.keys()].filter((name) => name.includes("/") === (prefix !== "") && name.startsWith(prefix));
+      const isInside = (/** @type {string} */ name) => name.includes("/") === (prefix !== "") && name.startsWith(prefix);
+      yield* [...disk.files.keys()].filter(isInside).map((name) => name.slice(prefix.length));
     },
     async getFileHandle(/** @type {string} */ inside, { create = false } = {}) {
       const name = prefix + inside;

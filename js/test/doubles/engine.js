@@ -46,15 +46,15 @@ function connected(core, ends = {}) {
   return { client, thread: /** @type {const} */ ("main"), reason: "a test", close };
 }
 
-/** @param {import("../../src/store.js").Environment} [environment] */
-export async function engine(environment) {
+/** @param {import("../../src/store.js").Environment} [environment] @param {object} [sessions] What is kept. */
+export async function engine(environment, sessions) {
   const link = connection(environment);
-  const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {} });
+  const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {}, sessions });
   return new AnyGpu({ connection: link, facts }, null);
 }
 
 /** Sets the double back to do what it should. */
 export function reset() {
-  Object.assign(bindings.script, { reads: null, loadThrows: null, generateThrows: null, hangs: false });
-  Object.assign(bindings.seen, { options: [], freed: 0, generations: [] });
+  Object.assign(bindings.script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, pace: 1 });
+  Object.assign(bindings.seen, { options: [], freed: 0, generations: [], computed: [] });
 }

@@ -17,11 +17,15 @@ pub(super) fn input(number: u64) -> Vec<u8> {
             if wrong { NUMBERS[random.below(NUMBERS.len())].to_owned() } else { usual.to_owned() }
         };
         let header = format!(
-            r#"{{"model":"m","architecture":"llama","blocks":[{},{}],"kv_cache":"f32","sampling":{},"from":{},"position":{},
+            r#"{{"model":"m","architecture":"llama","blocks":[{},{}],"kv_cache":"f32","sampling":{},"request":{{"prompt":{},
+            "max_tokens":{},"stop":[],"stop_tokens":{},"finish":null}},"from":{},"position":{},
             "tokens":{},"states":[{{"name":"k","appended":true,"rows":{},"row_bytes":{}}},{{"name":"s","appended":{},
             "rows":{},"row_bytes":{}}}]}}"#,
             any("0"),
             any("2"),
+            any("null"),
+            any("2"),
+            any("9"),
             any("null"),
             any("0"),
             any("3"),

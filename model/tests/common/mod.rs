@@ -18,6 +18,7 @@ mod sequences;
 mod shift;
 mod stages;
 mod states;
+pub mod turns;
 
 pub use again::again;
 pub use embeddings::{embedding, embedding_again, minilm};
@@ -26,6 +27,7 @@ pub use sequences::sequences;
 pub use shift::{overflows, shift};
 pub use stages::stages;
 pub use states::convolution;
+pub use turns::{saving, turns};
 
 /// Runs a future that makes progress whenever it is polled.
 pub fn block_on<F: Future>(future: F) -> F::Output {

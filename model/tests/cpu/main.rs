@@ -1,5 +1,6 @@
 //! Whole models on the CPU, plain and fast, against known answers.
 
+mod budgets;
 #[path = "../common/mod.rs"]
 mod common;
 mod refusals;
@@ -150,6 +151,21 @@ fn texts_that_are_saved_in_the_middle() {
     for backend in [cpu(false), cpu(true)] {
         SAVED.iter().for_each(|name| common::saved(name, "f32", &backend));
         ["f16", "q8_0"].iter().for_each(|kv_cache| common::saved("qwen3-d32", kv_cache, &backend));
+    }
+}
+
+#[test]
+fn texts_that_take_turns() {
+    for backend in [cpu(false), cpu(true)] {
+        SAVED.iter().for_each(|name| common::turns(name, &backend));
+        ["llama-gqa-tied", "lfm2-tiny"].iter().for_each(|name| budgets::budgets(name, &backend));
+    }
+}
+
+#[test]
+fn texts_that_are_saved_while_they_are_generated() {
+    for backend in [cpu(false), cpu(true)] {
+        SAVED.iter().for_each(|name| common::saving(name, &backend));
     }
 }
 

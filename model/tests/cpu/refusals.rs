@@ -131,6 +131,13 @@ fn requests() {
         generate(&[1], &GenerateOptions { fetch_interval: Some(0), ..plain.clone() }).unwrap_err(),
         &["fetch interval 0"],
     );
+    for long in [
+        GenerateOptions { stop: vec!["x".repeat(40_000)], ..plain.clone() },
+        GenerateOptions { stop_tokens: Some(vec![1; 40_000]), ..plain.clone() },
+    ] {
+        let refused = generate(&[1], &long).unwrap_err().to_string();
+        assert!(refused.contains("40000") && refused.len() < 300, "{refused}");
+    }
     let stop = GenerateOptions { stop: vec!["x".into()], ..plain };
     refused(generate(&[1], &stop).unwrap_err(), &["stop strings", "tokenizer"]);
 }

@@ -1,7 +1,7 @@
-// The page stays responsive while an engine works, and finds it again when it comes back.
+// The page stays responsive while an engine works, finds it again when it comes back, and keeps its conversation.
 
-import { beat, options, say } from "../run.js";
-import { assert, load, speaks } from "../expect.js";
+import { beat, modelNamed, options, say, sleep } from "../run.js";
+import { assert, equal, load, speaks } from "../expect.js";
 
 /** How long the engine may keep the page from drawing, in milliseconds. */
 const STALL = 50;
@@ -30,7 +30,69 @@ function goAway() {
   });
 }
 
+/** The real page with a model that chats, in a frame; what is asked of it is greedy and short. */
+async function openPage(model) {
+  const query = { tab: "chat", backend: options.backend, model, temperature: 0, max_tokens: 24 };
+  const frame = document.createElement("iframe");
+  frame.src = `/index.html?${new URLSearchParams(query)}`;
+  document.body.append(frame);
+  await new Promise((resolve) => (frame.onload = resolve));
+  const find = (selector) => [...frame.contentDocument.querySelectorAll(selector)];
+  const until = async (what, condition) => {
+    for (let waited = 0; !condition(); waited += 100) {
+      assert(waited < 200_000, `waited for ${what}`);
+      beat();
+      await sleep(100);
+    }
+  };
+  const turns = () => find("#messages li").map((item) => item.textContent.split(" tokens")[0].replace(/\d+$/, ""));
+  const ask = (text) => {
+    find("#message")[0].value = text;
+    find("#composer")[0].requestSubmit();
+  };
+  const isBusy = () => find('#messages [aria-busy="true"]').length > 0;
+  const isReady = () => find("#send")[0]?.disabled === false;
+  return { until, turns, ask, isBusy, isReady, find, close: () => frame.remove() };
+}
+
 export default {
+  "a conversation outlives the page": async () => {
+    if (options.backend !== "cpu") return "the page does the same on all backends, and the CPU is the quickest here";
+    const model = `/files/${modelNamed("smollm2").file}`;
+    const { ok } = await fetch(model, { method: "HEAD" });
+    if (!ok) return "there is no model that chats; `cargo xtask models` fetches it";
+    const [first, second] = ["Name two colours.", "And two animals."];
+    let page = await openPage(model);
+    await page.until("the model", page.isReady);
+    page.find("#new-chat")[0].click();
+    // Undisturbed.
+    page.ask(first);
+    await page.until("an answer", () => page.turns().length === 2 && !page.isBusy());
+    page.ask(second);
+    await page.until("an answer", () => page.turns().length === 4 && !page.isBusy());
+    const undisturbed = page.turns();
+    page.find("#new-chat")[0].click();
+    await page.until("the conversation to be forgotten", () => page.turns().length === 0);
+    await sleep(300);
+    // Closed in the middle of the second answer.
+    page.ask(first);
+    await page.until("an answer", () => page.turns().length === 2 && !page.isBusy());
+    page.ask(second);
+    await page.until("the beginning of an answer", () => (page.turns()[3] ?? "").length > 8);
+    page.close();
+    page = await openPage(model);
+    await page.until("the rest of the answer", () => page.turns().length === 4 && page.isReady() && !page.isBusy());
+    equal(JSON.stringify(page.turns()), JSON.stringify(undisturbed), "the conversation");
+    page.find("#new-chat")[0].click();
+    await page.until("the conversation to be forgotten", () => page.turns().length === 0);
+    await sleep(300);
+    page.close();
+    page = await openPage(model);
+    await page.until("the model", page.isReady);
+    equal(page.turns().length, 0, "the number of turns");
+    page.close();
+  },
+
   "a page that goes away and comes back": async () => {
     if (options.browser !== "chromium" || options.version !== null) return "pages are sure to be kept in Chromium only";
     if (sessionStorage.getItem("away")) throw new Error("the page was not kept while it was away");

@@ -1,0 +1,38 @@
+/** The sessions of an engine, for the page. */
+
+import { OptionsError } from "./errors.js";
+import { sessionName } from "./request.js";
+
+/** @import { Sessions } from "../index.d.ts" */
+/** @import { Request } from "./request.js" */
+
+/** @typedef {(method: string, params: object, signal?: AbortSignal) => Promise<any>} Call Asks the engine. */
+
+/**
+ * @param {Call} call
+ * @returns {Sessions}
+ */
+export const sessionsOf = (call) => ({
+  list: () => call("sessions", {}),
+  remove: async (name) => call("remove", { session: sessionName("name", name) }),
+  clear: () => call("clear", {}),
+});
+
+/**
+ * What asks for the rest of a session's answer: the same again, with what was generated already.
+ *
+ * @param {Call} call
+ * @param {string} session
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<Request>}
+ */
+export async function recall(call, session, signal) {
+  const asked = await call("asked", { session }, signal);
+  if (asked === null) {
+    const message = `there is no answer to go on with in the session ${session}; ask for one`;
+    throw new OptionsError(message, { field: "session" });
+  }
+  const { prompt, done, generate } = asked;
+  const tokens = Uint32Array.from(prompt);
+  return { prompt: { tokens }, generate: { ...generate, done }, stream: true, signals: [], session };
+}

@@ -1,0 +1,192 @@
+// Sessions with names: they take turns at the cost of what is new, and outlive the tab that they are in.
+
+import { beat, options, sleep } from "../run.js";
+import { FILE, assert, equal, load } from "../expect.js";
+
+const PATH = `/files/${FILE}`;
+const SESSION = "of a tab";
+const request = { prompt: "Once upon a time", max_tokens: 48, ignore_eos: true };
+const kept = { keep: true, every: 100 };
+const SAMPLED = { temperature: 1, top_k: 40, seed: 11 };
+
+/** Opens another tab that asks in a session. `until` is given what it tells. */
+function openTab(sampling) {
+  const { backend, worker } = options;
+  const what = { url: PATH, session: SESSION, request: { ...request, ...sampling } };
+  const frame = document.createElement("iframe");
+  const all = { ...what, load: { backend, worker, nCtx: 128, cache: false, sessions: kept } };
+  frame.src = `/test/answer.html?${new URLSearchParams({ what: JSON.stringify(all) })}`;
+  const until = (wanted) =>
+    new Promise((resolve, reject) => {
+      const listen = ({ data, source }) => {
+        if (source !== frame.contentWindow) return;
+        beat();
+        if (data.error) reject(new Error(`the other tab: ${data.error}`));
+        else if (!wanted(data)) return;
+        else resolve(data);
+        removeEventListener("message", listen);
+      };
+      addEventListener("message", listen);
+    });
+  document.body.append(frame);
+  return { until, close: () => frame.remove() };
+}
+
+/** The text of a stream. */
+async function read(stream) {
+  let text = "";
+  for await (const chunk of stream) {
+    beat();
+    text += chunk.choices[0]?.text ?? "";
+  }
+  return text;
+}
+
+/** The files of sessions, in the order in which they were written; null where they cannot be changed. */
+async function files() {
+  const writable = "createWritable" in (globalThis.FileSystemFileHandle?.prototype ?? {});
+  if (!writable || !navigator.storage?.getDirectory) return null;
+  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("anygpu-sessions");
+  const found = [];
+  for await (const [name, handle] of folder.entries()) {
+    if (name.endsWith(".session")) found.push({ number: Number(name.split(".")[1]), handle });
+  }
+  return found.sort((a, b) => a.number - b.number).map(({ handle }) => handle);
+}
+
+async function write(handle, bytes) {
+  const stream = await handle.createWritable();
+  await stream.write(bytes);
+  await stream.close();
+}
+
+/** An engine that keeps sessions, and none of an earlier check. */
+async function empty() {
+  const engine = await load(PATH, { sessions: kept });
+  await engine.sessions.clear();
+  return engine;
+}
+
+/** Opens what a tab left that was closed after so many tokens, and goes on. */
+async function goesOn(sampling, after, undisturbed) {
+  const engine = await load(PATH, { sessions: kept });
+  try {
+    const [session] = await engine.sessions.list();
+    if (session === undefined) {
+      assert(after < 24, `nothing was kept after ${after} tokens`);
+      return;
+    }
+    equal(session.name, SESSION, "the name of the session");
+    const text = await read(engine.completions.resume(SESSION));
+    equal(text, undisturbed, `the text of a tab that was closed after ${after} tokens, with ${JSON.stringify(sampling)}`);
+    const [{ finish }] = await engine.sessions.list();
+    equal(finish, "length", "how it ended");
+    await engine.sessions.clear();
+  } finally {
+    await engine.dispose();
+  }
+}
+
+const fresh = ({ usage }) => usage.prompt_tokens - usage.cached_tokens;
+
+export default {
+  "conversations in turn cost what is new": async () => {
+    const engine = await load();
+    const one = { max_tokens: 4, ignore_eos: true };
+    const ask = (prompt, session) => engine.completions.create({ ...one, prompt }, { session });
+    const [a, b] = [await engine.encode("Once upon a time, there was a little dog"), await engine.encode("The sun")];
+    const texts = { a, b };
+    for (const name of ["a", "b"]) {
+      const answer = await ask(texts[name], name);
+      const known = name === "b" ? shared(texts) : 0;
+      equal(fresh(answer), texts[name].length - known, `the tokens of ${name} that were computed`);
+      texts[name] = [...texts[name], ...answer.tokens];
+    }
+    for (const name of ["a", "b", "a", "b"]) {
+      const prompt = [...texts[name], ...texts.b.slice(1, 3)];
+      const answer = await ask(prompt, name);
+      equal(fresh(answer), 3, `the tokens of ${name} that were computed`);
+      texts[name] = [...prompt, ...answer.tokens];
+    }
+    const c = [...texts.a.slice(0, 9), ...texts.b.slice(1, 4)];
+    equal(fresh(await ask(c, "c")), 3, "the tokens of c that were computed");
+    equal((await engine.sessions.list()).map(({ name }) => name).join(), "c,b,a", "the sessions");
+    await engine.dispose();
+  },
+
+  "a tab that is closed in the middle of an answer": async () => {
+    for (const [sampling, closed] of [[{}, [0, 1, 12, 30]], [SAMPLED, [4, 24]]]) {
+      const engine = await empty();
+      const undisturbed = (await engine.completions.create({ ...request, ...sampling })).choices[0].text;
+      await engine.dispose();
+      for (const after of closed) {
+        const tab = openTab(sampling);
+        await tab.until(({ asked, tokens }) => (after === 0 ? asked : tokens >= after));
+        if (after === 0) await sleep(50);
+        tab.close();
+        await goesOn(sampling, after, undisturbed);
+      }
+    }
+  },
+
+  "tabs that are closed one after the other, at any time": async () => {
+    const engine = await empty();
+    const begin = performance.now();
+    const undisturbed = (await engine.completions.create({ ...request, ...SAMPLED })).choices[0].text;
+    const pace = performance.now() - begin;
+    await engine.dispose();
+    let seed = 5;
+    const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+    for (let count = 0; count < 6; count += 1) {
+      const tab = openTab(SAMPLED);
+      const asked = count % 3 === 0 ? Promise.resolve() : tab.until(({ asked }) => asked);
+      await asked;
+      // While it loads or asks, in the middle of its answer, or behind it.
+      await sleep(pace * random());
+      tab.close();
+      beat();
+    }
+    const last = openTab(SAMPLED);
+    await last.until(({ ended }) => ended);
+    last.close();
+    await goesOn(SAMPLED, Infinity, undisturbed);
+  },
+
+  "a session whose last record is torn": async () => {
+    const engine = await empty();
+    const asked = { ...request, ...SAMPLED };
+    const { text } = (await engine.completions.create(asked, { session: SESSION })).choices[0];
+    await engine.dispose();
+    const before = await files();
+    if (before === null) return "files of the store cannot be changed here";
+    assert(before.length > 1, `${before.length} records were kept`);
+    const last = new Uint8Array(await (await before[before.length - 1].getFile()).arrayBuffer());
+    for (const length of [0, 3, 40, last.length >> 1, last.length - 33, last.length - 1]) {
+      const [newest] = (await files()).reverse();
+      await write(newest, new Uint8Array(await (await newest.getFile()).arrayBuffer()).subarray(0, length));
+      const other = await load(PATH, { sessions: kept });
+      equal(await read(other.completions.resume(SESSION)), text, `the text of a record of ${length} bytes`);
+      await other.dispose();
+    }
+  },
+
+  "a session that is kept has its next turn in another engine": async () => {
+    const engine = await empty();
+    const { tokens } = await engine.completions.create(request, { session: SESSION });
+    const prompt = [...(await engine.encode(request.prompt)), ...tokens, ...tokens.slice(0, 3)];
+    await engine.dispose();
+    const other = await load(PATH, { sessions: kept });
+    const next = await other.completions.create({ prompt, max_tokens: 1 }, { session: SESSION });
+    equal(fresh(next), 4, "the tokens computed");
+    equal((await other.tokens({ session: SESSION })).length, prompt.length + 1, "the tokens of the session");
+    await other.sessions.clear();
+    equal((await other.sessions.list()).length, 0, "the number of sessions");
+    await other.dispose();
+  },
+};
+
+/** How many tokens two texts begin with alike. */
+function shared({ a, b }) {
+  const differs = Array.from(b).findIndex((token, index) => token !== a[index]);
+  return differs < 0 ? b.length : differs;
+}

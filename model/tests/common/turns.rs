@@ -1,0 +1,180 @@
+//! Several texts that take turns on a device, and texts that are saved while they are generated.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use anygpu_model::{
+    GenerateOptions, Generation, Model, Sampling, SavedRequest, Saving, Session, Sessions, Snapshot, SnapshotSink,
+};
+use backend_api::{Backend, Update};
+
+use super::{Fixture, NativeHost, block_on, load, models};
+
+const SAMPLING: Sampling = Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 3 };
+/// Tokens of each answer.
+const ANSWER: usize = 6;
+
+/// A model of the fixtures, and the tokens of its text.
+pub fn fixture(name: &str, backend: &Rc<dyn Backend>) -> (Rc<Model>, Vec<u32>) {
+    let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
+    let Fixture { n_ctx, tokens, .. } = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
+    (load(models(&format!("fixtures/{name}.gguf")), Some(n_ctx), backend.clone()), tokens)
+}
+
+fn options(max_tokens: usize) -> GenerateOptions {
+    GenerateOptions {
+        max_tokens: Some(max_tokens),
+        sampling: SAMPLING,
+        stop_tokens: Some(Vec::new()),
+        ..GenerateOptions::default()
+    }
+}
+
+fn run(session: &mut Session, prompt: &[u32], options: &GenerateOptions) -> Generation {
+    let rest = session.resume(prompt);
+    block_on(session.generate(rest, options, None, &NativeHost::default(), &mut |_| {})).unwrap()
+}
+
+/// The answer to a prompt of which nothing was computed before.
+pub fn alone(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
+    session.rewind(0);
+    run(session, prompt, &options(ANSWER)).tokens
+}
+
+/// Asks in the session of a name. Gives the answer, and how many tokens of the prompt were computed.
+pub fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize) {
+    block_on(sessions.turn_to(name, prompt, &NativeHost::default())).unwrap();
+    let options = options(ANSWER);
+    let Generation { tokens, prompt_tokens, finish, .. } = run(sessions.session_mut(), prompt, &options);
+    let request = SavedRequest::of(&options, prompt.len(), Some(finish));
+    sessions.note([prompt, &tokens].concat(), SAMPLING, Some(request));
+    (tokens, prompt_tokens)
+}
+
+/// Conversations in turn cost what is new of each, and give the texts of conversations by themselves.
+pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
+    let (model, tokens) = fixture(name, backend);
+    let rewrites = model.recipe().states().unwrap().iter().any(|state| state.update != Update::Append);
+    let mut other = Session::new(model.clone()).unwrap();
+    let mut alone = |prompt: &[u32]| alone(&mut other, prompt);
+    let (system, rest) = tokens.split_at(8);
+    let (one, other) = rest.split_at(5);
+    let b = [other, &one[..2]].concat();
+    assert_ne!(b[0], system[0]);
+    let mut sessions = Sessions::new(Session::new(model.clone()).unwrap(), Sessions::BUDGET);
+    let mut expect = |name: &str, prompt: &[u32], computed: usize| {
+        let (answer, found) = ask(&mut sessions, name, prompt);
+        assert_eq!(answer, alone(prompt), "{name}: the answer");
+        assert_eq!(found, computed, "{name}: the tokens of the prompt that were computed");
+        [prompt, &answer].concat()
+    };
+    // The last token of an answer is known, but was not computed.
+    let turn = |text: &[u32]| ([text, one].concat(), 1 + one.len());
+    let a = [system, one].concat();
+    let mut a = expect("A", &a, a.len());
+    let mut b = expect("B", &b, b.len());
+    for _ in 0..2 {
+        let (prompt, computed) = turn(&a);
+        a = expect("A", &prompt, computed);
+        let (prompt, computed) = turn(&b);
+        b = expect("B", &prompt, computed);
+    }
+    // What begins like a text that waits, and like one on the device. States that steps rewrite are those of a few
+    // positions: of the end of a text that waits, and of before the last token of a prompt on the device.
+    for last in [&other[..3], &other[1..]] {
+        let c = [system, last].concat();
+        expect("C", &c, if rewrites { c.len() } else { last.len() });
+        expect("D", &[&c[..], &one[..1]].concat(), if rewrites { 2 } else { 1 });
+        let (prompt, computed) = turn(&b);
+        b = expect("B", &prompt, computed);
+    }
+    // What is known of a text that waits is what was generated last, though no more of it was computed.
+    let text = b;
+    for seed in 0..3 {
+        block_on(sessions.turn_to("B", &text, &NativeHost::default())).unwrap();
+        let sampling = Sampling::Random { temperature: 50.0, top_k: 0, top_p: 1.0, seed };
+        let options = GenerateOptions { sampling, ..options(1) };
+        let Generation { tokens, finish, .. } = run(sessions.session_mut(), &text, &options);
+        let whole = [&text[..], &tokens].concat();
+        sessions.note(whole.clone(), sampling, Some(SavedRequest::of(&options, text.len(), Some(finish))));
+        block_on(sessions.turn_to("E", &system[..2], &NativeHost::default())).unwrap();
+        assert_eq!(sessions.tokens("B"), Some(&whole[..]));
+        assert_eq!(sessions.request("B").unwrap().1, sampling);
+    }
+    sessions.remove("E");
+    // A text that is removed leaves nothing behind.
+    assert_eq!(sessions.list().iter().map(|info| info.name).collect::<Vec<_>>(), ["B", "D", "C", "A"]);
+    assert!(["A", "B", "C", "D"].iter().all(|name| sessions.remove(name)) && !sessions.remove("A"));
+    let (answer, computed) = ask(&mut sessions, "A", &a);
+    assert_eq!((answer, computed), (alone(&a), a.len()));
+    assert!(block_on(sessions.turn_to(&"x".repeat(257), &a, &NativeHost::default())).is_err());
+}
+
+/// Keeps a log of what it is given.
+#[derive(Default)]
+struct Log {
+    position: Cell<usize>,
+    records: RefCell<Vec<Vec<u8>>>,
+}
+
+impl SnapshotSink for Log {
+    fn position(&self) -> usize {
+        self.position.get()
+    }
+    fn is_ready(&self) -> bool {
+        !self.records.borrow().len().is_multiple_of(3)
+    }
+    fn take(&self, snapshot: Snapshot) {
+        assert!(snapshot.header().from <= self.position.get());
+        self.position.set(snapshot.header().position);
+        self.records.borrow_mut().push(snapshot.to_bytes());
+    }
+}
+
+/// A text that is saved while it is generated can be gone on with from what was saved at any time, to the same text.
+pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
+    let (model, tokens) = fixture(name, backend);
+    let host = NativeHost::default();
+    let prompt = &tokens[..7];
+    let new = || Session::new(model.clone()).unwrap();
+    let undisturbed = run(&mut new(), prompt, &options(12)).tokens;
+    for fetch_interval in [1, 3] {
+        let log = Rc::new(Log::default());
+        let saving = Saving { every_ms: 0.0, sink: log.clone() };
+        // Not ready every third time, so that something is under way in between.
+        let asked = GenerateOptions { fetch_interval: Some(fetch_interval), saving: Some(saving), ..options(12) };
+        let mut session = new();
+        assert_eq!(run(&mut session, prompt, &asked).tokens, undisturbed, "{name}: the text that is saved");
+        assert_eq!(session.tokens(), &[prompt, &undisturbed[..11]].concat()[..], "{name}: what was computed");
+        let records = log.records.take();
+        assert!(records.len() >= 3, "{name}: {} records", records.len());
+        let mut last = 0;
+        for count in 1..=records.len() {
+            let snapshot = Snapshot::from_bytes(&records[..count].concat()).unwrap();
+            let request = snapshot.header().request.clone().unwrap();
+            assert_eq!((request.prompt, request.max_tokens), (prompt.len(), Some(12)));
+            assert_eq!(request.finish.is_some(), count == records.len(), "{name}: record {count}");
+            let text = snapshot.tokens();
+            assert!(text.len() >= last);
+            last = text.len();
+            let onward = request.options(text, snapshot.header().sampling.unwrap()).unwrap();
+            // Half of what was there is told again.
+            let untold = onward.done.len() / 2;
+            let mut sessions = Sessions::new(new(), 0);
+            block_on(sessions.import("A", &snapshot, &host)).unwrap();
+            block_on(sessions.turn_to("A", text, &host)).unwrap();
+            let session = sessions.session_mut();
+            let rest = session.resume(text);
+            let (mut told, onward) = (Vec::new(), GenerateOptions { untold, ..onward });
+            let ended = block_on(session.generate(rest, &onward, None, &host, &mut |piece| told.extend(piece.token)));
+            assert_eq!(ended.unwrap().tokens, undisturbed, "{name}: from record {count} on");
+            assert_eq!(told, undisturbed[onward.done.len() - untold..], "{name}: told from record {count} on");
+            // What was brought to this device can be computed on another.
+            let (mut moved, text) = (new(), [prompt, &undisturbed].concat());
+            block_on(moved.replay(session, &text, &options(3), &host)).unwrap();
+            let (here, there) = (run(session, &text, &options(3)), run(&mut moved, &text, &options(3)));
+            assert_eq!(here.tokens, there.tokens, "{name}: computed again from record {count} on");
+        }
+        assert_eq!(last, prompt.len() + 12);
+    }
+}
