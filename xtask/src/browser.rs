@@ -31,8 +31,8 @@ const TAIL: usize = 40;
 /// What a page says of its checks.
 const COUNTS: [&str; 3] = ["passed", "failed", "skipped"];
 
-/// What is done on purpose and a browser reports as an error of the page: by the server; by a policy, of which the page itself
-/// tells; and by a check that removes a page while WebKit still reads what it keeps.
+/// What is done on purpose and a browser reports as an error of the page: by the server; by a policy, of which the page
+/// itself tells; and by a check that removes a page while WebKit still reads what it keeps.
 const DELIBERATE: &[&str] = &[
     "/flaky/",
     "/stall/",

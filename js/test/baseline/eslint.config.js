@@ -37,9 +37,9 @@ const DETECTED = [
 
 /** Fields and methods of our own that have the name of something young. */
 const OURS = [
-  ...["architecture", "bytes", "chunks", "connection", "dispose", "entry", "first", "info", "last", "layout", "loading", "lost"],
-  ...["manifest", "memory", "messages", "ms", "quota", "role", "session", "share", "stats", "take", "to", "token", "turn"],
-  ...["usage", "use"],
+  ...["architecture", "bytes", "chunks", "connection", "dispose", "entry", "first", "info", "last", "layout", "loading"],
+  ...["lost", "manifest", "memory", "messages", "ms", "quota", "role", "session", "share", "stats", "take", "to", "token"],
+  ...["turn", "usage", "use"],
 ];
 
 export default [

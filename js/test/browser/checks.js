@@ -4,7 +4,9 @@
 import "./instrument.js";
 import { AnyGpu, Results, beat, options } from "./run.js";
 
-const GROUPS = ["selection", "generation", "embedding", "network", "cache", "storage", "files", "device", "page", "policy"];
+const GROUPS = [
+  "selection", "generation", "embedding", "network", "cache", "storage", "files", "device", "page", "policy",
+];
 
 export default async function checks() {
   const results = new Results();
