@@ -52,7 +52,8 @@ export function showReport(report, wanted) {
 function drawModule(digest) {
   if (!digest) return fill($("module"));
   const short = el("code", { className: "number", title: `SHA-256 ${digest}` }, digest.slice(0, DIGITS));
-  fill($("module"), "Runs the module ", short, "… (", el("a", { href: "SHA256SUMS" }, "digests of this release"), ")");
+  const sums = el("a", { href: "SHA256SUMS" }, "digests of this release");
+  fill($("module"), "Runs the module ", short, "… (", sums, ")");
 }
 
 const label = (name) => (family(name) === "cpu" ? "the CPU" : backendLabel(family(name)));

@@ -18,8 +18,8 @@ export async function features(backend) {
 }
 
 /**
- * Whether this thread may compile wasm. A page's Content-Security-Policy is not that of its workers, and browsers before
- * `wasm-unsafe-eval` (Chromium 97, Safari 16) take a policy with it for one that forbids wasm.
+ * Whether this thread may compile wasm. A page's Content-Security-Policy is not that of its workers, and browsers
+ * before `wasm-unsafe-eval` (Chromium 97, Safari 16) take a policy with it for one that forbids wasm.
  */
 export function mayCompile() {
   try {
@@ -46,7 +46,7 @@ export async function chooseThread(backend, worker, page, allowed = mayCompile) 
   if (only === undefined) return { thread: "worker", reason: "the page has no other GPU interface than its workers" };
   const name = only === "webgl" ? "WebGL2" : "WebGPU";
   if (!allowed()) {
-    return { thread: "worker", reason: `the page has ${name}, but its Content-Security-Policy lets it run no wasm here` };
+    return { thread: "worker", reason: `the page has ${name}, but its Content-Security-Policy lets no wasm run here` };
   }
   return { thread: "main", reason: `this browser has ${name} for pages, but not for their workers` };
 }

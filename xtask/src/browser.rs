@@ -31,9 +31,15 @@ const TAIL: usize = 40;
 /// What a page says of its checks.
 const COUNTS: [&str; 3] = ["passed", "failed", "skipped"];
 
-/// What the server does on purpose and a browser reports as an error of the page; and what a policy refuses, which is told by
-/// the page itself.
-const DELIBERATE: &[&str] = &["/flaky/", "/stall/", "/status/", "CONSOLE SECURITY ERROR Refused to "];
+/// What is done on purpose and a browser reports as an error of the page: by the server; by a policy, of which the page
+/// itself tells; and by a check that removes a page while WebKit still reads what it keeps.
+const DELIBERATE: &[&str] = &[
+    "/flaky/",
+    "/stall/",
+    "/status/",
+    "CONSOLE SECURITY ERROR Refused to ",
+    "Cache API operation failed: Context is stopped",
+];
 
 /// What the page is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

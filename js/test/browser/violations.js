@@ -1,4 +1,5 @@
-// In the real page, before everything else: collects what its policy refuses. A classic script, so that it misses nothing.
+// In the real page, before everything else: collects what its policy refuses. A classic script, so that it misses
+// nothing.
 
 window.violations = [];
 addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, sourceFile, lineNumber }) =>

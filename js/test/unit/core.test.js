@@ -433,7 +433,7 @@ test("a report has the digest of the module that was loaded", async () => {
   assert.equal(probed.module_sha256, expected);
 });
 
-test("the digest is of what the module was started with, also without WebCrypto and for whoever comes second", async () => {
+test("the digest is of what was started, also without WebCrypto and for whoever comes second", async () => {
   const { crypto, fetch } = globalThis;
   cleanups.push(() => Object.assign(globalThis, { fetch }));
   cleanups.push(() => Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true }));

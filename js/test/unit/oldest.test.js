@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import vm from "node:vm";
 
-const read = (/** @type {string} */ name) => readFileSync(new URL(`../../../examples/web/${name}`, import.meta.url), "utf8");
+const PAGE = new URL("../../../examples/web/", import.meta.url);
+const read = (/** @type {string} */ name) => readFileSync(new URL(name, PAGE), "utf8");
 
 /**
  * What the page says in a browser.

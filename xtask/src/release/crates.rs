@@ -1,5 +1,5 @@
-//! The crates that are compiled into the wasm modules. Cargo itself says which: with the features that are really on, for
-//! wasm32 alone, and without what only runs while building (macros and build scripts).
+//! The crates that are compiled into the wasm modules. Cargo itself says which: with the features that are really on,
+//! for wasm32 alone, and without what only runs while building (macros and build scripts).
 
 use crate::web::MODULES;
 use crate::web::toolchain::TARGET;

@@ -14,8 +14,8 @@ const NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE",
 /// How deep in a crate they may lie: tables of others have theirs beside them.
 const DEPTH: usize = 3;
 
-/// Crates whose packages lack the text, and where it is the same: in another crate of the same project, or, of Apache-2.0,
-/// which names no holder, in this repository.
+/// Crates whose packages lack the text, and where it is the same: in another crate of the same project, or, of
+/// Apache-2.0, which names no holder, in this repository.
 const LACKING: &[(&str, Lacking)] = &[("profiling", Lacking::Apache), ("pulp-wasm-simd-flag", Lacking::AsOf("pulp"))];
 
 enum Lacking {

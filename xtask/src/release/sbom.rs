@@ -1,4 +1,5 @@
-//! The bill of materials, in CycloneDX 1.5. It has neither a time nor a random number: the same release, the same bytes.
+//! The bill of materials, in CycloneDX 1.5. It has neither a time nor a random number: the same release, the same
+//! bytes.
 
 use super::crates::{Crate, Id, Shipped};
 use super::{digest, notices};

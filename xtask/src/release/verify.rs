@@ -19,8 +19,8 @@ error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).r
 sys.exit(str(error).splitlines()[0][:250] if error else 0)
 ";
 
-/// Checks `dist`: its digests, that the notices have each crate of the modules, and that the bill of materials is valid.
-/// True if all is well.
+/// Checks `dist`: its digests, that the notices have each crate of the modules, and that the bill of materials is
+/// valid. True if all is well.
 pub fn run() -> Result<bool> {
     let folder = crate::web::dist::folder();
     let read = |path: &str| {

@@ -22,7 +22,9 @@ pub fn audit() -> Result<bool> {
             .output()
             .context("cannot start npm, which audits JavaScript; install Node.js with npm (https://nodejs.org)")?;
         let found = vulnerable(&output.stdout).with_context(|| {
-            format!("the registry answers no audit of {folder}, so that nothing is known of it; ask one that does")
+            format!(
+                "npm's registry answers no audit, so that nothing is known of {folder} and others; set one that does"
+            )
         })?;
         match found.is_empty() {
             true => println!("{folder}: nothing is known"),
@@ -37,7 +39,8 @@ pub fn audit() -> Result<bool> {
 fn vulnerable(report: &[u8]) -> Result<Vec<String>> {
     let report: Value = serde_json::from_slice(report).context("npm says nothing")?;
     if let Some(error) = report.get("error") {
-        bail!("{}", error.get("summary").and_then(Value::as_str).unwrap_or("npm gives no reason"));
+        let mut reasons = [error.get("summary"), report.get("message")].into_iter().flatten().filter_map(Value::as_str);
+        bail!("{}", reasons.find(|reason| !reason.is_empty()).unwrap_or("npm gives no reason"));
     }
     let found = report.get("vulnerabilities").and_then(Value::as_object).context("npm's report has no findings")?;
     let severity = |finding: &Value| finding.get("severity").and_then(Value::as_str).unwrap_or("unknown").to_owned();
@@ -64,7 +67,7 @@ mod tests {
         assert!(vulnerable(clean).unwrap().is_empty());
         let bad = br#"{"auditReportVersion": 2, "vulnerabilities": {"left": {"severity": "high"}}}"#;
         assert_eq!(vulnerable(bad).unwrap(), ["left (high)"]);
-        let refused = br#"{"message": "405", "error": {"summary": "405 Method Not Allowed"}}"#;
+        let refused = br#"{"message": "405 Method Not Allowed", "error": {"summary": "", "detail": ""}}"#;
         assert_eq!(vulnerable(refused).unwrap_err().to_string(), "405 Method Not Allowed");
         for nothing in [&b""[..], b"{}", b"[]"] {
             assert!(vulnerable(nothing).is_err());

@@ -84,8 +84,8 @@ impl Place {
         cargo
     }
 
-    /// What makes modules the same wherever they are built: messages of panics name the file, and crates of the registry lie
-    /// in another folder on each machine.
+    /// What makes modules the same wherever they are built: messages of panics name the file, and crates of the
+    /// registry lie in another folder on each machine.
     fn remaps(&self, toolchain: Toolchain) -> Result<Vec<String>> {
         let registry: BTreeSet<PathBuf> = release::of_registry(self.cargo(toolchain))?;
         let folders = registry.iter().map(|folder| (folder.as_path(), "crates"));
@@ -111,8 +111,8 @@ pub fn run(toolchain: Toolchain, place: &Place) -> Result<()> {
 
 /// Compiles all modules into one folder.
 fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf> {
-    // Each compiler and each build has its own, or they would undo each other's work: where paths are replaced, cargo names
-    // what it makes alike whatever the other flags are.
+    // Each compiler and each build has its own, or they would undo each other's work: where paths are replaced, cargo
+    // names what it makes alike whatever the other flags are.
     let mut target = place.target.clone();
     if toolchain == Toolchain::Debian {
         println!("using Debian's compiler; the first build compiles the standard library too");

@@ -53,8 +53,8 @@ fn digests(folder: &Path) -> Result<Digests> {
     Ok(sums.lines().filter_map(|line| line.split_once("  ")).map(|(sum, path)| (path.into(), sum.into())).collect())
 }
 
-/// A folder that is cargo's own by another path, with what was downloaded, so that it need not be again. None where there are
-/// no such links: then crates of the registry have the same path both times.
+/// A folder that is cargo's own by another path, with what was downloaded, so that it need not be again. None where
+/// there are no such links: then crates of the registry have the same path both times.
 fn cargo_home(folder: &Path) -> Result<Option<PathBuf>> {
     #[cfg(unix)]
     {

@@ -31,8 +31,6 @@ async function visit(query, look) {
     await look(frame.contentWindow, frame.contentDocument);
   } finally {
     await frame.contentWindow.leave?.();
-    // WebKit calls what it still does for a page that is gone an error.
-    await sleep(REPORTED);
     frame.remove();
   }
 }
