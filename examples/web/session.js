@@ -109,8 +109,8 @@ class Session extends EventTarget {
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece, `onOverflow` what made room in a full context. Resolves to `{ finish, tokens, rate, first, overflow }`; stopping
-   * is a finish, `"cancelled"`, not an error.
+   * piece, `onOverflow` what made room in a full context. Resolves to `{ finish, tokens, rate, first, overflow }`;
+   * stopping is a finish, `"cancelled"`, not an error.
    */
   async generate(kind, request, onText, onOverflow) {
     await this.stop();

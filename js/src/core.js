@@ -195,8 +195,9 @@ export class Core extends Module {
     const full = (/** @type {object | null} */ overflow) =>
       overflow === null && dropped_messages === 0 ? null : { dropped_messages, ...(overflow ?? none) };
     if (dropped_messages > 0 && done.length === 0) tell({ overflow: full(null) });
-    const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text, /** @type {string | undefined} */ json) =>
-      tell(json === undefined ? { token, text } : { overflow: full(JSON.parse(json)) });
+    /** @param {number | undefined} token @param {string} text @param {string} [overflow] */
+    const onPiece = (token, text, overflow) =>
+      tell(overflow === undefined ? { token, text } : { overflow: full(JSON.parse(overflow)) });
     const options = JSON.stringify({ ...generate, usual_keep: keep });
     const answer = await this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._loaded().generate(tokens, options, onPiece, cancel)),

@@ -99,10 +99,10 @@ impl Session {
         Ok(())
     }
 
-    /// Computes what a generation that was broken off had computed in another session of the same model, whose device may
-    /// be gone: in the same steps, so that states are the same to the last bit where the device is. `text` is all of it,
-    /// what was dropped included, and its last token is left to [`Self::generate_after`]; so is a context whose tokens had
-    /// just made room. The text of this session goes.
+    /// Computes what a generation that was broken off had computed in another session of the same model, whose device
+    /// may be gone: in the same steps, so that states are the same to the last bit where the device is. `text` is all
+    /// of it, what was dropped included, and its last token is left to [`Self::generate_after`]; so is a context whose
+    /// tokens had just made room. The text of this session goes.
     ///
     /// *Errors*: as [`Self::generate`]; the device was lost.
     pub async fn replay(

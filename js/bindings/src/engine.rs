@@ -241,8 +241,8 @@ impl WasmEngine {
         Ok(tokenizer.decode(tokens, false))
     }
 
-    /// Generates what follows `tokens`; `on_piece(token, text, overflow)` is told of each token as it comes, and, as JSON, of
-    /// tokens that make room. The promise gives JSON. One generation at a time.
+    /// Generates what follows `tokens`; `on_piece(token, text, overflow)` is told of each token as it comes, and, as
+    /// JSON, of tokens that make room. The promise gives JSON. One generation at a time.
     pub fn generate(&self, tokens: Vec<u32>, options: &str, on_piece: Function, cancel: &WasmCancel) -> Promise {
         let (loaded, request, cancel) = (self.0.clone(), Request::read(options), cancel.flag());
         future_to_promise(async move {

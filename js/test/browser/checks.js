@@ -4,7 +4,9 @@
 import "./instrument.js";
 import { AnyGpu, Results, beat, options } from "./run.js";
 
-const GROUPS = ["selection", "generation", "overflow", "embedding", "network", "cache", "storage", "files", "device", "page"];
+const GROUPS = [
+  "selection", "generation", "overflow", "embedding", "network", "cache", "storage", "files", "device", "page",
+];
 
 export default async function checks() {
   const results = new Results();

@@ -47,7 +47,8 @@ impl Text {
         generation
     }
 
-    /// What fresh generations give, each from the tokens that the one before it leaves, and from its first computation on.
+    /// What fresh generations give, each from the tokens that the one before it leaves, and from its first computation
+    /// on.
     fn by_hand(&self, session: &mut Session) -> (Vec<u32>, Vec<u32>) {
         let (mut context, mut made) = (self.prompt.clone(), Vec::new());
         loop {
@@ -69,8 +70,8 @@ impl Text {
     }
 }
 
-/// A text of which tokens make room is, bit for bit, that of fresh generations from what is left; it goes on where it was
-/// broken off, every so many tokens and around the first place where room was made, and where it was saved.
+/// A text of which tokens make room is, bit for bit, that of fresh generations from what is left; it goes on where it
+/// was broken off, every so many tokens and around the first place where room was made, and where it was saved.
 pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
