@@ -409,15 +409,15 @@ export interface GenerateRequest {
   fetch_interval?: number | null;
   /**
    * What is done about a text that outgrows the context (`nCtx`). `"error"`, the default: a prompt that does not fit
-   * together with `max_tokens` is refused with a {@link ContextError}. `"stop"`: the text ends with the context. `"shift"`:
-   * of a conversation the oldest turns are left out until it and its answer fit; a text whose context is full goes on
-   * without half of its tokens, the oldest but for the first `keep`, after the others are computed again. It is then what
-   * a new text would be that begins with those tokens. {@link Outcome.overflow} tells what was done.
+   * together with `max_tokens` is refused with a {@link ContextError}. `"stop"`: the text ends with the context.
+   * `"shift"`: of a conversation the oldest turns are left out until it and its answer fit; a text whose context is
+   * full goes on without half of its tokens, the oldest but for the first `keep`, after the others are computed again.
+   * It is then what a new text would be that begins with those tokens. {@link Outcome.overflow} tells what was done.
    */
   overflow?: "error" | "stop" | "shift" | null;
   /**
-   * With `overflow: "shift"`: how many tokens at the beginning are never dropped. By default the one that begins a text,
-   * and of a conversation its system messages.
+   * With `overflow: "shift"`: how many tokens at the beginning are never dropped. By default the one that begins a
+   * text, and of a conversation its system messages.
    */
   keep?: number | null;
   /** Whether the answer comes in pieces. */
@@ -589,7 +589,7 @@ export type FinishReason = "stop" | "length";
 
 /** What was done about a text that outgrew the context. */
 export interface Overflow {
-  /** `"stop"`: the text ended there, also with `"error"` if there was no `max_tokens`. `"shift"`: older text made room. */
+  /** `"stop"`: the text ended there, as with `"error"` if there was no `max_tokens`. `"shift"`: old text made room. */
   policy: "stop" | "shift";
   /** Messages that were left out of the conversation. */
   dropped_messages: number;
@@ -612,8 +612,8 @@ export interface Outcome {
   /** The ids of all tokens generated, without the stop token. */
   tokens: number[];
   /**
-   * What was done if the text outgrew the context, else null. While a text is streamed, a chunk without text has what was
-   * done so far, before what is left is computed again.
+   * What was done if the text outgrew the context, else null. While a text is streamed, a chunk without text has what
+   * was done so far, before what is left is computed again.
    */
   overflow: Overflow | null;
 }

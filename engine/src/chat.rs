@@ -10,18 +10,18 @@ use crate::error::EngineError;
 pub struct ChatPrompt {
     /// Up to where the assistant's answer begins.
     pub tokens: Vec<u32>,
-    /// How many of the first tokens hold for all turns, and stay where others make room: what the template begins with, and
-    /// system prompts.
+    /// How many of the first tokens hold for all turns, and stay where others make room: what the template begins
+    /// with, and system prompts.
     pub keep: usize,
     /// Messages that were left out.
     pub dropped_messages: usize,
 }
 
 impl Engine {
-    /// The prompt of a conversation. With [`Overflow::Shift`] as many of the oldest turns are left out as it takes for the
-    /// rest and the answer to fit the context. A turn is a message of the user with all that follows up to the next. System
-    /// messages at the beginning stay, and so does the last turn. Of an answer that may be longer than half of the context
-    /// that half has to fit.
+    /// The prompt of a conversation. With [`Overflow::Shift`] as many of the oldest turns are left out as it takes for
+    /// the rest and the answer to fit the context. A turn is a message of the user with all that follows up to the
+    /// next. System messages at the beginning stay, and so does the last turn. Of an answer that may be longer than
+    /// half of the context that half has to fit.
     ///
     /// *Errors*: as [`Self::encode_chat`]; turns are left out, but the last one alone does not fit.
     pub fn chat_prompt(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt, EngineError> {

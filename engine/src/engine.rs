@@ -275,8 +275,8 @@ impl Engine {
         GenerateOptions { fetch_interval: fetch_interval(self.backend()), ..GenerateOptions::default() }
     }
 
-    /// How many tokens at the beginning of a text stay where others make room, unless a caller knows better: the one that
-    /// begins a text, if it does.
+    /// How many tokens at the beginning of a text stay where others make room, unless a caller knows better: the one
+    /// that begins a text, if it does.
     pub fn kept(&self, tokens: &[u32]) -> usize {
         self.tokenizer.as_ref().map_or(0, |tokenizer| chat::kept(tokenizer, tokens))
     }

@@ -22,9 +22,11 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
 
 /** @typedef {{ token?: number, text: string, overflow?: undefined }} Piece */
 
-/** @typedef {Piece | { overflow: Overflow }} Told What the engine tells meanwhile: a piece, or that the text outgrew the context. */
+/** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was done since the text outgrew the context. */
 
-/** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: (event: Told) => void) => Promise<Generated>} Run */
+/** @typedef {(event: Told) => void} OnEvent */
+
+/** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: OnEvent) => Promise<Generated>} Run */
 
 /** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Gives what asks for the rest. */
 
@@ -239,7 +241,8 @@ function head({ prefix }, request, model) {
  * @param {Clock} clock
  */
 function outcome(result, clock) {
-  const { prompt_tokens, cached_tokens, tokens, prefill_ms, decode_ms_per_token, steady_steps, steady, overflow } = result;
+  const { prompt_tokens, cached_tokens, tokens, overflow } = result;
+  const { prefill_ms, decode_ms_per_token, steady_steps, steady } = result;
   return {
     usage: {
       prompt_tokens,

@@ -46,8 +46,8 @@ pub(crate) struct Stretch {
 }
 
 impl Session {
-    /// Adds a prompt to the text and decodes until the text ends or the context is full, but at most so many tokens. The
-    /// last `again` tokens of the prompt were decoded before, and are computed one by one as they were then.
+    /// Adds a prompt to the text and decodes until the text ends or the context is full, but at most so many tokens.
+    /// The last `again` tokens of the prompt were decoded before, and are computed one by one as they were then.
     ///
     /// Afterwards the session does not know the new tokens yet, but for those that were saved.
     ///

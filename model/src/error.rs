@@ -101,8 +101,8 @@ pub enum ModelError {
     },
     /// A prompt and as many tokens as were asked for are more than the context holds.
     #[error(
-        "a prompt of {prompt} tokens and max_tokens {max_tokens} do not fit a context of {n_ctx}; shorten the prompt, ask for \
-         fewer tokens, load the model with a larger n_ctx, or choose the overflow policy stop or shift"
+        "a prompt of {prompt} tokens and max_tokens {max_tokens} do not fit a context of {n_ctx}; shorten the prompt, \
+         ask for fewer tokens, load the model with a larger n_ctx, or choose the overflow policy stop or shift"
     )]
     Overflow {
         /// Tokens of the prompt.

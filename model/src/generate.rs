@@ -83,8 +83,8 @@ pub struct Piece<'a> {
     pub token: Option<u32>,
     /// Text that is certain by now: it may be empty, or include that of earlier tokens.
     pub text: &'a str,
-    /// What was done so far about a text that outgrows the context, told before what is left is computed again; none with
-    /// a token.
+    /// What was done so far about a text that outgrows the context, told before what is left is computed again; none
+    /// with a token.
     pub overflow: Option<Overflowed>,
 }
 
@@ -164,17 +164,18 @@ struct Begin {
 
 impl Session {
     /// Adds a prompt to the text and generates what follows. Afterwards the session knows the prompt and all new
-    /// tokens but the last, whose keys and values may not have been computed; of a text that outgrew the context, what is
-    /// left of it.
+    /// tokens but the last, whose keys and values may not have been computed; of a text that outgrew the context, what
+    /// is left of it.
     ///
     /// A generation that was broken off, say because a device was lost, goes on where it was if the prompt ends with the
-    /// tokens that it gave, which the options name: what is drawn follows from the seed and the position in the context,
-    /// and what is in the context from the length of the text.
+    /// tokens that it gave, which the options name: what is drawn follows from the seed and the position in the
+    /// context, and what is in the context from the length of the text.
     ///
     /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
     ///
-    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; more tokens asked for than fit,
-    /// where [`Overflow::Error`] says so; options out of range; what the backend returns; logits that are not finite.
+    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; more tokens asked for than
+    /// fit, where [`Overflow::Error`] says so; options out of range; what the backend returns; logits that are not
+    /// finite.
     pub async fn generate(
         &mut self,
         prompt: &[u32],

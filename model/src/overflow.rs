@@ -44,7 +44,7 @@ impl Overflow {
             Overflow::Shift { .. } => Ok(Overflow::Shift { keep: asked.unwrap_or(usual) }),
             other if asked.is_none() => Ok(other),
             other => Err(ModelError::Options(format!(
-                "tokens to keep only make sense where others go; use the overflow policy shift instead of {}, or keep none",
+                "tokens to keep only make sense where others go; use the overflow policy shift, not {}, or keep none",
                 other.name()
             ))),
         }
@@ -111,8 +111,8 @@ fn without(text: &[u32], keep: usize, dropped: usize) -> Cow<'_, [u32]> {
     [front, &rest[dropped.min(rest.len())..]].concat().into()
 }
 
-/// The room that was made in the context for a text: which part of it is there while its next token is chosen. That follows
-/// from how long the text is, so that whoever goes on with a text that was broken off has the same part of it.
+/// The room that was made in the context for a text: which part of it is there while its next token is chosen. That
+/// follows from how long the text is, so that whoever goes on with a text that was broken off has the same part of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     policy: Overflow,
@@ -130,8 +130,8 @@ impl Room {
         if let Overflow::Shift { keep } = policy {
             if n_ctx.saturating_sub(keep) < 2 {
                 return Err(ModelError::Options(format!(
-                    "{keep} tokens that are kept leave no room for others in a context of {n_ctx}; keep fewer, or load the \
-                     model with a larger context"
+                    "{keep} tokens that are kept leave no room for others in a context of {n_ctx}; keep fewer, or load \
+                     the model with a larger context"
                 )));
             }
             // The next token needs a place, too.

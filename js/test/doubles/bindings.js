@@ -149,7 +149,8 @@ class WasmEngine {
     seen.generations.push("end");
     const text = String.fromCharCode(...generated);
     const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1 };
-    return JSON.stringify({ ...counts, tokens: generated, text, finish, steady_steps: 1, steady: { dispatches: 5 }, overflow: full });
+    const steady = { steady_steps: 1, steady: { dispatches: 5 } };
+    return JSON.stringify({ ...counts, ...steady, tokens: generated, text, finish, overflow: full });
   }
   /** @param {Uint32Array} tokens @param {number} dimensions @param {boolean} normalize */
   async embed(tokens, dimensions, normalize) {
