@@ -13,6 +13,8 @@ const FAILED: u8 = 2;
 
 /// The smallest staging buffer; sizes are powers of two, so that reads of about one size share buffers.
 const SMALLEST: u64 = 256;
+/// Buffers that are kept for later reads: more are under way only while a text is saved.
+const POOL: usize = 8;
 
 struct Staging {
     buffer: wgpu::Buffer,
@@ -107,7 +109,11 @@ impl Reads {
             }
         });
         staging.buffer.unmap();
-        self.free.push(staging);
+        if self.free.len() < POOL {
+            self.free.push(staging);
+        } else {
+            shared.free(&staging.buffer);
+        }
         copied.map_err(|e| Error::Driver(e.to_string()))?;
         count(&shared.counters.read_back, rows.device);
         Ok(true)

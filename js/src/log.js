@@ -193,7 +193,8 @@ function headerOf(record, length = record.length) {
 /**
  * What the text that a record ends with needs as a whole, in bytes.
  *
- * @param {{ tokens: number, position: number, states?: { appended: boolean, rows: number, row_bytes: number }[] }} header
+ * @param {{ tokens: number, position: number, states?: { appended: boolean, rows: number, row_bytes: number }[] }}
+ * header
  */
 function neededBy({ tokens, position, states = [] }) {
   const rows = states.map(({ appended, rows, row_bytes }) => (appended ? position : rows) * row_bytes);
