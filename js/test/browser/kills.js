@@ -31,7 +31,7 @@ function openTab(what) {
   const listen = ({ data, source }) => {
     if (source !== frame.contentWindow) return;
     beat();
-    heard.push({ ...data, at: performance.now() });
+    heard.push({ ...data, when: performance.now() });
     wake();
   };
   addEventListener("message", listen);
@@ -41,7 +41,7 @@ function openTab(what) {
     async next() {
       const begin = performance.now();
       while (heard.length === 0) {
-        if (performance.now() - begin > PATIENCE) return { error: `nothing was heard for ${PATIENCE} ms`, at: performance.now() };
+        if (performance.now() - begin > PATIENCE) return { error: `nothing was heard for ${PATIENCE} ms`, when: performance.now() };
         await Promise.race([new Promise((resolve) => (wake = resolve)), sleep(1000)]);
       }
       return heard.shift();
@@ -94,7 +94,7 @@ async function hold(plan, disturb) {
     for (;;) {
       const told = await tab.next();
       if (told.error !== undefined) throw new Error(told.error);
-      if (begin !== null && took === null && told.tokens !== undefined) took = told.at - begin;
+      if (begin !== null && took === null && told.tokens !== undefined) took = told.when - begin;
       const now = disturb && begin === null && isNow(plan, told);
       if (now) {
         if (phase === "prefill") await sleep(part * 40);
