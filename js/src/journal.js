@@ -4,12 +4,11 @@
  * tab writes to it, and none removes it.
  */
 
-import { openCacheStorage } from "./cachestorage.js";
 import { nameOf } from "./entry.js";
 import { QuotaError } from "./errors.js";
 import { isQuota } from "./fault.js";
+import { lockedFor, openFiles } from "./filing.js";
 import { Log } from "./log.js";
-import { openOpfs } from "./opfs.js";
 import { Records } from "./records.js";
 import { hold } from "./turns.js";
 
@@ -71,10 +70,11 @@ export class Journal {
    * @param {string} model
    * @returns {Promise<Journal | null>} Null if this browser or page keeps nothing.
    */
-  static async open({ storage, caches, locks }, limits, model) {
+  static async open(environment, limits, model) {
+    const { locks } = environment;
     // Without locks two tabs could write to one session.
     if (locks === undefined) return null;
-    const files = (await openOpfs(storage, FOLDER)) ?? (await openCacheStorage(caches, FOLDER));
+    const files = await openFiles(environment, FOLDER);
     return files && new Journal(files, locks, limits, model);
   }
 
@@ -298,7 +298,7 @@ export class Journal {
    * @returns {Promise<T>}
    */
   async _exclusively(action) {
-    return /** @type {Promise<T>} */ (this._locks.request(FOLDER, action));
+    return lockedFor(this._locks, FOLDER, action);
   }
 
   /**

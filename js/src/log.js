@@ -6,7 +6,7 @@
  * together that were made one after the other.
  */
 
-/** @import { Files } from "./opfs.js" */
+/** @import { Contents, Files } from "./opfs.js" */
 
 /** The session, the place in its log, and the size in bytes: whoever counts need not open files. */
 const NAME = /^([0-9a-f]{32})\.(\d{1,9})\.(\d{1,15})\.session$/;
@@ -135,7 +135,7 @@ export class Log {
     for (const part of [...this._parts].reverse()) {
       const blob = await this._files.blob(this._nameOf(part)).catch(() => null);
       const begin = blob && new Uint8Array(await blob.slice(0, PREFIX + LONGEST).arrayBuffer());
-      const header = begin && headerOf(begin, /** @type {Blob} */ (blob).size - SEAL);
+      const header = begin && headerOf(begin, /** @type {Contents} */ (blob).size - SEAL);
       if (header) return { tokens: Number(header.tokens), finish: header.request?.finish ?? null };
     }
     return null;

@@ -6,10 +6,17 @@ const FOLDER = "anygpu";
 /**
  * @typedef {object} Files Where entries are kept: a flat folder.
  * @property {() => Promise<string[]>} names
- * @property {(name: string) => Promise<Blob | null>} blob What is in a file; null if there is none.
+ * @property {(name: string) => Promise<Contents | null>} blob What is in a file; null if there is none.
  * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. If it fails, there is
  * nothing, a part, or what was there before.
  * @property {(name: string) => Promise<void>} remove Does nothing if there is no such file.
+ */
+
+/**
+ * @typedef {object} Contents A blob, as far as it is needed.
+ * @property {number} size
+ * @property {(begin: number, end: number) => Contents} slice
+ * @property {() => Promise<ArrayBuffer>} arrayBuffer
  */
 
 /**

@@ -5,6 +5,7 @@
  */
 
 import { isEntry, nameOf } from "./entry.js";
+import { lockedFor } from "./filing.js";
 import { Parts } from "./parts.js";
 import { Records } from "./records.js";
 import { hold } from "./turns.js";
@@ -26,13 +27,16 @@ export class Shelf {
   files;
   _records;
   _locks;
+  _limit;
 
   /**
    * @param {Files} files
    * @param {LockManager} locks
+   * @param {number} [limit] How long a lock is waited for, in milliseconds.
    */
-  constructor(files, locks) {
+  constructor(files, locks, limit) {
     this.files = files;
+    this._limit = limit;
     this._records = new Records(files);
     this._locks = locks;
   }
@@ -142,8 +146,7 @@ export class Shelf {
    * @returns {Promise<T>}
    */
   async _exclusively(action) {
-    // The type of `request` does not mention promises that the callback returns.
-    return /** @type {Promise<T>} */ (this._locks.request(STORE_LOCK, action));
+    return lockedFor(this._locks, STORE_LOCK, action, this._limit);
   }
 
   /**

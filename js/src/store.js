@@ -7,12 +7,11 @@
  */
 
 import { throwIfAborted } from "./abort.js";
-import { openCacheStorage } from "./cachestorage.js";
 import { nameOf, storedOf } from "./entry.js";
 import { QuotaError } from "./errors.js";
 import { guarded, isQuota, noRoom } from "./fault.js";
+import { inTime, openFiles } from "./filing.js";
 import { Making } from "./making.js";
-import { openOpfs } from "./opfs.js";
 import { Parts } from "./parts.js";
 import { hex } from "./sha256.js";
 import { STORE_LOCK, Shelf, UNFINISHED } from "./shelf.js";
@@ -27,6 +26,7 @@ import { hold, holdAfter } from "./turns.js";
  * @property {StorageManager} [storage]
  * @property {CacheStorage} [caches]
  * @property {LockManager} [locks]
+ * @property {number} [limit] How long a call of storage, or a lock, may take; 20 s by default. In milliseconds.
  */
 
 /**
@@ -58,9 +58,10 @@ export class Store extends Shelf {
    * @param {Files} files
    * @param {LockManager} locks
    * @param {StorageManager | undefined} storage
+   * @param {number} [limit] How long a lock is waited for, in milliseconds.
    */
-  constructor(files, locks, storage) {
-    super(files, locks);
+  constructor(files, locks, storage, limit) {
+    super(files, locks, limit);
     this._storage = storage;
   }
 
@@ -70,12 +71,13 @@ export class Store extends Shelf {
    * @param {Environment} environment
    * @returns {Promise<Store | null>} Null if this browser or page has none.
    */
-  static async open({ storage, caches, locks }) {
+  static async open(environment) {
+    const { storage, locks, limit } = environment;
     // Without locks, tabs could remove each other's files. Browsers without them hardly have WebGL2.
     if (locks === undefined) return null;
-    const files = (await openOpfs(storage)) ?? (await openCacheStorage(caches));
+    const files = await openFiles(environment);
     if (files === null) return null;
-    const store = new Store(files, locks, storage);
+    const store = new Store(files, locks, storage, limit);
     try {
       await store._exclusively(() => store._sweep());
     } catch {
@@ -150,7 +152,8 @@ export class Store extends Shelf {
 
   /** @returns {Promise<StorageEstimate>} */
   async estimate() {
-    return (await this._storage?.estimate?.().catch(() => undefined)) ?? {};
+    const asked = this._storage?.estimate?.();
+    return (asked && (await inTime(asked, this._limit).catch(() => undefined))) ?? {};
   }
 
   /**

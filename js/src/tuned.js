@@ -1,6 +1,6 @@
 /** What tuning found on the devices of this browser, in its origin private file system. */
 
-import { openOpfs } from "./opfs.js";
+import { openFiles } from "./filing.js";
 
 /** @import { Environment } from "./store.js" */
 
@@ -14,11 +14,11 @@ const LONGEST = 1 << 20;
  * @param {Environment} environment
  * @returns {Promise<unknown[] | undefined>} Undefined if nothing was found, or it cannot be read: that costs speed only.
  */
-export async function readTuned({ storage }) {
+export async function readTuned({ storage, limit }) {
   try {
-    const blob = await (await openOpfs(storage, FOLDER))?.blob(NAME);
+    const blob = await (await openFiles({ storage, limit }, FOLDER))?.blob(NAME);
     if (!blob || blob.size > LONGEST) return undefined;
-    const winners = JSON.parse(await blob.text());
+    const winners = JSON.parse(new TextDecoder().decode(await blob.arrayBuffer()));
     return Array.isArray(winners) ? winners : undefined;
   } catch {
     return undefined;
@@ -30,9 +30,9 @@ export async function readTuned({ storage }) {
  * @param {unknown[]} winners
  * @returns {Promise<boolean>} Whether they are kept.
  */
-export async function writeTuned({ storage }, winners) {
+export async function writeTuned({ storage, limit }, winners) {
   try {
-    const files = await openOpfs(storage, FOLDER);
+    const files = await openFiles({ storage, limit }, FOLDER);
     await files?.write(NAME, new TextEncoder().encode(JSON.stringify(winners)));
     return files !== null;
   } catch {

@@ -2,6 +2,10 @@
 
 /** What happens at the call: nothing but an error, an error although it was done, or an error after half of it was. */
 export const KINDS = /** @type {const} */ (["before", "after", "torn"]);
+/** And what some calls of a browser may do besides: never answer. */
+export const SILENT = "silent";
+
+/** @typedef {(typeof KINDS)[number] | typeof SILENT} Kind */
 
 /** Calls are counted; the one that it is told fails. */
 export class Faults {
@@ -9,7 +13,7 @@ export class Faults {
   /** What failed; null as long as nothing did. @type {string | null} */
   failed = null;
 
-  /** @param {number} at @param {(typeof KINDS)[number]} kind @param {(name: string) => Error} [error] */
+  /** @param {number} at @param {Kind} kind @param {(name: string) => Error} [error] */
   constructor(at, kind, error = (name) => new DOMException(`${name} fails, as it was told to`, "UnknownError")) {
     this.at = at;
     this.kind = kind;
@@ -52,7 +56,10 @@ export class Faults {
     const fails = counts && ++this.calls === this.at;
     const inner = name === "createSyncAccessHandle" || sync;
     if (!fails) return this._given(method.apply(target, args), inner);
+    // Calls of handles in workers answer at once, or not at all: then the thread stands still.
     this.failed = name;
+    if (this.kind === SILENT && sync) return this._given(method.apply(target, args), inner);
+    if (this.kind === SILENT) return new Promise(() => {});
     const error = this.error(name);
     if (this.kind !== "before") {
       const [bytes, ...rest] = args;

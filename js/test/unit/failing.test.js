@@ -9,7 +9,7 @@ import { PART } from "../../src/parts.js";
 import { pieces, script } from "../doubles/bindings.js";
 import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";
-import { Faults, KINDS } from "../doubles/faults.js";
+import { Faults, KINDS, SILENT } from "../doubles/faults.js";
 import { someBytes } from "../doubles/server.js";
 
 const file = someBytes(PART + 700_000);
@@ -108,7 +108,7 @@ async function copy(kind) {
  * @param {Kind} kind
  * @param {boolean} warm Whether the file is kept already.
  * @param {(faults: Faults, environment: any) => Armed} arm
- * @param {readonly (typeof KINDS)[number][]} kinds
+ * @param {readonly import("../doubles/faults.js").Kind[]} kinds
  * @param {(name: string) => Error} [error]
  */
 async function each(kind, warm, arm, kinds, error) {
@@ -164,6 +164,17 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
     });
   }
 }
+
+test("each call of storage never answers once", { timeout: 300_000 }, async () => {
+  for (const [kind, warm] of /** @type {[Kind, boolean][]} */ ([["page", false], ["page", true], ["cache", true]])) {
+    const silent = (/** @type {Faults} */ faults, /** @type {any} */ { locks, storage, caches }) => {
+      const all = caches ? { locks, storage, caches: faults.in(caches) } : { locks, storage: faults.in(storage) };
+      return { environment: { ...all, limit: 60 } };
+    };
+    const names = await each(kind, warm, silent, [SILENT]);
+    assert.ok(names.size > 2, [...names].join());
+  }
+});
 
 test("each call of the locks fails once", { timeout: 300_000 }, async () => {
   const locks = (/** @type {Faults} */ faults, /** @type {any} */ environment) => ({

@@ -1,0 +1,157 @@
+/**
+ * Files in what this browser has for them. No call is waited for without end: storage that was silent once is not asked
+ * again, and whoever wanted it does without.
+ */
+
+import { openCacheStorage } from "./cachestorage.js";
+import { openOpfs } from "./opfs.js";
+import { within } from "./patience.js";
+
+/** @import { Files } from "./opfs.js" */
+/** @import { Environment } from "./store.js" */
+
+/** How long a call may take, in milliseconds: of those that take long, each is about a few MiB. */
+const LIMIT = 20_000;
+
+/**
+ * @param {Environment} environment
+ * @param {string} [folder] That of the models, if no other is named.
+ * @returns {Promise<Files | null>} Null if there is nothing to keep files in.
+ */
+export async function openFiles({ storage, caches, limit = LIMIT }, folder) {
+  const open = async () => (await openOpfs(storage, folder)) ?? (await openCacheStorage(caches, folder));
+  const bound = new Bound(limit);
+  const files = await bound.call(open).catch(() => null);
+  return files && new BoundFiles(files, bound);
+}
+
+/**
+ * What the browser answers, if it does.
+ *
+ * @template T
+ * @param {Promise<T>} answer
+ * @param {number} [limit] In milliseconds.
+ * @returns {Promise<T>}
+ */
+export function inTime(answer, limit = LIMIT) {
+  return within(limit, answer, () => new Error(`no answer for ${limit} ms`));
+}
+
+/**
+ * Waits for a lock, but not forever: whoever has it may be a tab that is frozen.
+ *
+ * @template T
+ * @param {LockManager} locks
+ * @param {string} name
+ * @param {() => Promise<T>} action
+ * @param {number} [limit] In milliseconds.
+ * @returns {Promise<T>}
+ */
+export async function lockedFor(locks, name, action, limit = LIMIT) {
+  const controller = new AbortController();
+  let held = () => {};
+  const had = new Promise((resolve) => (held = () => resolve(undefined)));
+  const run = () => (held(), action());
+  const done = /** @type {Promise<T>} */ (locks.request(name, { signal: controller.signal }, run));
+  const late = within(limit, Promise.race([had, done]), () => new Error(`no lock for ${limit} ms`));
+  late.catch(() => controller.abort());
+  // Then the abort is its end, of which nobody needs to hear.
+  done.catch(() => {});
+  return late.then(() => done);
+}
+
+/** The patience with one storage. */
+class Bound {
+  _limit;
+  _silent = false;
+
+  /** @param {number} limit */
+  constructor(limit) {
+    this._limit = limit;
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  call(action) {
+    const late = () => {
+      this._silent = true;
+      return new Error(`no answer for ${this._limit} ms`);
+    };
+    if (this._silent) return Promise.reject(late());
+    return within(this._limit, action(), late);
+  }
+}
+
+/** @implements {Files} */
+class BoundFiles {
+  _files;
+  _bound;
+
+  /**
+   * @param {Files} files
+   * @param {Bound} bound
+   */
+  constructor(files, bound) {
+    this._files = files;
+    this._bound = bound;
+  }
+
+  names() {
+    return this._bound.call(() => this._files.names());
+  }
+
+  /** @param {string} name */
+  async blob(name) {
+    const blob = await this._bound.call(() => this._files.blob(name));
+    return blob && new BoundBlob(blob, this._bound);
+  }
+
+  /**
+   * @param {string} name
+   * @param {Uint8Array} bytes
+   */
+  write(name, bytes) {
+    return this._bound.call(() => this._files.write(name, bytes));
+  }
+
+  /** @param {string} name */
+  remove(name) {
+    return this._bound.call(() => this._files.remove(name));
+  }
+}
+
+/** @implements {Contents} */
+class BoundBlob {
+  _blob;
+  _bound;
+
+  /**
+   * @param {Contents} blob
+   * @param {Bound} bound
+   */
+  constructor(blob, bound) {
+    this._blob = blob;
+    this._bound = bound;
+  }
+
+  get size() {
+    return this._blob.size;
+  }
+
+  /**
+   * @param {number} begin
+   * @param {number} end
+   */
+  slice(begin, end) {
+    return new BoundBlob(this._blob.slice(begin, end), this._bound);
+  }
+
+  arrayBuffer() {
+    return this._bound.call(() => this._blob.arrayBuffer());
+  }
+}
+
+/** @typedef {import("./opfs.js").Contents} Contents */
