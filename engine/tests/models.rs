@@ -359,11 +359,11 @@ macro_rules! backends {
 // device is quick enough for it.
 backends! {
     cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))), 64, usize::MAX, 8;
-    webgpu_native = webgpu(None), 16, 8, 2;
+    webgpu_native = webgpu(None), 16, 7, 2;
     webgpu_small_bindings = webgpu(Some(16 << 20)), 4, 2, 2;
-    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, 24, 8;
-    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 16, 8, 2;
-    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 16, 8, 2;
+    webgl_packed = webgl(backend_webgl::Layout::Packed, None), 64, 12, 7;
+    webgl_r32f = webgl(backend_webgl::Layout::R32f, None), 8, 4, 2;
+    webgl_bits = webgl(backend_webgl::Layout::Bits, None), 16, 4, 2;
     webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 8, 4, 2;
 }
 

@@ -13,6 +13,7 @@ mod memory;
 mod models;
 mod performance;
 mod process;
+mod programs;
 mod progress;
 mod python;
 mod release;

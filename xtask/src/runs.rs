@@ -31,6 +31,8 @@ pub enum Need {
 /// What is started.
 pub enum Program {
     Cargo,
+    /// The conformance suite.
+    Suite,
     /// This program, which drives a browser.
     Page,
     /// This program, for a task whose exit status is the only result.
@@ -44,8 +46,8 @@ macro_rules! suite {
         Run {
             title: $title,
             needs: $needs,
-            program: Program::Cargo,
-            args: &["run", "--quiet", "--release", "-p", "conformance", "--", $($arg),+],
+            program: Program::Suite,
+            args: &[$($arg),+],
         }
     };
 }

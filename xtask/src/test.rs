@@ -4,7 +4,7 @@ use crate::browser::{self, Kind};
 use crate::crashed::Crashed;
 use crate::runs::{NIGHTLY, Need, PAGE, Program, RUNS, Run};
 use crate::tally::Tally;
-use crate::{drivers, models, process, root};
+use crate::{drivers, models, process, programs, root};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
@@ -170,6 +170,7 @@ impl Program {
     fn command(&self) -> Result<Command> {
         Ok(match self {
             Program::Cargo => Command::new(process::cargo()),
+            Program::Suite => Command::new(programs::built("conformance")?),
             Program::Page | Program::Task => Command::new(std::env::current_exe()?),
             Program::Node => Command::new("node"),
         })

@@ -1,12 +1,12 @@
 //! A text that moves: begun in Firefox on WebGL, gone on with natively on the CPU, ended in Chromium on WebGPU.
 
 use crate::browser::{Choice, Drive, Kind, Run, Visit};
-use crate::root;
 use crate::tally::Tally;
+use crate::{programs, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Where sessions wait for the next part. The server of automated runs looks there.
@@ -63,11 +63,10 @@ fn in_browser(kind: Kind, backend: &str, session: Option<&str>, saved: &Path) ->
 
 /// A part by the command line, on the CPU.
 fn natively(args: &[&str], count: usize) -> Result<Vec<u64>> {
-    let cargo = std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "-p", "anygpu-cli", "--", "generate", "--model", "gab"]);
+    let mut command = Command::new(programs::built("anygpu")?);
+    command.args(["generate", "--model", "gab"]);
     command.args(["--backend", "cpu", "--ignore-eos", "--json", "--max-tokens", &count.to_string()]).args(args);
-    let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cannot start anygpu")?;
     if !output.status.success() {
         bail!("the native part ended with {}", output.status);
     }

@@ -20,7 +20,7 @@ use crate::native::block_on;
 use crate::report::Report;
 
 /// How many conversations are disturbed, if nothing else is asked for.
-const KILLS: u64 = 24;
+const KILLS: u64 = 12;
 /// Families whose states are rows of a cache, or are rewritten by each step, or both.
 const MODELS: [&str; 5] = ["llama-gqa-tied", "lfm2-tiny", "mamba-tiny", "gemma3-noswa-softcap", "falcon-h1-tiny"];
 const TURNS: usize = 3;

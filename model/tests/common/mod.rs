@@ -213,16 +213,19 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     }
 }
 
+/// Of how many prompts a device is asked so many tokens each: few are asked of slow ones, and then of one prompt.
+fn prompts(n: usize) -> usize {
+    if n < 8 { 1 } else { usize::MAX }
+}
+
 /// SmolLM2's logits and greedy tokens, at most `n` for each prompt.
 pub fn smollm2(backend: Rc<dyn Backend>, n: usize) {
-    real("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2_f32.json", backend, n, usize::MAX);
+    real("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2_f32.json", backend, n, prompts(n));
 }
 
 /// Likewise of Gemma 3 with 270M parameters, most of them its vocabulary's.
 pub fn gemma3(backend: Rc<dyn Backend>, n: usize) {
-    // Few tokens are asked of slow devices, and then one prompt.
-    let prompts = if n < 8 { 1 } else { usize::MAX };
-    real("gemma-3-270m-q4_k_m.gguf", "gemma3_f32.json", backend, n, prompts);
+    real("gemma-3-270m-q4_k_m.gguf", "gemma3_f32.json", backend, n, prompts(n));
 }
 
 /// A model's logits after each reference prompt, and its greedy tokens up to the first step where rounding may decide, at

@@ -1,12 +1,12 @@
 //! Hostile files as a person meets them: each is run by the command line, in a process of its own, on a backend.
 
 use super::{Inputs, Options};
-use crate::root;
-use anyhow::{Context, Result, bail};
+use crate::{programs, root};
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ impl Ended {
 
 /// Runs so many files. Whether nothing was found.
 pub fn run(options: &Options, inputs: &Inputs, backend: &str) -> Result<bool> {
-    let program = program()?;
+    let program = programs::built("anygpu")?;
     let folder = root().join("target").join("fuzz");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let bar = ProgressBar::new(options.count.min(u64::from(u32::MAX)));
@@ -125,20 +125,6 @@ fn arguments(target: &str, number: u64, bytes: &[u8]) -> Vec<&'static str> {
         }
         (false, false) => vec!["logits", "--tokens", "1,2,3,4,5,6", "--n-ctx", "64"],
     }
-}
-
-/// The command line, built if it is not there.
-fn program() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "anygpu-cli"])
-        .current_dir(root())
-        .status()
-        .context("cannot start cargo")?;
-    if !status.success() {
-        bail!("the command line cannot be built");
-    }
-    Ok(root().join("target").join("release").join(format!("anygpu{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Runs a command to its end, or to that of its time.

@@ -1,0 +1,21 @@
+//! The programs of the workspace.
+
+use crate::{process, root};
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A program by its name, built as it is now. All packages are named beside it: by itself it would have other features of
+/// what it depends on than the tests have, and all of that would be compiled once more.
+pub fn built(name: &str) -> Result<PathBuf> {
+    let status = Command::new(process::cargo())
+        .args(["build", "--quiet", "--release", "--workspace", "--bin", name])
+        .current_dir(root())
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() {
+        bail!("{name} cannot be built");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
