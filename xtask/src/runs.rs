@@ -132,8 +132,26 @@ pub const RUNS: &[Run] = &[
     suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
     suite!("conformance: webgl, bits", Need::Driver("webgl"), "--backend", "webgl-bits"),
     suite!("llama.cpp's cases: cpu", Need::Nothing, "--peer", "small", "--backend", "cpu"),
-    suite!("llama.cpp's cases: webgpu", Need::Driver("webgpu"), "--peer", "small", "--backend", "webgpu"),
-    suite!("llama.cpp's cases: webgl", Need::Driver("webgl"), "--peer", "small", "--backend", "webgl"),
+    suite!(
+        "llama.cpp's cases: webgpu",
+        Need::Driver("webgpu"),
+        "--peer",
+        "small",
+        "--share",
+        "1/2",
+        "--backend",
+        "webgpu"
+    ),
+    suite!(
+        "llama.cpp's cases: webgl",
+        Need::Driver("webgl"),
+        "--peer",
+        "small",
+        "--share",
+        "2/2",
+        "--backend",
+        "webgl"
+    ),
     suite!("random cases: cpu", Need::Nothing, "--random", "500", "--backend", "cpu"),
     suite!(
         "random cases: webgpu",
@@ -169,7 +187,7 @@ pub const RUNS: &[Run] = &[
     // browser, on WebGL and on the CPU, and a part of it in others. WebGPU's kernels are shaped for software there, so a
     // sixteenth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
     // in Chromium, whose WebGL2 in software takes long to compile.
-    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "3"),
+    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "6"),
     page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "16"),
     page!(
         "chromium, webgpu in bytes: conformance",
@@ -182,8 +200,14 @@ pub const RUNS: &[Run] = &[
         "4"
     ),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
-    page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "selection,device,embedding"),
+    page!(
+        "chromium, webgpu: checks",
+        Chromium,
+        "webgpu",
+        "checks",
+        "--only",
+        "selection,no object,lost while generating,embedding"
+    ),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
     page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
@@ -240,8 +264,7 @@ pub const RUNS: &[Run] = &[
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
-    page!("webkit, webgl: gab", Webkit, "webgl", "generate"),
-    page!("webkit, webgl: smollm2", Webkit, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
     page!(
         "webkit, webgl: checks",
         Webkit,
@@ -257,12 +280,9 @@ pub const RUNS: &[Run] = &[
     old!("80", "webgl", "conformance", "--every", "8"),
     old!("80", "webgl-bits", "conformance", "--every", "8"),
     old!("80", "cpu", "conformance", "--every", "8"),
-    old!("80", "webgl", "checks", "--only", "workers,build,device,files"),
+    old!("80", "webgl", "checks", "--only", "workers,build,lost while generating,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort,policy"),
     old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
-    old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
-    old!("103", "webgl", "conformance", "--every", "8"),
-    old!("103", "cpu", "conformance", "--every", "8"),
     old!("103", "webgl", "checks", "--only", "workers,build,device"),
     old!("103", "cpu", "checks", "--only", "cache,abort"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
@@ -303,6 +323,26 @@ pub const NIGHTLY: &[Run] = &[
         args: &["supply", "--advisories"],
     },
     Run { title: "wasm modules, built twice", needs: Need::Nothing, program: Program::Task, args: &["reproduce"] },
+    suite!(
+        "llama.cpp's other small cases: webgpu",
+        Need::Driver("webgpu"),
+        "--peer",
+        "small",
+        "--share",
+        "2/2",
+        "--backend",
+        "webgpu"
+    ),
+    suite!(
+        "llama.cpp's other small cases: webgl",
+        Need::Driver("webgl"),
+        "--peer",
+        "small",
+        "--share",
+        "1/2",
+        "--backend",
+        "webgl"
+    ),
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),
@@ -328,7 +368,11 @@ pub const NIGHTLY: &[Run] = &[
     page!("webkit, webgl: all of smollm2", Webkit, "webgl", "generate", "--model", "smollm2"),
     page!("firefox, webgl: gemma3", Firefox, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
     page!("webkit, webgl: gemma3", Webkit, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
+    page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "cpu", "conformance", "--every", "8"),
+    old!("103", "webgl", "conformance", "--every", "8"),
+    old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
 ];
 
