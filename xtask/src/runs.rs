@@ -271,7 +271,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,embedding,network,cache,files,device,policy"
+        "selection,generation,cache,files,device,policy"
     ),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
