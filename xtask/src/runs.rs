@@ -225,7 +225,14 @@ pub const RUNS: &[Run] = &[
         "--tokens",
         "4"
     ),
-    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "selection,sessions,device,page,embedding"),
+    page!(
+        "chromium, webgl: checks",
+        Chromium,
+        "webgl",
+        "checks",
+        "--only",
+        "extension,workers,sessions,device,page,embedding"
+    ),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
