@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Instant;
 
 use backend_api::Backend;
 use backend_api::run::NativeHost;
@@ -79,25 +80,20 @@ fn hold(
     let options = EngineOptions { n_ctx: Some(96), ..EngineOptions::default() };
     let fault = Rc::new(Fault { at, how: How::Lost, calls: Cell::new(0) });
     let recovered = RefCell::new(Vec::new());
-    let open = |first: Rc<dyn Backend>| {
+    let open = |inner: Rc<dyn Backend>, fault: &Rc<Fault>| {
         let host = Rc::new(NativeHost::default());
-        let failing = Box::new(Failing { inner: first, fault: fault.clone() });
+        let failing = Box::new(Failing { inner, fault: fault.clone() });
         let engine = block_on(Engine::with_backend(failing, &source, &options, host, &mut |_| {}))?;
         let session = engine.session()?;
         Ok::<_, EngineError>((engine, session))
     };
-    let (mut engine, mut session) = match open(first) {
+    let (mut engine, mut session) = match open(first, &fault) {
         // Whoever loads a model sees that, and loads it again.
         Err(error) if error.lost().is_some() => {
-            let begin = std::time::Instant::now();
-            fault.calls.set(0);
-            let again = Rc::new(Fault { at: usize::MAX, how: How::Lost, calls: Cell::new(0) });
-            let failing = Box::new(Failing { inner: next(), fault: again });
-            let host = Rc::new(NativeHost::default());
-            let engine = block_on(Engine::with_backend(failing, &source, &options, host, &mut |_| {}))?;
-            let session = engine.session()?;
+            let begin = Instant::now();
+            let opened = open(next(), &Rc::new(Fault { at: usize::MAX, how: How::Lost, calls: Cell::new(0) }))?;
             recovered.borrow_mut().push(begin.elapsed().as_secs_f64() * 1e3);
-            (engine, session)
+            opened
         }
         opened => opened?,
     };

@@ -1,6 +1,7 @@
 // Sessions with names: they take turns at the cost of what is new, and outlive the tab that they are in.
 
 import { beat, options, sleep } from "../run.js";
+import { openFrame } from "../frame.js";
 import { FILE, assert, equal, load } from "../expect.js";
 
 const PATH = `/files/${FILE}`;
@@ -11,27 +12,12 @@ const kept = { keep: true, every: 100 };
 const thorough = options.backend === "cpu";
 const SAMPLED = { temperature: 1, top_k: 40, seed: 11 };
 
-/** Opens another tab that asks in a session. `until` is given what it tells. */
+/** Opens another tab that asks in a session. */
 function openTab(sampling) {
   const { backend, worker } = options;
-  const what = { url: PATH, session: SESSION, request: { ...request, ...sampling } };
-  const frame = document.createElement("iframe");
-  const all = { ...what, load: { backend, worker, nCtx: 128, cache: false, sessions: kept } };
-  frame.src = `/test/answer.html?${new URLSearchParams({ what: JSON.stringify(all) })}`;
-  const until = (wanted) =>
-    new Promise((resolve, reject) => {
-      const listen = ({ data, source }) => {
-        if (source !== frame.contentWindow) return;
-        beat();
-        if (data.error) reject(new Error(`the other tab: ${data.error}`));
-        else if (!wanted(data)) return;
-        else resolve(data);
-        removeEventListener("message", listen);
-      };
-      addEventListener("message", listen);
-    });
-  document.body.append(frame);
-  return { until, close: () => frame.remove() };
+  const load = { backend, worker, nCtx: 128, cache: false, sessions: kept };
+  const what = { url: PATH, session: SESSION, request: { ...request, ...sampling }, load };
+  return openFrame("/test/answer.html", { what: JSON.stringify(what) });
 }
 
 /** The text of a stream. */

@@ -1,32 +1,15 @@
 // What survives: tabs that end, several tabs at once, storage that changes behind the package's back.
 
-import { AnyGpu, beat, errors, options, sleep } from "../run.js";
+import { AnyGpu, errors, options, sleep } from "../run.js";
+import { openFrame } from "../frame.js";
 import { FILE, assert, equal, load, nothingKept, rejection, requests, size, works } from "../expect.js";
 
 const PATH = `/files/${FILE}`;
 /** The size of what is kept at once, in bytes. */
 const PART = 4 << 20;
 
-/** Opens another tab that loads something. `until` is given what it tells. */
-function openTab(url) {
-  const frame = document.createElement("iframe");
-  const query = new URLSearchParams({ url, backend: options.backend, worker: String(options.worker) });
-  frame.src = `/test/tab.html?${query}`;
-  const until = (wanted) =>
-    new Promise((resolve, reject) => {
-      const listen = ({ data, source }) => {
-        if (source !== frame.contentWindow) return;
-        beat();
-        if (data.error) reject(new Error(`the other tab: ${data.error}`));
-        else if (!wanted(data)) return;
-        else resolve(data);
-        removeEventListener("message", listen);
-      };
-      addEventListener("message", listen);
-    });
-  document.body.append(frame);
-  return { until, close: () => frame.remove() };
-}
+/** Opens another tab that loads something. */
+const openTab = (url) => openFrame("/test/tab.html", { url, backend: options.backend, worker: String(options.worker) });
 
 /** Files of the store whose names end so, in the order of their names; null where they cannot be changed. */
 async function files(end) {
