@@ -55,6 +55,12 @@ export interface SelectOptions {
    * {@link Report.thread}.
    */
   worker?: boolean;
+  /**
+   * How long a worker may give no sign of life while something is asked of it; 60 000 by default. Then it counts as lost.
+   * One that waits for a slow device gives signs, and so does one that computes, between two steps; a worker that answers
+   * late has twice as long the next time. In milliseconds.
+   */
+  workerTimeout?: number;
   /** Options of WebGL2. */
   webgl?: WebGlOptions;
   /** Options of WebGPU. */
@@ -182,6 +188,12 @@ export interface LoadOptions extends SelectOptions {
    * last. By default what the file says; a file that says nothing is a language model, unless it can be none.
    */
   pooling?: "mean" | "cls" | "last";
+  /**
+   * Takes the device for one that does so many multiply-adds a millisecond, whatever it really does: to test how a page
+   * behaves with a slow one. By default the rate is measured. It decides into how many parts the work is cut, so that
+   * neither the GPU nor the page's thread is held for more than about 100 ms; the text is the same.
+   */
+  rate?: number;
   /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
   onProgress?: (progress: LoadProgress) => void;
   /**
@@ -287,6 +299,13 @@ export interface Report {
   chosen: string | null;
   /** All rungs, best first. */
   rungs: Rung[];
+  /**
+   * Whether it is what was chosen by an earlier load, since nothing has changed: what was not opened now is told of as it
+   * was then. A changed browser, device or version of this package is tried anew, and everything after seven days.
+   */
+  remembered: boolean;
+  /** How many self-tests were run. */
+  proofs: number;
   /** Where the engine runs. */
   thread: Thread;
   /** Why it runs there. */
@@ -334,7 +353,13 @@ export interface ModelInfo {
   open_ms: number;
   /** How long the weights took to load, in milliseconds. */
   load_ms: number;
-  /** How long compiling for the backend took, in milliseconds. */
+  /**
+   * The same in parts, in milliseconds: waiting for bytes and copying them, repacking them and handing them over, and
+   * turns of the event loop and waiting for the device. A server, a disk or a device that works meanwhile takes no time
+   * here.
+   */
+  loading: { bytes: number; read_ms: number; write_ms: number; device_ms: number; total_ms: number };
+  /** How long compiling for the backend took after the weights were there, in milliseconds. */
   compile_ms: number;
   /** Where the engine runs. */
   thread: Thread;
@@ -966,8 +991,9 @@ export class AnyGpu {
   /**
    * Resolves when the engine turns out to be unable to go on, with the error that calls reject with from then on: dispose of
    * it, and load the model again. A device, context or worker that is lost is not the end: the next call, or the one under
-   * way, opens the best backend that works then, loads the model again, and goes on where it was. Three losses without a
-   * token between them are, and so is a model that cannot be loaded any more.
+   * way, opens the best backend that works then, loads the model again, and goes on where it was. A rung that is lost three
+   * times within two minutes is left out from then on. The end is when none is left, or when the model cannot be loaded
+   * any more.
    */
   readonly lost: Promise<AnyGpuError>;
   /** Chat. */

@@ -6,6 +6,7 @@ use crate::cover::cover;
 use crate::error::{Error, Unsupported};
 use crate::form::{Cover, Matcher};
 use crate::graph::Graph;
+use crate::part::{Part, Piece};
 use crate::plan::Plan;
 use crate::products::Products;
 use crate::role::Role;
@@ -58,6 +59,10 @@ pub struct BackendInfo {
     ///
     /// *Units*: tokens.
     pub short_prompt: usize,
+    /// Tokens of a prompt that are worth computing in one step, if there are as many.
+    ///
+    /// *Units*: rows.
+    pub prompt_rows: usize,
     /// What several rows are multiplied with quantised weights in.
     pub products: Products,
     /// Limits and options that matter, as (name, value) for reports.
@@ -262,6 +267,20 @@ pub trait Program {
     /// *Errors*: as [`Self::step`], of the first that fails; those before it were run.
     fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {
         runs.iter().try_for_each(|params| self.step(params))
+    }
+
+    /// Its [`kernels`](Self::kernels) as far as cutting a step goes; none if it runs only whole steps.
+    fn pieces(&self) -> &[Piece] {
+        &[]
+    }
+
+    /// Encodes and submits a part of a step, after the parts before it in order, with the parameters of the step.
+    /// All parts together do what [`Self::step`] does, to the last bit. Between them others may use the backend.
+    ///
+    /// *Errors*: as [`Self::step`]; a part of a program without [`pieces`](Self::pieces).
+    fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
+        let _ = params;
+        Err(Error::Invalid(format!("{part:?} was asked of a program that runs only whole steps; run a step")))
     }
 
     /// Runs one step as [`Self::step`] does, but has the device time each of its [`kernels`](Self::kernels) by itself.

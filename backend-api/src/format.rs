@@ -13,12 +13,14 @@ use crate::error::Error;
 
 mod codebook;
 mod codes;
+mod fill;
 mod floats;
 mod grids;
 mod levels;
 mod linear;
 mod packing;
 mod shader;
+mod sort;
 mod trits;
 
 pub use codebook::Codebook;
@@ -99,32 +101,6 @@ impl PlaneSpec {
     /// The same plane of packs of so many blocks.
     const fn times(self, blocks: usize) -> PlaneSpec {
         PlaneSpec { bytes: self.bytes * blocks, ..self }
-    }
-
-    /// Makes the plane's bytes of a pack, which has so many blocks. There is no loop where there is one, as of most formats,
-    /// and where blocks are floats, of which all bytes are taken.
-    #[inline]
-    fn fill(&self, pack: &[u8], blocks: usize, out: &mut [u8]) {
-        if blocks == 1 || out.len() == pack.len() {
-            return self.fill_block(pack, out);
-        }
-        let (block_bytes, each) = (pack.len() / blocks, out.len() / blocks);
-        for (block, out) in pack.chunks_exact(block_bytes).zip(out.chunks_exact_mut(each)) {
-            self.fill_block(block, out);
-        }
-    }
-
-    #[inline]
-    fn fill_block(&self, block: &[u8], out: &mut [u8]) {
-        match self.from {
-            Content::Bytes(at) => out.copy_from_slice(&block[at..][..out.len()]),
-            Content::Runs([(a, len), (b, rest)]) => {
-                let (first, last) = out.split_at_mut(len);
-                first.copy_from_slice(&block[a..][..len]);
-                last.copy_from_slice(&block[b..][..rest]);
-            }
-            Content::Codes(codes) => codes.sort(block, out),
-        }
     }
 }
 
@@ -417,7 +393,7 @@ mod tests {
             for plane in spec.planes() {
                 let Content::Codes(codes) = plane.from else { continue };
                 let mut bytes = vec![0; plane.bytes];
-                plane.fill(&pack, spec.pack_len / spec.block_len, &mut bytes);
+                plane.fill(&pack, spec.block_bytes, plane.bytes * spec.block_len / spec.pack_len, &mut bytes);
                 let sorted = Codes { at: 0, run: 1, ..codes };
                 for e in 0..spec.pack_len {
                     let block = &pack[e / spec.block_len * spec.block_bytes..][..spec.block_bytes];

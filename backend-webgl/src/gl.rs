@@ -15,6 +15,7 @@ mod buffer;
 mod egl;
 mod program;
 mod query;
+mod rect;
 mod texture;
 #[cfg(target_arch = "wasm32")]
 mod web;
@@ -22,6 +23,7 @@ mod web;
 pub(crate) use buffer::{Buffer, Fence};
 pub(crate) use program::Program;
 pub(crate) use query::Timer;
+pub(crate) use rect::Rect;
 pub(crate) use texture::{Framebuffer, Texture};
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -71,21 +73,6 @@ impl Texels {
             Texels::Rgba32f | Texels::R32f | Texels::Rgba16f | Texels::R16f | Texels::Words => glow::TEXTURE_2D,
             Texels::Rgba32ui => glow::TEXTURE_2D_ARRAY,
         }
-    }
-}
-
-/// A rectangle of texels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rect {
-    pub(crate) x: u32,
-    pub(crate) y: u32,
-    pub(crate) width: u32,
-    pub(crate) height: u32,
-}
-
-impl Rect {
-    pub(crate) fn texels(self) -> usize {
-        self.width as usize * self.height as usize
     }
 }
 
@@ -378,6 +365,21 @@ impl Gl {
         }
     }
 
+    /// Keeps what is drawn and cleared within a rectangle, until [`Self::release`].
+    pub(crate) fn confine(&self, rect: Rect) {
+        // SAFETY: plain state.
+        unsafe {
+            self.raw.enable(glow::SCISSOR_TEST);
+            self.raw.scissor(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
+        }
+    }
+
+    /// Lets draws have the whole viewport again.
+    pub(crate) fn release(&self) {
+        // SAFETY: plain state.
+        unsafe { self.raw.disable(glow::SCISSOR_TEST) };
+    }
+
     /// Draws one triangle that covers the viewport.
     pub(crate) fn draw(&self) {
         // SAFETY: the three corners are read.
@@ -385,16 +387,20 @@ impl Gl {
         self.count(|s| s.dispatches += 1);
     }
 
-    /// Draws such triangles one upon the other, where their sum remains; `texels` are those drawn.
-    pub(crate) fn draw_sum(&self, texels: &[Rect], triangles: usize) {
+    /// Draws such triangles one upon the other, where their sum remains; `texels` are those drawn. A band keeps both
+    /// within it.
+    pub(crate) fn draw_sum(&self, texels: &[Rect], triangles: usize, band: Option<Rect>) {
+        for rect in texels.iter().filter_map(|rect| band.map_or(Some(*rect), |band| rect.within(band))) {
+            self.confine(rect);
+            // SAFETY: the values are four.
+            unsafe { self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]) };
+        }
+        match band {
+            Some(band) => self.confine(band),
+            None => self.release(),
+        }
         // SAFETY: as above; the state is put back.
         unsafe {
-            self.raw.enable(glow::SCISSOR_TEST);
-            for rect in texels {
-                self.raw.scissor(rect.x as i32, rect.y as i32, rect.width as i32, rect.height as i32);
-                self.raw.clear_buffer_f32_slice(glow::COLOR, 0, &[0.0; 4]);
-            }
-            self.raw.disable(glow::SCISSOR_TEST);
             self.raw.enable(glow::BLEND);
             self.raw.draw_arrays_instanced(glow::TRIANGLES, 0, 3, triangles as i32);
             self.raw.disable(glow::BLEND);

@@ -196,6 +196,7 @@ impl WebGl {
             software: gl.software(),
             synchronous: false,
             short_prompt: 0,
+            prompt_rows: 128,
             products: Products::F32,
             facts: vec![
                 ("layout", options.layout.name().to_owned()),

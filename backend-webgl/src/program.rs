@@ -7,8 +7,11 @@ use crate::profile::Times;
 use crate::shader;
 use crate::store::Storage;
 use backend_api::op::At;
-use backend_api::{Cover, Error, KernelInfo, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId};
+use backend_api::{
+    Cover, Error, KernelInfo, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
+};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A texture of a program.
@@ -34,6 +37,8 @@ struct Pass {
     region: Region,
     /// Of a draw in slices: their number, and the texels that they add up in.
     sum: Option<(usize, Vec<Rect>)>,
+    /// What it can be cut into.
+    units: u32,
     info: KernelInfo,
 }
 
@@ -63,6 +68,8 @@ pub(crate) struct Compiled {
     /// For each sequence, those that passes draw to.
     framebuffers: Vec<Vec<Rc<Framebuffer>>>,
     passes: Vec<Pass>,
+    /// What each pass costs.
+    pieces: Vec<Piece>,
     params: Option<Buffer>,
     step: Buffer,
     limits: StepLimits,
@@ -120,6 +127,7 @@ impl Compiled {
             scratch,
             beside: Vec::new(),
             passes: Vec::new(),
+            pieces: Vec::new(),
             params: None,
             step: shared.gl.step_uniforms(size_of::<StepParams>())?,
             limits,
@@ -130,6 +138,9 @@ impl Compiled {
                 let pass = made.pass(plan, node, kernel, draw, &mut draft)?;
                 made.passes.push(pass);
             }
+            let passes = made.passes[made.pieces.len()..].iter();
+            let kernels = passes.map(|pass| (pass.info.bytes, pass.units));
+            made.pieces.extend(Piece::of_cover(graph, node, kernels));
         }
         for (name, program) in &draft.fresh {
             if let Err(error) = program.finish(name) {
@@ -221,8 +232,10 @@ impl Compiled {
         let grid = [rect.width, rect.height, 1];
         let info = KernelInfo::new(plan.graph(), node, name, grid, draw.bytes);
         let (bytes, region) = (arena.len() - offset, draw.region);
+        // Where rows are appended follows from the step.
+        let units = if matches!(region, Region::Append { .. }) { 1 } else { rect.units() };
         let sum = (draw.slices > 1).then(|| (draw.slices, shared.fold.rects(0, texels)));
-        Ok(Pass { program, framebuffer, bindings, codebooks, offset, bytes, region, sum, info })
+        Ok(Pass { program, framebuffer, bindings, codebooks, offset, bytes, region, sum, units, info })
     }
 
     /// The scratch texture of a texture's size.
@@ -279,9 +292,23 @@ impl Compiled {
         (first < end).then(|| self.shared.fold.rect(first, end))
     }
 
-    /// Draws all passes, with a timer around each if there is a place for them.
-    fn run(&self, params: &StepParams, mut timers: Option<&mut Vec<Timer>>) -> Result<(), Error> {
+    /// Draws some passes, of a single one perhaps some units, with a timer around each if there is a place for them.
+    fn run(
+        &self,
+        params: &StepParams,
+        range: Range<usize>,
+        units: Option<&Range<u32>>,
+        mut timers: Option<&mut Vec<Timer>>,
+    ) -> Result<(), Error> {
         self.limits.check(params)?;
+        let missing =
+            || Error::Invalid(format!("the program has no kernels {range:?} ({units:?}); cut its own pieces"));
+        let passes = self.passes.get(range.clone()).ok_or_else(missing)?;
+        if let (Some(units), Some(pass)) = (units, passes.first())
+            && (pass.units == 1 || units.end > pass.units)
+        {
+            return Err(missing());
+        }
         let (gl, sequence) = (&self.shared.gl, params.sequence as usize);
         gl.enter()?;
         // A step is flushed by what follows it, so that a read after it costs no flush of its own.
@@ -289,8 +316,12 @@ impl Compiled {
         self.step.update(bytemuck::bytes_of(params));
         gl.bind_step(&self.step);
         let Some(arena) = &self.params else { return Ok(()) };
+        // Whatever ran since the part before, these passes find bound what those before them leave.
+        for (unit, texture) in self.passes[..range.start].iter().flat_map(|pass| &pass.bindings) {
+            gl.bind(*unit, self.texture(*texture, sequence)?);
+        }
         let mut before: Option<(&Pass, Rect)> = None;
-        for pass in &self.passes {
+        for pass in passes {
             if let Some(timers) = &mut timers {
                 timers.push(gl.timer()?);
             }
@@ -298,7 +329,8 @@ impl Compiled {
                 gl.bind(*unit, self.texture(*texture, sequence)?);
             }
             if let Some(rect) = self.rect(&pass.region, params) {
-                self.draw(pass, rect, arena, before, sequence);
+                let band = units.map(|units| rect.band(units));
+                self.draw(pass, (rect, band), arena, before, sequence);
                 before = Some((pass, rect));
             }
             if let Some(timer) = timers.as_ref().and_then(|timers| timers.last()) {
@@ -310,7 +342,14 @@ impl Compiled {
     }
 
     /// Draws one pass, whose textures are bound; `before` is the one drawn last, whose state it may share.
-    fn draw(&self, pass: &Pass, rect: Rect, arena: &Buffer, before: Option<(&Pass, Rect)>, sequence: usize) {
+    fn draw(
+        &self,
+        pass: &Pass,
+        (rect, band): (Rect, Option<Rect>),
+        arena: &Buffer,
+        before: Option<(&Pass, Rect)>,
+        sequence: usize,
+    ) {
         let gl = &self.shared.gl;
         if before.is_none_or(|(before, _)| !Rc::ptr_eq(&before.program, &pass.program)) {
             gl.use_program(&pass.program);
@@ -325,16 +364,33 @@ impl Compiled {
         }
         gl.bind_params(arena, pass.offset, pass.bytes);
         gl.bind_codebooks(&pass.codebooks);
+        if let Some(band) = band {
+            gl.confine(band);
+        }
         match &pass.sum {
-            Some((slices, texels)) => gl.draw_sum(texels, *slices),
+            Some((slices, texels)) => gl.draw_sum(texels, *slices, band),
             None => gl.draw(),
+        }
+        if band.is_some() {
+            gl.release();
         }
     }
 }
 
 impl Program for Compiled {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
-        self.run(params, None)
+        self.run(params, 0..self.passes.len(), None, None)
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
+        match part {
+            Part::Kernels(range) => self.run(params, range.clone(), None, None),
+            Part::Units(at, units) => self.run(params, *at..at + 1, Some(units), None),
+        }
     }
 
     fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
@@ -343,7 +399,7 @@ impl Program for Compiled {
             return Ok(None);
         }
         let mut timers = Vec::with_capacity(self.passes.len());
-        self.run(params, Some(&mut timers))?;
+        self.run(params, 0..self.passes.len(), None, Some(&mut timers))?;
         Ok(Some(Box::new(Times { gl, timers })))
     }
 

@@ -5,10 +5,11 @@
 
 @compute @workgroup_size(WG)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     // p.cols counts what is written together: numbers, with HALVES pairs that share a word, with BLOCKS blocks.
     let i = (wid.y * groups.x + wid.x) * WG + lane;
     let row = i / p.cols;

@@ -1,21 +1,23 @@
 // Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
-// sum of weights, which whoever reads them joins. SPLIT_WG keys at a time: each invocation scores one; then (part of the
+// sum of weights, which whoever reads them joins. SPLIT_KEYS keys at a time: SHARE invocations score one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
 //!include lib/keys.wgsl
 //!include lib/reduce.wgsl
 //!include lib/splits.wgsl
 
-const RUNS: u32 = SPLIT_WG / CHANNELS;
-const ROUNDS: u32 = SPLIT_WG / RUNS;
-var<workgroup> weight: array<f32, SPLIT_WG>;
-var<workgroup> partial: array<vec4<f32>, SPLIT_WG>;
+const RUNS: u32 = WG / CHANNELS;
+const ROUNDS: u32 = SPLIT_KEYS / RUNS;
+var<workgroup> scores: array<f32, WG>;
+var<workgroup> weight: array<f32, SPLIT_KEYS>;
+var<workgroup> partial: array<vec4<f32>, WG>;
 
-@compute @workgroup_size(SPLIT_WG)
+@compute @workgroup_size(WG)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
     let head = job / SPLITS;
     let split = job % SPLITS;
@@ -31,29 +33,41 @@ fn main(
     var sums: array<vec4<f32>, PER>;
     var highest = LOWEST;
     var total = 0.0;
-    for (var first = start; first < end; first += SPLIT_WG) {
-        let key = first + lane;
-        var score = LOWEST;
+    let own_key = lane / SHARE;
+    let share = lane % SHARE;
+    for (var first = start; first < end; first += SPLIT_KEYS) {
+        let key = first + own_key;
+        var product = vec4<f32>(0.0);
         if (key < end) {
-            var product = vec4<f32>(0.0);
             let at = (key * p.n_head_kv + kv_head) * D4;
-            for (var c = 0u; c < D4; c++) {
+            for (var c = share; c < D4; c += SHARE) {
                 product += q[head * D4 + c] * key_at(at + c);
             }
-            score = capped(p.scale * dot(product, vec4<f32>(1.0)));
         }
+        var score = dot(product, vec4<f32>(1.0));
+        if (SHARE > 1u) {
+            scores[lane] = score;
+            workgroupBarrier();
+            score = 0.0;
+            for (var i = 0u; i < SHARE; i++) {
+                score += scores[own_key * SHARE + i];
+            }
+        }
+        score = select(LOWEST, capped(p.scale * score), key < end);
 //!if EARLY
         // Values do not wait for the weights.
         var early: array<vec4<f32>, ROUNDS>;
         for (var i = 0u; i < ROUNDS; i++) {
-            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * VALUES + channel);
+            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * VALUES + min(channel, VALUES - 1u));
         }
 //!end
         let before = highest;
         highest = max(highest, workgroup_max(lane, score));
         let shrink = exp(before - highest);
-        let own = select(0.0, exp(score - highest), key < end);
-        weight[lane] = own;
+        let own = select(0.0, exp(score - highest), key < end && share == 0u);
+        if (share == 0u) {
+            weight[own_key] = own;
+        }
         total = total * shrink + workgroup_sum(lane, own);
 //!if EARLY
         var sum = sums[0] * shrink;
@@ -63,7 +77,7 @@ fn main(
         }
         sums[0] = sum;
 //!else
-        let count = min(SPLIT_WG, end - first);
+        let count = min(SPLIT_KEYS, end - first);
         for (var c = 0u; c < PER; c++) {
             let at = channel + c * CHANNELS;
             var sum = sums[c] * shrink;

@@ -21,7 +21,8 @@ fn bring(lane: u32, w_row: u32, x_row: u32, g: u32) -> Brought {
 }
 
 @compute @workgroup_size(128)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
     let id = plan[3u * wid.y];
     let first = plan[3u * wid.y + 1u];
     let count = plan[3u * wid.y + 2u];

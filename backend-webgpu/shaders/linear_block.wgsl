@@ -2,27 +2,20 @@
 // save. Each invocation multiplies 4 rows with 4 weight rows that lie WG apart; for a GLU the last two of those are the up
 // parts of the first two.
 //!include lib/decode.wgsl
-//!include lib/group.wgsl
 //!include lib/products.wgsl
+//!include lib/rows32.wgsl
 //!decoder w
 //!if GLU
 //!decoder u
 //!end
-
-// A row's elements 32 g .. 32 g + 31.
-fn x32(row: u32, g: u32) -> Group {
-    let i = g * 8u;
-    return Group(
-        x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u),
-        x4(row, i + 4u), x4(row, i + 5u), x4(row, i + 6u), x4(row, i + 7u));
-}
 
 fn products(a: Group, b0: Group, b1: Group, b2: Group, b3: Group) -> vec4<f32> {
     return vec4<f32>(dot32(a, b0), dot32(a, b1), dot32(a, b2), dot32(a, b3));
 }
 
 @compute @workgroup_size(WG)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
     let begins = batch_rows(wid.z);
     let n = wid.x * (WG * COLUMNS) + lane;
     let m = wid.y * 4u;

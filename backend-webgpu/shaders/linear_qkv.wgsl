@@ -26,10 +26,11 @@ fn pair_of(i: u32) -> vec2<u32> {
 
 @compute @workgroup_size(WG)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let begun = row_begin(lane);
     let pair = (wid.y * groups.x + wid.x) * PAIRS + lane / LANES;
     let place = pair_of(min(pair, p.pairs - 1u));
@@ -51,9 +52,13 @@ fn main(
     let s = table[at + 1u];
 //!end
     var acc = vec2<f32>(0.0);
-    for (var g = l; g < p.w_groups; g += LANES) {
-        let x32 = row32(g, begun);
-        acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
+    for (var first = 0u; first < p.w_groups; first += CHUNK) {
+        row_stage(lane, first, begun);
+        let end = min(first + CHUNK, p.w_groups);
+        for (var g = first + l; g < end; g += LANES) {
+            let x32 = row32(g, first, begun);
+            acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
+        }
     }
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);

@@ -24,7 +24,8 @@ fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {
 }
 
 @compute @workgroup_size(128)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
     let n0 = wid.x * (16u * COLUMNS);
     let m0 = wid.y * 32u;
     let begins = batch_rows(wid.z);

@@ -1,5 +1,5 @@
-// One row of x times a weight matrix. LANES invocations share a row of weights and WG / LANES rows a workgroup; each
-// weight is read once.
+// One row of x times a weight matrix. LANES invocations share COLUMNS columns of the result, and what they load of x serves
+// the weights of all of them. Each weight is read once.
 //!include lib/decode.wgsl
 //!include lib/unary.wgsl
 //!include lib/row.wgsl
@@ -7,14 +7,14 @@
 //!if GLU
 //!decoder u
 //!end
-const ROWS: u32 = WG / LANES;
 
 @compute @workgroup_size(WG)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let begun = row_begin(lane);
 //!if SUMMED
     // Every workgroup has the sum; the first leaves it for others.
@@ -22,11 +22,13 @@ fn main(
         total[i] = x4(i);
     }
 //!end
-    let row = (wid.y * groups.x + wid.x) * ROWS + lane / LANES;
-    let local = min(row, p.count - 1u);
+    let n = ((wid.y * groups.x + wid.x) * (WG / LANES) + lane / LANES) * COLUMNS;
+    let last = p.count - 1u;
     let l = lane % LANES;
-    // What follows the products is loaded before them: loads do not wait for loads.
-    let col = p.first + local;
+    // One of the columns is this invocation's to end. What follows the products is loaded before them: loads do not wait
+    // for loads.
+    let own = l % COLUMNS;
+    let col = p.first + min(n + own, last);
 //!if BIAS
     let bias_value = bias[col];
 //!if GLU
@@ -37,30 +39,60 @@ fn main(
     let residual_value = residual[col];
 //!end
     var acc = SUM(0.0);
-    for (var g = l; g < p.w_groups; g += LANES) {
-        let x32 = row32(g, begun);
-//!if GLU
-        acc += vec2<f32>(dot32(w_decode_row(p.w_row + local, g), x32), dot32(u_decode_row(p.u_row + local, g), x32));
-//!else
-        acc += dot32(w_decode_row(p.w_row + local, g), x32);
+    for (var first = 0u; first < p.w_groups; first += CHUNK) {
+        row_stage(lane, first, begun);
+        let end = min(first + CHUNK, p.w_groups);
+        for (var g = first + l; g < end; g += LANES) {
+            let x32 = row32(g, first, begun);
+            let a = dot32(w_decode_row(p.w_row + min(n, last), g), x32);
+//!if TWO || FOUR
+            let b = dot32(w_decode_row(p.w_row + min(n + 1u, last), g), x32);
 //!end
+//!if GLU
+            let up = dot32(u_decode_row(p.u_row + min(n, last), g), x32);
+//!if TWO
+            acc += vec4<f32>(a, b, up, dot32(u_decode_row(p.u_row + min(n + 1u, last), g), x32));
+//!else
+            acc += vec2<f32>(a, up);
+//!end
+//!else
+//!if FOUR
+            let c = dot32(w_decode_row(p.w_row + min(n + 2u, last), g), x32);
+            acc += vec4<f32>(a, b, c, dot32(w_decode_row(p.w_row + min(n + 3u, last), g), x32));
+//!else
+//!if TWO
+            acc += vec2<f32>(a, b);
+//!else
+            acc += a;
+//!end
+//!end
+//!end
+        }
     }
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
-    if (l != 0u || row >= p.count) {
+    if (l >= COLUMNS || n + l > last) {
         return;
     }
-    var product = lanes_end(lane, sum) * scale;
+    let product = lanes_end(lane, sum) * scale;
 //!if GLU
+    var gate = product[own];
+    var upper = product[own + COLUMNS];
 //!if BIAS
-    product += vec2<f32>(bias_value, bias_up);
+    gate += bias_value;
+    upper += bias_up;
 //!end
-    var value = ACT(product.x) * product.y;
+    var value = ACT(gate) * upper;
 //!else
-//!if BIAS
-    product += bias_value;
+//!if TWO || FOUR
+    var value = product[own];
+//!else
+    var value = product;
 //!end
-    var value = ACT(product);
+//!if BIAS
+    value += bias_value;
+//!end
+    value = ACT(value);
 //!end
 //!if RESIDUAL
     value += residual_value;

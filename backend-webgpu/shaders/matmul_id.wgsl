@@ -10,14 +10,13 @@
 //!if GLU
 //!decoder u
 //!end
-const COLUMNS: u32 = WG / LANES;
-
 @compute @workgroup_size(WG)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
     let choice = wid.y;
     x_row = choice / p.choices;
     let begun = row_begin(lane);
-    let col = wid.x * COLUMNS + lane / LANES;
+    let col = wid.x * (WG / LANES) + lane / LANES;
     let own = min(col, p.cols - 1u);
     let l = lane % LANES;
     let id = expert(choice);
@@ -36,13 +35,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     w_end = select(0u, w_end, here);
 //!end
     var acc = SUM(0.0);
-    for (var g = l; g < w_end; g += LANES) {
-        let x32 = row32(g, begun);
+    for (var first = 0u; first < p.w_groups; first += CHUNK) {
+        row_stage(lane, first, begun);
+        let end = min(first + CHUNK, w_end);
+        for (var g = first + l; g < end; g += LANES) {
+            let x32 = row32(g, first, begun);
 //!if GLU
-        acc += vec2<f32>(dot32(w_decode_row(w_row, g), x32), dot32(u_decode_row(u_row, g), x32));
+            acc += vec2<f32>(dot32(w_decode_row(w_row, g), x32), dot32(u_decode_row(u_row, g), x32));
 //!else
-        acc += dot32(w_decode_row(w_row, g), x32);
+            acc += dot32(w_decode_row(w_row, g), x32);
 //!end
+        }
     }
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);

@@ -1,10 +1,11 @@
 // Zeros before and after the elements of each dimension, or what is there already (OVER); CIRCULAR, they go round.
 @compute @workgroup_size(WG)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let i = (wid.y * groups.x + wid.x) * WG + lane;
     if (i >= p.len) {
         return;

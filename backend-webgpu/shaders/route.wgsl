@@ -50,10 +50,11 @@ fn search(first: u32, lane: u32, value: f32, index: u32, highest: f32, total: f3
 
 @compute @workgroup_size(WG)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let row = wid.y * groups.x + wid.x;
     if (row >= p.rows) {
         return;

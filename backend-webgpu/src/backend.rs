@@ -283,6 +283,7 @@ impl WebGpu {
             synchronous: false,
             // The tiles of a prefill take software seconds to compile.
             short_prompt: if software { 8 } else { 0 },
+            prompt_rows: if software { 128 } else { 512 },
             products: options.products,
             facts: vec![
                 ("api", about.backend.to_string()),
@@ -440,7 +441,7 @@ impl Backend for WebGpu {
                 _ => self.upload(buffer, offset, bytes)?,
             }
         }
-        self.shared.faults.check(&storage.desc.name, bytes.len() as u64)
+        self.shared.faults.check_patiently(&storage.desc.name, bytes.len() as u64)
     }
 
     fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {

@@ -62,7 +62,12 @@ impl Faults {
         })
     }
 
-    /// Like [`check`](Faults::check), but passes over an error of the driver for a while: for steps and reads, whose
+    /// Whether an error of the driver is passed over at present: what the device left may be wrong.
+    pub fn is_in_doubt(&self) -> bool {
+        self.with(|r| r.driver.is_some())
+    }
+
+    /// Like [`check`](Faults::check), but passes over an error of the driver for a while: for writes, steps and reads, whose
     /// results nobody takes before the error is reported.
     pub fn check_patiently(&self, what: &str, bytes: u64) -> Result<(), Error> {
         let wait = self.with(|r| {
@@ -71,5 +76,35 @@ impl Faults {
             wait
         });
         if wait { Ok(()) } else { self.check(what, bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faulty() -> Faults {
+        let faults = Faults::default();
+        faults.with(|r| r.driver = Some("a buffer is invalid".into()));
+        faults
+    }
+
+    #[test]
+    fn an_error_of_the_driver_is_passed_over_for_a_while_and_then_told() {
+        let faults = faulty();
+        for _ in 0..PATIENCE {
+            assert_eq!(faults.check_patiently("a step", 0), Ok(()));
+            assert!(faults.is_in_doubt());
+        }
+        assert_eq!(faults.check_patiently("a step", 0), Err(Error::Driver("a buffer is invalid".into())));
+        assert!(!faults.is_in_doubt());
+    }
+
+    #[test]
+    fn a_device_that_turns_out_to_be_lost_is_told_as_lost() {
+        let faults = faulty();
+        assert_eq!(faults.check_patiently("a write", 0), Ok(()));
+        faults.with(|r| r.lost = Some("destroyed".into()));
+        assert_eq!(faults.check_patiently("a write", 0), Err(Error::Lost("destroyed".into())));
     }
 }

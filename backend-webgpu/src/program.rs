@@ -4,9 +4,19 @@ use crate::backend::{Shared, Storage, count};
 use crate::kernel::{Binding, Kernel, Operand};
 use crate::profile;
 use crate::shader::assemble;
-use backend_api::{Error, KernelInfo, Kind, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId};
+use backend_api::{
+    Error, KernelInfo, Kind, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
+};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
+
+/// The first workgroup of a dispatch, behind the step's parameters.
+type Origin = [u32; 4];
+
+/// Bytes of the step's parameters, and of those with the origin.
+const PARAMS: u64 = size_of::<StepParams>() as u64;
+const BLOCK: u64 = PARAMS + size_of::<Origin>() as u64;
 
 /// Compiled kernels of a device by source text, and bind group layouts by the writability of their storages and the
 /// number of codebooks.
@@ -97,18 +107,31 @@ pub struct Dispatch {
 impl Dispatch {
     /// Encodes it on the states of a sequence.
     pub fn encode(&self, pass: &mut wgpu::ComputePass<'_>, sequence: u32) {
-        let [x, y, z] = self.grid;
+        self.encode_grid(pass, sequence, self.grid);
+    }
+
+    fn encode_grid(&self, pass: &mut wgpu::ComputePass<'_>, sequence: u32, [x, y, z]: [u32; 3]) {
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &self.groups[sequence as usize], &[]);
         pass.dispatch_workgroups(x, y, z);
     }
 }
 
+/// The dimension that a grid is cut along: kernels that number their workgroups by one index count along the others
+/// first.
+fn outermost(grid: [u32; 3]) -> usize {
+    grid.iter().rposition(|size| *size > 1).unwrap_or(0)
+}
+
 /// A compiled graph.
 pub struct GpuProgram {
     shared: Rc<Shared>,
     dispatches: Vec<Dispatch>,
+    /// What each dispatch costs.
+    pieces: Vec<Piece>,
     step: wgpu::Buffer,
+    /// Whether the origin on the device is not 0.
+    is_moved: bool,
     owned: Vec<wgpu::Buffer>,
     limits: StepLimits,
 }
@@ -125,11 +148,9 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
     let mut program = GpuProgram {
         shared: shared.clone(),
         dispatches: Vec::with_capacity(kernels.len()),
-        step: shared.buffer(
-            "step parameters",
-            size_of::<StepParams>() as u64,
-            wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-        )?,
+        pieces: Vec::with_capacity(kernels.len()),
+        step: shared.buffer("step parameters", BLOCK, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST)?,
+        is_moved: false,
         owned: Vec::new(),
         limits: StepLimits::of(graph, sequences.len()),
     };
@@ -175,7 +196,7 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
             });
             let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
             let operands = buffers.iter().zip(&kernel.bindings).map(|(buffer, binding)| (buffer, 0, binding.bytes));
-            let entries: Vec<_> = [(&arena, offset, size), (&program.step, 0, size_of::<StepParams>() as u64)]
+            let entries: Vec<_> = [(&arena, offset, size), (&program.step, 0, BLOCK)]
                 .into_iter()
                 .chain(operands)
                 .chain(books.iter().map(|book| (book, 0, book.size())))
@@ -202,6 +223,12 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         let bytes = kernel.bindings.iter().map(|b| b.bytes).sum();
         let info = KernelInfo::new(graph, cover, title, kernel.grid, bytes);
         program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info });
+    }
+    for of_cover in kernels.chunk_by(|(one, _), (next, _)| one == next) {
+        let at = program.pieces.len();
+        let dispatches = program.dispatches[at..at + of_cover.len()].iter();
+        let kernels = dispatches.map(|d| (d.info.bytes, d.grid[outermost(d.grid)]));
+        program.pieces.extend(Piece::of_cover(graph, &plan.covers()[of_cover[0].0], kernels));
     }
     Ok(program)
 }
@@ -235,8 +262,8 @@ fn parameters(shared: &Shared, kernels: &[(usize, Kernel)]) -> Result<(wgpu::Buf
 }
 
 impl GpuProgram {
-    /// Writes the parameters of a step.
-    fn write(&self, params: &StepParams) -> Result<(), Error> {
+    /// Writes the parameters of a step, or of a part with so many dispatches that begin at a workgroup.
+    fn write(&mut self, params: &StepParams, dispatches: usize, origin: Origin) -> Result<(), Error> {
         self.limits.check(params)?;
         self.shared.faults.check_patiently("a step", 0)?;
         // The step before must go first: writes to the parameters take effect before the next submit.
@@ -244,28 +271,65 @@ impl GpuProgram {
         let bytes = bytemuck::bytes_of(params);
         self.shared.queue.write_buffer(&self.step, 0, bytes);
         count(&self.shared.counters.uploaded, bytes.len() as u64);
-        count(&self.shared.counters.dispatches, self.dispatches.len() as u64);
+        let moves = origin != Origin::default();
+        if moves || self.is_moved {
+            self.shared.queue.write_buffer(&self.step, PARAMS, bytemuck::bytes_of(&origin));
+            count(&self.shared.counters.uploaded, size_of::<Origin>() as u64);
+            self.is_moved = moves;
+        }
+        count(&self.shared.counters.dispatches, dispatches as u64);
         Ok(())
+    }
+
+    /// Encodes what is submitted together.
+    fn encode(&self, with: impl FnOnce(&mut wgpu::ComputePass<'_>)) -> Result<(), Error> {
+        let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+        with(&mut encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()));
+        *self.shared.pending.borrow_mut() = Some(encoder);
+        self.shared.faults.check_patiently("a step", 0)
+    }
+
+    /// Runs some of the dispatches.
+    fn run(&mut self, params: &StepParams, range: Range<usize>) -> Result<(), Error> {
+        let missing = || Error::Invalid(format!("the program has no kernels {range:?}; cut its own pieces"));
+        let count = self.dispatches.get(range.clone()).ok_or_else(missing)?.len();
+        self.write(params, count, Origin::default())?;
+        let dispatches = &self.dispatches[range];
+        self.encode(|pass| dispatches.iter().for_each(|dispatch| dispatch.encode(pass, params.sequence)))
     }
 }
 
 impl Program for GpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
-        self.write(params)?;
-        let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
-        {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            self.dispatches.iter().for_each(|dispatch| dispatch.encode(&mut pass, params.sequence));
+        self.run(params, 0..self.dispatches.len())
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
+        let (at, units) = match part {
+            Part::Kernels(range) => return self.run(params, range.clone()),
+            Part::Units(at, units) => (*at, units),
+        };
+        let missing = || Error::Invalid(format!("the program has no {part:?}; cut its own pieces"));
+        let (mut grid, mut origin) = (self.dispatches.get(at).ok_or_else(missing)?.grid, Origin::default());
+        let axis = outermost(grid);
+        if units.end > grid[axis] {
+            return Err(missing());
         }
-        *self.shared.pending.borrow_mut() = Some(encoder);
-        self.shared.faults.check_patiently("a step", 0)
+        (origin[axis], grid[axis]) = (units.start, units.end.saturating_sub(units.start));
+        self.write(params, 1, origin)?;
+        let dispatch = &self.dispatches[at];
+        self.encode(|pass| dispatch.encode_grid(pass, params.sequence, grid))
     }
 
     fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
         if !profile::possible(&self.shared, self.dispatches.len()) {
             return Ok(None);
         }
-        self.write(params)?;
+        self.write(params, self.dispatches.len(), Origin::default())?;
         profile::begin(&self.shared, &self.dispatches, params.sequence).map(Some)
     }
 

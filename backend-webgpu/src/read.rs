@@ -86,7 +86,8 @@ impl Reads {
             )));
         }
         let state = staging.state.load(Ordering::Acquire);
-        if state == PENDING {
+        // What was read while an error is passed over is not given to anybody: it may be of a step that did not run.
+        if state == PENDING || state == MAPPED && shared.faults.is_in_doubt() {
             return Ok(false);
         }
         if state == FAILED {

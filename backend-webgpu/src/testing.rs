@@ -46,19 +46,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS"]),
     (
         "experts_sum",
-        &[
-            "decoder dense",
-            "decoder quads",
-            "decoder whole",
-            "PARTS",
-            "SUMMED",
-            "!SEVERAL",
-            "SINKS",
-            "NORM",
-            "LAYER",
-            "STAGED",
-            "SUMMED",
-        ],
+        &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS", "NORM", "LAYER"],
     ),
     // What norms heads has a kernel of its own.
     ("qkv_append", &["NORM"]),

@@ -5,14 +5,19 @@ backend_api::tunables! {
     pub struct Tuning {
         /// Whether kernels reduce within subgroups where the device has them: 0 or 1.
         subgroups: 1 in [0, 1],
-        /// Invocations of a workgroup of the matrix-vector kernels.
-        vec_wg: 64 in [32, 64, 128],
-        /// Whether a row that is normed on its way into a product is normed once by each workgroup, into its memory: 0 or 1.
+        /// Invocations of a workgroup of the matrix-vector kernels, where there are many.
+        vec_wg: 256 in [64, 128, 256],
+        /// Whether a row that is normed on its way into a product is brought into the memory of each workgroup, for all its
+        /// invocations, however small the matrix: 0 or 1.
         stage: 0 in [0, 1],
-        /// Invocations that share a row of weights at most.
-        vec_lanes: 32 in [1, 8, 32],
+        /// Weights of a matrix from which on any row is. Otherwise weights do not wait for x.
+        stage_weights: 4_194_304 in [0, 4_194_304, 2_147_483_648],
+        /// Rows of weights that an invocation of them multiplies at once at most.
+        vec_rows: 4 in [1, 2, 4],
+        /// Invocations that share rows of weights at most.
+        vec_lanes: 64 in [1, 8, 32, 64],
         /// Invocations that are enough to hide the latency of weights; with more rows than that, fewer share a row.
-        vec_invocations: 32_768 in [8_192, 32_768, 131_072],
+        vec_invocations: 98_304 in [1_024, 98_304, 262_144],
         /// Invocations of a workgroup whose invocations each multiply several rows with some columns on their own; 0: they share
         /// a tile in the memory of the workgroup.
         block_wg: 0 in [0, 64],
@@ -20,9 +25,11 @@ backend_api::tunables! {
         attention_wg: 128 in [32, 64, 128, 256],
         /// Parts that one query's keys are cut into at most.
         splits: 32 in [16, 32, 64],
-        /// Invocations of a workgroup that scores such a part, and the fewest keys of one.
-        split_wg: 64,
-        /// Vectors of four of a value head up to which values are loaded before their weights are known.
+        /// Keys that a workgroup scores at a time, and the fewest of such a part.
+        split_keys: 64,
+        /// Invocations that share a key.
+        split_share: 4 in [1, 4],
+        /// Values up to which an invocation loads all of its own before their weights are known.
         split_early: 16,
         /// Invocations of a workgroup that joins them, each of which does so for itself.
         parts_wg: 256,
@@ -47,10 +54,14 @@ impl Tuning {
     pub fn software() -> Tuning {
         Tuning {
             stage: 1,
+            stage_weights: 2_147_483_648,
+            vec_wg: 64,
+            vec_rows: 1,
             vec_lanes: 1,
             block_wg: 64,
             attention_wg: 32,
-            split_wg: 8,
+            split_keys: 8,
+            split_share: 1,
             row_wg: 8,
             wg: 256,
             ..Tuning::default()

@@ -182,7 +182,7 @@ fn optional_features_can_be_left_alone() {
 
 #[test]
 fn a_tuning_shapes_kernels() {
-    let tuning = Tuning::default().with("vec_wg", 32).unwrap();
+    let tuning = Tuning::default().with("vec_lanes", 8).unwrap();
     let core = Options { optional_features: false, ..Options::default() };
     let (Some(gpu), Some(tuned)) = (open(core), open(Options { tuning: Some(tuning), ..core })) else { return };
     let workgroups = |gpu: &WebGpu| {

@@ -7,6 +7,7 @@
 
 mod ablate;
 mod floors;
+mod load;
 mod model;
 mod ops;
 mod profile;
@@ -15,6 +16,7 @@ mod text;
 
 pub use ablate::{Ablation, AblationReport, ablate};
 pub use floors::{Bandwidth, Floors, floors};
+pub use load::{LoadReport, RepackRate, load};
 pub(crate) use model::time;
 pub use model::{DecodeFloor, FirstToken, ModelOptions, ModelReport, PerToken, run};
 pub use ops::{OpTime, OpsReport, QUEUED, ops};

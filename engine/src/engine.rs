@@ -1,8 +1,9 @@
 //! A model with its tokenizer on the backend that was chosen for it.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use backend_api::Backend;
+use backend_api::{Backend, Pace};
 use model::{
     ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
     Message, Metadata, Model, Piece, Pooling, Recipe, SavedRequest, Session, Sessions, Tokenizer, TokenizerError,
@@ -12,8 +13,10 @@ use crate::chat;
 use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::seconds;
+use crate::prepare::Prepared;
 use crate::report::Report;
 use crate::select::{SelectOptions, select};
+use crate::selftest::rate_of;
 #[cfg(target_arch = "wasm32")]
 use crate::web::seconds;
 
@@ -32,6 +35,13 @@ pub struct EngineOptions {
     pub max_memory: Option<u64>,
     /// Makes it an embedding model that pools in this way, whatever the file says.
     pub pooling: Option<Pooling>,
+    /// Takes the device for one of this rate, whatever it really is: for tests of how an application behaves with slow
+    /// ones.
+    ///
+    /// *Units*: multiply-adds a millisecond, as a [`Cost`](backend_api::Cost) counts them.
+    pub rate: Option<f64>,
+    /// Compiles the programs of short texts while the weights are read, for the first session or embedder that is made.
+    pub prepare: bool,
 }
 
 /// How far loading is.
@@ -41,6 +51,8 @@ pub enum Progress {
     Header,
     /// Backends are tried.
     Selecting,
+    /// Programs are compiled, if [`EngineOptions::prepare`] says so.
+    Compiling,
     /// Weights go to the device.
     ///
     /// *Units*: bytes of the file.
@@ -57,6 +69,11 @@ pub(crate) fn fetch_interval(backend: &dyn Backend) -> Option<usize> {
     backend.info().synchronous.then_some(1)
 }
 
+/// The rate of a device that was not timed: a phone's.
+///
+/// *Units*: multiply-adds a millisecond.
+const UNKNOWN_RATE: f64 = 1e7;
+
 /// A model, ready to run.
 pub struct Engine {
     model: Rc<Model>,
@@ -65,6 +82,9 @@ pub struct Engine {
     chat: Result<ChatTemplate, ChatError>,
     report: Report,
     host: Rc<dyn Host>,
+    /// See [`EngineOptions::rate`].
+    rate: Option<f64>,
+    prepared: RefCell<Option<Prepared>>,
 }
 
 impl Engine {
@@ -96,14 +116,15 @@ impl Engine {
         let mut without = options.select.without.clone();
         let mut exhausted = None;
         loop {
-            let (gguf, recipe) = read(source, options, progress).await?;
+            let header = read(source, options, progress).await?;
             progress(Progress::Selecting);
-            let (backend, report) = match (choose(&recipe, &without).await, exhausted) {
+            let (backend, report) = match (choose(&header.1, &without).await, exhausted) {
                 (Err(EngineError::NoBackend(_)), Some(error)) => return Err(error),
                 (chosen, _) => chosen?,
             };
             let chosen = report.chosen;
-            match Engine::on(backend, report, source, gguf, recipe, host.clone(), progress).await {
+            let loaded = Engine::on((backend, report), source, options, header, host.clone(), progress).await;
+            match loaded {
                 // Its memory did not suffice: another rung may have more.
                 Err(error) if error.is_out_of_memory() && chosen.is_some() => {
                     without.extend(chosen);
@@ -126,33 +147,41 @@ impl Engine {
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
-        let (gguf, recipe) = read(source, options, progress).await?;
+        let header = read(source, options, progress).await?;
         let report = Report::given(backend.info());
-        Engine::on(Rc::from(backend), report, source, gguf, recipe, host, progress).await
+        Engine::on((Rc::from(backend), report), source, options, header, host, progress).await
     }
 
     async fn on(
-        backend: Rc<dyn Backend>,
-        report: Report,
+        (backend, report): (Rc<dyn Backend>, Report),
         source: &dyn ByteSource,
-        gguf: Gguf,
-        recipe: Recipe,
+        options: &EngineOptions,
+        (gguf, recipe): (Gguf, Recipe),
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
-        let mut weights = |done, total| progress(Progress::Weights { done, total });
         let mut chat = ChatTemplate::from_metadata(&gguf.metadata);
         if let Ok(chat) = &mut chat {
             chat.set_now(seconds());
         }
-        let model = Model::load(source, recipe, backend, &*host, &mut weights).await?;
+        let model = Rc::new(Model::create(recipe, backend)?);
+        let prepared = match options.prepare {
+            true => {
+                progress(Progress::Compiling);
+                Some(Prepared::new(&model)?)
+            }
+            false => None,
+        };
+        model.fill(source, &*host, &mut |done, total| progress(Progress::Weights { done, total })).await?;
         Ok(Engine {
-            model: Rc::new(model),
+            model,
             tokenizer: Tokenizer::from_metadata(&gguf.metadata),
             chat,
             metadata: gguf.metadata,
             report,
             host,
+            rate: options.rate,
+            prepared: RefCell::new(prepared),
         })
     }
 
@@ -169,6 +198,7 @@ impl Engine {
         let (_, recipe) = read(source, options, &mut |_| {}).await?;
         let model = Model::load(source, recipe, backend, &*self.host, &mut |_, _| {}).await?;
         self.model = Rc::new(model);
+        self.prepared.take();
         self.report = report;
         Ok(())
     }
@@ -225,9 +255,26 @@ impl Engine {
     ///
     /// *Errors*: memory for the KV cache, or the device was lost; a model for embeddings.
     pub fn session(&self) -> Result<Session, EngineError> {
-        let mut session = Session::new(self.model.clone())?;
-        session.set_short_prompt(self.backend().info().short_prompt);
+        let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Text(_)));
+        let mut session = match prepared {
+            Some(Prepared::Text(session)) => session,
+            _ => Session::new(self.model.clone())?,
+        };
+        let info = self.backend().info();
+        session.set_short_prompt(info.short_prompt);
+        session.set_prompt_rows(info.prompt_rows);
+        session.set_pace(self.pace());
         Ok(session)
+    }
+
+    /// The device's pace, as selection found it: what runs corrects it.
+    fn pace(&self) -> Pace {
+        let synchronous = self.backend().info().synchronous;
+        match (self.rate, self.report.chosen().and_then(|rung| rung.matvec_ms)) {
+            (Some(rate), _) => Pace::fixed(rate, synchronous),
+            (None, Some(ms)) => Pace::new(rate_of(ms), synchronous),
+            (None, None) => Pace::new(UNKNOWN_RATE, synchronous),
+        }
     }
 
     /// No texts yet, of which several can take turns on the device; see [`Sessions::new`] for the budget.
@@ -241,7 +288,13 @@ impl Engine {
     ///
     /// *Errors*: memory, or the device was lost; a model that is not for embeddings.
     pub fn embedder(&self) -> Result<Embedder, EngineError> {
-        Ok(Embedder::new(self.model.clone())?)
+        let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Embeddings(_)));
+        let mut embedder = match prepared {
+            Some(Prepared::Embeddings(embedder)) => embedder,
+            _ => Embedder::new(self.model.clone())?,
+        };
+        embedder.set_pace(self.pace());
+        Ok(embedder)
     }
 
     /// The embedding of a text whose tokens [`Self::encode`] gave, as the model makes it: not brought to any length.

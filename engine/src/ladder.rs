@@ -63,6 +63,11 @@ impl Candidate {
         LADDER.iter().find(|candidate| candidate.name == name)
     }
 
+    /// Whether it computes on the CPU.
+    pub fn is_cpu(&self) -> bool {
+        self.family == Choice::Cpu
+    }
+
     /// The others of its family.
     pub fn variants(&self) -> impl Iterator<Item = &'static Candidate> {
         LADDER.iter().filter(move |other| other.family == self.family && other.name != self.name)

@@ -35,6 +35,8 @@ mod inspect;
 mod ladder;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;
+mod prepare;
+mod proven;
 mod race;
 mod recover;
 mod report;
@@ -51,15 +53,16 @@ pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
     ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
-    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, Message, Metadata, Model, ModelError, Overflow,
-    Overflowed, Piece, Pooling, Recipe, Sampling, SavedRequest, Saving, Session, SessionInfo, Sessions, Snapshot,
-    SnapshotError, SnapshotSink, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
+    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, Message, Metadata, Model, ModelError,
+    Overflow, Overflowed, Piece, Pooling, Recipe, Sampling, SavedRequest, Saving, Session, SessionInfo, Sessions,
+    Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError,
 };
 
 pub use chat::ChatPrompt;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};
+pub use proven::{Proof, Proofs};
 pub use recover::{Event, Recovered};
 pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select};

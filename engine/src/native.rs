@@ -27,6 +27,13 @@ pub(crate) fn seconds() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
 }
 
+/// What a selection is remembered for: this build of the program, on this system.
+pub(crate) fn place() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let built = file.and_then(|file| Ok((file.len(), file.modified()?)));
+    format!("{} {} {built:?}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
 /// A file on disk that is read by byte ranges.
 #[derive(Debug)]
 pub struct FileSource {

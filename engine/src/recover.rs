@@ -1,7 +1,7 @@
 //! Going on after a device was lost, in the middle of a sentence.
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-mod failing;
+pub(crate) mod failing;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod killer;
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -82,7 +82,9 @@ impl Engine {
                 without.extend(lost.rung);
             }
             let (_, recipe) = read(source, options, &mut |_| {}).await?;
-            let select_options = SelectOptions { without: without.clone(), ..options.select.clone() };
+            // A device that was just lost proves itself again.
+            let (without, proven) = (without.clone(), Rc::default());
+            let select_options = SelectOptions { without, proven, ..options.select.clone() };
             select(Some(&recipe), &select_options, &*host).await
         };
         self.surviving(source, options, session, tokens, generate, on_event, open).await

@@ -3,15 +3,26 @@
 use std::fmt;
 
 use backend_api::BackendInfo;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::proven::Proof;
 
 /// The outcome of a selection.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// The rung chosen; none if all were refused.
     pub chosen: Option<&'static str>,
     /// All rungs, best first.
     pub rungs: Vec<Rung>,
+    /// Whether it is what was chosen at an earlier start, since nothing has changed. Then only the chosen rung was opened, or
+    /// all were to see that they are the same, and the others are told of as they were then.
+    pub remembered: bool,
+    /// How many self-tests were run.
+    pub proofs: usize,
+    /// What the next selection can do without if it is told in [`proven`](crate::SelectOptions::proven); absent if there is
+    /// nothing new.
+    #[serde(skip)]
+    pub proof: Option<Box<Proof>>,
 }
 
 /// One candidate.
@@ -38,7 +49,7 @@ pub struct Rung {
 }
 
 /// What became of a candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "reason")]
 pub enum Outcome {
     /// It runs the model.
@@ -65,7 +76,7 @@ impl Report {
         let (adapter, facts) = (Some(info.adapter.clone()), info.facts.clone());
         let rung = Rung::untried(info.name);
         let rung = Rung { adapter, software: info.software, facts, outcome: Outcome::Chosen, ..rung };
-        Report { chosen: Some(info.name), rungs: vec![rung] }
+        Report { chosen: Some(info.name), rungs: vec![rung], ..Report::default() }
     }
 
     /// The rung chosen.

@@ -1,5 +1,6 @@
 //! Selection by proof: candidates are opened, asked for the model's operators, tested and timed.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::str::FromStr;
@@ -10,6 +11,7 @@ use model::{Model, Recipe};
 
 use crate::error::EngineError;
 use crate::ladder::{Candidate, LADDER};
+use crate::proven::{self, Proofs};
 use crate::race::{Device, Next, Side, next};
 use crate::report::{Outcome, Report, Rung};
 use crate::selftest::{self, Matvec};
@@ -78,11 +80,22 @@ pub struct SelectOptions {
     pub without: Vec<&'static str>,
     /// What was fastest on devices that were [tuned](crate::tune()).
     pub tuned: Rc<Winners>,
+    /// What was proven on this machine before: [`Report::proof`] of earlier selections.
+    pub proven: Rc<Proofs>,
+}
+
+impl SelectOptions {
+    /// Leaves out a rung by the name that reports give it. One that is not known, as of another version, is none to
+    /// leave out.
+    pub fn leave_out(&mut self, name: &str) {
+        self.without.extend(Candidate::named(name).map(|candidate| candidate.name));
+    }
 }
 
 /// Chooses a backend, for a model if there is one.
 ///
-/// Where speed decides, the CPU comes first: it is there at once, and what is slower needs no test.
+/// Where speed decides, the CPU comes first: it is there at once, and what is slower needs no test. What was proven before
+/// need not be proven again.
 ///
 /// *Errors*: no backend that may be chosen works; the error has the report.
 pub async fn select(
@@ -90,11 +103,17 @@ pub async fn select(
     options: &SelectOptions,
     host: &dyn Host,
 ) -> Result<(Rc<dyn Backend>, Report), EngineError> {
+    if let Some(recipe) = recipe
+        && let Some(recalled) = proven::recall(recipe, options, host).await
+    {
+        return Ok(recalled);
+    }
     let mut rungs: Vec<Rung> = LADDER.iter().map(|candidate| Rung::untried(candidate.name)).collect();
     let auto = options.backend == Choice::Auto;
     let mut order: Vec<usize> = (0..LADDER.len()).collect();
     order.sort_by_key(|index| auto && LADDER[*index].family != Choice::Cpu);
-    let mut best: Option<(usize, Rc<dyn Backend>, Matvec)> = None;
+    let mut best: Option<Holder> = None;
+    let mut proofs = 0;
     let mut healthy: Vec<Choice> = Vec::new();
     for index in order {
         let candidate = &LADDER[index];
@@ -109,34 +128,70 @@ pub async fn select(
             continue;
         }
         let start = host.now_ms();
-        let holder = best.as_mut().map(|(_, backend, matvec)| (&**backend, matvec));
+        let holder = best.as_mut().map(|held| (&*held.backend, &mut held.matvec));
         let proven = prove(candidate, recipe, options, host, holder, &mut rungs[index]).await;
         rungs[index].tried_ms = Some(host.now_ms() - start);
-        if let Some((held, .., Matvec { failed: Some(error), .. })) = &best {
-            rungs[*held].outcome = Outcome::Rejected(error.to_string());
+        if let Some(Holder { index, matvec: Matvec { failed: Some(error), .. }, .. }) = &best {
+            rungs[*index].outcome = Outcome::Rejected(error.to_string());
             best = None;
         }
         match proven {
             Err(reason) => rungs[index].outcome = Outcome::Rejected(reason),
-            Ok((backend, matvec, won)) => {
+            Ok((backend, matvec, passed)) => {
                 healthy.push(candidate.family);
                 rungs[index].matvec_ms = Some(matvec.ms());
                 rungs[index].outcome = Outcome::Slower;
-                if won && let Some((held, _, matvec)) = best.replace((index, backend, matvec)) {
-                    rungs[held].matvec_ms = Some(matvec.ms());
+                if let Some(cases) = passed {
+                    proofs += cases.len();
+                    if let Some(held) = best.replace(Holder { index, backend, matvec, cases }) {
+                        rungs[held.index].matvec_ms = Some(held.matvec.ms());
+                    }
                 }
             }
         }
         host.turn().await;
     }
-    let mut report = Report { chosen: None, rungs };
-    let Some((index, backend, matvec)) = best else { return Err(EngineError::NoBackend(report)) };
+    let mut report = Report { rungs, proofs, ..Report::default() };
+    let Some(Holder { index, backend, matvec, cases }) = best else { return Err(EngineError::NoBackend(report)) };
     let rung = &mut report.rungs[index];
     // A race may have shown it to be faster than it seemed at first.
     rung.matvec_ms = Some(matvec.ms());
     rung.outcome = Outcome::Chosen;
     report.chosen = Some(rung.name);
+    report.proof = recipe.and_then(|_| proven::proof(options, &report.rungs, cases));
     Ok((backend, report))
+}
+
+/// The fastest so far.
+struct Holder {
+    index: usize,
+    backend: Rc<dyn Backend>,
+    matvec: Matvec,
+    /// The self-tests that it has passed.
+    cases: BTreeSet<String>,
+}
+
+/// Opens a candidate with what is fastest on its device, and notes what it is.
+///
+/// *Errors*: it is not there.
+pub(crate) async fn opened(
+    candidate: &Candidate,
+    options: &SelectOptions,
+    rung: &mut Rung,
+) -> Result<Rc<dyn Backend>, String> {
+    let mut backend = candidate.open(options).await.map_err(|e| e.to_string())?;
+    let stale = options.tuned.apply(candidate.name, &mut *backend).err();
+    let info = backend.info();
+    rung.adapter = Some(info.adapter.clone());
+    rung.software = info.software;
+    rung.facts.clone_from(&info.facts);
+    let values = backend.tuning().into_iter().map(|Tuned { name, value }| format!("{name} {value}"));
+    let values: Vec<String> = values.collect();
+    if !values.is_empty() {
+        rung.facts.push(("tuning", values.join(", ")));
+    }
+    rung.facts.extend(stale.map(|error| ("tuning not used", error.to_string())));
+    Ok(Rc::from(backend))
 }
 
 /// How long a device that was lost has to come back: browsers start their GPU process again.
@@ -145,7 +200,7 @@ pub async fn select(
 const LOST_PAUSE: f64 = 250.0;
 
 /// Opens, checks and times one candidate and, if it is faster than the holder, tests it; once more if its device was lost
-/// meanwhile. Tells whether it was faster.
+/// meanwhile. If it was faster, gives the tests that it passed.
 async fn prove(
     candidate: &Candidate,
     recipe: Option<&Recipe>,
@@ -153,13 +208,8 @@ async fn prove(
     host: &dyn Host,
     mut holder: Option<(&dyn Backend, &mut Matvec)>,
     rung: &mut Rung,
-) -> Result<(Rc<dyn Backend>, Matvec, bool), String> {
-    let open = || async {
-        let mut backend = candidate.open(options).await.map_err(|e| e.to_string())?;
-        let stale = options.tuned.apply(candidate.name, &mut *backend).err();
-        Ok::<(Rc<dyn Backend>, _), String>((Rc::from(backend), stale))
-    };
-    let (mut backend, mut stale) = open().await?;
+) -> Result<(Rc<dyn Backend>, Matvec, Option<BTreeSet<String>>), String> {
+    let mut backend = opened(candidate, options, rung).await?;
     let device = |backend: &dyn Backend| match candidate.family {
         Choice::Cpu => Device::Cpu,
         _ if backend.info().software => Device::Software,
@@ -172,31 +222,22 @@ async fn prove(
         while host.now_ms() < until {
             host.turn().await;
         }
-        (backend, stale) = open().await?;
+        backend = opened(candidate, options, rung).await?;
         matvec = Matvec::new(device(&*backend));
         proven = examine(&*backend, recipe, host, &mut holder, &mut matvec).await;
     }
-    let info = backend.info();
-    rung.adapter = Some(info.adapter.clone());
-    rung.software = info.software;
-    rung.facts.clone_from(&info.facts);
-    let values = backend.tuning().into_iter().map(|Tuned { name, value }| format!("{name} {value}"));
-    let values: Vec<String> = values.collect();
-    if !values.is_empty() {
-        rung.facts.push(("tuning", values.join(", ")));
-    }
-    rung.facts.extend(stale.map(|error| ("tuning not used", error.to_string())));
     Ok((backend, matvec, proven?))
 }
 
-/// Asks a backend for the operators, times it against the holder, and tests it if it won.
+/// Asks a backend for the operators, times it against the holder, and tests it if it won; gives the tests that it passed
+/// then.
 async fn examine(
     backend: &dyn Backend,
     recipe: Option<&Recipe>,
     host: &dyn Host,
     holder: &mut Option<(&dyn Backend, &mut Matvec)>,
     matvec: &mut Matvec,
-) -> Result<bool, String> {
+) -> Result<Option<BTreeSet<String>>, String> {
     let graph = match recipe {
         Some(recipe) => {
             Model::check(recipe, backend).map_err(|e| e.to_string())?;
@@ -215,10 +256,7 @@ async fn examine(
     {
         matvec.run(&mut rig, backend, steps, host).await.map_err(|e| e.to_string())?;
     }
-    if won {
-        selftest::prove(backend, &graph, host).await?;
-    }
-    Ok(won)
+    Ok(if won { Some(selftest::prove(backend, &graph, host, &BTreeSet::new()).await?) } else { None })
 }
 
 /// Times two backends until it is known whether the challenger is faster. A holder that fails now would fail later, too:

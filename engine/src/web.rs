@@ -26,6 +26,13 @@ pub(crate) fn seconds() -> i64 {
     (js_sys::Date::now() / 1e3 - js_sys::Date::new_0().get_timezone_offset() * 60.0) as i64
 }
 
+/// What a selection is remembered for: the browser. Whoever keeps it knows which module it is of.
+pub(crate) fn place() -> String {
+    let get = |of: &JsValue, name: &str| Reflect::get(of, &name.into()).unwrap_or_default();
+    let navigator = get(&js_sys::global(), "navigator");
+    get(&navigator, "userAgent").as_string().unwrap_or_default()
+}
+
 /// The event loop of a page or a worker.
 pub struct WebHost {
     port: MessagePort,

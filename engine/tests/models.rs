@@ -245,6 +245,17 @@ macro_rules! backends {
             }
 
             #[test]
+            fn caches_that_grow() {
+                if let Some(backend) = $open {
+                    common::growing("llama-gqa-tied", "f32", &backend);
+                    common::growing("qwen3-d32", "f16", &backend);
+                    common::growing("qwen3-d32", "q8_0", &backend);
+                    common::growing("gemma3-swa", "f32", &backend);
+                    common::growing("lfm2-tiny", "f32", &backend);
+                }
+            }
+
+            #[test]
             fn in_stages() {
                 if let Some(backend) = $open {
                     common::stages("gpt2-tiny", &backend, 1e-9);

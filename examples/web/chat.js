@@ -117,7 +117,9 @@ async function answer(asked, run) {
     // What is left is computed again, which may take a while.
     const onOverflow = (overflow) => (note.textContent = leftOut(overflow));
     const result = await run(onText, onOverflow);
+    const follow = isAtEnd();
     note.textContent = describe(result);
+    scrollToEnd(follow);
   } catch (error) {
     onError(error);
   }
@@ -163,8 +165,9 @@ function draw() {
   $("new-chat").hidden = messages.length === 0;
   $("send").textContent = running ? "Stop" : "Send";
   $("send").disabled = !running && (!able || session.loading);
-  field.placeholder =
-    able || session.loading ? "Write a message" : "This model cannot chat; the conversation is kept for one that can";
+  // Short: a phone shows one line.
+  if (able || session.loading) field.placeholder = "Write a message";
+  else field.placeholder = session.engine ? "This model cannot chat" : "No model is loaded";
   $("chat-hint").textContent = able
     ? `${session.model.name} answers.${onTouch() ? "" : " Shift+Enter breaks the line."}`
     : "";

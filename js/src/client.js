@@ -30,6 +30,8 @@ export class Client {
   _failure = null;
   /** Messages that came. */
   heard = 0;
+  /** Told of each call, once it waits. */
+  onCall = () => {};
   /** @type {(error: InstanceType<typeof CrashError>) => void} */
   _lose = () => {};
   /**
@@ -43,6 +45,11 @@ export class Client {
   constructor(endpoint) {
     this._endpoint = endpoint;
     endpoint.onmessage = ({ data }) => this._receive(data);
+  }
+
+  /** Calls that wait for an answer. */
+  get waiting() {
+    return this._calls.size;
   }
 
   /**
@@ -74,6 +81,7 @@ export class Client {
       signal?.addEventListener("abort", onAbort);
       try {
         this._endpoint.postMessage({ id, method, params });
+        this.onCall();
       } catch (cause) {
         end();
         const why = cause instanceof Error ? cause.message : String(cause);

@@ -7,11 +7,13 @@ import { CrashError } from "./errors.js";
 import { chooseThread, features } from "./features.js";
 import { comeBack } from "./lifecycle.js";
 import { within } from "./patience.js";
+import { patient, watch } from "./pulse.js";
 import { serve } from "./serve.js";
 import { onEnd, vitalName } from "./vital.js";
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
 /** @import { BuildName } from "./build.js" */
+/** @import { Patience } from "./pulse.js" */
 /** @import { Port } from "./serve.js" */
 
 /** A worker that is silent for this long is given up. In milliseconds. */
@@ -69,19 +71,20 @@ export const SUITE = {
  * @param {BackendChoice} backend
  * @param {boolean} wantsWorker
  * @param {AbortSignal} [signal]
+ * @param {Patience} [patience] With the worker.
  * @returns {Promise<Connection>}
  */
-export async function connect(served, backend, wantsWorker, signal) {
+export async function connect(served, backend, wantsWorker, signal, patience = patient()) {
   throwIfAborted(signal);
   const build = buildFor(globalThis.WebAssembly);
   if (!wantsWorker) return onThisThread(served.here[build], "worker is false");
   let worker;
   try {
-    worker = startWorker(served.worker[build]);
+    worker = startWorker(served.worker[build], patience);
     const alive = vitalName();
     const asked = worker.client.call("features", { backend, alive }, { signal });
     const found = await within(START_LIMIT, asked, silent(START_LIMIT));
-    if (found.alive) worker.attend(alive);
+    worker.attend(found.alive ? alive : null);
     const { thread, reason } = await chooseThread(backend, found, () => features(backend));
     if (thread === "worker") return { ...worker, thread, reason };
     worker.end();
@@ -93,8 +96,8 @@ export async function connect(served, backend, wantsWorker, signal) {
   }
 }
 
-/** @param {StartWorker} start */
-function startWorker(start) {
+/** @param {StartWorker} start @param {Patience} patience */
+function startWorker(start, patience) {
   const worker = start();
   const client = new Client(worker);
   const stopped = (/** @type {string} */ why) =>
@@ -105,7 +108,11 @@ function startWorker(start) {
   };
   worker.onmessageerror = () => stopped("one of its messages cannot be read");
   const watches = [comeBack(client)];
-  const attend = (/** @type {string} */ alive) => watches.push(onEnd(alive, () => stopped("the browser ended it")));
+  // From its first answer on.
+  const attend = (/** @type {string | null} */ alive) => {
+    watches.push(watch(client, patience));
+    if (alive !== null) watches.push(onEnd(alive, () => stopped("the browser ended it")));
+  };
   const end = () => {
     watches.forEach((stop) => stop());
     worker.terminate();

@@ -8,7 +8,7 @@ import { Keeping } from "./keeping.js";
 import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
-import { readTuned, writeTuned } from "./tuned.js";
+import { readFound, writeFound } from "./tuned.js";
 import { live } from "./vital.js";
 
 /** @import { CacheState } from "../index.d.ts" */
@@ -21,7 +21,7 @@ import { live } from "./vital.js";
 /** @typedef {import("./module.js").Functions<typeof import("../wasm/bindings.js")>} Bindings What all builds have. */
 /** @typedef {import("../wasm/bindings.js").WasmEngine} WasmEngine */
 /** @typedef {Blob | string | (Blob | string)[]} What A file, an absolute URL, or all files of a split model. */
-/** @typedef {{ size: number, files: number[], readAt: (offset: number, length: number) => Promise<Uint8Array> }} EngineSource */
+/** @typedef {{ size: number, files: number[], readAt: (offset: number, length: number) => Promise<Uint8Array>, readOn: () => void }} EngineSource */
 
 /**
  * At most one engine, and what can be done with it.
@@ -35,6 +35,8 @@ export class Core extends Module {
   _engine = null;
   /** What keeps its sessions, if anything does. @type {Keeping | null} */
   _keeping = null;
+  /** Writing what selection proved. @type {Promise<unknown>} */
+  _remembering = Promise.resolve();
   /** Sessions of which was told that they are not kept. @type {Set<string>} */
   _unkept = new Set();
 
@@ -139,7 +141,8 @@ export class Core extends Module {
     };
     try {
       await ready;
-      const result = await action({ size: source.size, files: source.files, readAt }, progress, cache);
+      const readOn = () => source.readOn();
+      const result = await action({ size: source.size, files: source.files, readAt, readOn }, progress, cache);
       throwIfAborted(signal);
       await source.finish();
       throwIfAborted(signal);
@@ -155,20 +158,26 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ what: What, options: ModelOptions, engine: object, sessions?: KeepOptions }} params
+   * @param {{ what: What, options: ModelOptions, engine: object, sessions?: KeepOptions, again?: boolean }} params `again`
+   * after a loss: then nothing counts as proven.
    * @param {Context} context
    */
-  async _load({ what, options, engine: engineOptions, sessions }, context) {
+  async _load({ what, options, engine: engineOptions, sessions, again = false }, context) {
     /** @type {WasmEngine | null} */
     let engine = null;
-    const tuned = readTuned(this._environment);
+    const found = readFound(this._environment);
     try {
       const { facts, ready } = await this._opened({ what, options }, context, async (source, progress, cache) => {
         const onProgress = (/** @type {string} */ phase, /** @type {number} */ done, /** @type {number} */ total) => {
-          if (phase === "select") progress.select(total);
+          if (phase === "select") {
+            progress.select(total);
+            source.readOn();
+          }
           if (phase === "weights") progress.upload(done, total);
         };
-        const all = { ...engineOptions, tuned: await tuned };
+        const { tuned, proven } = await found;
+        const proofs = again || proven?.module !== (await this.digest()) ? undefined : proven.proofs;
+        const all = { ...engineOptions, tuned, proven: proofs };
         engine = await this._bindings.load(source, JSON.stringify(all), onProgress);
         const [info, chosen] = [JSON.parse(engine.info()), JSON.parse(engine.report())];
         const report = { ...chosen, module_sha256: await this.digest() };
@@ -176,6 +185,7 @@ export class Core extends Module {
       });
       this._keeping = await Keeping.start(/** @type {any} */ (engine), sessions, this._environment);
       this._engine = engine;
+      this._remember(/** @type {any} */ (engine), facts().report.module_sha256);
       ready();
       return facts();
     } catch (error) {
@@ -185,18 +195,30 @@ export class Core extends Module {
   }
 
   /**
+   * Keeps what selection proved, unless it is kept already. Only its end waits for it.
+   *
+   * @param {WasmEngine} engine
+   * @param {string} module
+   */
+  _remember(engine, module) {
+    const proofs = engine.proven();
+    if (proofs === undefined) return;
+    this._remembering = writeFound(this._environment, { proven: { module, proofs: JSON.parse(proofs) } });
+  }
+
+  /**
    * Tries the tunables of a backend, and keeps what is fastest for the next time.
    *
    * @param {{ what: What, options: ModelOptions, engine: object }} params
    * @param {Context} context
    */
   async _tune({ what, options, engine }, context) {
-    const known = await readTuned(this._environment);
+    const { tuned: known } = await readFound(this._environment);
     const { tuned, ...report } = await this._opened({ what, options }, context, async (source) => {
       const onTrial = (/** @type {string} */ trial) => context.tell({ trial });
       return JSON.parse(await this._bindings.tune(source, JSON.stringify({ ...engine, tuned: known }), onTrial));
     });
-    return { ...report, kept: await writeTuned(this._environment, tuned) };
+    return { ...report, kept: await writeFound(this._environment, { tuned }) };
   }
 
   /**
@@ -334,7 +356,7 @@ export class Core extends Module {
   /** @param {object} options */
   async _probe(options) {
     await this.start();
-    const tuned = await readTuned(this._environment);
+    const { tuned } = await readFound(this._environment);
     const report = JSON.parse(await this._bindings.probe(JSON.stringify({ ...options, tuned })));
     return { ...report, module_sha256: await this.digest() };
   }
@@ -346,6 +368,7 @@ export class Core extends Module {
     // A module that has trapped cannot free anything any more.
     if (this.dead !== null) return;
     await this.idle();
+    await this._remembering;
     await keeping?.close();
     this._engine?.free();
     this._engine = null;

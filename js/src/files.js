@@ -63,6 +63,11 @@ export class FilesSource {
     throw new FileError(`byte ${offset} is wanted, but the files end at byte ${this.size}; load whole files again`);
   }
 
+  /** The one file reads on while the engine does something else; of several, it is the first that is wanted next. */
+  readOn() {
+    if (this._sources.length === 1) this._current.readOn();
+  }
+
   async finish() {
     for (const source of this._sources) await this._turnTo(source).finish();
   }

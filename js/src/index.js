@@ -7,6 +7,7 @@ import { chatCompletions, completions, embeddings } from "./openai.js";
 import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
 import { persist } from "./persist.js";
+import { patient } from "./pulse.js";
 import { Recovery } from "./recovery.js";
 import { messages, sessionName, tokens } from "./request.js";
 import { recall, sessionsOf } from "./sessions.js";
@@ -44,7 +45,8 @@ export class AnyGpu {
 
   /**
    * @param {Opened} opened
-   * @param {(() => Promise<Opened>) | null} open Opens another like it, if this one is lost.
+   * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, if this one is lost, but not on
+   * some rungs.
    */
   constructor(opened, open) {
     const { facts } = opened;
@@ -82,14 +84,19 @@ export class AnyGpu {
    */
   static async load(source, options) {
     const { signal, onProgress, session, sessions, ...given } = loadOptions(options);
-    const { backend = "auto", worker = true, nCtx, kvCache, maxMemory, pooling, webgl, webgpu, ...rest } = given;
+    const { backend = "auto", worker = true, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
+      given;
+    const patience = patient(workerTimeout);
     const what = blobsOrUrls(source);
-    const load = { nCtx, kvCache, maxMemory, pooling };
+    const load = { nCtx, kvCache, maxMemory, pooling, rate };
     const engine = { ...engineOptions({ backend, webgl, webgpu }, load), session_memory: sessions?.maxMemory };
-    const open = async (/** @type {Pick<LoadOptions, "signal" | "onProgress" | "session">} */ { signal, onProgress, session }) => {
-      const connection = await connect(ENGINE, backend, worker, signal);
+    const open = async (
+      /** @type {Pick<LoadOptions, "signal" | "onProgress" | "session"> & { again?: boolean }} */ { signal, onProgress, session, again },
+      /** @type {string[]} */ without,
+    ) => {
+      const connection = await connect(ENGINE, backend, worker, signal, patience);
       try {
-        const params = { what, options: rest, engine, sessions };
+        const params = { what, options: rest, engine: { ...engine, without }, sessions, again };
         const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
         if (facts.info.cache.state === "stored") persist();
         if (session !== undefined) {
@@ -102,7 +109,7 @@ export class AnyGpu {
         throw named(error, connection);
       }
     };
-    return new AnyGpu(await open({ signal, onProgress, session }), () => open({}));
+    return new AnyGpu(await open({ signal, onProgress, session }, []), (without) => open({ again: true }, without));
   }
 
   /**
@@ -112,9 +119,10 @@ export class AnyGpu {
    */
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
-    const { backend = "auto", worker = true, nCtx, kvCache, maxMemory, pooling, signal, onProgress, webgl, webgpu, ...rest } = load;
+    const { backend = "auto", worker = true, workerTimeout, signal, onProgress, ...others } = load;
+    const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, ...rest } = others;
     const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling }) };
-    const connection = await connect(ENGINE, backend, worker, signal);
+    const connection = await connect(ENGINE, backend, worker, signal, patient(workerTimeout));
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
       return await connection.client.call("tune", params, { signal, onEvent });
@@ -130,9 +138,9 @@ export class AnyGpu {
    * @returns {Promise<Report>}
    */
   static async probe(options) {
-    const { backend = "auto", worker = true, signal, webgl, webgpu } = selectOptions(options);
+    const { backend = "auto", worker = true, workerTimeout, signal, webgl, webgpu } = selectOptions(options);
     const engine = engineOptions({ backend, webgl, webgpu });
-    const connection = await connect(ENGINE, backend, worker, signal);
+    const connection = await connect(ENGINE, backend, worker, signal, patient(workerTimeout));
     try {
       return withThread(await connection.client.call("probe", { engine }, { signal }), connection);
     } catch (error) {
@@ -301,15 +309,16 @@ function blobOrUrl(source) {
  * The options under the engine's own names.
  *
  * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
- * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "maxMemory" | "pooling">} [load]
+ * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "maxMemory" | "pooling" | "rate">} [load]
  */
-function engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling } = {}) {
+function engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling, rate } = {}) {
   return {
     backend,
     n_ctx: nCtx,
     kv_cache: kvCache,
     max_memory: maxMemory,
     pooling,
+    rate,
     webgl_layout: webgl?.layout,
     webgl_max_texture_size: webgl?.maxTextureSize,
     webgpu_max_binding: webgpu?.maxBinding,

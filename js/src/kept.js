@@ -57,6 +57,8 @@ export class KeptSource {
 
   pause() {}
 
+  readOn() {}
+
   async finish() {}
 
   async abort() {}

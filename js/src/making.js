@@ -1,18 +1,21 @@
 /**
  * An entry in the making: what arrives is written part by part, and from time to time a record says how far it is, so
- * that a later visit resumes there.
+ * that a later visit resumes there. Parts are hashed and written while more arrives.
  */
 
 import { isAbort, DeviceLostError, NetworkError, OutOfMemoryError, fromEngine } from "./errors.js";
 import { Piece } from "./bytes.js";
 import { PART, Parts } from "./parts.js";
 import { Changed } from "./remote.js";
+import { sha256 } from "./sha256.js";
 
 /** @import { Entry } from "./entry.js" */
 /** @import { Store } from "./store.js" */
 
 /** Between two records of how far it is, in milliseconds. */
 const NOTE_EVERY = 1000;
+/** Parts on their way to storage, at most: one is hashed while the one before is written. */
+const UNDER_WAY = 2;
 
 /**
  * Whether what arrived is of use to a later attempt: not if the file is to blame, or if nobody wants it any more.
@@ -32,9 +35,15 @@ export class Making {
   _release;
   _noted;
   _parts;
-  /** What the next part has so far. */
+  /** What the next part has so far. @type {Uint8Array} */
   _next = new Uint8Array(0);
   _filled = 0;
+  /** Parts that are being hashed and written, in their order. @type {Promise<void>[]} */
+  _writing = [];
+  /** Memory of parts that are written. @type {Uint8Array[]} */
+  _spare = [];
+  /** Bytes of all parts but the next. */
+  _appended;
   _piece = new Piece();
   _notedAt = -Infinity;
 
@@ -50,11 +59,12 @@ export class Making {
     this._release = release;
     this._noted = noted;
     this._parts = new Parts(store.files, entry.id, entry.size, entry.parts);
+    this._appended = this._parts.length;
   }
 
   /** How many bytes it has. */
   get position() {
-    return this._parts.length + this._filled;
+    return this._appended + this._filled;
   }
 
   /** Its size, and the version of the file that it is of. */
@@ -87,8 +97,8 @@ export class Making {
    */
   async write(bytes) {
     for (let done = 0; done < bytes.length; ) {
-      const length = Math.min(PART, this._entry.size - this._parts.length);
-      if (this._next.length !== length) this._next = new Uint8Array(length);
+      const length = Math.min(PART, this._entry.size - this._appended);
+      if (this._next.length !== length) this._next = this._room(length);
       const some = bytes.subarray(done, done + length - this._filled);
       this._next.set(some, this._filled);
       this._filled += some.length;
@@ -105,6 +115,7 @@ export class Making {
    * @returns {Promise<Uint8Array>} Valid until the next call.
    */
   async read(offset, length) {
+    await this.written();
     const all = this._piece.take(length);
     const written = Math.min(Math.max(this._parts.length - offset, 0), length);
     await this._parts.read(all.subarray(0, written), offset);
@@ -119,6 +130,7 @@ export class Making {
    * @param {Pick<Entry, "sha256" | "manifest" | "etag" | "lastModified">} facts
    */
   async commit(facts) {
+    await this.written();
     await this._store.finish(Object.assign(this._entry, facts));
     this._release();
   }
@@ -129,6 +141,7 @@ export class Making {
    * @param {boolean} [keep] Whether a later attempt may go on; by default nothing is left.
    */
   async abort(keep = false) {
+    await this.written().catch(() => {});
     const { etag, lastModified } = this._entry;
     // Without either there is no telling whether the server still has the same version.
     const kept = keep && this._noted && this._parts.length > 0 && (etag !== null || lastModified !== null);
@@ -141,9 +154,42 @@ export class Making {
     this._release();
   }
 
+  /** Memory for a part: that of one that is written, if there is any. @param {number} length */
+  _room(length) {
+    const spare = this._spare.pop();
+    return spare?.length === length ? spare : new Uint8Array(length);
+  }
+
+  /** Waits until all parts that are full are written. */
+  async written() {
+    const writing = this._writing.splice(0);
+    await Promise.all(writing);
+  }
+
+  /** Begins to write the part that is full, as soon as few enough are under way. */
   async _append() {
-    await this._store.makingRoom(this._entry.key, () => this._parts.append(this._next));
+    const part = this._next;
+    this._next = new Uint8Array(0);
+    this._appended += this._filled;
     this._filled = 0;
+    while (this._writing.length >= UNDER_WAY) await this._writing.shift();
+    const before = this._writing[this._writing.length - 1];
+    const one = this._appendAfter(before, part);
+    // Whoever waits for it hears of a failure.
+    one.catch(() => {});
+    this._writing.push(one);
+  }
+
+  /**
+   * @param {Promise<void> | undefined} before
+   * @param {Uint8Array} part
+   */
+  async _appendAfter(before, part) {
+    const digest = sha256(part);
+    digest.catch(() => {});
+    await before;
+    await this._store.makingRoom(this._entry.key, () => this._parts.append(part, digest));
+    this._spare.push(part);
     const now = performance.now();
     if (!this._noted || now - this._notedAt < NOTE_EVERY) return;
     this._notedAt = now;

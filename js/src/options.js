@@ -49,6 +49,7 @@ const sessions = (name, value) => {
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
+  workerTimeout: integer(1000, 2 ** 31 - 1),
   webgl: object({ layout: oneOf(["packed", "r32f", "bits"]), maxTextureSize: integer(1) }),
   webgpu: object({ maxBinding: integer(1), products: oneOf(["f32", "int8"]) }),
   signal,
@@ -60,6 +61,7 @@ const LOAD = {
   kvCache: oneOf(["f32", "f16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]),
   maxMemory: integer(1, Number.MAX_SAFE_INTEGER),
   pooling: oneOf(["mean", "cls", "last"]),
+  rate: integer(1, Number.MAX_SAFE_INTEGER),
   session: bytes,
   sessions,
   onProgress: callback,

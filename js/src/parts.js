@@ -3,6 +3,7 @@
  * that is torn, damaged or gone is found out when it is read, and nothing else has to be read for that.
  */
 
+import { Ahead } from "./ahead.js";
 import { sha256 } from "./sha256.js";
 
 /** @import { Files } from "./opfs.js" */
@@ -34,12 +35,8 @@ export class Parts {
   /** The part that was read last, since it is hardly ever read only once. */
   _index = -1;
   _bytes = new Uint8Array(0);
-  /**
-   * The part behind it, on its way while the one before is used.
-   *
-   * @type {{ index: number, sound: Promise<Uint8Array<ArrayBuffer> | null> } | null}
-   */
-  _ahead = null;
+  /** Parts as they are kept; null if one is not what it was. @type {Ahead<Uint8Array<ArrayBuffer> | null>} */
+  _ahead;
 
   /**
    * @param {Files} files
@@ -52,6 +49,7 @@ export class Parts {
     this._id = id;
     this._size = size;
     this.digests = digests;
+    this._ahead = new Ahead((index) => (index < this.digests.length ? this._sound(index) : null));
   }
 
   /**
@@ -73,11 +71,11 @@ export class Parts {
    * Writes the next part.
    *
    * @param {Uint8Array} bytes
+   * @param {Promise<string>} digest
    */
-  async append(bytes) {
-    const digest = await sha256(bytes);
+  async append(bytes, digest) {
     await this._files.write(this._name(this.digests.length), bytes);
-    this.digests.push(digest);
+    this.digests.push(await digest);
   }
 
   /**
@@ -99,13 +97,8 @@ export class Parts {
   /** @param {number} index */
   async _part(index) {
     if (this._index === index) return this._bytes;
-    const { _ahead: ahead, _index: before } = this;
-    this._ahead = null;
-    const sound = ahead?.index === index ? ahead.sound : this._sound(index);
-    this._bytes = (await sound) ?? (await this._again(index));
+    this._bytes = (await this._ahead.piece(index)) ?? (await this._again(index));
     this._index = index;
-    const next = index + 1;
-    if (index === before + 1 && next < this.digests.length) this._ahead = { index: next, sound: this._sound(next) };
     return this._bytes;
   }
 

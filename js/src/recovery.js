@@ -1,13 +1,14 @@
 /** An engine that comes back: what it was asked is asked again, and an answer goes on where it was broken off. */
 
 import { reasonOf } from "./abort.js";
-import { CrashError, DeviceLostError, DisposedError } from "./errors.js";
+import { BackendError, CrashError, DeviceLostError, DisposedError } from "./errors.js";
+import { LOSSES, Rungs } from "./rungs.js";
 
 /** @import { Connection } from "./connect.js" */
 /** @import { ModelInfo, Recovered, Report } from "../index.d.ts" */
 
-/** Losses without a token between them, after which it is given up. */
-const LOSSES = 3;
+/** Losses without a token between them, after which it is given up whatever is left: more than there are rungs. */
+const MOST = 9;
 
 /** @typedef {{ connection: Connection, facts: { info: ModelInfo, report: Report } }} Opened A model behind a connection. */
 
@@ -18,6 +19,7 @@ export class Recovery {
   _opened;
   _open;
   _onRecovered;
+  _rungs;
   /** @type {Promise<void> | null} */
   _opening = null;
   /** @type {Error | null} */
@@ -29,10 +31,13 @@ export class Recovery {
 
   /**
    * @param {Opened} opened
-   * @param {(() => Promise<Opened>) | null} open Opens another like it; null if it cannot be had again.
+   * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, but not on some rungs; null if
+   * it cannot be had again.
    * @param {(event: Recovered, opened: Opened) => void} onRecovered
+   * @param {Rungs} [rungs]
    */
-  constructor(opened, open, onRecovered) {
+  constructor(opened, open, onRecovered, rungs = new Rungs()) {
+    this._rungs = rungs;
     this._opened = opened;
     this._open = open;
     this._onRecovered = onRecovered;
@@ -90,14 +95,13 @@ export class Recovery {
       try {
         return await call(connection.client);
       } catch (error) {
-        const isLoss = error instanceof DeviceLostError || error instanceof CrashError;
-        if (!isLoss || this._closed !== null || signal?.aborted) throw error;
+        if (!isLoss(error) || this._closed !== null || signal?.aborted) throw error;
         losses = progressed() ? 1 : losses + 1;
-        if (this._open === null || losses > LOSSES) {
+        if (this._open === null || losses > MOST) {
           this._lose(error);
           throw error;
         }
-        await aborted(this._reopen(connection, error), signal);
+        await aborted(this._reopen(connection, error, losses > LOSSES), signal);
       }
     }
   }
@@ -107,26 +111,21 @@ export class Recovery {
    *
    * @param {Connection} lost
    * @param {Error} error
+   * @param {boolean} again Whether its rung is left out at once.
    */
-  _reopen(lost, error) {
+  _reopen(lost, error, again) {
     if (this._opened.connection !== lost) return Promise.resolve();
-    if (this._opening === null) this._opening = this._openAgain(error).finally(() => (this._opening = null));
+    if (this._opening === null) this._opening = this._openAgain(error, again).finally(() => (this._opening = null));
     return this._opening;
   }
 
-  /** @param {Error} error */
-  async _openAgain(error) {
+  /** @param {Error} error @param {boolean} again */
+  async _openAgain(error, again) {
     const start = performance.now();
     const { connection, facts } = this._opened;
     // What is left of it: a dead worker, or a module whose memory nobody can use.
     await connection.close(gone());
-    let opened;
-    try {
-      opened = await /** @type {() => Promise<Opened>} */ (this._open)();
-    } catch (failure) {
-      this._lose(failure instanceof Error ? failure : error);
-      throw failure;
-    }
+    const opened = await this._another(error, again);
     if (this._closed !== null) {
       await opened.connection.close(this._closed);
       throw this._closed;
@@ -134,6 +133,30 @@ export class Recovery {
     this._opened = opened;
     const event = { from: facts.info.backend, to: opened.facts.info.backend, reason: error.message, ms: performance.now() - start };
     this._onRecovered(event, opened);
+  }
+
+  /**
+   * Opens what works; that may be lost as well while it loads.
+   *
+   * @param {Error} error What was lost at first.
+   * @param {boolean} again
+   * @returns {Promise<Opened>}
+   */
+  async _another(error, again) {
+    const open = /** @type {(without: string[]) => Promise<Opened>} */ (this._open);
+    for (let losses = 1; ; losses += 1) {
+      this._rungs.lost(this._opened.facts.report.chosen, again);
+      try {
+        return await open(this._rungs.without);
+      } catch (failure) {
+        if (isLoss(failure) && losses <= LOSSES && this._closed === null) continue;
+        // That nothing is left says less than what was lost.
+        const isNothing = failure instanceof BackendError && this._rungs.without.length > 0;
+        const reason = isNothing || !(failure instanceof Error) ? error : failure;
+        this._lose(reason);
+        throw reason;
+      }
+    }
   }
 
   /**
@@ -145,6 +168,14 @@ export class Recovery {
     this._closed = error;
     await this._opened.connection.close(error);
   }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {error is Error}
+ */
+function isLoss(error) {
+  return error instanceof DeviceLostError || error instanceof CrashError;
 }
 
 function gone() {

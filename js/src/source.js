@@ -4,12 +4,15 @@
  *
  * A blob (a file that the user chose, bytes) is read directly. A URL is read in order, once, while the same bytes go to
  * the cache and to the digest; what the engine wants again comes from the cache or from another request. JavaScript's
- * memory holds no more than the piece that the engine reads, of at most 4 MiB, three parts of the cache of that size, one
- * piece that has a digest of its own, and the result of one network read.
+ * memory holds no more than the piece that the engine reads, of at most 4 MiB, four parts of the cache of that size, one
+ * piece that has a digest of its own, and the result of one network read; and while the engine chooses a backend, what
+ * arrives meanwhile, of at most 32 MiB.
  */
 
 import { throwIfAborted } from "./abort.js";
+import { Ahead } from "./ahead.js";
 import { Piece } from "./bytes.js";
+import { EarlyStream } from "./early.js";
 import { ChecksumError, FileError, NetworkError, isAbort } from "./errors.js";
 import { spool } from "./stream.js";
 
@@ -53,11 +56,18 @@ const PIECE = 4 << 20;
 /** A blob. */
 export class BlobSource {
   _blob;
+  /** Its parts of the size that is read at once. @type {Ahead<Uint8Array>} */
+  _parts;
+  _piece = new Piece();
+  _index = -1;
+  /** The part that was read last. @type {Uint8Array} */
+  _bytes = new Uint8Array(0);
 
   /** @param {Blob} blob */
   constructor(blob) {
     this._blob = blob;
     this.size = blob.size;
+    this._parts = new Ahead((index) => (index * PIECE < this.size ? this._part(index) : null));
   }
 
   /**
@@ -66,8 +76,24 @@ export class BlobSource {
    * @returns {Promise<Uint8Array>}
    */
   async readAt(offset, length) {
+    const all = this._piece.take(length);
+    for (let done = 0; done < length; ) {
+      const [index, from] = [Math.floor((offset + done) / PIECE), (offset + done) % PIECE];
+      if (index !== this._index) {
+        this._bytes = await this._parts.piece(index);
+        this._index = index;
+      }
+      const bytes = this._bytes.subarray(from, from + length - done);
+      all.set(bytes, done);
+      done += bytes.length;
+    }
+    return all;
+  }
+
+  /** @param {number} index */
+  async _part(index) {
     try {
-      return new Uint8Array(await this._blob.slice(offset, offset + length).arrayBuffer());
+      return new Uint8Array(await this._blob.slice(index * PIECE, (index + 1) * PIECE).arrayBuffer());
     } catch (cause) {
       throw new FileError("the file cannot be read; it was changed or removed after it was chosen, so choose it again", {
         cause,
@@ -99,6 +125,8 @@ export class BlobSource {
   }
 
   pause() {}
+
+  readOn() {}
 
   async finish() {}
 
@@ -139,6 +167,8 @@ export class UrlSource {
    * @type {BlobSource | null}
    */
   _whole = null;
+  /** The stream that it began with. */
+  _early;
   _piece = new Piece();
   _loaded = 0;
 
@@ -153,8 +183,10 @@ export class UrlSource {
     this._options = options;
     this._recorder = options.recorder;
     this.size = size;
-    if (options.recorder || options.digest) this._main = stream;
-    else this._side = stream;
+    const early = new EarlyStream(stream);
+    if (options.recorder || options.digest) this._main = early;
+    else this._side = early;
+    this._early = early;
     this._loaded = stream.position;
   }
 
@@ -173,6 +205,11 @@ export class UrlSource {
     await this._advance(main, offset + length);
     // Recording may just have failed.
     return this._recorder === null ? this._aside(offset, length) : this._recorded(this._recorder, offset, length);
+  }
+
+  /** Reads on while the engine does something else. */
+  readOn() {
+    if (this._early === (this._main ?? this._side)) this._early.readOn();
   }
 
   /** Holds no connection until it is read again. */

@@ -1,25 +1,44 @@
-/** What tuning found on the devices of this browser, in its origin private file system. */
+/** What was found on the devices of this browser by tuning and by selection, in its origin private file system. */
 
 import { openFiles } from "./filing.js";
 
+/** @import { Files } from "./opfs.js" */
 /** @import { Environment } from "./store.js" */
 
 /** Not in the folder of the models, which is swept. */
 const FOLDER = "anygpu-tuning";
-const NAME = "tuning.json";
+const TUNED = "tuning.json";
+const PROVEN = "proven.json";
 /** A file that is longer was not written by this package. In bytes. */
 const LONGEST = 1 << 20;
 
 /**
- * @param {Environment} environment
- * @returns {Promise<unknown[] | undefined>} Undefined if nothing was found, or it cannot be read: that costs speed only.
+ * @typedef {object} Found
+ * @property {unknown[]} [tuned] Absent if nothing was found, or it cannot be read: that costs speed only.
+ * @property {{ module: string, proofs: unknown }} [proven] What a module proved. Likewise.
  */
-export async function readTuned({ storage, limit }) {
+
+/**
+ * @param {Environment} environment
+ * @returns {Promise<Found>}
+ */
+export async function readFound({ storage, limit }) {
+  const files = await openFiles({ storage, limit }, FOLDER).catch(() => null);
+  if (files === null) return {};
+  const [tuned, proven] = await Promise.all([json(files, TUNED), json(files, PROVEN)]);
+  const isProven = typeof proven?.module === "string";
+  return { ...(Array.isArray(tuned) ? { tuned } : {}), ...(isProven ? { proven } : {}) };
+}
+
+/**
+ * @param {Files} files
+ * @param {string} name
+ */
+async function json(files, name) {
   try {
-    const blob = await (await openFiles({ storage, limit }, FOLDER))?.blob(NAME);
-    if (!blob || blob.size > LONGEST) return undefined;
-    const winners = JSON.parse(new TextDecoder().decode(await blob.arrayBuffer()));
-    return Array.isArray(winners) ? winners : undefined;
+    const blob = await files.blob(name);
+    if (blob === null || blob.size > LONGEST) return undefined;
+    return JSON.parse(new TextDecoder().decode(await blob.arrayBuffer()));
   } catch {
     return undefined;
   }
@@ -27,13 +46,14 @@ export async function readTuned({ storage, limit }) {
 
 /**
  * @param {Environment} environment
- * @param {unknown[]} winners
- * @returns {Promise<boolean>} Whether they are kept.
+ * @param {Found} found
+ * @returns {Promise<boolean>} Whether it is kept.
  */
-export async function writeTuned({ storage, limit }, winners) {
+export async function writeFound({ storage, limit }, { tuned, proven }) {
   try {
     const files = await openFiles({ storage, limit }, FOLDER);
-    await files?.write(NAME, new TextEncoder().encode(JSON.stringify(winners)));
+    const [name, value] = tuned === undefined ? [PROVEN, proven] : [TUNED, tuned];
+    await files?.write(name, new TextEncoder().encode(JSON.stringify(value)));
     return files !== null;
   } catch {
     return false;

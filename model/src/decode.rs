@@ -1,7 +1,8 @@
 //! Decode steps: several are in flight before one read of the tokens that they produced.
 
-use backend_api::run::{Host, finish_read};
-use backend_api::{Backend, ReadId, Stats, StepParams};
+use backend_api::pace::Mark;
+use backend_api::run::{self, Host, finish_read};
+use backend_api::{Backend, Pace, ReadId, Stats, StepParams};
 
 use crate::arch::Head;
 use crate::error::ModelError;
@@ -80,11 +81,10 @@ impl Session {
             Run { begin, budget, made: 0, broken: None, n_vocab, head, sampling, backend: &*backend, host, buffer };
         let (mut finish, mut steady) = (None, None);
         if budget > 0 {
-            self.prepare(1, head)?;
             // The first token is awaited by itself: it is what a person waits for.
             run.made = 1;
-            let first = Fetch { read: backend.read(self.history(), begin, 1)?, first: begin, count: 1 };
-            finish = run.accept(first, sink).await?;
+            let first = Fetch::begin(&*backend, self, begin, 1)?;
+            finish = run.accept(self, first, sink).await?;
         }
         let first_ms = host.now_ms();
         let interval = &mut decoding.interval;
@@ -93,10 +93,10 @@ impl Session {
         let mut known = 0;
         let steps = async {
             while finish.is_none() {
-                if let Some(saver) = saver.as_mut().filter(|saver| saver.is_due(host.now_ms())) {
+                if let Some(saver) = saver.as_mut().filter(|saver| saver.is_due(sink.tokens.len(), host.now_ms())) {
                     // States are those of the tokens that are known once nothing is under way.
                     if let Some(fetch) = under_way.take() {
-                        finish = run.accept(fetch, sink).await?;
+                        finish = run.accept(self, fetch, sink).await?;
                     }
                     if finish.is_none() {
                         known = self.know_all_but_one(&sink.tokens[from..], known);
@@ -105,10 +105,10 @@ impl Session {
                     interval.skip_to(host.now_ms());
                     continue;
                 }
-                let next = run.submit(self, interval.steps)?;
+                let next = run.submit(self, interval.steps).await?;
                 if let Some(fetch) = std::mem::replace(&mut under_way, next) {
                     let count = fetch.count;
-                    finish = run.accept(fetch, sink).await?;
+                    finish = run.accept(self, fetch, sink).await?;
                     interval.measure(count, host.now_ms());
                     steady.get_or_insert_with(|| (run.made, backend.stats()));
                 }
@@ -140,6 +140,15 @@ struct Fetch {
     /// Position of the first.
     first: usize,
     count: usize,
+    /// What the device was given before it.
+    mark: Option<Mark>,
+}
+
+impl Fetch {
+    fn begin(backend: &dyn Backend, session: &Session, first: usize, count: usize) -> Result<Fetch, ModelError> {
+        let mark = session.pace.as_ref().map(Pace::mark);
+        Ok(Fetch { read: backend.read(session.history(), first, count)?, first, count, mark })
+    }
 }
 
 /// The decode steps of one stretch.
@@ -162,17 +171,17 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Submits up to `interval` steps and begins to read their tokens; nothing if the budget is used up.
-    fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
+    async fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
         let count = interval.min(self.budget - self.made);
         if count == 0 {
             return Ok(None);
         }
         let first = self.begin + self.made;
         for position in first - 1..first - 1 + count {
-            session.decode(position, self.head, &self.sampling)?;
+            session.decode(position, self.head, &self.sampling, self.host).await?;
         }
         self.made += count;
-        Ok(Some(Fetch { read: self.backend.read(session.history(), first, count)?, first, count }))
+        Fetch::begin(self.backend, session, first, count).map(Some)
     }
 
     fn bytes(&mut self, count: usize) -> &mut [u8] {
@@ -180,9 +189,17 @@ impl Run<'_> {
     }
 
     /// Waits for tokens and hands them on until the text ends.
-    async fn accept(&mut self, fetch: Fetch, sink: &mut Sink<'_>) -> Result<Option<Finish>, ModelError> {
+    async fn accept(
+        &mut self,
+        session: &mut Session,
+        fetch: Fetch,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Finish>, ModelError> {
         let (backend, host) = (self.backend, self.host);
         finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
+        if let Some((pace, mark)) = session.pace.as_mut().filter(|pace| !pace.is_synchronous()).zip(fetch.mark) {
+            pace.done(mark, host.now_ms());
+        }
         let mut finish = None;
         for (at, &token) in self.buffer[..fetch.count].iter().enumerate() {
             // Logits that are not finite have no best one: its id is -1.
@@ -197,7 +214,7 @@ impl Run<'_> {
             }
         }
         // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
-        host.turn().await;
+        run::turn(session.pace.as_mut(), host).await;
         Ok(finish)
     }
 }

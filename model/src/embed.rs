@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use backend_api::run::{Host, read_rows};
-use backend_api::{Kind, Program, Shape, StepParams, StorageId, Tensor};
+use backend_api::run::{self, Host, read_rows};
+use backend_api::{Kind, Pace, Program, Shape, StepParams, StorageId, Tensor};
 
 use crate::arch::{EMBEDDING, HISTORY, Pooling, StateSpec};
 use crate::error::ModelError;
@@ -80,6 +80,7 @@ pub struct Embedder {
     model: Rc<Model>,
     pooling: Pooling,
     history: StorageId,
+    pace: Option<Pace>,
 }
 
 impl Embedder {
@@ -97,7 +98,7 @@ impl Embedder {
             rewritten.add(states.create(&state)?, &state, update)?;
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
-        Ok(Embedder { programs: HashMap::new(), states, rewritten, model, pooling, history })
+        Ok(Embedder { programs: HashMap::new(), states, rewritten, model, pooling, history, pace: None })
     }
 
     /// The model.
@@ -110,6 +111,11 @@ impl Embedder {
         self.pooling
     }
 
+    /// Has texts be computed at a device's pace, in parts that do not hold it for long.
+    pub fn set_pace(&mut self, pace: Pace) {
+        self.pace = Some(pace);
+    }
+
     /// Compiles the program for a text of so many tokens, unless that was done before.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
@@ -118,12 +124,13 @@ impl Embedder {
     }
 
     /// The program for so many rows.
-    fn program(&mut self, rows: usize) -> Result<&mut Compiled, ModelError> {
+    fn program(&mut self, rows: usize) -> Result<(&mut Compiled, Option<&mut Pace>), ModelError> {
         if !self.programs.contains_key(&rows) {
             let compiled = self.compile(rows)?;
             self.programs.insert(rows, compiled);
         }
-        Ok(self.programs.get_mut(&rows).ok_or_else(|| no_storage("a program"))?)
+        let compiled = self.programs.get_mut(&rows).ok_or_else(|| no_storage("a program"))?;
+        Ok((compiled, self.pace.as_mut()))
     }
 
     fn compile(&self, rows: usize) -> Result<Compiled, ModelError> {
@@ -173,12 +180,17 @@ impl Embedder {
         backend.write(history, 0, bytemuck::cast_slice(tokens))?;
         // Each text begins like the first.
         self.rewritten.clear(&*backend)?;
-        let compiled = self.program(rows_for(tokens.len(), sizes.n_ctx))?;
-        compiled.program.step(&StepParams::at(0, tokens.len() as u32))?;
+        let rows = rows_for(tokens.len(), sizes.n_ctx);
+        let (compiled, pace) = self.program(rows)?;
+        let params = StepParams::at(0, tokens.len() as u32);
+        run::step(&mut *compiled.program, rows, &params, pace, (&*backend, host)).await?;
         let (output, width) = (compiled.output, compiled.width);
         let rows = if pooling == Pooling::None { tokens.len() } else { 1 };
         let mut values = vec![0f32; rows * width];
         read_rows(&*backend, output, 0, rows, bytemuck::cast_slice_mut(&mut values), host).await?;
+        if let Some(pace) = &mut self.pace {
+            pace.done(pace.mark(), host.now_ms());
+        }
         if !values.iter().all(|value| value.is_finite()) {
             return Err(ModelError::NoEmbedding);
         }

@@ -27,9 +27,8 @@ impl Session {
         while !left.is_empty() {
             let (bucket, rows) = self.bucket(left.len(), MAX_LOGITS_ROWS);
             let (now, later) = left.split_at(rows);
-            self.prepare(bucket, Head::AllLogits)?;
             let first = self.position();
-            self.submit(bucket, Head::AllLogits, &StepParams::at(first as u32, rows as u32))?;
+            self.submit(bucket, Head::AllLogits, &StepParams::at(first as u32, rows as u32), host).await?;
             self.tokens.extend(now);
             logits.extend(self.read_logits((bucket, Head::AllLogits), first, rows, host).await?);
             left = later;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use backend_api::run::{Host, finish_read};
+use backend_api::run::{self, Host, finish_read};
 use backend_api::{StepParams, StorageId, Update};
 
 use crate::arch::{HISTORY, Head};
@@ -19,10 +19,10 @@ const PIECE: usize = 4 << 20;
 const AHEAD: usize = 4 * PIECE;
 
 /// A state to which steps append.
-struct Appended {
-    name: String,
-    id: StorageId,
-    row_bytes: usize,
+pub(crate) struct Appended {
+    pub name: String,
+    pub id: StorageId,
+    pub row_bytes: usize,
 }
 
 impl Session {
@@ -88,16 +88,12 @@ impl Session {
         let tokens = &snapshot.tokens[..count];
         let from = common_prefix(self.tokens(), tokens);
         self.rewind(from);
+        self.reserve(count, from, host).await?;
         let appended = self.appended()?;
         let backend = self.model().backend().clone();
         let (rows, rewritten) = snapshot.states.split_at(appended.len());
-        for (Appended { id, row_bytes, .. }, bytes) in appended.iter().zip(rows) {
-            let step = (PIECE / row_bytes).max(1);
-            let new = &bytes[from * row_bytes..count * row_bytes];
-            for (at, piece) in new.chunks(step * row_bytes).enumerate() {
-                backend.write(*id, from + at * step, piece)?;
-                host.turn().await;
-            }
+        for (state, bytes) in appended.iter().zip(rows) {
+            self.write_rows(state, from, &bytes[from * state.row_bytes..count * state.row_bytes], host).await?;
         }
         if !self.rewritten.is_empty() {
             self.rewritten.write(count, rewritten, &*backend)?;
@@ -132,9 +128,25 @@ impl Session {
         Ok(4 * tokens.len() + row * self.saves(tokens) + rewritten)
     }
 
-    /// Reads rows of all states to which steps append. Reads are begun ahead of those that are waited for: what takes
+    /// Writes rows of a state from a position on, in pieces.
+    pub(crate) async fn write_rows(
+        &self,
+        state: &Appended,
+        from: usize,
+        rows: &[u8],
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
+        let step = (PIECE / state.row_bytes).max(1);
+        for (at, piece) in rows.chunks(step * state.row_bytes).enumerate() {
+            self.model().backend().write(state.id, from + at * step, piece)?;
+            host.turn().await;
+        }
+        Ok(())
+    }
+
+    /// Reads rows of states to which steps append. Reads are begun ahead of those that are waited for: what takes
     /// time is the way to the device, not the few rows.
-    async fn read_rows(
+    pub(crate) async fn read_rows(
         &self,
         appended: &[Appended],
         rows: Range<usize>,
@@ -200,11 +212,10 @@ impl Session {
         }
         self.begin(tokens, host).await?;
         for (program, rows) in lost.steps.of(tokens.len()) {
-            self.prepare(program, Head::None)?;
             let position = self.position();
-            self.submit(program, Head::None, &StepParams::at(position as u32, rows as u32))?;
+            self.submit(program, Head::None, &StepParams::at(position as u32, rows as u32), host).await?;
             self.tokens.extend(&tokens[position..position + rows]);
-            host.turn().await;
+            run::turn(self.pace.as_mut(), host).await;
         }
         let rest = &tokens[self.position()..];
         self.advance(rest, Head::None, &StepParams::at(0, 1), host).await.map(|_| ())
@@ -257,13 +268,13 @@ impl Session {
     }
 
     /// The states to which steps append, but for the history, which the tokens tell.
-    fn appended(&self) -> Result<Vec<Appended>, ModelError> {
+    pub(crate) fn appended(&self) -> Result<Vec<Appended>, ModelError> {
         let mut all = Vec::new();
         for spec in self.model().recipe().states()? {
             if spec.update == Update::Append && spec.name != HISTORY {
                 let cols = spec.shape.iter().skip(1).product();
                 let row_bytes = spec.dtype.row_bytes(cols)?;
-                let id = self.state(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
+                let id = self.states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
                 all.push(Appended { name: spec.name, id, row_bytes });
             }
         }

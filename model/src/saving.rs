@@ -47,6 +47,8 @@ pub(crate) struct Saver<'a> {
     /// The prompt as it was asked, without what was generated.
     prompt: Vec<u32>,
     last_ms: f64,
+    /// Generated tokens that the last snapshot has.
+    last: Option<usize>,
     /// Whether the device refused to be read: it has memory for the text, but for no copy of it.
     failed: bool,
 }
@@ -62,12 +64,15 @@ impl<'a> Saver<'a> {
     ) -> Saver<'a> {
         let mut prompt = [there, prompt].concat();
         prompt.truncate(prompt.len().saturating_sub(options.done.len()));
-        Saver { saving, options, prompt, last_ms: now_ms, failed: false }
+        Saver { saving, options, prompt, last_ms: now_ms, last: None, failed: false }
     }
 
-    /// Whether it is time for another snapshot.
-    pub fn is_due(&self, now_ms: f64) -> bool {
-        !self.failed && now_ms - self.last_ms >= self.saving.every_ms && self.saving.sink.is_ready()
+    /// Whether it is time for another snapshot, once there are so many tokens: of the same text one is enough.
+    pub fn is_due(&self, generated: usize, now_ms: f64) -> bool {
+        !self.failed
+            && self.last != Some(generated)
+            && now_ms - self.last_ms >= self.saving.every_ms
+            && self.saving.sink.is_ready()
     }
 
     /// Saves the text with these tokens behind the prompt.
@@ -93,7 +98,7 @@ impl<'a> Saver<'a> {
             Err(ModelError::Backend(lost @ backend_api::Error::Lost(_))) => return Err(lost.into()),
             Err(_) => self.failed = true,
         }
-        self.last_ms = host.now_ms();
+        (self.last_ms, self.last) = (host.now_ms(), Some(generated.len()));
         Ok(())
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use backend_api::{Kind, Plan, Program, Shape, StepParams, StorageId, Tensor, TensorId};
+use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::{HISTORY, Head, LOGITS, StateSpec};
+use crate::arch::{HISTORY, Head, LOGITS};
 use crate::error::ModelError;
+use crate::growing::{self, FIRST};
 use crate::load::{Model, Storages};
 use crate::rewind::Rewritten;
 use crate::steps::Steps;
-use backend_api::run::{Host, read_rows};
+use backend_api::run::{self, Host, read_rows};
 
 /// Rows that programs are compiled for.
-const BUCKETS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 struct Compiled {
     program: Box<dyn Program>,
@@ -26,20 +27,31 @@ pub struct Session {
     // Programs go before the storages that they are bound to.
     programs: HashMap<(usize, Head), Compiled>,
     outputs: Vec<Storages>,
-    states: Storages,
+    pub(crate) states: Storages,
+    /// Positions that the caches have room for.
+    pub(crate) capacity: usize,
     pub(crate) rewritten: Rewritten,
     model: Rc<Model>,
     history: StorageId,
     pub(crate) tokens: Vec<u32>,
     pub(crate) steps: Steps,
     short_prompt: usize,
+    prompt_rows: usize,
+    pub(crate) pace: Option<Pace>,
 }
 
 impl Session {
-    /// An empty text.
+    /// An empty text. Its KV cache has room for a short one at first, and grows with it up to the context.
     ///
     /// *Errors*: memory for the KV cache, or the device was lost; a stage of a model, which gives no text by itself.
     pub fn new(model: Rc<Model>) -> Result<Session, ModelError> {
+        Session::with_capacity(model, FIRST)
+    }
+
+    /// The same with room for so many tokens at first: a cache does not have to grow for those.
+    ///
+    /// *Errors*: as [`Self::new`].
+    pub fn with_capacity(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
         if !model.recipe().is_whole() {
             let why = "a stage of a model gives no text by itself; load the whole model for a session";
             return Err(ModelError::Options(why.into()));
@@ -49,15 +61,30 @@ impl Session {
         }
         let mut states = Storages::new(model.backend().clone());
         let mut rewritten = Rewritten::default();
-        for StateSpec { name, shape, dtype, update } in model.recipe().states()? {
-            let state = Tensor { name, shape: Shape::new(&shape)?, dtype, kind: Kind::State(update) };
-            rewritten.add(states.create(&state)?, &state, update)?;
+        let capacity = tokens.clamp(1, model.recipe().sizes().n_ctx);
+        for spec in model.recipe().states_for(capacity)? {
+            let state = growing::tensor(&spec)?;
+            rewritten.add(states.create(&state)?, &state, spec.update)?;
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
         let (programs, outputs) = (HashMap::new(), Vec::new());
         let steps = Steps::default();
-        Ok(Session { programs, outputs, states, rewritten, model, history, tokens, steps, short_prompt: 0 })
+        let (short_prompt, prompt_rows, pace) = (0, 128, None);
+        Ok(Session {
+            programs,
+            outputs,
+            states,
+            capacity,
+            rewritten,
+            model,
+            history,
+            tokens,
+            steps,
+            short_prompt,
+            prompt_rows,
+            pace,
+        })
     }
 
     /// The model.
@@ -111,15 +138,16 @@ impl Session {
         self.states.get(name)
     }
 
-    /// Compiles the program for steps of up to `rows` tokens, unless that was done before.
+    /// Compiles the program for steps of up to `rows` tokens, unless that was done before. If the KV cache has to grow for
+    /// it, the step itself does.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn prepare(&mut self, rows: usize, head: Head) -> Result<(), ModelError> {
-        if self.programs.contains_key(&(rows, head)) {
+        if self.programs.contains_key(&(rows, head)) || rows > self.capacity {
             return Ok(());
         }
         let backend = self.model.backend();
-        let plan = backend.plan(self.model.recipe().graph(rows, head)?)?;
+        let plan = backend.plan(self.model.recipe().graph_for(rows, head, self.capacity)?)?;
         let mut outputs = Storages::new(backend.clone());
         let bound = self.bind(&plan, &mut outputs)?;
         let program = backend.compile(&plan, &bound)?;
@@ -127,6 +155,12 @@ impl Session {
         self.outputs.push(outputs);
         self.programs.insert((rows, head), Compiled { program, output });
         Ok(())
+    }
+
+    /// Forgets all programs, with what they make.
+    pub(crate) fn drop_programs(&mut self) {
+        self.programs.clear();
+        self.outputs.clear();
     }
 
     /// The storages of a plan's externals: weights, states, and new outputs.
@@ -144,6 +178,11 @@ impl Session {
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
+        self.reserve_empty(tokens + 1)?;
+        if !self.has_room(self.position() + tokens + 1) {
+            // They will be compiled when the caches have grown.
+            return Ok(());
+        }
         let apart = self.last_apart(tokens, head);
         let mut left = tokens - apart;
         let (mut room, most) = (self.n_ctx() - self.position(), self.most_rows(tokens));
@@ -155,20 +194,37 @@ impl Session {
         self.prepare(1, head)
     }
 
-    /// Submits one step of a prepared program.
-    pub(crate) fn submit(&mut self, rows: usize, head: Head, params: &StepParams) -> Result<(), ModelError> {
-        self.rewritten.moved_to((params.position + params.rows) as usize);
-        self.steps.push(params.position as usize, rows, params.rows as usize);
-        match self.programs.get_mut(&(rows, head)) {
-            Some(compiled) => Ok(compiled.program.step(params)?),
-            None => Err(no_storage("a program that was not prepared").into()),
-        }
+    /// Submits one step at the device's pace, of a program that is compiled unless it was, in caches that grow for it.
+    pub(crate) async fn submit(
+        &mut self,
+        rows: usize,
+        head: Head,
+        params: &StepParams,
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
+        let position = params.position as usize;
+        self.reserve(position + rows, position, host).await?;
+        self.prepare(rows, head)?;
+        self.rewritten.moved_to(position + params.rows as usize);
+        self.steps.push(position, rows, params.rows as usize);
+        let Some(compiled) = self.programs.get_mut(&(rows, head)) else {
+            return Err(no_storage("a program that was not prepared").into());
+        };
+        let backend = &**self.model.backend();
+        Ok(run::step(&mut *compiled.program, rows, params, self.pace.as_mut(), (backend, host)).await?)
     }
 
     /// Submits a decode step: the token at the position, which the step before left in the history, goes through the
     /// model. Its id is not known here yet; [`Self::know`] tells it.
-    pub(crate) fn decode(&mut self, position: usize, head: Head, sampling: &StepParams) -> Result<(), ModelError> {
-        self.submit(1, head, &StepParams { position: position as u32, rows: 1, ..*sampling })
+    pub(crate) async fn decode(
+        &mut self,
+        position: usize,
+        head: Head,
+        sampling: &StepParams,
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
+        let params = StepParams { position: position as u32, rows: 1, ..*sampling };
+        self.submit(1, head, &params, host).await
     }
 
     /// Takes note of tokens whose keys and values decode steps have cached.
@@ -211,6 +267,7 @@ impl Session {
     ///
     /// *Errors*: the context is full; as [`Self::prepare`]; the device was lost.
     pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+        self.reserve(self.position() + 1, self.position(), host).await?;
         self.prepare(1, Head::Greedy)?;
         let params = StepParams::at(self.position() as u32, 1);
         self.rewritten.moved_to(self.position() + 1);
@@ -310,12 +367,11 @@ impl Session {
             let (bucket, rows) = self.bucket(left.len(), most);
             let (now, later) = left.split_at(rows);
             let head = if later.is_empty() { head } else { Head::None };
-            self.prepare(bucket, head)?;
             let params = StepParams { position: self.position() as u32, rows: rows as u32, ..*sampling };
-            self.submit(bucket, head, &params)?;
+            self.submit(bucket, head, &params, host).await?;
             self.tokens.extend(now);
             (left, last) = (later, bucket);
-            host.turn().await;
+            run::turn(self.pace.as_mut(), host).await;
         }
         Ok(last)
     }
@@ -344,16 +400,29 @@ impl Session {
         self.short_prompt = tokens;
     }
 
+    /// Has steps of prompts be of so many rows at most; 128 if nothing else is said.
+    ///
+    /// *Units*: tokens.
+    pub fn set_prompt_rows(&mut self, rows: usize) {
+        self.prompt_rows = rows.max(1);
+    }
+
+    /// Has steps run at a device's pace: those that would hold it for long run in parts. Without one each runs whole.
+    /// The text is the same, to the last bit.
+    pub fn set_pace(&mut self, pace: Pace) {
+        self.pace = Some(pace);
+    }
+
     /// The most rows of a step for so many tokens.
     fn most_rows(&self, tokens: usize) -> usize {
-        if tokens < self.short_prompt { 1 } else { BUCKETS[BUCKETS.len() - 1] }
+        if tokens < self.short_prompt { 1 } else { self.prompt_rows }
     }
 
     /// Takes note of rows that came from elsewhere, up to a position, as if they had been computed.
     pub(crate) fn note_steps(&mut self, from: usize, to: usize) {
         let mut at = from;
         while at < to {
-            let (bucket, rows) = next_bucket(to - at, BUCKETS[BUCKETS.len() - 1], self.n_ctx() - at);
+            let (bucket, rows) = next_bucket(to - at, self.prompt_rows, self.n_ctx() - at);
             self.steps.push(at, bucket, rows);
             at += rows;
         }
@@ -393,7 +462,7 @@ mod tests {
 
     #[test]
     fn buckets_waste_little_and_stay_in_the_context() {
-        for most in [64, 128] {
+        for most in [64, 128, 512] {
             for tokens in 1..700 {
                 for spare in [0, 3, 1000] {
                     let (mut left, mut room, mut computed) = (tokens, tokens + spare, 0);

@@ -1,10 +1,14 @@
 //! What a kernel is given: operands, results, the step.
 
 use backend_api::{DType, Format, Shape, StepParams, Tensor};
+use std::ops::Range;
 
 /// The most operands and results that a form may have here; one with more is refused.
 pub(crate) const MAX_INPUTS: usize = 8;
 pub(crate) const MAX_OUTPUTS: usize = 3;
+
+/// All units of a kernel's work.
+pub(crate) const WHOLE: Range<usize> = 0..usize::MAX;
 
 /// Memory of a tensor.
 #[derive(Clone, Copy)]
@@ -79,12 +83,20 @@ pub(crate) struct Args<'a> {
     pub scratch: &'a mut [f32],
     /// How many threads may share the work.
     pub threads: usize,
+    /// Which of the [units](crate::fast::Needs) of the work are to be done.
+    pub units: Range<usize>,
 }
 
 impl<'a> Args<'a> {
     /// Operand `index`. Graphs are checked when they are built, so it is there.
     pub fn input(&self, index: usize) -> Operand<'a> {
         self.inputs[index].unwrap_or(Operand { tensor: empty(), bytes: Bytes::Words(&[]) })
+    }
+
+    /// Of `all` rows or others of which a unit has `each`, those that are to be done.
+    pub fn share(&self, each: usize, all: usize) -> Range<usize> {
+        let at = |unit: usize| unit.saturating_mul(each).min(all);
+        at(self.units.start)..at(self.units.end)
     }
 
     /// Result 0 as f32.

@@ -1,12 +1,15 @@
 //! The backend: storages and slots are vectors, programs are lists of kernels.
 
-use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand};
+mod program;
+
+use crate::args::{Args, MAX_INPUTS, MAX_OUTPUTS};
 use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
-    Backend, BackendInfo, Cover, DType, Error, Form, Graph, KernelInfo, Matcher, Place, Plan, Products, Program,
-    ReadId, Stats, StepLimits, StepParams, StorageDesc, StorageId, Tensor, Unsupported, check_sequences, host_rows,
+    Backend, BackendInfo, Cover, DType, Error, Form, Graph, Matcher, Piece, Plan, Products, Program, ReadId, Stats,
+    StepLimits, StorageDesc, StorageId, Tensor, Unsupported, check_sequences, host_rows,
 };
+use program::CpuProgram;
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -90,6 +93,7 @@ impl Cpu {
             software: false,
             synchronous: true,
             short_prompt: 0,
+            prompt_rows: 128,
             products: Products::F32,
             facts,
         };
@@ -269,8 +273,16 @@ impl Backend for Cpu {
             plan.slots().iter().map(|words| zeros::<u32>(*words as usize, "a slot")).collect::<Result<Vec<_>, _>>()?;
         let operands = |cover: &Cover| cover.inputs.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
         let needs = |cover: &Cover| fast::needs(&cover.form, &operands(cover), self.threads.count());
-        let needs = plan.covers().iter().map(needs);
-        let (scratch, parts) = needs.fold((0, 1), |(s, p), needs| (s.max(needs.scratch), p.max(needs.parts)));
+        let needs: Vec<fast::Needs> = plan.covers().iter().map(needs).collect();
+        let scratch = needs.iter().map(|needs| needs.scratch).max().unwrap_or(0);
+        let parts = needs.iter().map(|needs| needs.parts).max().unwrap_or(1);
+        // Definitions are short and read as they are written: they run whole.
+        let units = |kernel: &Kernel, units: usize| if matches!(kernel, Kernel::Fast(_)) { units as u32 } else { 1 };
+        let pieces = plan.covers().iter().zip(&kernels).zip(&needs).map(|((cover, kernel), needs)| Piece {
+            cost: cover.cost(graph),
+            units: units(kernel, needs.units).max(1),
+        });
+        let pieces = pieces.collect();
         let scratch = zeros::<f32>(scratch, "scratch memory")?;
         let held = (slots.iter().map(Vec::len).sum::<usize>() + scratch.len()) as u64 * 4;
         memory.stats.memory += held;
@@ -280,6 +292,7 @@ impl Backend for Cpu {
             plan: plan.clone(),
             sequences: sequences.iter().map(|storages| storages.to_vec()).collect(),
             kernels,
+            pieces,
             slots,
             scratch,
             held,
@@ -303,119 +316,5 @@ impl Data {
             Data::Words(words) => words.len() * 4,
             Data::Packed(bytes) => bytes.len(),
         }
-    }
-}
-
-struct CpuProgram {
-    plan: Plan,
-    limits: StepLimits,
-    /// The storages of the externals, for each sequence.
-    sequences: Vec<Vec<StorageId>>,
-    kernels: Vec<Kernel>,
-    slots: Vec<Vec<u32>>,
-    scratch: Vec<f32>,
-    held: u64,
-    /// Those of the backend, or one where others would only have to be woken.
-    threads: Rc<Threads>,
-    memory: Rc<RefCell<Memory>>,
-}
-
-impl Drop for CpuProgram {
-    fn drop(&mut self) {
-        self.memory.borrow_mut().stats.memory -= self.held;
-    }
-}
-
-/// The words of a place, moved out while a kernel writes them, so that operands can be borrowed beside them.
-fn take(place: Option<Place>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) -> Vec<u32> {
-    match place {
-        Some(Place::Slot(slot)) => std::mem::take(&mut slots[slot]),
-        Some(Place::External(at)) => match &mut memory.storages[storages[at].0 as usize] {
-            Some(Storage { data: Data::Words(words), .. }) => std::mem::take(words),
-            _ => Vec::new(),
-        },
-        None => Vec::new(),
-    }
-}
-
-fn put(place: Option<Place>, words: Vec<u32>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) {
-    match place {
-        None => {}
-        Some(Place::Slot(slot)) => slots[slot] = words,
-        Some(Place::External(at)) => {
-            if let Some(Storage { data: Data::Words(data), .. }) = &mut memory.storages[storages[at].0 as usize] {
-                *data = words;
-            }
-        }
-    }
-}
-
-impl Program for CpuProgram {
-    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
-        let memory = &mut *self.memory.borrow_mut();
-        self.limits.check(params)?;
-        let storages = &self.sequences[params.sequence as usize];
-        if let Some(gone) = storages.iter().find(|id| memory.storage(**id).is_err()) {
-            return Err(Error::Invalid(format!("storage {} was destroyed; compile the program again", gone.0)));
-        }
-        let CpuProgram { plan, kernels, slots, scratch, threads, .. } = self;
-        let (graph, count) = (plan.graph(), threads.count());
-        threads.enter(|| {
-            for (kernel, node) in kernels.iter().zip(plan.covers()) {
-                let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
-                for (words, id) in outputs.iter_mut().zip(&node.outputs) {
-                    *words = take(plan.place(*id), storages, memory, slots);
-                }
-                let mut inputs = [None; MAX_INPUTS];
-                for (input, id) in inputs.iter_mut().zip(&node.inputs) {
-                    let tensor = graph.tensor(*id);
-                    let bytes = match plan.place(*id) {
-                        None => Bytes::Words(&[]),
-                        Some(Place::Slot(slot)) => Bytes::Words(&slots[slot]),
-                        Some(Place::External(at)) => match &memory.storages[storages[at].0 as usize] {
-                            Some(Storage { data: Data::Packed(bytes), .. }) => Bytes::Packed(bytes),
-                            Some(Storage { data: Data::Words(words), .. }) => Bytes::Words(words),
-                            None => Bytes::Words(&[]),
-                        },
-                    };
-                    // Slots and guarded storages are longer than the tensor; states that are being written are empty.
-                    let bytes = match bytes {
-                        Bytes::Words(words) => Bytes::Words(&words[..tensor.shape.len().min(words.len())]),
-                        packed => packed,
-                    };
-                    *input = Some(Operand { tensor, bytes });
-                }
-                let mut lengths = [0; MAX_OUTPUTS];
-                for (len, id) in lengths.iter_mut().zip(&node.outputs) {
-                    *len = graph.tensor(*id).shape.len();
-                }
-                let [a, b, c] = &mut outputs;
-                let outputs_of = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
-                kernel
-                    .run(&node.form, &mut Args { step: *params, inputs, outputs: outputs_of, scratch, threads: count });
-                for (words, id) in outputs.into_iter().zip(&node.outputs) {
-                    put(plan.place(*id), words, storages, memory, slots);
-                }
-            }
-        });
-        memory.stats.dispatches += self.kernels.len() as u64;
-        memory.stats.submits += 1;
-        memory.stats.uploaded += size_of::<StepParams>() as u64;
-        Ok(())
-    }
-
-    fn kernels(&self) -> Vec<KernelInfo> {
-        let graph = self.plan.graph();
-        let info = |node: &Cover| {
-            let bytes = |t: &Tensor| match t.dtype {
-                DType::Packed(format) => format.row_bytes(t.shape.cols()).unwrap_or(0) as u64 * t.shape.rows() as u64,
-                DType::F32 | DType::I32 | DType::Coded(_) => t.shape.len() as u64 * 4,
-            };
-            let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
-            let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
-            let bytes = node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum();
-            KernelInfo::new(graph, node, node.form.name().into(), [cols, rows, 1], bytes)
-        };
-        self.plan.covers().iter().map(info).collect()
     }
 }

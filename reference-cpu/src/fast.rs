@@ -44,16 +44,18 @@ pub(crate) fn kernel(form: &Form) -> Option<Kernel> {
 pub(crate) struct Needs {
     /// f32 values of scratch memory.
     pub scratch: usize,
-    /// The parts that its work is cut into.
+    /// The parts that its work is cut into, for threads.
     pub parts: usize,
+    /// The units that can be done one after the other, with the host's turn between them.
+    pub units: usize,
 }
 
 /// What a form needs where `threads` may share the work.
 pub(crate) fn needs(form: &Form, inputs: &[&Tensor], threads: usize) -> Needs {
-    let alone = |scratch| Needs { scratch, parts: 1 };
+    let alone = |scratch| Needs { scratch, parts: 1, units: 1 };
     match (form, inputs) {
         (Form::Op(Op::MatMul(_)), [x, w, ..]) => linear::needs(x, w, threads),
-        (Form::Op(Op::MatMulId(op)), [_, w, _]) => linear::needs_id(op, w, threads),
+        (Form::Op(Op::MatMulId(op)), [_, w, ids]) => linear::needs_id(op, w, ids, threads),
         (Form::Linear(op), _) => op.operands(inputs).map_or(alone(0), |o| linear::needs(o.x, o.w, threads)),
         (Form::Op(Op::Attention(op)), [q, k, v, ..]) => attention::needs(op, [q, k, v], threads),
         _ => alone(inputs.first().map_or(0, |first| first.shape.cols())),

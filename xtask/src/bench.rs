@@ -17,6 +17,8 @@ pub enum What {
     Ops,
     /// The model with one design decision at a time switched off.
     Ablate,
+    /// Loading from a server, from the cache and from a blob, each in stages, and how fast each weight format is repacked.
+    Load,
     /// The most memory that the browser's processes hold while a model is loaded and run once; a browser of its own for
     /// each model, from a blob and from an address, and with --peers for wllama, from a blob. On Linux.
     Memory,
@@ -82,6 +84,9 @@ impl Options {
                 [("what", timed.join(",")), ("models", self.model.join(",")), ("queued", self.queued.to_string())];
             visits.push(visit(Run::Measure, self.pairs(more)));
         }
+        if self.what.contains(&What::Load) {
+            visits.push(visit(Run::Load, self.pairs([("models", self.model.join(","))])));
+        }
         if self.what.contains(&What::Memory) {
             // Both engines get the same: a blob.
             let engines = [("anygpu", "blob"), ("anygpu", "address"), ("wllama", "blob")];
@@ -119,7 +124,7 @@ impl What {
             What::Model => Some("model"),
             What::Ops => Some("ops"),
             What::Ablate => Some("ablate"),
-            What::Memory | What::Page => None,
+            What::Load | What::Memory | What::Page => None,
         }
     }
 }

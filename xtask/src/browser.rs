@@ -5,13 +5,14 @@ mod display;
 mod kind;
 mod old;
 mod versions;
+mod watched;
 
 pub use choice::Choice;
 pub use kind::Kind;
 pub use old::lacks as lacks_for_old;
 pub use versions::VERSIONS;
 
-use crate::memory::{Peaks, Sampler};
+use crate::memory::Sampler;
 use crate::process::{self, Group};
 use crate::tally::Tally;
 use crate::tree::OtherLoad;
@@ -54,12 +55,19 @@ pub enum Run {
     Checks,
     /// Conversations that lose their device, worker or tab at random moments.
     Kills,
+    /// Engines that are loaded and disposed of, over and over: nothing may be left of them.
+    Cycles,
+    /// Each call of storage, locks and the network fails once.
+    Failing,
     /// A part of a text that moves; `cargo xtask travel` has the options for it.
     #[value(skip)]
     Leg,
     /// What `cargo xtask bench` measures; it has the options for it.
     #[value(skip)]
     Measure,
+    /// A model loaded from a server, from the cache and from a blob, in stages; likewise.
+    #[value(skip)]
+    Load,
     /// A model loaded and run once, while the browser's memory is watched; likewise.
     #[value(skip)]
     Memory,
@@ -77,16 +85,27 @@ impl Run {
             Run::Bench => "bench",
             Run::Checks => "checks",
             Run::Kills => "kills",
+            Run::Cycles => "cycles",
+            Run::Failing => "failing",
             Run::Leg => "leg",
             Run::Measure => "measure",
+            Run::Load => "load",
             Run::Memory => "memory",
             Run::Page => "page",
         }
     }
 
+    /// What Chromium is started with for it: the page asks for a collection, and how large its heap is.
+    const fn chromium_flags(self) -> &'static [&'static str] {
+        match self {
+            Run::Cycles => &["--js-flags=--expose-gc", "--enable-precise-memory-info"],
+            _ => &[],
+        }
+    }
+
     /// Whether it measures: then it may take long and be silent for long.
     const fn is_measuring(self) -> bool {
-        matches!(self, Run::Measure | Run::Memory | Run::Page)
+        matches!(self, Run::Measure | Run::Load | Run::Memory | Run::Page)
     }
 }
 
@@ -148,10 +167,10 @@ pub struct Options {
     /// Operator of `conformance` [default: all]
     #[arg(long)]
     pub op: Option<String>,
-    /// Of each operator of `conformance`, only the first of so many cases, and so on
+    /// Of each operator of `conformance`, only the first of so many cases, and so on; of the calls of `failing` likewise
     #[arg(long, default_value_t = 1)]
     pub every: usize,
-    /// Parts of the names of the checks to run, separated by commas [default: all]
+    /// Parts of the names of the checks, or of what is to fail, separated by commas [default: all]
     #[arg(long)]
     pub only: Option<String>,
     /// How many conversations `kills` disturbs
@@ -160,6 +179,9 @@ pub struct Options {
     /// Number of the first of them: the same number is the same conversation, disturbed at the same moment
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// How often `cycles` loads a model and disposes of it
+    #[arg(long, default_value_t = 48, value_parser = clap::value_parser!(u64).range(8..))]
+    pub cycles: u64,
 }
 
 /// How a run failed to give a result.
@@ -193,6 +215,7 @@ impl Options {
             ("every", self.every.to_string()),
             ("kills", self.kills.to_string()),
             ("seed", self.seed.to_string()),
+            ("cycles", self.cycles.to_string()),
         ];
         let optional = [
             ("prompt", self.prompt.clone()),
@@ -290,7 +313,9 @@ impl Drive {
         let Choice { kind, version } = self.browser;
         let show = self.show;
         let (send_error, errors) = mpsc::channel();
-        let mut command = kind.command(program, version, profile.path(), backend, &url, &self.chromium_flag)?;
+        let flags: Vec<_> = run.chromium_flags().iter().copied().map(str::to_owned).collect();
+        let flags = [&flags[..], &self.chromium_flag].concat();
+        let mut command = kind.command(program, version, profile.path(), backend, &url, &flags)?;
         if let Some(display) = &display {
             command.env("DISPLAY", &display.name);
         }
@@ -308,7 +333,7 @@ impl Drive {
         })
         .with_context(|| format!("cannot start {}", program.display()))?;
         let sampler = match run {
-            Run::Memory => Sampler::start(browser.id()),
+            Run::Memory | Run::Cycles => Sampler::start(browser.id()),
             _ => None,
         };
 
@@ -331,8 +356,13 @@ impl Drive {
         // An uncaught error may be known twice: from the page, and from the browser's log.
         outcome.errors.extend(errors.try_iter());
         if *run == Run::Memory {
-            tell_peaks(peaks.as_ref());
+            watched::tell(peaks.as_ref());
             outcome.mark("memory", "peak", &json!(peaks));
+        }
+        if *run == Run::Cycles {
+            let rests = peaks.as_ref().map(watched::rests).unwrap_or_default();
+            outcome.mark("cycles", "rests", &json!(rests));
+            outcome.errors.extend(watched::growth(&rests));
         }
         if let (true, Some(load)) = (run.is_measuring(), load) {
             println!("others used {:.0} % of the processors meanwhile", 100.0 * load);
@@ -382,26 +412,6 @@ impl Drive {
         }
         println!("{tally} ({seconds:.1} s)");
         Ok(tally.failed == 0)
-    }
-}
-
-/// Shows what a browser held.
-fn tell_peaks(peaks: Option<&Peaks>) {
-    let Some(Peaks { run, phases }) = peaks else {
-        println!("memory: this system does not show what processes hold; Linux does");
-        return;
-    };
-    let mib = |bytes: u64| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20));
-    for peak in phases.iter().chain([run]) {
-        let part = |name, bytes: Option<u64>| bytes.map_or(String::new(), |bytes| format!(", {name} {}", mib(bytes)));
-        println!(
-            "memory, {:<10} {} in all{}{}{}",
-            peak.phase,
-            mib(peak.tree_bytes),
-            part("renderers and GPU process", peak.renderer_gpu_bytes),
-            part("renderers", peak.renderer_bytes),
-            part("GPU process", peak.gpu_bytes)
-        );
     }
 }
 

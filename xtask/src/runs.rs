@@ -18,6 +18,8 @@ pub enum Need {
     Nothing,
     /// The driver of a backend, as [`drivers`](crate::drivers) names it.
     Driver(&'static str),
+    /// The page.
+    Page,
     /// What a page needs: the page itself, and the browser.
     Browser(Kind),
     /// The page, and all of some browsers.
@@ -183,6 +185,7 @@ pub const RUNS: &[Run] = &[
         program: Program::Task,
         args: &["fuzz", "--through", "cpu", "--count", "300"],
     },
+    Run { title: "size", needs: Need::Page, program: Program::Task, args: &["size"] },
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The whole suite runs in one
     // browser, on WebGL and on the CPU, and a part of it in others. WebGPU's kernels are shaped for software there, so a
     // sixteenth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
@@ -206,7 +209,7 @@ pub const RUNS: &[Run] = &[
         "webgpu",
         "checks",
         "--only",
-        "selection,no object,lost while generating,embedding"
+        "selection,no object,lost while generating,next turn,embedding"
     ),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
@@ -231,7 +234,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "extension,workers,sessions,device,page,embedding"
+        "extension,workers,sessions,device,pace,page,embedding"
     ),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
@@ -243,7 +246,20 @@ pub const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,sessions,embedding,network,cache,files,object,page,policy"
+        "selection,generation,sessions,embedding,network,cache,files,object,pace,page,policy"
+    ),
+    page!("chromium, cpu: cycles", Chromium, "cpu", "cycles", "--cycles", "24"),
+    page!(
+        "chromium, cpu: failing",
+        Chromium,
+        "cpu",
+        "failing",
+        "--only",
+        "in a worker,in a page",
+        "--every",
+        "60",
+        "--seed",
+        "7"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
     page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
@@ -270,7 +286,6 @@ pub const RUNS: &[Run] = &[
     },
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
-    page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
     page!(
         "webkit, webgl: checks",
@@ -278,7 +293,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,generation,cache,files,device,policy"
+        "selection,generation,turn,cache,files,device,policy"
     ),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
@@ -287,11 +302,8 @@ pub const RUNS: &[Run] = &[
     old!("80", "webgl", "conformance", "--every", "8"),
     old!("80", "webgl-bits", "conformance", "--every", "8"),
     old!("80", "cpu", "conformance", "--every", "8"),
-    old!("80", "webgl", "checks", "--only", "workers,build,lost while generating,files"),
-    old!("80", "cpu", "checks", "--only", "cache,abort,policy"),
-    old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
-    old!("103", "webgl", "checks", "--only", "workers,build,device"),
-    old!("103", "cpu", "checks", "--only", "cache,abort"),
+    old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
+    old!("80", "cpu", "checks", "--only", "cache,abort,policy,next turn"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
@@ -377,14 +389,24 @@ pub const NIGHTLY: &[Run] = &[
     page!("webkit, webgl: gemma3", Webkit, "webgl", "generate", "--model", "gemma3", "--prompts", "1"),
     page!("chromium, webgpu: smollm2", Chromium, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     old!("80", "webgl-bits", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
+    old!("103", "webgl", "checks", "--only", "workers,build,device,next turn"),
+    old!("103", "cpu", "checks", "--only", "cache,abort"),
+    page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
     old!("103", "cpu", "conformance", "--every", "8"),
     old!("103", "webgl", "conformance", "--every", "8"),
     old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
+    page!("chromium, webgpu: sessions", Chromium, "webgpu", "checks", "--only", "sessions:"),
+    page!("webkit, webgl: sessions", Webkit, "webgl", "checks", "--only", "sessions:"),
+    old!("80", "cpu", "checks", "--only", "sessions:"),
+    old!("103", "cpu", "checks", "--only", "sessions:"),
+    page!("chromium, cpu: 1000 cycles", Chromium, "cpu", "cycles", "--cycles", "1000", "--timeout", "5400"),
+    page!("chromium, webgl: 1000 cycles", Chromium, "webgl", "cycles", "--cycles", "1000", "--timeout", "5400"),
+    page!("chromium, webgpu: cycles", Chromium, "webgpu", "cycles", "--cycles", "48", "--timeout", "5400"),
+    page!("firefox, webgl: cycles", Firefox, "webgl", "cycles", "--cycles", "48", "--timeout", "5400"),
+    page!("chromium, cpu: all of failing", Chromium, "cpu", "failing", "--timeout", "7200"),
 ];
 
-/// The page: sets up what it needs, builds it, and checks that it is small enough.
-pub const PAGE: &[Run] = &[
-    Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] },
-    Run { title: "size", needs: Need::Nothing, program: Program::Task, args: &["size"] },
-];
+/// What builds the page.
+pub const PAGE: Run = Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] };

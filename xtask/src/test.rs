@@ -11,10 +11,14 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The oldest version of Node.js that can run the tests of the JavaScript package.
 const NODE: u64 = 20;
+/// The most runs at a time: each may take a few gigabytes.
+const MOST_AT_A_TIME: usize = 4;
 
 /// Runs everything, or the runs with a text in their titles; with `nightly` also what takes too long for each change. True
 /// if everything passed.
@@ -31,22 +35,19 @@ pub fn run(only: &str, nightly: bool) -> Result<bool> {
         }
         summary.note("models", Tally::one(fetched.is_ok()), None);
     }
-    let wanted = |run: &&Run| run.title.contains(only);
-    let all = || RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(wanted);
-    for run in all().filter(|run| !run.needs.page()) {
-        machine.start(run, &mut summary)?;
-    }
-    let mut pages = all().filter(|run| run.needs.page()).peekable();
-    if pages.peek().is_some() {
-        let failed = summary.total.failed;
-        for run in PAGE {
-            machine.start(run, &mut summary)?;
-        }
-        if summary.total.failed > failed {
-            println!("\nWithout a page nothing can be run in browsers.");
-        } else {
-            pages.try_for_each(|run| machine.start(run, &mut summary))?;
-        }
+    let all = RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(|run| run.title.contains(only));
+    let (pages, native): (Vec<&Run>, Vec<&Run>) = all.partition(|run| run.needs.page());
+    // The longest two first: all tests of the workspace, and beside them the page.
+    let page = (!pages.is_empty()).then_some(&PAGE);
+    let (tests, others) = native.split_at(native.len().min(1));
+    let first: Vec<&Run> = tests.iter().copied().chain(page).chain(others.iter().copied()).collect();
+    machine.start_together(&first, &mut summary)?;
+    if page.is_some_and(|page| summary.failed(page)) {
+        println!("\nWithout a page nothing can be run in browsers.");
+    } else {
+        let (patient, alone): (Vec<&Run>, Vec<&Run>) = pages.into_iter().partition(|run| run.is_patient());
+        machine.start_together(&patient, &mut summary)?;
+        alone.into_iter().try_for_each(|run| machine.start_together(&[run], &mut summary))?;
     }
     summary.print();
     Ok(summary.total.failed == 0)
@@ -72,6 +73,11 @@ impl Summary {
     fn note(&mut self, title: &'static str, tally: Tally, elapsed: Option<Duration>) {
         self.total.add(tally);
         self.lines.push((title, tally, elapsed));
+    }
+
+    /// Whether a run that has ended was not good.
+    fn failed(&self, run: &Run) -> bool {
+        self.lines.iter().any(|(title, tally, _)| *title == run.title && tally.failed > 0)
     }
 
     fn print(&self) {
@@ -124,7 +130,7 @@ impl Machine {
     /// What is missing, and what to do about it.
     fn lacks(&self, need: Need) -> Option<String> {
         match need {
-            Need::Nothing => None,
+            Need::Nothing | Need::Page => None,
             Need::Driver(backend) => {
                 let driver = self.drivers.iter().find(|driver| driver.backend == backend)?;
                 driver.found.as_ref().err().map(|remedy| format!("the driver of {backend}: {remedy}"))
@@ -142,19 +148,40 @@ impl Machine {
         wanted.filter_map(|(_, found)| found.as_ref().err().cloned()).next()
     }
 
-    /// Starts a run, or skips it.
-    fn start(&self, run: &Run, summary: &mut Summary) -> Result<()> {
-        if let Some(remedy) = self.lacks(run.needs) {
+    /// Starts runs, or skips them; as many at a time as there are processors, for most use only one. What several print is
+    /// shown run by run, when each has ended.
+    fn start_together(&self, runs: &[&Run], summary: &mut Summary) -> Result<()> {
+        let missing = self.drivers.iter().filter(|driver| driver.found.is_err()).map(|driver| driver.backend);
+        let skip = missing.collect::<Vec<_>>().join(",");
+        let (lacking, runs): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| self.lacks(run.needs).is_some());
+        for run in lacking {
+            let remedy = self.lacks(run.needs).unwrap_or_default();
             println!("\n== {}: SKIPPED, because this is missing: {remedy}", run.title);
             summary.remedies.insert(remedy);
             summary.note(run.title, Tally::skip(), None);
-            return Ok(());
         }
-        let missing = self.drivers.iter().filter(|driver| driver.found.is_err()).map(|driver| driver.backend);
-        let begin = Instant::now();
-        let tally = run.start(&missing.collect::<Vec<_>>().join(","))?;
-        println!("({:.0} s)", begin.elapsed().as_secs_f64());
-        summary.note(run.title, tally, Some(begin.elapsed()));
+        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_A_TIME).min(runs.len());
+        let next = AtomicUsize::new(0);
+        let ended = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            let work = || -> Result<()> {
+                while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let begin = Instant::now();
+                    let screen = if workers > 1 { Screen::kept(run.title) } else { Screen::Shown };
+                    screen.out(&format!("\n== {}\n", run.title));
+                    let tally = run.start(&skip, &screen)?;
+                    screen.out(&format!("({:.0} s)\n", begin.elapsed().as_secs_f64()));
+                    screen.end();
+                    locked(&ended).push((run.title, tally, begin.elapsed()));
+                }
+                Ok(())
+            };
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a worker panicked"))?)
+        })?;
+        let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        ended.sort_by_key(|(title, ..)| runs.iter().position(|run| run.title == *title));
+        ended.into_iter().for_each(|(title, tally, elapsed)| summary.note(title, tally, Some(elapsed)));
         Ok(())
     }
 }
@@ -162,7 +189,7 @@ impl Machine {
 impl Need {
     /// Whether the page must have been built.
     fn page(self) -> bool {
-        matches!(self, Need::Browser(_) | Need::Browsers(_) | Need::OldBrowser | Need::Node)
+        matches!(self, Need::Page | Need::Browser(_) | Need::Browsers(_) | Need::OldBrowser | Need::Node)
     }
 }
 
@@ -178,21 +205,26 @@ impl Program {
 }
 
 impl Run {
-    /// Runs it, showing its output. A run that exits with an error without having counted a failure counts as one. A test
-    /// program that a signal ended is run once more.
-    fn start(&self, skip: &str) -> Result<Tally> {
-        println!("\n== {}", self.title);
-        let (mut tally, status, crashed) = self.once(self.args.iter().copied(), skip)?;
+    /// Whether what it finds is the same however slow the machine is. Checks on the page have deadlines, and some
+    /// measure times and memory, so nothing else runs then.
+    fn is_patient(&self) -> bool {
+        self.args.iter().any(|arg| ["conformance", "generate", "size"].contains(arg))
+    }
+
+    /// Runs it. A run that exits with an error without having counted a failure counts as one. A test program that a
+    /// signal ended is run once more.
+    fn start(&self, skip: &str, screen: &Screen) -> Result<Tally> {
+        let (mut tally, status, crashed) = self.once(self.args.iter().copied(), skip, screen)?;
         let mut good = status.success() || crashed.are_all();
         for program in &crashed.programs {
-            println!("RUN AGAIN, because a signal ended it: cargo test {program}");
+            screen.out(&format!("RUN AGAIN, because a signal ended it: cargo test {program}\n"));
             let args = ["test", "--release"].into_iter().chain(program.split(' '));
-            let (again, status, _) = self.once(args.chain(["--", "--show-output"]), skip)?;
+            let (again, status, _) = self.once(args.chain(["--", "--show-output"]), skip, screen)?;
             tally.add(again);
             good &= status.success();
         }
         if !good && tally.failed == 0 {
-            println!("{}: ended with {status}", self.title);
+            screen.out(&format!("{}: ended with {status}\n", self.title));
             tally.failed = 1;
         }
         match self.program {
@@ -202,7 +234,12 @@ impl Run {
     }
 
     /// Runs it once with these arguments: what it counted, how it ended, and the test programs that a signal ended.
-    fn once<'a>(&self, args: impl Iterator<Item = &'a str>, skip: &str) -> Result<(Tally, ExitStatus, Crashed)> {
+    fn once<'a>(
+        &self,
+        args: impl Iterator<Item = &'a str>,
+        skip: &str,
+        screen: &Screen,
+    ) -> Result<(Tally, ExitStatus, Crashed)> {
         // The tests of the package know it by another name.
         let chromium = Kind::Chromium.find().ok();
         let mut child = self
@@ -224,18 +261,59 @@ impl Run {
         std::thread::scope(|scope| {
             let errors = scope.spawn(|| {
                 each_line(stderr, |text| {
-                    eprint!("{text}");
+                    screen.err(text);
                     crashed.read(text);
                 })
             });
             each_line(stdout, |text| {
-                print!("{text}");
+                screen.out(text);
                 tally.read(text);
             })?;
             errors.join().map_err(|_| anyhow!("the errors could not be read"))?
         })?;
         Ok((tally, child.wait()?, crashed))
     }
+}
+
+/// Where the output of a run goes.
+enum Screen {
+    /// To the screen at once.
+    Shown,
+    /// To the screen when the run has ended, all together.
+    Kept(Mutex<String>),
+}
+
+impl Screen {
+    /// Says what begins, and keeps what it prints.
+    fn kept(title: &str) -> Screen {
+        println!("... {title}");
+        Screen::Kept(Mutex::default())
+    }
+
+    fn out(&self, text: &str) {
+        match self {
+            Screen::Shown => print!("{text}"),
+            Screen::Kept(kept) => locked(kept).push_str(text),
+        }
+    }
+
+    fn err(&self, text: &str) {
+        match self {
+            Screen::Shown => eprint!("{text}"),
+            Screen::Kept(kept) => locked(kept).push_str(text),
+        }
+    }
+
+    fn end(&self) {
+        if let Screen::Kept(kept) = self {
+            print!("{}", locked(kept));
+        }
+    }
+}
+
+/// What is behind a lock; a panic elsewhere does not spoil it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does something with each line, whatever its encoding.

@@ -41,12 +41,27 @@ pub fn members(root: u32) -> Vec<u32> {
     found
 }
 
-/// What a process holds: memory of its own, and its share of what several use. In bytes.
-pub fn proportional_set_size(process: u32) -> Option<u64> {
+/// What a process holds, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// Its proportional set size: memory of its own, and its share of what several use.
+    pub all: u64,
+    /// The same without what is in files, of which programs that happen to run beside it take their share.
+    pub own: u64,
+}
+
+/// What a process holds. None if it has ended, or belongs to somebody else.
+pub fn held(process: u32) -> Option<Held> {
     let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes << 10)
+    let of = |name: &str| {
+        let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
+        let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes << 10)
+    };
+    let all = of("Pss:")?;
+    // Linux tells the parts from 5.4 on.
+    let own = of("Pss_Anon:").zip(of("Pss_Shmem:")).map_or(all, |(anonymous, shared)| anonymous + shared);
+    Some(Held { all, own })
 }
 
 /// What Chromium calls a process: `renderer`, `gpu-process` and others.
@@ -118,7 +133,7 @@ mod tests {
         assert!(found.contains(&child.id()));
         // Written to, so that it is held: a vector of zeros may only be promised.
         let held = std::hint::black_box(vec![1u8; 4 << 20]);
-        assert!(proportional_set_size(own).unwrap() > held.len() as u64);
+        assert!(super::held(own).unwrap().own > held.len() as u64);
         assert_eq!(kind(own), None);
         assert_eq!(kind(child.id()).as_deref(), Some("renderer"));
         child.kill().unwrap();

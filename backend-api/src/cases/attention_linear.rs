@@ -56,6 +56,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("sinks, first token", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [true, true], at(0, 1)),
         ("sinks, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [true, true], at(1280, 1)),
         ("sinks, window", window, 0.0, [1, 400], [4, 2, 16], q8, 33, [false, false], at(333, 1)),
+        ("sinks, wide", cached, 0.0, [1, 70], [64, 8, 64], q8, 16, [false, true], at(66, 1)),
         ("sinks, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
     ];
     let plain = rows.iter().map(|row| case(row, None, false));

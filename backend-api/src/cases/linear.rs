@@ -45,8 +45,20 @@ pub(super) fn cases() -> Vec<Case> {
         add(Format::F16, m, 22, 100, rms, true, geglu, true);
         add(Format::Q4_1, m, 576, 1536, None, false, none, true);
     }
+    // Large tiles of rows, and one that is not full.
+    for format in Format::ALL {
+        add(*format, 33, 68, format.spec().block_len.max(64), None, false, none, false);
+    }
+    add(Format::Q4_0, 70, 148, 512, None, true, swiglu, false);
+    add(Format::Q4_K, 67, 76, 512, None, true, none, true);
+    add(Format::F32, 65, 33, 70, None, false, silu, false);
     // Several blocks of rows, and one that is smaller.
     add(Format::Q4_0, 19, 328, 64, None, true, none, false);
     add(Format::Q8_0, 4, 96, 64, None, false, swiglu, false);
+    // One row with more weights than a workgroup brings its x for at once, and so many that invocations take several.
+    add(Format::Q4_0, 1, 1100, 2080, None, true, none, true);
+    add(Format::Q8_0, 1, 1102, 4128, rms, false, none, false);
+    add(Format::Q4_1, 1, 16_402, 64, None, true, silu, true);
+    add(Format::Q8_0, 1, 16_396, 64, rms, true, swiglu, false);
     cases
 }

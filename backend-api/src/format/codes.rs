@@ -35,31 +35,6 @@ impl Codes {
     pub const fn mask(&self) -> u8 {
         (0xFF >> (8 - self.bits)) as u8
     }
-
-    /// Puts the parts of all elements into their order: the first in the lowest bits.
-    pub(super) fn sort(&self, block: &[u8], out: &mut [u8]) {
-        let from = &block[self.at..][..out.len()];
-        match self.bits {
-            1 if self.run > 1 => sort::<1>(from, self.run, out),
-            2 if self.run > 1 => sort::<2>(from, self.run, out),
-            4 if self.run > 1 => sort::<4>(from, self.run, out),
-            _ => out.copy_from_slice(from),
-        }
-    }
-}
-
-/// [`Codes::sort`] for runs of whole bytes.
-fn sort<const BITS: usize>(from: &[u8], run: usize, out: &mut [u8]) {
-    let each = 8 / BITS;
-    let mask = 0xFF >> (8 - BITS);
-    for (from, out) in from.chunks_exact(run).zip(out.chunks_exact_mut(run)) {
-        for (i, out) in out.chunks_exact_mut(run / each).enumerate() {
-            for (out, from) in out.iter_mut().zip(from.chunks_exact(each)) {
-                let part = |j: usize| (from[j] >> (i * BITS) & mask) << (j * BITS);
-                *out = (0..each).fold(0, |byte, j| byte | part(j));
-            }
-        }
-    }
 }
 
 /// How the blocks of linear codes and of levels are scaled. *Units*: byte offsets in the block.

@@ -69,32 +69,18 @@ impl Packing {
             )));
         }
         let packs = self.k.div_ceil(spec.pack_len);
-        let blocks = spec.pack_len / spec.block_len;
-        let pack_bytes = blocks * spec.block_bytes;
-        let mut out: Vec<Vec<u8>> =
-            spec.planes().iter().map(|p| vec![0u8; (rows * packs * p.bytes).next_multiple_of(TEXEL)]).collect();
-        let mut last = vec![0u8; pack_bytes];
-        for row in 0..rows {
-            let src = &bytes[row * row_bytes..][..row_bytes];
-            for pack in 0..packs {
-                let from = pack * pack_bytes;
-                let whole = &src[from..row_bytes.min(from + pack_bytes)];
-                let whole = if whole.len() == pack_bytes {
-                    whole
-                } else {
-                    last.fill(0);
-                    last[..whole.len()].copy_from_slice(whole);
-                    &last
-                };
-                let at = row * packs + pack;
-                for (plane, bytes) in spec.planes().iter().zip(&mut out) {
-                    plane.fill(whole, blocks, &mut bytes[at * plane.bytes..][..plane.bytes]);
-                }
+        // Where a row ends within a pack, what is left of it stays zero; else rows follow each other without a gap.
+        let runs = if self.k.is_multiple_of(spec.pack_len) { 1 } else { rows };
+        let run_bytes = bytes.len().checked_div(runs).unwrap_or(0).max(1);
+        for (start, plane) in self.planes.iter().zip(spec.planes()) {
+            let mut out = vec![0; (rows * packs * plane.bytes).next_multiple_of(TEXEL)];
+            let each = plane.bytes * spec.block_len / spec.pack_len;
+            let stride = if runs == 1 { out.len() } else { packs * plane.bytes };
+            for (from, out) in bytes.chunks_exact(run_bytes).zip(out.chunks_mut(stride.max(1))) {
+                plane.fill(from, spec.block_bytes, each, out);
             }
-        }
-        for ((start, plane), bytes) in self.planes.iter().zip(spec.planes()).zip(&out) {
             let texel = *start as usize + first * packs * plane.bytes / TEXEL;
-            write(texel as u32, bytes)?;
+            write(texel as u32, &out)?;
         }
         Ok(())
     }

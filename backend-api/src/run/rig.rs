@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::form::Cover;
 use crate::format::ROW_ALIGN;
 use crate::graph::Graph;
+use crate::part::Cuts;
 use crate::plan::Plan;
 use crate::run::{Host, read_rows};
 use crate::step::StepParams;
@@ -136,6 +137,21 @@ impl<'a> Rig<'a> {
     /// *Errors*: what the backend returns.
     pub fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         self.program.step(params)
+    }
+
+    /// Submits one step in parts that cost no more than `most` each, where kernels can be cut so far, and tells how
+    /// many there were.
+    ///
+    /// *Units*: of [`Cost`](crate::Cost).
+    ///
+    /// *Errors*: what the backend returns.
+    pub fn step_in_parts(&mut self, params: &StepParams, most: u64) -> Result<usize, Error> {
+        let (mut cuts, mut count) = (Cuts::default(), 0);
+        while let Some((part, _)) = cuts.next(self.program.pieces(), params, most) {
+            self.program.part(params, &part)?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// The dispatches or draws of a step.

@@ -12,7 +12,7 @@ precision highp usampler2DArray;
 #define WEIGHT_LINE 256
 #define WEIGHT_PAGE_SHIFT 11
 #define WEIGHT_PAGE 2048
-#define ACT act_none
+#define ACT act_silu
 layout(std140) uniform Params {
     int out_rows;
     int out_cols;
@@ -48,8 +48,6 @@ uniform usampler2D t7;
 #define src_row7 t7
 uniform usampler2D t8;
 #define src_bias t8
-uniform usampler2D t9;
-#define src_residual t9
 // linear with several rows, pass 2: takes each row from its target, and the epilogue.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
@@ -267,7 +265,13 @@ vec4 act_trunc(vec4 x) {
 vec4 finish(int row, int col, vec4 sum, vec4 up) {
     sum += lanes(src_bias, weight_rows, 0, col);
     sum = ACT(sum);
-    sum += lanes(src_residual, out_cols, row, col);
+    up.x += load1(src_bias, weight_rows, 0, out_cols + col);
+    // The second half need not begin at a whole texel.
+    int last = weight_rows - 1;
+    up.y += load1(src_bias, weight_rows, 0, min(out_cols + col + 1, last));
+    up.z += load1(src_bias, weight_rows, 0, min(out_cols + col + 2, last));
+    up.w += load1(src_bias, weight_rows, 0, min(out_cols + col + 3, last));
+    sum *= up;
     return sum;
 }
 // Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all blocks lie above each other,
@@ -303,6 +307,13 @@ vec4 sums(int row, int col) {
 }
 
 vec4 value(int row, int col) {
-    return finish(row, col, sums(row, col), vec4(1.0));
+    vec4 up = sums(row, out_cols + col);
+    // The second half need not begin at a whole texel.
+    int shift = out_cols & 3;
+    vec4 next = sums(row, min(out_cols + col + 4, weight_rows - 1));
+    if (shift == 1) up = vec4(up.yzw, next.x);
+    if (shift == 2) up = vec4(up.zw, next.xy);
+    if (shift == 3) up = vec4(up.w, next.xyz);
+    return finish(row, col, sums(row, col), up);
 }
-// linear_join EIGHT BIAS RESIDUAL act_none bits
+// linear_join EIGHT BIAS GLU act_silu bits

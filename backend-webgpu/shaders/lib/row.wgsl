@@ -1,6 +1,6 @@
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
-// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
-// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
+// invocation too unless the row is staged. Of RMS only the sum of squares stands between a workgroup and its weights, so
+// it is applied to the products: nothing waits for it before they are made.
 //!include lib/group.wgsl
 //!include lib/reduce.wgsl
 //!include lib/lanes.wgsl
@@ -16,12 +16,21 @@
 var<private> x_row: u32;
 //!end
 
-// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
-//!if PARTS
-fn x4(i: u32) -> vec4<f32> {
-    return select(vec4<f32>(0.0), parts_row[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+//!if PARTS || STAGED
+// CHUNK groups of the row, each with a vector of four beside it that is not used: invocations that read the same place of
+// neighbouring groups find them in different banks.
+var<workgroup> staged: array<vec4<f32>, 9u * CHUNK>;
+// The squares of what this invocation brought, of which an RMS norm is made.
+var<private> staged_squares: f32;
+
+// Where the workgroup's memory has a vector of four.
+fn staged_at(i: u32) -> u32 {
+    return i + i / 8u;
 }
-//!else
+//!end
+
+//!if !PARTS
+// Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 //!if SUMMED
 fn x4(i: u32) -> vec4<f32> {
     return select(vec4<f32>(0.0), sum4(min(i, p.k / 4u - 1u)), 4u * i < p.k);
@@ -33,7 +42,8 @@ fn x4(i: u32) -> vec4<f32> {
     let first = x_row * (p.k / 4u);
     return select(vec4<f32>(0.0), x[first + min(i, p.k / 4u - 1u)], 4u * i < p.k);
 //!else
-    return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+    let at = ROW_AT + min(i, p.k / 4u - 1u);
+    return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 //!end
 }
 //!else
@@ -97,9 +107,8 @@ fn deviation(lane: u32, squares: f32) -> f32 {
 //!end
 
 // What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
-// invocation's squares.
+// invocation's squares, unless it sums them while it stages the row.
 fn norm_begin(lane: u32) -> vec2<f32> {
-//!if NORM
 //!if LAYER
     var sum = 0.0;
     for (var i = lane; 4u * i < p.k; i += WG) {
@@ -108,13 +117,15 @@ fn norm_begin(lane: u32) -> vec2<f32> {
     let mean = workgroup_sum(lane, sum) / f32(p.k);
     return vec2<f32>(mean, deviation(lane, own_squares(lane, mean)));
 //!else
+//!if NORM && !STAGED
     return vec2<f32>(0.0, own_squares(lane, 0.0));
-//!end
 //!else
     return vec2<f32>(0.0);
 //!end
+//!end
 }
 
+//!if !PARTS
 // What goes into the products; finite beyond the row's end, where weights are 0.
 fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
 //!if LAYER
@@ -127,19 +138,7 @@ fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
 //!end
 //!end
 }
-
-//!if STAGED
-// The same, once for the workgroup.
-var<workgroup> staged: array<vec4<f32>, STAGE>;
 //!end
-
-fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
-//!if STAGED
-    return staged[i];
-//!else
-    return normed4(i, begun);
-//!end
-}
 
 fn row_begin(lane: u32) -> vec2<f32> {
 //!if PARTS
@@ -148,30 +147,51 @@ fn row_begin(lane: u32) -> vec2<f32> {
 //!if SUMMED
     sum_begin(lane);
 //!end
-    let begun = norm_begin(lane);
+    return norm_begin(lane);
+}
+
+// Brings the groups from `first` on into the workgroup's memory.
+fn row_stage(lane: u32, first: u32, begun: vec2<f32>) {
 //!if STAGED
-    for (var i = lane; i < STAGE; i += WG) {
-        staged[i] = normed4(i, begun);
+    if (first > 0u) {
+        // The groups before are still being read.
+        workgroupBarrier();
+    }
+    let count = 8u * min(CHUNK, p.w_groups - first);
+    for (var i = lane; i < count; i += WG) {
+//!if NORM && !LAYER
+        let own = x4(8u * first + i);
+        staged_squares += dot(own, own);
+        staged[staged_at(i)] = own * gamma4(8u * first + i);
+//!else
+        staged[staged_at(i)] = normed4(8u * first + i, begun);
+//!end
     }
     workgroupBarrier();
 //!end
-    return begun;
+}
+
+// Vector i of four of group g; `first` is what row_stage was given.
+fn row4(g: u32, first: u32, i: u32, begun: vec2<f32>) -> vec4<f32> {
+//!if PARTS || STAGED
+    return staged[(g - first) * 9u + i];
+//!else
+    return normed4(8u * g + i, begun);
+//!end
 }
 
 // The row's elements 32 g .. 32 g + 31.
-fn row32(g: u32, begun: vec2<f32>) -> Group {
-    let i = g * 8u;
+fn row32(g: u32, first: u32, begun: vec2<f32>) -> Group {
     return Group(
-        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
-        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+        row4(g, first, 0u, begun), row4(g, first, 1u, begun), row4(g, first, 2u, begun), row4(g, first, 3u, begun),
+        row4(g, first, 4u, begun), row4(g, first, 5u, begun), row4(g, first, 6u, begun), row4(g, first, 7u, begun));
 }
 
 // What the products are multiplied by. It contains the barrier that lanes_end needs.
 fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
-//!if NORM
-//!if LAYER
-    lanes_meet();
-    return 1.0;
+//!if NORM && !LAYER
+//!if STAGED
+    return deviation(lane, staged_squares);
 //!else
     return deviation(lane, begun.y);
 //!end

@@ -5,7 +5,7 @@ const LOWEST: f32 = -3.4028234e38;
 
 // Keys of a part: as many as SPLITS parts need, and no fewer than a workgroup scores at a time.
 fn split_keys(range: vec2<u32>) -> u32 {
-    return max(SPLIT_WG, (range.y - range.x + SPLITS - 1u) / SPLITS);
+    return max(SPLIT_KEYS, (range.y - range.x + SPLITS - 1u) / SPLITS);
 }
 
 // Parts that have keys; at least one, which then is empty.

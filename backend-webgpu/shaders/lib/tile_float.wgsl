@@ -1,4 +1,5 @@
 // What a tile multiplies of a group of 32 inner elements, as floats.
+//!include lib/dots.wgsl
 //!decoder w
 //!if GLU
 //!decoder u
@@ -44,10 +45,6 @@ fn put(lane: u32, brought: Brought) {
     }
 }
 
-fn dots(a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
-    return vec4<f32>(dot(a, b[0]), dot(a, b[1]), dot(a, b[2]), dot(a, b[3]));
-}
-
 // Adds the products of rows ty + 8 r with weight rows tx + 16 c. Indices of sums are constants, so that those stay in
 // registers.
 fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
@@ -55,9 +52,9 @@ fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
         let x = ty * 9u + i;
         let w = tx * 9u + i;
         let b = array<vec4<f32>, 4>(tile_w[w], tile_w[w + 144u], tile_w[w + 288u], tile_w[w + 432u]);
-        (*acc)[0] += dots(tile_x[x], b);
-        (*acc)[1] += dots(tile_x[x + 72u], b);
-        (*acc)[2] += dots(tile_x[x + 144u], b);
-        (*acc)[3] += dots(tile_x[x + 216u], b);
+        (*acc)[0] = plus_dots((*acc)[0], tile_x[x], b);
+        (*acc)[1] = plus_dots((*acc)[1], tile_x[x + 72u], b);
+        (*acc)[2] = plus_dots((*acc)[2], tile_x[x + 144u], b);
+        (*acc)[3] = plus_dots((*acc)[3], tile_x[x + 216u], b);
     }
 }

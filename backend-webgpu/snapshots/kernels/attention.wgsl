@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     n_head: u32,
@@ -140,10 +142,11 @@ var<workgroup> partial: array<vec4<f32>, 128u>;
 
 @compute @workgroup_size(128u)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
     if (job >= p.m * p.n_head) {
         return;

@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     n_head_kv: u32,
@@ -28,7 +30,7 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> parts: array<vec4<f32>>;
 
 // Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
-// sum of weights, which whoever reads them joins. 64u keys at a time: each invocation scores one; then (part of the
+// sum of weights, which whoever reads them joins. 64u keys at a time: 4u invocations score one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
 // Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
@@ -64,16 +66,16 @@ fn v_quad(row: u32, i: u32) -> vec4<f32> {
 fn value_at(i: u32) -> vec4<f32> {
     return v_quad(i / 48u, i % 48u);
 }
-// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// Sum and maximum over the 256u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
 // reduced, then the spans.
 // A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
 // while this one's results are still being read.
 const SPAN: u32 = 8u;
-var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
+var<workgroup> reduce_few: array<f32, 2u * 256u / SPAN>;
 var<private> reduce_half: u32;
 
 fn reduce_leave(lane: u32, value: f32) -> u32 {
-    reduce_half = 64u / SPAN - reduce_half;
+    reduce_half = 256u / SPAN - reduce_half;
     if (lane % SPAN == 0u) {
         reduce_few[reduce_half + lane / SPAN] = value;
     }
@@ -100,7 +102,7 @@ fn workgroup_sum(lane: u32, value: f32) -> f32 {
     let first = reduce_sums(lane, value);
     workgroupBarrier();
     var total = reduce_few[first];
-    for (var i = 1u; i < 64u / SPAN; i++) {
+    for (var i = 1u; i < 256u / SPAN; i++) {
         total += reduce_few[first + i];
     }
     return total;
@@ -110,7 +112,7 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     let first = reduce_maxima(lane, value);
     workgroupBarrier();
     var highest = reduce_few[first];
-    for (var i = 1u; i < 64u / SPAN; i++) {
+    for (var i = 1u; i < 256u / SPAN; i++) {
         highest = max(highest, reduce_few[first + i]);
     }
     return highest;
@@ -166,17 +168,19 @@ fn split_count(range: vec2<u32>) -> u32 {
     return max((range.y - range.x + keys - 1u) / keys, 1u);
 }
 
-const RUNS: u32 = 64u / 16u;
+const RUNS: u32 = 256u / 16u;
 const ROUNDS: u32 = 64u / RUNS;
+var<workgroup> scores: array<f32, 256u>;
 var<workgroup> weight: array<f32, 64u>;
-var<workgroup> partial: array<vec4<f32>, 64u>;
+var<workgroup> partial: array<vec4<f32>, 256u>;
 
-@compute @workgroup_size(64u)
+@compute @workgroup_size(256u)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
     let head = job / 32u;
     let split = job % 32u;
@@ -192,27 +196,39 @@ fn main(
     var sums: array<vec4<f32>, 1u>;
     var highest = LOWEST;
     var total = 0.0;
+    let own_key = lane / 4u;
+    let share = lane % 4u;
     for (var first = start; first < end; first += 64u) {
-        let key = first + lane;
-        var score = LOWEST;
+        let key = first + own_key;
+        var product = vec4<f32>(0.0);
         if (key < end) {
-            var product = vec4<f32>(0.0);
             let at = (key * p.n_head_kv + kv_head) * 16u;
-            for (var c = 0u; c < 16u; c++) {
+            for (var c = share; c < 16u; c += 4u) {
                 product += q[head * 16u + c] * key_at(at + c);
             }
-            score = capped(p.scale * dot(product, vec4<f32>(1.0)));
         }
+        var score = dot(product, vec4<f32>(1.0));
+        if (4u > 1u) {
+            scores[lane] = score;
+            workgroupBarrier();
+            score = 0.0;
+            for (var i = 0u; i < 4u; i++) {
+                score += scores[own_key * 4u + i];
+            }
+        }
+        score = select(LOWEST, capped(p.scale * score), key < end);
         // Values do not wait for the weights.
         var early: array<vec4<f32>, ROUNDS>;
         for (var i = 0u; i < ROUNDS; i++) {
-            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * 16u + channel);
+            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * 16u + min(channel, 16u - 1u));
         }
         let before = highest;
         highest = max(highest, workgroup_max(lane, score));
         let shrink = exp(before - highest);
-        let own = select(0.0, exp(score - highest), key < end);
-        weight[lane] = own;
+        let own = select(0.0, exp(score - highest), key < end && share == 0u);
+        if (share == 0u) {
+            weight[own_key] = own;
+        }
         total = total * shrink + workgroup_sum(lane, own);
         var sum = sums[0] * shrink;
         for (var i = 0u; i < ROUNDS; i++) {

@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     len: u32,
@@ -23,10 +25,11 @@ struct Params {
 // Each element between two bounds.
 @compute @workgroup_size(64u)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let i = (wid.y * groups.x + wid.x) * 64u + lane;
     if (i >= p.len) {
         return;

@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     cols: u32,
@@ -82,9 +84,11 @@ fn threes(word: u32, bits: u32) -> vec4<f32> {
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word.
+// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
+// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+    let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
+    return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
 // The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
@@ -110,6 +114,16 @@ fn x4(row: u32, i: u32) -> vec4<f32> {
     return x[row * (p.k / 4u) + i];
 }
 // What a tile multiplies of a group of 32 inner elements, as floats.
+// Adds the products of four numbers of a row with those of four other rows to their sums, one after the other: a sum takes
+// as many operations as it has products, and is the same in tiles of any size.
+fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
+    var sum = sums;
+    sum += a.x * vec4<f32>(b[0].x, b[1].x, b[2].x, b[3].x);
+    sum += a.y * vec4<f32>(b[0].y, b[1].y, b[2].y, b[3].y);
+    sum += a.z * vec4<f32>(b[0].z, b[1].z, b[2].z, b[3].z);
+    sum += a.w * vec4<f32>(b[0].w, b[1].w, b[2].w, b[3].w);
+    return sum;
+}
 // What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
 // in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
@@ -211,10 +225,6 @@ fn put(lane: u32, brought: Brought) {
     }
 }
 
-fn dots(a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
-    return vec4<f32>(dot(a, b[0]), dot(a, b[1]), dot(a, b[2]), dot(a, b[3]));
-}
-
 // Adds the products of rows ty + 8 r with weight rows tx + 16 c. Indices of sums are constants, so that those stay in
 // registers.
 fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
@@ -222,10 +232,10 @@ fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
         let x = ty * 9u + i;
         let w = tx * 9u + i;
         let b = array<vec4<f32>, 4>(tile_w[w], tile_w[w + 144u], tile_w[w + 288u], tile_w[w + 432u]);
-        (*acc)[0] += dots(tile_x[x], b);
-        (*acc)[1] += dots(tile_x[x + 72u], b);
-        (*acc)[2] += dots(tile_x[x + 144u], b);
-        (*acc)[3] += dots(tile_x[x + 216u], b);
+        (*acc)[0] = plus_dots((*acc)[0], tile_x[x], b);
+        (*acc)[1] = plus_dots((*acc)[1], tile_x[x + 72u], b);
+        (*acc)[2] = plus_dots((*acc)[2], tile_x[x + 144u], b);
+        (*acc)[3] = plus_dots((*acc)[3], tile_x[x + 216u], b);
     }
 }
 // A gated linear unit of two numbers, with a limit or without.
@@ -382,7 +392,8 @@ fn bring(lane: u32, w_row: u32, x_row: u32, g: u32) -> Brought {
 }
 
 @compute @workgroup_size(128)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
     let id = plan[3u * wid.y];
     let first = plan[3u * wid.y + 1u];
     let count = plan[3u * wid.y + 2u];

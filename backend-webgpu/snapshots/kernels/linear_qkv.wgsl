@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     k: u32,
@@ -76,9 +78,11 @@ fn threes(word: u32, bits: u32) -> vec4<f32> {
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word.
+// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
+// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+    let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
+    return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
 // The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
@@ -123,8 +127,8 @@ fn put(row: u32, col: u32, value: vec2<f32>) {
     }
 }
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
-// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
-// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
+// invocation too unless the row is staged. Of RMS only the sum of squares stands between a workgroup and its weights, so
+// it is applied to the products: nothing waits for it before they are made.
 // 32 numbers along the inner dimension.
 alias Group = array<vec4<f32>, 8>;
 
@@ -183,27 +187,47 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// Sums over the 4u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
-// between them is lanes_meet, or another barrier.
-// They share a subgroup, too, so that nothing has to wait.
+// Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
+// them is lanes_meet, or another barrier.
+// Those that share a subgroup, too, do not wait for each other.
+const TOGETHER: u32 = min(4u, 8u);
+var<workgroup> lanes_sums: array<vec2<f32>, 64u / TOGETHER>;
+
 fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
     var sum = own;
-    for (var apart = 1u; apart < 4u; apart <<= 1u) {
+    for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
         sum += subgroupShuffleXor(sum, apart);
+    }
+    if (4u > TOGETHER && lane % TOGETHER == 0u) {
+        lanes_sums[lane / TOGETHER] = sum;
     }
     return sum;
 }
 
-fn lanes_meet() {}
+fn lanes_meet() {
+    if (4u > TOGETHER) {
+        workgroupBarrier();
+    }
+}
 
 fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
-    return begun;
+    if (4u == TOGETHER) {
+        return begun;
+    }
+    let first = lane / 4u * (4u / TOGETHER);
+    var sum = lanes_sums[first];
+    for (var i = 1u; i < 4u / TOGETHER; i++) {
+        sum += lanes_sums[first + i];
+    }
+    return sum;
 }
+
 
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
-    return select(vec4<f32>(0.0), x[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+    let at = 0u + min(i, p.k / 4u - 1u);
+    return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 }
 
 fn gamma4(i: u32) -> vec4<f32> {
@@ -227,7 +251,7 @@ fn deviation(lane: u32, squares: f32) -> f32 {
 }
 
 // What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
-// invocation's squares.
+// invocation's squares, unless it sums them while it stages the row.
 fn norm_begin(lane: u32) -> vec2<f32> {
     return vec2<f32>(0.0, own_squares(lane, 0.0));
 }
@@ -237,22 +261,24 @@ fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
     return x4(i) * gamma4(i);
 }
 
-
-fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
-    return normed4(i, begun);
+fn row_begin(lane: u32) -> vec2<f32> {
+    return norm_begin(lane);
 }
 
-fn row_begin(lane: u32) -> vec2<f32> {
-    let begun = norm_begin(lane);
-    return begun;
+// Brings the groups from `first` on into the workgroup's memory.
+fn row_stage(lane: u32, first: u32, begun: vec2<f32>) {
+}
+
+// Vector i of four of group g; `first` is what row_stage was given.
+fn row4(g: u32, first: u32, i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return normed4(8u * g + i, begun);
 }
 
 // The row's elements 32 g .. 32 g + 31.
-fn row32(g: u32, begun: vec2<f32>) -> Group {
-    let i = g * 8u;
+fn row32(g: u32, first: u32, begun: vec2<f32>) -> Group {
     return Group(
-        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
-        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+        row4(g, first, 0u, begun), row4(g, first, 1u, begun), row4(g, first, 2u, begun), row4(g, first, 3u, begun),
+        row4(g, first, 4u, begun), row4(g, first, 5u, begun), row4(g, first, 6u, begun), row4(g, first, 7u, begun));
 }
 
 // What the products are multiplied by. It contains the barrier that lanes_end needs.
@@ -304,10 +330,11 @@ fn pair_of(i: u32) -> vec2<u32> {
 
 @compute @workgroup_size(64u)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let begun = row_begin(lane);
     let pair = (wid.y * groups.x + wid.x) * PAIRS + lane / 4u;
     let place = pair_of(min(pair, p.pairs - 1u));
@@ -321,9 +348,13 @@ fn main(
     let c = table[at];
     let s = table[at + 1u];
     var acc = vec2<f32>(0.0);
-    for (var g = l; g < p.w_groups; g += 4u) {
-        let x32 = row32(g, begun);
-        acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
+    for (var first = 0u; first < p.w_groups; first += 4u) {
+        row_stage(lane, first, begun);
+        let end = min(first + 4u, p.w_groups);
+        for (var g = first + l; g < end; g += 4u) {
+            let x32 = row32(g, first, begun);
+            acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
+        }
     }
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);

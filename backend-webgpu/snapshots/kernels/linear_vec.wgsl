@@ -1,4 +1,4 @@
-// linear_vec Q8_0 subgroups shuffled vec4 bias residual parts sinks
+// linear_vec Q8_0 Q8_0 subgroups two shuffled vec4 glu bias norm
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     k: u32,
@@ -16,30 +18,30 @@ struct Params {
     first: u32,
     out_cols: u32,
     w_row: u32,
-    m: u32,
-    n: u32,
-    causal: u32,
-    window: u32,
-    cached: u32,
-    scale: f32,
-    softcap: f32,
     w_groups: u32,
     w_plane0: u32,
     w_plane1: u32,
     w_plane2: u32,
     w_plane3: u32,
+    u_row: u32,
+    u_groups: u32,
+    u_plane0: u32,
+    u_plane1: u32,
+    u_plane2: u32,
+    u_plane3: u32,
+    eps: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
-@group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> sinks: array<f32>;
-@group(0) @binding(4) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(5) var<storage, read> bias: array<f32>;
-@group(0) @binding(6) var<storage, read> residual: array<f32>;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> u: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> gamma: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read> bias: array<f32>;
 @group(0) @binding(7) var<storage, read_write> out: array<f32>;
 
-// One row of x times a weight matrix. 4u invocations share a row of weights and 256u / 4u rows a workgroup; each
-// weight is read once.
+// One row of x times a weight matrix. 4u invocations share 2u columns of the result, and what they load of x serves
+// the weights of all of them. Each weight is read once.
 // What the decoders of the weight formats share.
 
 // A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
@@ -77,9 +79,11 @@ fn threes(word: u32, bits: u32) -> vec4<f32> {
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word.
+// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
+// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+    let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
+    return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
 // The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
@@ -237,8 +241,8 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
-// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
-// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
+// invocation too unless the row is staged. Of RMS only the sum of squares stands between a workgroup and its weights, so
+// it is applied to the products: nothing waits for it before they are made.
 // 32 numbers along the inner dimension.
 alias Group = array<vec4<f32>, 8>;
 
@@ -246,16 +250,16 @@ fn dot32(a: Group, b: Group) -> f32 {
     return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
         + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
-// Sum and maximum over the 256u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
+// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
 // reduced, then the spans.
 // A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
 // while this one's results are still being read.
 const SPAN: u32 = 8u;
-var<workgroup> reduce_few: array<f32, 2u * 256u / SPAN>;
+var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
 var<private> reduce_half: u32;
 
 fn reduce_leave(lane: u32, value: f32) -> u32 {
-    reduce_half = 256u / SPAN - reduce_half;
+    reduce_half = 64u / SPAN - reduce_half;
     if (lane % SPAN == 0u) {
         reduce_few[reduce_half + lane / SPAN] = value;
     }
@@ -282,7 +286,7 @@ fn workgroup_sum(lane: u32, value: f32) -> f32 {
     let first = reduce_sums(lane, value);
     workgroupBarrier();
     var total = reduce_few[first];
-    for (var i = 1u; i < 256u / SPAN; i++) {
+    for (var i = 1u; i < 64u / SPAN; i++) {
         total += reduce_few[first + i];
     }
     return total;
@@ -292,155 +296,108 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     let first = reduce_maxima(lane, value);
     workgroupBarrier();
     var highest = reduce_few[first];
-    for (var i = 1u; i < 256u / SPAN; i++) {
+    for (var i = 1u; i < 64u / SPAN; i++) {
         highest = max(highest, reduce_few[first + i]);
     }
     return highest;
 }
-// Sums over the 4u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
-// between them is lanes_meet, or another barrier.
-// They share a subgroup, too, so that nothing has to wait.
-fn lanes_begin(lane: u32, own: f32) -> f32 {
+// Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
+// them is lanes_meet, or another barrier.
+// Those that share a subgroup, too, do not wait for each other.
+const TOGETHER: u32 = min(4u, 8u);
+var<workgroup> lanes_sums: array<vec4<f32>, 64u / TOGETHER>;
+
+fn lanes_begin(lane: u32, own: vec4<f32>) -> vec4<f32> {
     var sum = own;
-    for (var apart = 1u; apart < 4u; apart <<= 1u) {
+    for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
         sum += subgroupShuffleXor(sum, apart);
+    }
+    if (4u > TOGETHER && lane % TOGETHER == 0u) {
+        lanes_sums[lane / TOGETHER] = sum;
     }
     return sum;
 }
 
-fn lanes_meet() {}
-
-fn lanes_end(lane: u32, begun: f32) -> f32 {
-    return begun;
-}
-// The row of x as attention left it: for each head the weighted sums of up to 32u parts of the keys, each with its
-// highest score and its sum of weights.
-// How one query's keys are cut into parts that workgroups score apart.
-// The cap of scores, and which of them count.
-
-// Caps a score; `p.softcap` = 0 means no cap.
-fn capped(score: f32) -> f32 {
-    if (p.softcap > 0.0) {
-        return p.softcap * safe_tanh(score / p.softcap);
+fn lanes_meet() {
+    if (4u > TOGETHER) {
+        workgroupBarrier();
     }
-    return score;
 }
 
-// The half-open range of the p.n keys that query row i of p.m may see.
-fn visible(i: u32) -> vec2<u32> {
-    var filled = p.n;
-    var at = max(p.n + i, p.m) - p.m;
-    if (p.cached != 0u) {
-        filled = min(step.position + step.rows, p.n);
-        at = step.position + i;
+fn lanes_end(lane: u32, begun: vec4<f32>) -> vec4<f32> {
+    if (4u == TOGETHER) {
+        return begun;
     }
-    var start = 0u;
-    var end = filled;
-    if (p.causal != 0u) {
-        end = min(filled, at + 1u);
-        if (p.window != 0u) {
-            start = max(at + 1u, p.window) - p.window;
-        }
-    } else if (p.window != 0u) {
-        end = min(filled, at + p.window / 2u + 1u);
-        start = max(at, p.window / 2u) - p.window / 2u;
+    let first = lane / 4u * (4u / TOGETHER);
+    var sum = lanes_sums[first];
+    for (var i = 1u; i < 4u / TOGETHER; i++) {
+        sum += lanes_sums[first + i];
     }
-    return vec2<u32>(min(start, end), end);
+    return sum;
 }
 
-const LOWEST: f32 = -3.4028234e38;
-
-// Keys of a part: as many as 32u parts need, and no fewer than a workgroup scores at a time.
-fn split_keys(range: vec2<u32>) -> u32 {
-    return max(64u, (range.y - range.x + 32u - 1u) / 32u);
-}
-
-// Parts that have keys; at least one, which then is empty.
-fn split_count(range: vec2<u32>) -> u32 {
-    let keys = split_keys(range);
-    return max((range.y - range.x + keys - 1u) / keys, 1u);
-}
-
-var<workgroup> parts_row: array<vec4<f32>, 3u * 16u>;
-
-// Fills parts_row. All an invocation needs is loaded at once, so that it waits for memory once.
-fn parts_join(lane: u32) {
-    let count = split_count(visible(0u));
-    for (var i = lane; i < 3u * 16u; i += 256u) {
-        let head = (i / 16u) * 32u;
-        let without_parts = vec2<f32>(sinks[i / 16u], 1.0);
-        var highest = without_parts.x;
-        var total = without_parts.y;
-        var sum = vec4<f32>(0.0);
-        for (var first = 0u; first < count; first += 4u) {
-            var share: array<vec2<f32>, 4u>;
-            var value: array<vec4<f32>, 4u>;
-            for (var j = 0u; j < 4u; j++) {
-                // Beyond the last part it counts again, with no weight.
-                let s = head + min(first + j, count - 1u);
-                share[j] = parts[3u * 32u * 16u + s].xy;
-                value[j] = parts[s * 16u + i % 16u];
-            }
-            let before = highest;
-            for (var j = 0u; j < 4u; j++) {
-                highest = max(highest, share[j].x);
-            }
-            let shrink = exp(before - highest);
-            total *= shrink;
-            sum *= shrink;
-            for (var j = 0u; j < 4u; j++) {
-                let weight = select(0.0, exp(share[j].x - highest), first + j < count);
-                total += weight * share[j].y;
-                sum += weight * value[j];
-            }
-        }
-        // Only without keys it is 0: NaN stays what it is.
-        parts_row[i] = select(sum / total, vec4<f32>(0.0), total == 0.0);
-    }
-    workgroupBarrier();
-}
 
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
-    return select(vec4<f32>(0.0), parts_row[min(i, p.k / 4u - 1u)], 4u * i < p.k);
+    let at = 0u + min(i, p.k / 4u - 1u);
+    return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 }
 
+fn gamma4(i: u32) -> vec4<f32> {
+    return gamma[min(i, p.k / 4u - 1u)];
+}
+
+// The sum of squared distances of this invocation's elements from the mean.
+fn own_squares(lane: u32, mean: f32) -> f32 {
+    var squares = 0.0;
+    for (var i = lane; 4u * i < p.k; i += 64u) {
+        // 0 for elements beyond the row.
+        let within = vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.k);
+        let c = select(vec4<f32>(0.0), x4(i) - mean, within);
+        squares += dot(c, c);
+    }
+    return squares;
+}
+
+fn deviation(lane: u32, squares: f32) -> f32 {
+    return 1.0 / sqrt(workgroup_sum(lane, squares) / f32(p.k) + p.eps);
+}
 
 // What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
-// invocation's squares.
+// invocation's squares, unless it sums them while it stages the row.
 fn norm_begin(lane: u32) -> vec2<f32> {
-    return vec2<f32>(0.0);
+    return vec2<f32>(0.0, own_squares(lane, 0.0));
 }
 
 // What goes into the products; finite beyond the row's end, where weights are 0.
 fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
-    return x4(i);
-}
-
-
-fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
-    return normed4(i, begun);
+    return x4(i) * gamma4(i);
 }
 
 fn row_begin(lane: u32) -> vec2<f32> {
-    parts_join(lane);
-    let begun = norm_begin(lane);
-    return begun;
+    return norm_begin(lane);
+}
+
+// Brings the groups from `first` on into the workgroup's memory.
+fn row_stage(lane: u32, first: u32, begun: vec2<f32>) {
+}
+
+// Vector i of four of group g; `first` is what row_stage was given.
+fn row4(g: u32, first: u32, i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return normed4(8u * g + i, begun);
 }
 
 // The row's elements 32 g .. 32 g + 31.
-fn row32(g: u32, begun: vec2<f32>) -> Group {
-    let i = g * 8u;
+fn row32(g: u32, first: u32, begun: vec2<f32>) -> Group {
     return Group(
-        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
-        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+        row4(g, first, 0u, begun), row4(g, first, 1u, begun), row4(g, first, 2u, begun), row4(g, first, 3u, begun),
+        row4(g, first, 4u, begun), row4(g, first, 5u, begun), row4(g, first, 6u, begun), row4(g, first, 7u, begun));
 }
 
 // What the products are multiplied by. It contains the barrier that lanes_end needs.
 fn row_scale(lane: u32, begun: vec2<f32>) -> f32 {
-    lanes_meet();
-    return 1.0;
+    return deviation(lane, begun.y);
 }
 // What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
 // in z and w.
@@ -473,35 +430,77 @@ fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
 
-const ROWS: u32 = 256u / 4u;
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn u_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
 
-@compute @workgroup_size(256u)
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn u_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before u_scales: there is more to do with them.
+fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = u[p.u_plane0 + group * 2u];
+    let b = u[p.u_plane0 + group * 2u + 1u];
+    let s = u_scales(group);
+    return array<vec4<f32>, 8>(
+        u_value(signed_bytes(a.x), s.xy), u_value(signed_bytes(a.y), s.xy),
+        u_value(signed_bytes(a.z), s.xy), u_value(signed_bytes(a.w), s.xy),
+        u_value(signed_bytes(b.x), s.zw), u_value(signed_bytes(b.y), s.zw),
+        u_value(signed_bytes(b.z), s.zw), u_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return u_decode32(row * p.u_groups + group);
+}
+
+
+@compute @workgroup_size(64u)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let begun = row_begin(lane);
-    let row = (wid.y * groups.x + wid.x) * ROWS + lane / 4u;
-    let local = min(row, p.count - 1u);
+    let n = ((wid.y * groups.x + wid.x) * (64u / 4u) + lane / 4u) * 2u;
+    let last = p.count - 1u;
     let l = lane % 4u;
-    // What follows the products is loaded before them: loads do not wait for loads.
-    let col = p.first + local;
+    // One of the columns is this invocation's to end. What follows the products is loaded before them: loads do not wait
+    // for loads.
+    let own = l % 2u;
+    let col = p.first + min(n + own, last);
     let bias_value = bias[col];
-    let residual_value = residual[col];
-    var acc = f32(0.0);
-    for (var g = l; g < p.w_groups; g += 4u) {
-        let x32 = row32(g, begun);
-        acc += dot32(w_decode_row(p.w_row + local, g), x32);
+    let bias_up = bias[col + p.out_cols];
+    var acc = vec4<f32>(0.0);
+    for (var first = 0u; first < p.w_groups; first += 2u) {
+        row_stage(lane, first, begun);
+        let end = min(first + 2u, p.w_groups);
+        for (var g = first + l; g < end; g += 4u) {
+            let x32 = row32(g, first, begun);
+            let a = dot32(w_decode_row(p.w_row + min(n, last), g), x32);
+            let b = dot32(w_decode_row(p.w_row + min(n + 1u, last), g), x32);
+            let up = dot32(u_decode_row(p.u_row + min(n, last), g), x32);
+            acc += vec4<f32>(a, b, up, dot32(u_decode_row(p.u_row + min(n + 1u, last), g), x32));
+        }
     }
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
-    if (l != 0u || row >= p.count) {
+    if (l >= 2u || n + l > last) {
         return;
     }
-    var product = lanes_end(lane, sum) * scale;
-    product += bias_value;
-    var value = unary_none(product);
-    value += residual_value;
+    let product = lanes_end(lane, sum) * scale;
+    var gate = product[own];
+    var upper = product[own + 2u];
+    gate += bias_value;
+    upper += bias_up;
+    var value = unary_silu(gate) * upper;
     out[col] = value;
 }

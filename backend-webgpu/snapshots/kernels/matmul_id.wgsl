@@ -1,4 +1,4 @@
-// matmul_id Q8_0 Q8_0 subgroups several vec4 glu norm staged
+// matmul_id Q8_0 Q8_0 subgroups shuffled several vec4 glu norm
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     k: u32,
@@ -45,7 +47,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read> gamma: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> out: array<f32>;
 
-// Rows of x times the matrices of the experts that ids choose, gated or not: a row of the result for each choice, 1u
+// Rows of x times the matrices of the experts that ids choose, gated or not: a row of the result for each choice, 4u
 // invocations for each of its columns.
 // What the decoders of the weight formats share.
 
@@ -84,9 +86,11 @@ fn threes(word: u32, bits: u32) -> vec4<f32> {
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word.
+// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
+// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u));
+    let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
+    return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
 // The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
@@ -114,8 +118,8 @@ fn expert(choice: u32) -> u32 {
     return min(u32(max(ids[choice], 0)), p.experts - 1u);
 }
 // The row of x that a matrix is multiplied with, normed on the way. Every workgroup does this for itself, and every
-// invocation too unless the row is staged: x is small and cached. Of RMS only the sum of squares stands between a
-// workgroup and its weights, so it is applied to the products: weights are under way before the first barrier.
+// invocation too unless the row is staged. Of RMS only the sum of squares stands between a workgroup and its weights, so
+// it is applied to the products: nothing waits for it before they are made.
 // 32 numbers along the inner dimension.
 alias Group = array<vec4<f32>, 8>;
 
@@ -174,33 +178,44 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// Sums over the 1u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
-// between them is lanes_meet, or another barrier.
-var<workgroup> lanes_own: array<vec2<f32>, 64u>;
+// Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
+// them is lanes_meet, or another barrier.
+// Those that share a subgroup, too, do not wait for each other.
+const TOGETHER: u32 = min(4u, 8u);
+var<workgroup> lanes_sums: array<vec2<f32>, 64u / TOGETHER>;
 
 fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
-    if (1u > 1u) {
-        lanes_own[lane] = own;
+    var sum = own;
+    for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
+        sum += subgroupShuffleXor(sum, apart);
     }
-    return own;
+    if (4u > TOGETHER && lane % TOGETHER == 0u) {
+        lanes_sums[lane / TOGETHER] = sum;
+    }
+    return sum;
 }
 
 fn lanes_meet() {
-    if (1u > 1u) {
+    if (4u > TOGETHER) {
         workgroupBarrier();
     }
 }
 
 fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
-    var sum = begun;
-    for (var i = 1u; i < 1u; i++) {
-        sum += lanes_own[lane + i];
+    if (4u == TOGETHER) {
+        return begun;
+    }
+    let first = lane / 4u * (4u / TOGETHER);
+    var sum = lanes_sums[first];
+    for (var i = 1u; i < 4u / TOGETHER; i++) {
+        sum += lanes_sums[first + i];
     }
     return sum;
 }
 
 // Which of several rows it is.
 var<private> x_row: u32;
+
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
@@ -229,7 +244,7 @@ fn deviation(lane: u32, squares: f32) -> f32 {
 }
 
 // What of the norm is known before the products: mean and reciprocal deviation of a layer norm, and of an RMS norm this
-// invocation's squares.
+// invocation's squares, unless it sums them while it stages the row.
 fn norm_begin(lane: u32) -> vec2<f32> {
     return vec2<f32>(0.0, own_squares(lane, 0.0));
 }
@@ -239,28 +254,24 @@ fn normed4(i: u32, begun: vec2<f32>) -> vec4<f32> {
     return x4(i) * gamma4(i);
 }
 
-// The same, once for the workgroup.
-var<workgroup> staged: array<vec4<f32>, 24u>;
-
-fn row4(i: u32, begun: vec2<f32>) -> vec4<f32> {
-    return staged[i];
+fn row_begin(lane: u32) -> vec2<f32> {
+    return norm_begin(lane);
 }
 
-fn row_begin(lane: u32) -> vec2<f32> {
-    let begun = norm_begin(lane);
-    for (var i = lane; i < 24u; i += 64u) {
-        staged[i] = normed4(i, begun);
-    }
-    workgroupBarrier();
-    return begun;
+// Brings the groups from `first` on into the workgroup's memory.
+fn row_stage(lane: u32, first: u32, begun: vec2<f32>) {
+}
+
+// Vector i of four of group g; `first` is what row_stage was given.
+fn row4(g: u32, first: u32, i: u32, begun: vec2<f32>) -> vec4<f32> {
+    return normed4(8u * g + i, begun);
 }
 
 // The row's elements 32 g .. 32 g + 31.
-fn row32(g: u32, begun: vec2<f32>) -> Group {
-    let i = g * 8u;
+fn row32(g: u32, first: u32, begun: vec2<f32>) -> Group {
     return Group(
-        row4(i, begun), row4(i + 1u, begun), row4(i + 2u, begun), row4(i + 3u, begun),
-        row4(i + 4u, begun), row4(i + 5u, begun), row4(i + 6u, begun), row4(i + 7u, begun));
+        row4(g, first, 0u, begun), row4(g, first, 1u, begun), row4(g, first, 2u, begun), row4(g, first, 3u, begun),
+        row4(g, first, 4u, begun), row4(g, first, 5u, begun), row4(g, first, 6u, begun), row4(g, first, 7u, begun));
 }
 
 // What the products are multiplied by. It contains the barrier that lanes_end needs.
@@ -470,24 +481,27 @@ fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return u_decode32(row * p.u_groups + group);
 }
 
-const COLUMNS: u32 = 64u / 1u;
-
 @compute @workgroup_size(64u)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
     let choice = wid.y;
     x_row = choice / p.choices;
     let begun = row_begin(lane);
-    let col = wid.x * COLUMNS + lane / 1u;
+    let col = wid.x * (64u / 4u) + lane / 4u;
     let own = min(col, p.cols - 1u);
-    let l = lane % 1u;
+    let l = lane % 4u;
     let id = expert(choice);
     var w_row = p.w_start + id * p.w_stride + own;
     var u_row = p.u_start + id * p.u_stride + own;
     var w_end = p.w_groups;
     var acc = vec2<f32>(0.0);
-    for (var g = l; g < w_end; g += 1u) {
-        let x32 = row32(g, begun);
-        acc += vec2<f32>(dot32(w_decode_row(w_row, g), x32), dot32(u_decode_row(u_row, g), x32));
+    for (var first = 0u; first < p.w_groups; first += 3u) {
+        row_stage(lane, first, begun);
+        let end = min(first + 3u, w_end);
+        for (var g = first + l; g < end; g += 4u) {
+            let x32 = row32(g, first, begun);
+            acc += vec2<f32>(dot32(w_decode_row(w_row, g), x32), dot32(u_decode_row(u_row, g), x32));
+        }
     }
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);

@@ -9,6 +9,8 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
 }
 struct Params {
     channels: u32,
@@ -176,29 +178,48 @@ fn unary_trunc(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
-// Sums over the 8u invocations that share a row, for the first of them: what lanes_begin returns goes to lanes_end, and
-// between them is lanes_meet, or another barrier.
-// They share a subgroup, too, so that nothing has to wait.
+// Sums over the 8u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
+// them is lanes_meet, or another barrier.
+// Those that share a subgroup, too, do not wait for each other.
+const TOGETHER: u32 = min(8u, 8u);
+var<workgroup> lanes_sums: array<f32, 64u / TOGETHER>;
+
 fn lanes_begin(lane: u32, own: f32) -> f32 {
     var sum = own;
-    for (var apart = 1u; apart < 8u; apart <<= 1u) {
+    for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
         sum += subgroupShuffleXor(sum, apart);
+    }
+    if (8u > TOGETHER && lane % TOGETHER == 0u) {
+        lanes_sums[lane / TOGETHER] = sum;
     }
     return sum;
 }
 
-fn lanes_meet() {}
+fn lanes_meet() {
+    if (8u > TOGETHER) {
+        workgroupBarrier();
+    }
+}
 
 fn lanes_end(lane: u32, begun: f32) -> f32 {
-    return begun;
+    if (8u == TOGETHER) {
+        return begun;
+    }
+    let first = lane / 8u * (8u / TOGETHER);
+    var sum = lanes_sums[first];
+    for (var i = 1u; i < 8u / TOGETHER; i++) {
+        sum += lanes_sums[first + i];
+    }
+    return sum;
 }
 
 @compute @workgroup_size(64u)
 fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(workgroup_id) group_id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let wid = group_id + step.origin;
     let channel = (wid.y * groups.x + wid.x) * (64u / 8u) + lane / 8u;
     let part = lane % 8u;
     // Invocations without a channel meet the others, and write nothing.

@@ -1,7 +1,7 @@
 //! What only a step of one token has: the projection to Q, K and V that fills the caches itself, and attention whose
 //! keys are cut into parts, joined by the projection that follows.
 
-use super::linear::{Batch, Source, lanes, lower, normed, shared};
+use super::linear::{Batch, CHUNK, ROW_AT, Share, Source, lower, normed, staged};
 use super::tokens::put;
 use super::wise::{masked, sunk};
 use super::{Node, grid, literal};
@@ -9,11 +9,14 @@ use crate::kernel::{Kernel, MAX_BINDINGS, Operand, quads_type, row_type, written
 use crate::storage::chunks;
 use crate::tuning::Tuning;
 use backend_api::form::{AttentionLinear, LinearQkv};
+use backend_api::format::GROUP;
 use backend_api::op::{Attention, RopeMode};
 use backend_api::{DType, Shape};
 
-/// Bytes of workgroup memory that every device has.
-const WORKGROUP_BYTES: usize = 16 << 10;
+/// Numbers of a row from which on it is joined once, not by each workgroup that multiplies it: those take longer then than
+/// another dispatch. A shorter one is all in the memory of a workgroup.
+const JOINED_ONCE: usize = 1024;
+const _: () = assert!(JOINED_ONCE <= CHUNK * GROUP);
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -41,20 +44,19 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
         return Err("halves that share a word must be in pairs beside each other".into());
     }
     let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
-    let [chunk] = all.as_slice() else {
+    let [weights] = all.as_slice() else {
         return Err("the weights lie in several bindings".into());
     };
-    let wg = node.tuning.vec_wg;
-    // Pairs whose halves share words lie in one workgroup.
-    let lanes = lanes(k, n / 2, &node.tuning).min(wg / 2);
-    let kernel = node.reducing("linear_qkv", grid((n / 2).div_ceil(wg / lanes)), wg);
-    let mut kernel = shared(kernel, lanes, "vec2<f32>", node)
+    let share = Share::of_pairs(k, n / 2, &node.tuning);
+    let mut kernel = share
+        .kernel("linear_qkv", grid((n / 2).div_ceil(share.columns_of_workgroup())), node)
         .flag("VEC4", k.is_multiple_of(4))
         .flag("BIAS", op.linear.bias)
         .u("k", k)
         .u("pairs", n / 2)
         .bind("x", row_type(k), Operand::Input(0), x)
-        .table("w", *o.w, w, chunk);
+        .table("w", *o.w, w, weights);
+    kernel = staged(kernel, [n, k], op.linear.norm.is_some(), node);
     kernel = normed(kernel, op.linear.norm.as_ref(), o.norm, node);
     if let Some(place) = o.bias {
         kernel = kernel.input("bias", *place, node.inputs[*place]);
@@ -89,9 +91,29 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The sums and the shares of all heads and parts.
-    fn quads(&self) -> usize {
+    /// Vectors of four of the row that they are joined to.
+    fn row(&self) -> usize {
+        self.attention.n_head * self.values
+    }
+
+    /// Those of the sums and the shares of all heads and parts, before it.
+    fn before(&self) -> usize {
         self.attention.n_head * self.tuning.splits * (self.values + 1)
+    }
+
+    /// Those of the memory that all of it takes.
+    fn quads(&self) -> usize {
+        self.before() + self.row()
+    }
+
+    /// Whether a dispatch of its own joins the row.
+    fn is_joined_once(&self) -> bool {
+        self.row() * 4 >= JOINED_ONCE
+    }
+
+    fn join(&self, node: &Node<'_>) -> Kernel {
+        let kernel = self.common(node.elementwise("attention_join", self.row())).word(ROW_AT, literal(self.before()));
+        sunk(kernel.scratch("parts", true, self.quads()), self.attention.sinks_at(), node)
     }
 
     fn common(&self, kernel: Kernel) -> Kernel {
@@ -99,19 +121,23 @@ impl Parts<'_> {
         masked(kernel, &a.masking, a.scale, a.softcap, 1, self.n)
             .word("HEADS", literal(a.n_head))
             .word("SPLITS", literal(tuning.splits))
-            .word("SPLIT_WG", literal(tuning.split_wg))
+            .word("SPLIT_KEYS", literal(tuning.split_keys))
             .word("VALUES", literal(self.values))
             .word("JOIN", literal(tuning.split_join))
     }
 
     fn score(&self, node: &Node<'_>) -> Kernel {
         let tuning = &self.tuning;
-        let channels = self.values.next_power_of_two().min(tuning.split_wg);
+        let wg = tuning.split_keys * tuning.split_share;
+        // There are as many keys as parts of them at least.
+        let channels = self.values.next_power_of_two().clamp(tuning.split_share, wg);
+        let rounds = channels / tuning.split_share;
         let [keys, values] = [1, 2].map(|i| matches!(node.inputs[i].dtype, DType::Coded(_)));
         let kernel = node
-            .reducing("attention_split", grid(self.attention.n_head * tuning.splits), tuning.split_wg)
+            .reducing("attention_split", grid(self.attention.n_head * tuning.splits), wg)
             // Each invocation can hold all its values: one channel of a few keys.
-            .flag("EARLY", channels == self.values && channels <= tuning.split_early)
+            .flag("EARLY", self.values <= channels && rounds <= tuning.split_early)
+            .word("SHARE", literal(tuning.split_share))
             .keys_and_values(node.inputs[1], node.inputs[2])
             .word("KEY_QUADS", literal(node.inputs[1].shape.cols() / 4))
             .word("VALUE_QUADS", literal(node.inputs[2].shape.cols() / 4))
@@ -142,24 +168,23 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
         return Err(format!("heads of {d} and {dv} channels are not multiples of 4"));
     }
     let parts = Parts { attention, tuning: node.tuning, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
-    let width = attention.n_head * dv;
-    // The joined row, and what sums take: two of them for a GLU.
-    let bytes = width * 4 + node.tuning.parts_wg * 8;
-    if bytes > WORKGROUP_BYTES {
-        return Err(format!("a joined row of {width} numbers does not fit the memory of a workgroup"));
-    }
+    let once = parts.is_joined_once();
     let bind = |kernel: Kernel| {
+        if once {
+            return kernel.word(ROW_AT, literal(parts.before())).scratch("x", false, parts.quads());
+        }
         let kernel = parts.common(kernel).flag("PARTS", true).scratch("parts", false, parts.quads());
         sunk(kernel, attention.sinks_at(), node)
     };
     let front = op.attention_operands();
     let source = Source {
-        shape: Shape::new(&[1, width]).map_err(|e| e.to_string())?,
+        shape: Shape::new(&[1, attention.n_head * dv]).map_err(|e| e.to_string())?,
         bind: &bind,
-        wg: node.tuning.parts_wg,
+        wg: (!once).then_some(node.tuning.parts_wg),
         places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
     };
     let mut kernels = vec![parts.score(node)];
+    kernels.extend(once.then(|| parts.join(node)));
     kernels.extend(lower(&op.linear, node, &source, &Batch::ONE)?);
     Ok(kernels)
 }

@@ -1,6 +1,6 @@
 //! Mixtures of experts: routing, products with the matrices that ids choose, and their sums.
 
-use super::linear::{lanes, normed, shared};
+use super::linear::{Share, normed, staged};
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, MAX_BINDINGS, Operand, row_type};
 use crate::storage::{Chunk, chunks};
@@ -117,17 +117,17 @@ fn columns(
     file: &'static str,
     rows: usize,
     [k, cols]: [usize; 2],
-    sum: &'static str,
+    each: usize,
+    normed: bool,
     node: &Node<'_>,
 ) -> Result<Kernel, String> {
-    let wg = node.tuning.vec_wg;
-    let lanes = lanes(k, cols, &node.tuning);
-    let grid = [cols.div_ceil(wg / lanes), rows, 1];
+    let share = Share::new(k, cols, each, each, &node.tuning);
+    let grid = [cols.div_ceil(share.columns_of_workgroup()), rows, 1];
     if grid.iter().any(|n| *n > MAX_GRID) {
         return Err(format!("a grid of {grid:?} workgroups exceeds {MAX_GRID}; use a smaller batch"));
     }
-    let kernel = node.reducing(file, grid.map(|n| n as u32), wg);
-    Ok(shared(kernel, lanes, sum, node)
+    let kernel = share.kernel(file, grid.map(|n| n as u32), node);
+    Ok(staged(kernel, [cols * each, k], normed, node)
         .flag("SEVERAL", true)
         .flag("VEC4", k.is_multiple_of(4))
         .u("k", k)
@@ -161,7 +161,7 @@ pub fn matmul_id(op: &MatMulId, node: &Node<'_>) -> Kernels {
     let kernel = |chunk: &Chunk| {
         let kernel = match &tiled {
             Some((_, tile)) => of_rows(tile.clone(), k),
-            None => columns("matmul_id", ids.shape.len(), [k, op.rows], "f32", node)?
+            None => columns("matmul_id", ids.shape.len(), [k, op.rows], 1, false, node)?
                 .u("experts", experts)
                 .input("ids", 2, ids),
         };
@@ -194,7 +194,7 @@ pub fn experts_glu(op: &ExpertsGlu, node: &Node<'_>) -> Kernels {
     let kernel = |(gate, up): &(usize, usize)| {
         let kernel = match &tiled {
             Some((_, tile)) => of_rows(tile.clone(), k),
-            None => columns("matmul_id", ids.shape.len(), [k, op.gate.rows], "vec2<f32>", node)?
+            None => columns("matmul_id", ids.shape.len(), [k, op.gate.rows], 2, op.norm.is_some(), node)?
                 .u("experts", experts)
                 .input("ids", *o.ids, ids),
         };
@@ -233,7 +233,7 @@ pub fn experts_sum(op: &ExpertsSum, node: &Node<'_>) -> Kernels {
     if tiles(ids.shape.len(), op.down.experts(w.shape.rows()), node).is_some() {
         return Err("many choices are multiplied in tiles, and added up after".into());
     }
-    let kernel = columns("experts_sum", out.shape.rows(), [x.shape.cols(), op.down.rows], "f32", node)?
+    let kernel = columns("experts_sum", out.shape.rows(), [x.shape.cols(), op.down.rows], 1, false, node)?
         .flag("BIAS", op.bias)
         .flag("RESIDUAL", op.residual)
         .u("choices", ids.shape.cols())

@@ -11,8 +11,14 @@ use backend_api::format::GROUP;
 use backend_api::op::{Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
 
-/// Vectors of four that a staged row has at most. The workgroup's memory holds 1,024 of them, and sums besides.
-const STAGED_QUADS: usize = 832;
+/// Groups of a row that a workgroup has in its memory at a time: 9 KiB with the room between them.
+pub const CHUNK: usize = 64;
+/// The word for the vectors of four before a row in what is bound.
+pub const ROW_AT: &str = "ROW_AT";
+/// Invocations of the smallest workgroup of the matrix-vector kernels.
+const FEWEST: usize = 64;
+/// How many workgroups there must be at least; with fewer, they are smaller.
+const WORKGROUPS: usize = 256;
 
 /// Columns of the result that one dispatch makes.
 struct Segment {
@@ -61,8 +67,8 @@ pub struct Source<'a> {
     pub shape: Shape,
     /// Binds x.
     pub bind: &'a dyn Fn(Kernel) -> Kernel,
-    /// Invocations of a workgroup, if it is one row.
-    pub wg: usize,
+    /// Invocations of a workgroup, if each workgroup joins parts.
+    pub wg: Option<usize>,
     /// The places of the linear's operands among the node's; that of x is not used.
     pub places: Vec<usize>,
 }
@@ -83,8 +89,7 @@ pub fn linear(op: &Linear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
 fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
     let x = node.inputs[0];
     let bind = |kernel: Kernel| kernel.bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
-    let source =
-        Source { shape: x.shape, bind: &bind, wg: node.tuning.vec_wg, places: (0..node.inputs.len()).collect() };
+    let source = Source { shape: x.shape, bind: &bind, wg: None, places: (0..node.inputs.len()).collect() };
     lower(op, node, &source, batch)
 }
 
@@ -92,17 +97,22 @@ fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>,
 pub fn normed<'a>(kernel: Kernel, norm: Option<&Norm>, params: &[usize], node: &Node<'a>) -> Kernel {
     let Some(norm) = norm else { return kernel };
     let mut kernel = kernel.flag("NORM", true).flag("LAYER", norm.kind == NormKind::Layer).f("eps", norm.eps);
-    let quads = params.first().map_or(0, |gamma| node.inputs[*gamma].shape.len().div_ceil(GROUP) * (GROUP / 4));
-    // A row that is joined of parts, or a sum, is in that memory already.
-    let there = kernel.flags.iter().any(|flag| ["PARTS", "STAGED"].contains(flag));
-    if node.tuning.stage > 0 && quads <= STAGED_QUADS && !there {
-        kernel = kernel.flag("STAGED", true).word("STAGE", literal(quads));
-    }
     for (name, place) in ["gamma", "beta"].into_iter().zip(params) {
         let tensor = node.inputs[*place];
         kernel = kernel.bind(name, row_type(tensor.shape.len()), Operand::Input(*place), tensor);
     }
     kernel
+}
+
+/// Lets workgroups of a kernel that includes `lib/row.wgsl` bring x into their memory, where that is worth it for a matrix of
+/// rows of `k` numbers. A row that is joined of parts is made there.
+pub fn staged(kernel: Kernel, [rows, k]: [usize; 2], normed: bool, node: &Node<'_>) -> Kernel {
+    let joined = kernel.flags.contains(&"PARTS");
+    let worth = rows * k >= node.tuning.stage_weights || normed && node.tuning.stage > 0;
+    // Where the row begins in what is bound, if nothing else is said.
+    let placed = kernel.words.iter().any(|(name, _)| *name == ROW_AT);
+    let kernel = if placed { kernel } else { kernel.word(ROW_AT, literal(0)) };
+    kernel.flag("STAGED", worth && !joined).word("CHUNK", literal(k.div_ceil(GROUP).min(CHUNK)))
 }
 
 /// A linear whose x is a norm of a row added to another: every workgroup makes the sum for itself, the first leaves it for
@@ -117,13 +127,12 @@ pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel
     if !rms(norm) || !op.linear.norm.as_ref().is_none_or(rms) {
         return Err("norms other than RMS norms of whole rows are kernels of their own".into());
     }
-    let quads = k.div_ceil(GROUP) * (GROUP / 4);
     if !k.is_multiple_of(4) {
         return Err(format!("a row of {k} numbers is not a multiple of 4"));
     }
     let total = node.outputs[0];
     let bind = |kernel: Kernel| {
-        let kernel = kernel.flag("SUMMED", true).flag("STAGED", quads <= STAGED_QUADS).word("STAGE", literal(quads));
+        let kernel = kernel.flag("SUMMED", true).flag("STAGED", true);
         let kernel = kernel.f("sum_eps", norm.eps).bind("x", row_type(k), Operand::Input(0), x);
         let row = |kernel: Kernel, name, i: usize| kernel.bind(name, row_type(k), Operand::Input(i), node.inputs[i]);
         row(row(kernel, "sum_gamma", 1), "summand", 2).bind("total", row_type(k), Operand::Output(0), total)
@@ -132,7 +141,7 @@ pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel
     let source = Source {
         shape: x.shape,
         bind: &bind,
-        wg: node.tuning.vec_wg,
+        wg: None,
         places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
     };
     let kernels = lower(&op.linear, node, &source, &Batch::ONE)?;
@@ -173,9 +182,12 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     let mut kernels = Vec::new();
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
-            let lanes = lanes(k, out_cols, &node.tuning);
-            let kernel = node.reducing("linear_vec", grid(s.count.div_ceil(source.wg / lanes)), source.wg);
-            shared(kernel, lanes, if glu { "vec2<f32>" } else { "f32" }, node)
+            let each = if glu { 2 } else { 1 };
+            let share = match source.wg {
+                Some(wg) => Share::of_joined(k, out_cols, each, wg, &node.tuning),
+                None => Share::new(k, out_cols, each, node.tuning.vec_rows, &node.tuning),
+            };
+            share.kernel("linear_vec", grid(s.count.div_ceil(share.columns_of_workgroup())), node)
         } else {
             several(w.dtype, [m, s.count, outer * inner], glu, node)?
         };
@@ -192,6 +204,9 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             .u("out_cols", out_cols)
             .u("w_row", s.w.1);
         kernel = (source.bind)(kernel).table("w", *o.w, w, &s.w.0);
+        if vector {
+            kernel = staged(kernel, [n, k], op.norm.is_some(), node);
+        }
         if let Some((chunk, row)) = &s.u {
             kernel = kernel.u("u_row", *row).table("u", *o.w, w, chunk);
         }
@@ -227,8 +242,13 @@ fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Resu
     let columns = if glu { 2 } else { 4 };
     let wg = node.tuning.block_wg;
     let blocks = wg > 0 && products == Products::F32;
-    let (file, rows, across) = if blocks { ("linear_block", 4, wg) } else { ("linear_tile", 32, 16) };
     let [m, n, batches] = size;
+    let (file, rows, across) = match products {
+        _ if blocks => ("linear_block", 4, wg),
+        // Few rows would leave most of a large tile empty.
+        Products::F32 if m > 32 => ("linear_wide", 64, 16),
+        _ => ("linear_tile", 32, 16),
+    };
     let grid = [n.div_ceil(across * columns), m.div_ceil(rows), batches];
     if grid.iter().any(|n| *n > MAX_GRID) {
         return Err(format!("a grid of {grid:?} workgroups exceeds {MAX_GRID}"));
@@ -241,18 +261,83 @@ fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Resu
     })
 }
 
-/// Makes `lanes` invocations share a row in a kernel that includes `lib/row.wgsl`; each of them has sums of a WGSL type.
-pub fn shared(kernel: Kernel, lanes: usize, sum: &str, node: &Node<'_>) -> Kernel {
-    kernel.flag("SHUFFLED", (2..=node.limits.subgroup).contains(&lanes)).word("LANES", literal(lanes)).word("SUM", sum)
+/// How the products of one row with a matrix are shared out.
+pub struct Share {
+    /// Rows of weights that an invocation multiplies at once.
+    rows: usize,
+    /// Those among them that make one column of the result: a gate and an up part are two.
+    each: usize,
+    /// Invocations that share them.
+    pub lanes: usize,
+    /// Invocations of a workgroup.
+    pub wg: usize,
 }
 
-/// Invocations that share a row of `k` weights, where there are `rows` of them: as many as keep the device busy, but few
-/// enough that each has a group of weights of its own.
-pub fn lanes(k: usize, rows: usize, tuning: &Tuning) -> usize {
-    let groups = k.div_ceil(GROUP);
-    let mut lanes = tuning.vec_lanes.min(4);
-    while lanes < tuning.vec_lanes && lanes * 2 <= groups && (lanes < 8 || rows * lanes < tuning.vec_invocations) {
-        lanes *= 2;
+impl Share {
+    /// Rows of `k` weights for `columns` columns of the result, each of which is made of `each` of them. `most` are the rows
+    /// that an invocation may multiply at once: what it loads of x serves all of them, but the fewer there are in all, the
+    /// more invocations share a row instead, so that the device stays busy. Workgroups are smaller where there are few.
+    pub fn new(k: usize, columns: usize, each: usize, most: usize, tuning: &Tuning) -> Share {
+        let enough = tuning.vec_invocations;
+        let rows = match columns * each {
+            rows if rows * 8 >= enough => 4,
+            rows if rows * 96 >= enough => 2,
+            _ => 1,
+        };
+        let rows = rows.min(most).max(each);
+        let busy = |lanes: usize| (columns * each).div_ceil(rows) * lanes;
+        let mut lanes = tuning.vec_lanes.min(4);
+        while lanes < tuning.vec_lanes && lanes * 2 <= k.div_ceil(GROUP) && (lanes < 8 || busy(lanes) < enough) {
+            lanes *= 2;
+        }
+        let mut wg = tuning.vec_wg;
+        while wg > FEWEST && busy(lanes) < wg * WORKGROUPS {
+            wg /= 2;
+        }
+        Share { rows, each, lanes, wg }.fitting()
     }
-    lanes
+
+    /// The same where every workgroup of `wg` invocations first joins parts of x, for rows that are not joined once.
+    pub fn of_joined(k: usize, columns: usize, each: usize, wg: usize, tuning: &Tuning) -> Share {
+        Share { wg, ..Share::new(k, columns, each, each, tuning) }.fitting()
+    }
+
+    /// Each column is ended by an invocation of its own, and those that share rows are in one workgroup.
+    fn fitting(self) -> Share {
+        let lanes = self.lanes.min(self.wg);
+        Share { rows: self.rows.min(lanes * self.each), lanes, ..self }
+    }
+
+    /// The same for pairs of columns that lie in one workgroup with their neighbours.
+    pub fn of_pairs(k: usize, pairs: usize, tuning: &Tuning) -> Share {
+        let share = Share::new(k, pairs, 2, 2, tuning);
+        Share { lanes: share.lanes.min(share.wg / 2), ..share }
+    }
+
+    /// Columns of the result that an invocation works on.
+    fn columns(&self) -> usize {
+        self.rows / self.each
+    }
+
+    /// Columns of the result that a workgroup makes.
+    pub fn columns_of_workgroup(&self) -> usize {
+        self.wg / self.lanes * self.columns()
+    }
+
+    /// A kernel of workgroups that share in this way.
+    pub fn kernel(&self, file: &'static str, grid: [u32; 3], node: &Node<'_>) -> Kernel {
+        let sum = match self.rows {
+            1 => "f32",
+            2 => "vec2<f32>",
+            _ => "vec4<f32>",
+        };
+        let columns = self.columns();
+        let kernel = node.reducing(file, grid, self.wg).flag("TWO", columns == 2).flag("FOUR", columns == 4);
+        shared(kernel, self.lanes, sum, node).word("COLUMNS", literal(columns))
+    }
+}
+
+/// Makes `lanes` invocations share sums of a WGSL type in a kernel that includes `lib/lanes.wgsl`.
+pub fn shared(kernel: Kernel, lanes: usize, sum: &str, node: &Node<'_>) -> Kernel {
+    kernel.flag("SHUFFLED", lanes > 1 && node.limits.subgroup > 1).word("LANES", literal(lanes)).word("SUM", sum)
 }

@@ -10,6 +10,8 @@ type Kernels = Result<Vec<Kernel>, String>;
 
 /// Storage buffers that a kernel may bind on every device.
 const STORAGES: usize = 8;
+/// Invocations of a workgroup that walks along rows.
+const WG: usize = 64;
 /// Numbers that an invocation goes through in all its rows at most, each of them twice, where others can share them: Mesa's
 /// software device ends the loops of a shader after 65,535 rounds.
 const ROUNDS: usize = 1 << 14;
@@ -66,7 +68,7 @@ pub fn views(mut kernel: Kernel, node: &Node<'_>, views: &[View]) -> Kernel {
 
 /// A kernel whose invocations share rows of `n` numbers of a state of so many rows.
 fn walking(file: &'static str, [channels, n, rows]: [usize; 3], sum: &str, node: &Node<'_>) -> Kernel {
-    let (wg, fewest) = (node.tuning.vec_wg, (rows * n).div_ceil(ROUNDS).next_power_of_two());
+    let (wg, fewest) = (WG, (rows * n).div_ceil(ROUNDS).next_power_of_two());
     let lanes = n.div_ceil(OWN).next_power_of_two().min(node.tuning.vec_lanes).max(fewest).min(wg);
     let kernel = node.reducing(file, grid(channels.div_ceil(wg / lanes)), wg);
     shared(kernel, lanes, sum, node).word("PER", literal(n.div_ceil(lanes))).u("channels", channels).u("rows", rows)

@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{AblationReport, KernelTime, ModelReport, OpsReport, Spread};
+use model::LoadTimes;
+
+use super::model::rate;
+use super::{AblationReport, KernelTime, LoadReport, ModelReport, OpsReport, RepackRate, Spread};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -65,6 +68,29 @@ impl Display for ModelReport {
         writeln!(f, "kernels      each apart, {sum:.3} ms a step, {part:.0} % of a token's time")?;
         for KernelTime { kernel, count, ms } in kernels {
             writeln!(f, "{ms:>12.4} ms {count:>4} x {kernel}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for LoadReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let LoadTimes { bytes, read_ms, write_ms, device_ms, total_ms } = self.loading;
+        writeln!(f, "{} on {} ({})", self.model, self.backend, self.adapter)?;
+        let chosen = if self.remembered { "remembered, " } else { "" };
+        writeln!(f, "{:>9.0} ms  open: header, selection ({chosen}{} self-tests)", self.open_ms, self.proofs)?;
+        let mut stage =
+            |what: &str, ms: f64| writeln!(f, "{ms:>9.0} ms {:>6.0} MB/s  {what}", rate(bytes as f64, ms) / 1e6);
+        stage("load: all of it", total_ms)?;
+        stage("  read: waiting for bytes, and copying them", read_ms)?;
+        stage("  write: repacking, and handing over", write_ms)?;
+        stage("  device: turns of the event loop, waiting for the device", device_ms)?;
+        writeln!(f, "{:>9.0} ms  compile: what was left of it after the weights", self.compile_ms)?;
+        writeln!(f, "repacking alone, GB/s of one thread:")?;
+        for line in self.repack.chunks(7) {
+            let rates: Vec<String> =
+                line.iter().map(|RepackRate { format, gb_per_s }| format!("{format} {gb_per_s:.2}")).collect();
+            writeln!(f, "    {}", rates.join(", "))?;
         }
         Ok(())
     }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use backend_api::{
-    Backend, BackendInfo, Cover, Error, Graph, KernelInfo, Matcher, Plan, Program, ReadId, Stats, StepParams,
-    StorageDesc, StorageId, Tensor, Unsupported,
+    Backend, BackendInfo, Cover, Error, Graph, KernelInfo, Matcher, Part, Piece, Plan, Program, ReadId, Stats,
+    StepParams, StorageDesc, StorageId, Tensor, Unsupported,
 };
 
 use crate::ladder::Candidate;
@@ -111,6 +111,13 @@ impl Program for FailingProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         self.fault.call()?;
         self.inner.step(params)
+    }
+    fn pieces(&self) -> &[Piece] {
+        self.inner.pieces()
+    }
+    fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
+        self.fault.call()?;
+        self.inner.part(params, part)
     }
     fn kernels(&self) -> Vec<KernelInfo> {
         self.inner.kernels()

@@ -156,7 +156,7 @@ fn load_where_memory_ends(rungs: &[(&'static str, usize)]) -> Result<Vec<&'stati
     let mut left_out = Vec::new();
     let choose = async |_: &Recipe, without: &[&'static str]| {
         left_out = without.to_vec();
-        let none = || EngineError::NoBackend(Report { chosen: None, rungs: Vec::new() });
+        let none = || EngineError::NoBackend(Report::default());
         let (name, calls) = rungs.iter().find(|(name, _)| !without.contains(name)).ok_or_else(none)?;
         let backend = small(*calls);
         Ok((backend.clone(), Report { chosen: Some(*name), ..Report::given(backend.info()) }))

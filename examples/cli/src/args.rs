@@ -1,9 +1,14 @@
 //! The command line. Its contracts are stable: others script against them.
 
+mod session;
+
+pub use session::SessionArgs;
+
 use anygpu::bench::QUEUED;
 use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use session::seconds;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -102,6 +107,9 @@ pub struct DeviceArgs {
     /// Where `tune` keeps what it found [default: anygpu/tuning.json among the user's cached files]
     #[arg(long, global = true, value_name = "FILE", env = "ANYGPU_TUNING")]
     pub tuning: Option<PathBuf>,
+    /// Prove the backends anew, instead of using the one that was chosen last if neither it nor this program has changed
+    #[arg(long, global = true)]
+    pub prove: bool,
     /// Let drivers write to the standard error
     #[arg(long, global = true, env = "ANYGPU_DRIVER_LOG", value_parser = FalseyValueParser::new())]
     pub driver_log: bool,
@@ -181,17 +189,6 @@ pub struct InspectArgs {
     pub json: bool,
 }
 
-/// Where a text comes from and goes to.
-#[derive(Debug, Clone, Default, Args)]
-pub struct SessionArgs {
-    /// Save the text and what was computed of it, to go on later, also on another backend
-    #[arg(long, value_name = "FILE")]
-    pub save_session: Option<PathBuf>,
-    /// Go on with a text that was saved; the prompt follows it
-    #[arg(long, value_name = "FILE")]
-    pub load_session: Option<PathBuf>,
-}
-
 /// How to choose tokens.
 #[derive(Debug, Clone, Args)]
 pub struct SamplingArgs {
@@ -243,6 +240,9 @@ pub struct GenerateArgs {
     pub sampling: SamplingArgs,
     #[command(flatten)]
     pub session: SessionArgs,
+    /// Save so often while the text is generated, too: what a process that is killed had saved is not lost; 0 is after each token
+    #[arg(long, value_name = "SECONDS", requires = "save_session", value_parser = seconds)]
+    pub save_every: Option<f64>,
     /// End where this text would appear; may be given several times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub stop: Vec<String>,
@@ -351,6 +351,9 @@ pub struct BenchArgs {
     /// Time the model with one design decision at a time switched off instead
     #[arg(long)]
     pub ablate: bool,
+    /// Time loading in its stages, and the repacking of each weight format, instead
+    #[arg(long = "load", conflicts_with_all = ["ops", "ablate"])]
+    pub loading: bool,
     /// The measurements as JSON
     #[arg(long)]
     pub json: bool,

@@ -1,4 +1,5 @@
-//! `bench`: prefill and decode against the floors of the device, single operators, and what each design decision is worth.
+//! `bench`: prefill and decode against the floors of the device, single operators, loading, and what each design
+//! decision is worth.
 
 use crate::args::{BenchArgs, DeviceArgs};
 use crate::load::Bar;
@@ -32,6 +33,11 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
         return show(&report?, args.json);
     }
     let source = args.load.model.open()?;
+    if args.loading {
+        let report = block_on(bench::load(&name, &*source, &engine, host, &mut loading, &mut doing));
+        bar.clear();
+        return show(&report.with_context(|| name.clone())?, args.json);
+    }
     if args.ablate {
         let report = bench::ablate(&name, &*source, &engine, &options, &*host, &mut loading, &mut doing);
         let report = block_on(report).with_context(|| name.clone());

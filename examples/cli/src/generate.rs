@@ -2,8 +2,8 @@
 
 use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
 use crate::load::Loaded;
-use crate::{alloc, embedded, interrupt, output};
-use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling};
+use crate::{alloc, embedded, interrupt, output, saved};
+use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling, Saving, SnapshotSink};
 use anyhow::Result;
 use serde::Serialize;
 use std::cell::Cell;
@@ -72,14 +72,27 @@ impl SamplingArgs {
     }
 }
 
-/// Runs `generate`. Whether it was interrupted.
-pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
-    let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
+/// What is asked for, with its prompt, at whose end are the tokens that were generated before.
+fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
     let OverflowArgs { overflow, keep } = args.overflow;
+    let sampling = args.sampling.sampling();
+    if args.prompt.is_empty()
+        && let Some((text, before)) = loaded.broken_off()?
+    {
+        let options = GenerateOptions {
+            max_tokens: args.max_tokens.or(before.max_tokens),
+            sampling: sampling.unwrap_or(before.sampling),
+            // The text is shown from its beginning on.
+            untold: before.done.len(),
+            fetch_interval: loaded.generate_options(args.fetch_interval).fetch_interval,
+            ..before
+        };
+        return Ok((text, options));
+    }
     let mut options = GenerateOptions {
         max_tokens: args.max_tokens,
         overflow,
-        sampling: args.sampling.sampling().or(loaded.sampling()).unwrap_or(Sampling::Greedy),
+        sampling: sampling.or(loaded.sampling()).unwrap_or(Sampling::Greedy),
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
         ..loaded.generate_options(args.fetch_interval)
@@ -93,9 +106,22 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
         (tokens, kept)
     };
     options.overflow = overflow.keeping(keep, usual)?;
+    Ok((prompt, options))
+}
+
+/// Runs `generate`. Whether it was interrupted.
+pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
+    let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
+    let (mut prompt, mut options) = asked(args, &loaded)?;
+    if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
+        let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));
+        options.saving = Some(Saving { every_ms: 1000.0 * seconds, sink });
+    }
     let begin = if args.chat { "" } else { &args.prompt };
-    let sampling = options.sampling;
+    let (sampling, done) = (options.sampling, options.done.len());
     let (generation, heap) = stream(&mut loaded, &prompt, options, (!args.json).then_some(begin))?;
+    // Those are among the new ones.
+    prompt.truncate(prompt.len() - done);
     if let Some(path) = &args.session.save_session {
         let text = [&prompt[..], &generation.tokens].concat();
         loaded.save(path, &generation.context(&text), Some(sampling))?;

@@ -1,12 +1,12 @@
 //! From the command line to a model on a device.
 
 use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
-use crate::{embedded, output, saved, tune};
+use crate::{embedded, output, proven, saved, tune};
 use anygpu::bench;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, ChatPrompt, Engine, EngineOptions, Event, Footprint, GenerateOptions,
-    Generation, KernelInfo, KvCache, Message, Model, Piece, Progress, Report, Sampling, SelectOptions, Session,
+    Generation, KernelInfo, KvCache, Message, Piece, Progress, Report, Sampling, SavedRequest, SelectOptions, Session,
     Snapshot,
 };
 use anyhow::{Context, Result};
@@ -31,6 +31,7 @@ impl DeviceArgs {
             cpu_threads: self.threads,
             without: Vec::new(),
             tuned: Rc::new(tune::winners(self)),
+            proven: Rc::new(proven::read(self)),
         }
     }
 }
@@ -67,7 +68,8 @@ impl ContextArgs {
     /// The same, as the engine takes it.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache, self.max_memory);
-        EngineOptions { select: device.options(), n_ctx, kv_cache, max_memory, pooling: None }
+        let select = device.options();
+        EngineOptions { select, n_ctx, kv_cache, max_memory, pooling: None, prepare: false, rate: None }
     }
 }
 
@@ -93,7 +95,7 @@ impl Bar {
     pub fn loading(&self, progress: Progress) {
         let bar = &self.bar;
         match progress {
-            Progress::Header | Progress::Selecting => {
+            Progress::Header | Progress::Selecting | Progress::Compiling => {
                 bar.set_style(self.trying.clone());
                 bar.tick();
             }
@@ -135,6 +137,7 @@ fn load(name: String, source: &dyn ByteSource, options: &EngineOptions) -> Resul
     let engine = block_on(Engine::load(source, options, host, &mut |at| bar.loading(at)));
     bar.clear();
     let engine = engine.with_context(|| name.clone())?;
+    proven::keep(engine.report());
     Ok((name, engine))
 }
 
@@ -146,9 +149,10 @@ pub struct Loaded {
     session: RefCell<Session>,
     source: Box<dyn ByteSource>,
     options: EngineOptions,
-    /// The tokens and the sampling of the session that was loaded.
+    /// The tokens and the sampling of the session that was loaded, and what was asked of it.
     before: Vec<u32>,
     sampling: Option<Sampling>,
+    request: Option<SavedRequest>,
 }
 
 impl Loaded {
@@ -174,19 +178,28 @@ impl Loaded {
         let source = args.model.open()?;
         let (name, engine) = load(args.model.name(), &*source, &options)?;
         let mut session = engine.session().with_context(|| name.clone())?;
-        let (mut before, mut sampling) = (Vec::new(), None);
+        let (mut before, mut sampling, mut request) = (Vec::new(), None, None);
         if let Some(snapshot) = snapshot {
             block_on(session.import(&snapshot, engine.host())).with_context(|| name.clone())?;
             before = snapshot.tokens().to_vec();
-            sampling = snapshot.header().sampling;
+            (sampling, request) = (snapshot.header().sampling, snapshot.header().request.clone());
         }
         let session = RefCell::new(session);
-        Ok(Loaded { name, engine, session, source, options, before, sampling })
+        Ok(Loaded { name, engine, session, source, options, before, sampling, request })
     }
 
     /// How the next token of the session that was loaded was chosen, if it says so.
     pub fn sampling(&self) -> Option<Sampling> {
         self.sampling
+    }
+
+    /// The text of the session that was loaded, and what goes on with it, if it was broken off while it was generated.
+    ///
+    /// *Errors*: what was asked is not known here.
+    pub fn broken_off(&self) -> Result<Option<(Vec<u32>, GenerateOptions)>> {
+        let Some(request) = self.request.as_ref().filter(|request| request.finish.is_none()) else { return Ok(None) };
+        let options = request.options(&self.before, self.sampling.unwrap_or(Sampling::Greedy))?;
+        Ok(Some((self.before.clone(), options)))
     }
 
     /// Saves the session, whose text this is.
@@ -306,10 +319,9 @@ impl Loaded {
 
     /// The device memory held now, and what of it are weights and states.
     ///
-    /// *Errors*: as [`Model::footprint`].
+    /// *Errors*: as [`Session::footprint`].
     pub fn memory(&self) -> Result<(u64, Footprint)> {
-        let (recipe, backend) = (self.engine.model().recipe(), self.engine.backend());
-        Ok((backend.stats().memory, Model::footprint(recipe, backend)?))
+        Ok((self.engine.backend().stats().memory, self.session.borrow().footprint()?))
     }
 
     /// The device's own times of these kernels at the end of the text that was generated last; none if it tells none.

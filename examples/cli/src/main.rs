@@ -14,6 +14,7 @@ mod logits;
 mod npy;
 mod output;
 mod probe;
+mod proven;
 mod quiet;
 mod saved;
 mod tokens;

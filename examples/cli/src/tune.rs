@@ -8,20 +8,27 @@ use anygpu::bench::ModelOptions;
 use anygpu::native::{NativeHost, block_on};
 use anyhow::{Context, Result, bail};
 use etcetera::{BaseStrategy, choose_base_strategy};
+use serde::Serialize;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A file that is larger was not written by this program.
-const MOST_BYTES: u64 = 1 << 20;
+pub const MOST_BYTES: u64 = 1 << 20;
+
+/// Where what is found on this machine is kept.
+///
+/// *Errors*: no home folder is known.
+pub fn folder() -> Result<PathBuf> {
+    Ok(choose_base_strategy()?.cache_dir().join("anygpu"))
+}
 
 /// Where winners are kept: where `--tuning` says, else among the user's cached files.
 fn file(device: &DeviceArgs) -> Result<PathBuf> {
     if let Some(file) = &device.tuning {
         return Ok(file.clone());
     }
-    let folders = choose_base_strategy().context("no home folder is known; say where with --tuning FILE")?;
-    Ok(folders.cache_dir().join("anygpu").join("tuning.json"))
+    Ok(folder().context("no home folder is known; say where with --tuning FILE")?.join("tuning.json"))
 }
 
 fn read(path: &Path) -> Result<Winners> {
@@ -70,11 +77,13 @@ pub fn run(args: &TuneArgs, device: &DeviceArgs) -> Result<()> {
 }
 
 /// Whoever reads meanwhile finds the old file or the new one.
-fn write(path: &Path, winners: &Winners) -> Result<()> {
+///
+/// *Errors*: it cannot be written.
+pub fn write(path: &Path, found: &impl Serialize) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&fresh, serde_json::to_string_pretty(winners)?)?;
+    fs::write(&fresh, serde_json::to_string_pretty(found)?)?;
     Ok(fs::rename(&fresh, path)?)
 }

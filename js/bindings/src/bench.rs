@@ -34,6 +34,7 @@ struct Options {
 enum What {
     Model,
     Ablate,
+    Load,
     Ops,
 }
 
@@ -76,6 +77,7 @@ pub async fn bench(source: Option<JsSource>, options: String, on_progress: Funct
             told(bench::ops(&engine.select, queued, &*host, &mut progress).await)
         }
         What::Model => told(bench::run(name, source?, &engine, &model, host, loading, &mut progress).await),
+        What::Load => told(bench::load(name, source?, &engine, host, loading, &mut progress).await),
         What::Ablate => told(bench::ablate(name, source?, &engine, &model, &*host, loading, &mut progress).await),
     }
 }

@@ -6,8 +6,8 @@ use crate::request::{Counters, Request};
 use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, Head, Host, KvCache, Layout, Message, ModelError,
-    Pooling, Products, Progress, SelectOptions, Sessions, Winners, select,
+    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, Host, KvCache, Layout, LoadTimes, Message, ModelError,
+    Pooling, Products, Progress, Proofs, SelectOptions, Sessions, Winners, select,
 };
 use bindings_common::json;
 use js_sys::{Float32Array, Function, Promise};
@@ -18,9 +18,6 @@ use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
-/// Tokens of a short prompt, whose kernels are those of decoding, and of a longer one, whose kernels are those of any other.
-const PROMPTS: [usize; 2] = [2, 16];
-
 /// How to load.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,14 +27,21 @@ pub struct LoadOptions {
     kv_cache: Option<String>,
     max_memory: Option<u64>,
     pooling: Option<String>,
+    /// Of the device, whatever it really is: multiply-adds a millisecond.
+    rate: Option<f64>,
     /// Bytes that sessions which are not on the device may take of host memory.
     session_memory: Option<usize>,
     webgl_layout: Option<String>,
     webgl_max_texture_size: Option<u32>,
     webgpu_max_binding: Option<u64>,
     webgpu_products: Option<String>,
+    /// Rungs that were lost again and again.
+    #[serde(default)]
+    without: Vec<String>,
     /// What was kept of tuning; another version's is of no use, and no reason to fail.
     tuned: Option<serde_json::Value>,
+    /// What was kept of earlier selections; likewise.
+    proven: Option<serde_json::Value>,
 }
 
 impl LoadOptions {
@@ -55,6 +59,11 @@ impl LoadOptions {
         self.tuned.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
     }
 
+    /// What was proven before.
+    fn proven(&self) -> Proofs {
+        self.proven.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+    }
+
     /// The same, as the engine takes it.
     pub fn parsed(&self) -> Result<EngineOptions, JsValue> {
         let backend = self.backend.as_deref().unwrap_or("auto").parse().map_err(error::options)?;
@@ -69,7 +78,7 @@ impl LoadOptions {
         };
         let products = self.webgpu_products.as_deref();
         let webgpu_products = products.map_or(Ok(Products::F32), str::parse).map_err(error::options)?;
-        let select = SelectOptions {
+        let mut select = SelectOptions {
             backend,
             webgl_layout,
             webgl_max_texture_size: self.webgl_max_texture_size,
@@ -78,10 +87,13 @@ impl LoadOptions {
             cpu_threads: None,
             without: Vec::new(),
             tuned: Rc::new(self.tuned()),
+            proven: Rc::new(self.proven()),
         };
+        self.without.iter().for_each(|name| select.leave_out(name));
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
-        Ok(EngineOptions { select, n_ctx: self.n_ctx, kv_cache, max_memory: self.max_memory, pooling })
+        let (n_ctx, max_memory, rate) = (self.n_ctx, self.max_memory, self.rate);
+        Ok(EngineOptions { select, n_ctx, kv_cache, max_memory, pooling, prepare: true, rate })
     }
 }
 
@@ -101,6 +113,7 @@ struct Info<'a> {
     software: bool,
     open_ms: f64,
     load_ms: f64,
+    loading: LoadTimes,
     compile_ms: f64,
 }
 
@@ -121,16 +134,21 @@ pub(crate) struct Loaded {
     /// What the page keeps of sessions, for those that it keeps.
     pub kept: RefCell<HashMap<String, Rc<Kept>>>,
     file_bytes: u64,
-    /// Reading the header and choosing the backend, and compiling. In milliseconds.
+    /// What was proven before, with what is new.
+    proven: Option<Proofs>,
+    /// Reading the header, choosing the backend and beginning to compile; and what compiling took after the weights were
+    /// there. In milliseconds.
     open_ms: f64,
     compile_ms: f64,
 }
 
-/// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `weights`.
+/// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `compile`,
+/// `weights`.
 #[wasm_bindgen]
 pub async fn load(source: JsSource, options: String, on_progress: Function) -> Result<WasmEngine, JsValue> {
     let options = LoadOptions::read(&options)?;
     let budget = options.session_memory.unwrap_or(Sessions::BUDGET);
+    let mut proven = options.proven();
     let options = options.parsed()?;
     let host = Rc::new(WebHost::new()?);
     let source = Source(source);
@@ -139,6 +157,7 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
         let (phase, done, total) = match progress {
             Progress::Header => ("header", 0, file_bytes),
             Progress::Selecting => ("select", 0, file_bytes),
+            Progress::Compiling => ("compile", 0, file_bytes),
             Progress::Weights { done, total } => ("weights", done, total),
         };
         // A listener that throws is no reason to stop loading.
@@ -151,24 +170,22 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let compile_ms = engine.host().now_ms() - loaded;
     let open_ms = (loaded - start - engine.model().load_ms()).max(0.0);
     let (work, kept) = (RefCell::new(Some(work)), RefCell::default());
-    Ok(WasmEngine(Rc::new(Loaded { engine, work, kept, file_bytes, open_ms, compile_ms })))
+    let proven = engine.report().proof.clone().map(|proof| {
+        proven.add(*proof);
+        proven
+    });
+    Ok(WasmEngine(Rc::new(Loaded { engine, work, kept, file_bytes, proven, open_ms, compile_ms })))
 }
 
-/// What the model is for, with programs of short texts.
+/// What the model is for, once its programs are compiled.
 async fn work(engine: &Engine, budget: usize) -> Result<Work, EngineError> {
-    // Shaders are compiled now, so that the page is not held up when it shows text. In software that takes seconds, so what
-    // a longer prompt needs waits for one.
-    let now = if engine.backend().info().software { &PROMPTS[..1] } else { &PROMPTS };
     if engine.model().recipe().pooling().is_some() {
-        let mut embedder = engine.embedder()?;
-        now.iter().try_for_each(|tokens| embedder.prepare(*tokens))?;
+        let embedder = engine.embedder()?;
         embedder.settle(engine.host()).await?;
         return Ok(Work::Embeddings(embedder));
     }
     let mut sessions = engine.sessions(budget)?;
-    let session = sessions.session_mut();
-    now.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::Greedy))?;
-    session.settle(engine.host()).await?;
+    sessions.session_mut().settle(engine.host()).await?;
     Ok(Work::Text(sessions))
 }
 
@@ -190,6 +207,11 @@ impl WasmEngine {
         json(self.0.engine.report())
     }
 
+    /// What later loads can be told in `proven`, as JSON; nothing if that is what this one was told.
+    pub fn proven(&self) -> Result<Option<String>, JsValue> {
+        self.0.proven.as_ref().map(json).transpose()
+    }
+
     /// What a person wants to know of the model, as JSON.
     pub fn info(&self) -> Result<String, JsValue> {
         let engine = &self.0.engine;
@@ -208,6 +230,7 @@ impl WasmEngine {
             software: backend.software,
             open_ms: self.0.open_ms,
             load_ms: engine.model().load_ms(),
+            loading: engine.model().load_times(),
             compile_ms: self.0.compile_ms,
         })
     }

@@ -6,7 +6,7 @@ import { AnyGpu, Results, beat, options } from "./run.js";
 
 const GROUPS = [
   ...["selection", "generation", "overflow", "sessions", "embedding", "network", "cache", "storage", "files", "device"],
-  ...["page", "policy"],
+  ...["pace", "page", "policy"],
 ];
 
 export default async function checks() {

@@ -14,6 +14,11 @@ addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI })
   tell("refused by the policy", `${effectiveDirective} ${blockedURI}`),
 );
 
+// A worker that is told to hang does, and answers nothing any more.
+if (where === "worker") addEventListener("message", ({ data }) => {
+  while (data?.hang);
+});
+
 const write = console.error;
 console.error = (...what) => {
   tell("console.error", what.map((part) => (part instanceof Error ? part.stack : part)).join(" "));

@@ -6,6 +6,9 @@ import { CASES, checkSampling } from "./sampling.js";
 /** What a decode step may cost on a GPU, or the CPU. */
 const PER_STEP = { objects: 0, submits: 1, uploaded: 256, read_back: 64 };
 
+/** The rate of a device that runs each step whole, in multiply-adds a millisecond: costs must not depend on speed. */
+const WHOLE = 1e12;
+
 /** So many tokens have steps in the steady state among them. */
 const STEADY = 16;
 
@@ -31,7 +34,7 @@ export default async function generate() {
   const { worker } = options;
   const [, backend, layout] = /^(.*?)(?:-(packed|r32f|bits))?$/.exec(options.backend);
   const engine = await AnyGpu.load(`/files/${model.file}`, {
-    backend, webgl: { layout }, worker, nCtx: model.nCtx, cache: false, onProgress: beat,
+    backend, webgl: { layout }, worker, nCtx: model.nCtx, cache: false, onProgress: beat, rate: WHOLE,
   });
   const { info } = engine;
   await say(`${info.name} on ${info.backend} (${info.adapter}), in the ${info.thread}; ${info.load_ms.toFixed(0)} ms to load`);

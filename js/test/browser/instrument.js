@@ -4,11 +4,9 @@
 /** Live objects, by kind. */
 const live = new Map();
 /** WebGL2 contexts made. */
-const contexts = [];
-/** WebGPU devices made. */
-const devices = [];
-/** Workers started. */
-const workers = [];
+const contexts = new WeakSet();
+/** The newest context, device and worker: no other is kept from the collector. */
+const newest = { context: null, device: null, worker: null };
 
 function born(kind, object) {
   if (!live.has(kind)) live.set(kind, new Set());
@@ -41,7 +39,9 @@ wrap(gl, "deleteSync", (_, __, [object]) => live.get("Sync")?.delete(object));
 
 for (const Canvas of [globalThis.HTMLCanvasElement, globalThis.OffscreenCanvas]) {
   wrap(Canvas?.prototype, "getContext", (_, context, [kind]) => {
-    if (kind === "webgl2" && context && !contexts.includes(context)) contexts.push(context);
+    if (kind !== "webgl2" || !context || contexts.has(context)) return;
+    contexts.add(context);
+    newest.context = context;
   });
 }
 
@@ -59,13 +59,13 @@ wrap(globalThis.GPUDevice?.prototype, "destroy", (device) => {
   }
 });
 wrap(globalThis.GPUAdapter?.prototype, "requestDevice", (_, promise) => {
-  promise.then((device) => devices.push(device), () => {});
+  promise.then((device) => (newest.device = device), () => {});
 });
 
 globalThis.Worker = class extends Worker {
   constructor(...args) {
     super(...args);
-    workers.push(this);
+    newest.worker = this;
   }
 };
 
@@ -76,13 +76,18 @@ export function living() {
 
 /** Loses the newest context or device, as a driver would. */
 export function lose(backend) {
-  if (backend === "webgpu") devices[devices.length - 1].destroy();
-  else contexts[contexts.length - 1].getExtension("WEBGL_lose_context").loseContext();
+  if (backend === "webgpu") newest.device.destroy();
+  else newest.context.getExtension("WEBGL_lose_context").loseContext();
 }
 
 /** Ends the newest worker, as a browser would that is short of memory: nobody is told. */
 export function endWorker() {
-  workers[workers.length - 1].terminate();
+  newest.worker.terminate();
+}
+
+/** Makes the newest worker loop without end. */
+export function hangWorker() {
+  newest.worker.postMessage({ hang: true });
 }
 
 /** Makes a GPU interface absent; gives what brings it back. */

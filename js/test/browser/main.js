@@ -1,7 +1,9 @@
 import "./errors.js";
 
 /** What can be run; each module's default export gives the report. */
-const RUNS = ["conformance", "generate", "bench", "measure", "memory", "page", "checks", "kills", "leg"];
+const RUNS = [
+  "conformance", "generate", "bench", "measure", "load", "memory", "page", "checks", "kills", "cycles", "failing", "leg",
+];
 
 async function report() {
   const { options, say } = await import("./run.js");

@@ -1,6 +1,8 @@
-// One measurement, with the bindings alone: nothing of the package is between the engine and its figures.
+// One measurement, with the bindings alone: nothing of the package is between the engine and its figures. Before it, what
+// this thread has for it.
 
 import "./errors.js";
+import { features } from "/below/a/path/anygpu/src/features.js";
 import * as bindings from "/below/a/path/anygpu/wasm/bindings.js";
 
 /** Measures: `{ options, file }` as the bindings take them. `tell` hears what is done now. */
@@ -20,7 +22,8 @@ async function source(file) {
 if (typeof document === "undefined") {
   onmessage = async ({ data }) => {
     try {
-      postMessage({ result: await measure(data, (doing) => postMessage({ doing })) });
+      const result = data.features ? await features(data.features) : await measure(data, (doing) => postMessage({ doing }));
+      postMessage({ result });
     } catch (error) {
       postMessage({ error: `${error?.name} (${error?.code}): ${error?.message}`, report: error?.report });
     }

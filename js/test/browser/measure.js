@@ -1,5 +1,6 @@
 // `cargo xtask bench`: models, operators and ablations, and the same of other engines, one after the other.
 
+import { chooseThread, features } from "/below/a/path/anygpu/src/features.js";
 import { beat, modelNamed, options, say } from "./run.js";
 
 /** The options that the bindings take for a measurement. */
@@ -8,24 +9,32 @@ function request(what, model) {
   return { what, model, engine: { backend, n_ctx: model && prefill + decode + 1 }, prefill, decode, repeat, queued };
 }
 
-/** A measurement in a worker of its own, so that nothing is left of the one before; or on this thread. */
+/** A measurement in a worker of its own, so that nothing is left of the one before; on this thread if only that will do. */
 async function measured(message) {
   const tell = () => beat();
-  if (!options.worker) return (await import("./measure-worker.js")).measure(message, tell);
+  const here = async () => (await import("./measure-worker.js")).measure(message, tell);
+  if (!options.worker) return here();
   const worker = new Worker(new URL("measure-worker.js", import.meta.url), { type: "module" });
   try {
-    return await new Promise((resolve, reject) => {
-      worker.onerror = (event) => reject(new Error(`the worker stopped: ${event.message}`));
-      worker.onmessage = ({ data: { result, error, report } }) => {
-        if (error !== undefined) reject(Object.assign(new Error(error), { report }));
-        else if (result !== undefined) resolve(result);
-        else tell();
-      };
-      worker.postMessage(message);
-    });
+    const { backend } = options;
+    const { thread } = await chooseThread(backend, await answer(worker, { features: backend }, tell), () => features(backend));
+    return thread === "main" ? await here() : await answer(worker, message, tell);
   } finally {
     worker.terminate();
   }
+}
+
+/** What a worker answers. */
+function answer(worker, message, tell) {
+  return new Promise((resolve, reject) => {
+    worker.onerror = (event) => reject(new Error(`the worker stopped: ${event.message}`));
+    worker.onmessage = ({ data: { result, error, report } }) => {
+      if (error !== undefined) reject(Object.assign(new Error(error), { report }));
+      else if (result !== undefined) resolve(result);
+      else tell();
+    };
+    worker.postMessage(message);
+  });
 }
 
 /** A report is shown, and kept without its text. */

@@ -28,6 +28,7 @@ export const options = {
   only: (query.get("only") ?? "").split(","),
   kills: Number(query.get("kills") ?? 8),
   seed: Number(query.get("seed") ?? 0),
+  cycles: Number(query.get("cycles") ?? 48),
   session: query.get("session"),
   worker: query.get("worker") !== "false",
   what: (query.get("what") ?? "").split(","),

@@ -26,6 +26,10 @@ export const script = {
   loadThrows: null,
   /** @type {unknown} */
   generateThrows: null,
+  /** The rungs that work, best first. @type {string[]} */
+  rungs: ["cpu"],
+  /** Whether the engine finds that what it was told of selection still holds. */
+  proven: true,
   /** How long a token takes, in milliseconds. */
   pace: 1,
   /** Whether the module traps in the middle of a promise, so that the promise never settles. */
@@ -61,6 +65,7 @@ export class WasmCancel {
 export const turn = () => new Promise((resolve) => setTimeout(resolve, script.pace));
 
 class WasmEngine {
+  _rung;
   /** @type {Map<string, Text>} */
   _texts = new Map();
   _last = "";
@@ -69,11 +74,18 @@ class WasmEngine {
   /** Sessions of which a snapshot is on its way. */
   _busy = new Set();
 
+  /** @param {string} rung */
+  constructor(rung) {
+    this._rung = rung;
+  }
   report() {
-    return JSON.stringify({ chosen: "cpu", rungs: [] });
+    return JSON.stringify({ chosen: this._rung, rungs: [], remembered: script.proven, proofs: 0 });
+  }
+  proven() {
+    return script.proven ? undefined : JSON.stringify([{ rung: this._rung }]);
   }
   info() {
-    return JSON.stringify({ architecture: "double", name: null, backend: "cpu" });
+    return JSON.stringify({ architecture: "double", name: null, backend: this._rung });
   }
   stats() {
     return JSON.stringify({ dispatches: 1 });
@@ -217,6 +229,9 @@ export async function load(/** @type {any} */ source, /** @type {string} */ opti
   onProgress("header", 0, source.size);
   onProgress("select", 0, source.size);
   if (script.loadThrows) throw script.loadThrows;
+  const { without = [] } = JSON.parse(options);
+  const rung = script.rungs.find((name) => !without.includes(name));
+  if (rung === undefined) throw Object.assign(new Error("nothing is left"), { code: "no_backend" });
   if (script.hangs) await new Promise(() => {});
   const reads = script.reads ?? [[0, source.size]];
   for (const [offset, length] of reads) {
@@ -228,7 +243,7 @@ export async function load(/** @type {any} */ source, /** @type {string} */ opti
     onProgress("weights", offset + length, source.size);
     await turn();
   }
-  return new WasmEngine();
+  return new WasmEngine(rung);
 }
 
 export async function probe() {

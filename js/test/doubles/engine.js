@@ -55,6 +55,7 @@ export async function engine(environment, sessions) {
 
 /** Sets the double back to do what it should. */
 export function reset() {
-  Object.assign(bindings.script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, pace: 1 });
+  const { script } = bindings;
+  Object.assign(script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, pace: 1, rungs: ["cpu"], proven: true });
   Object.assign(bindings.seen, { options: [], freed: 0, generations: [], computed: [] });
 }

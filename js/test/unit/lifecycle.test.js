@@ -7,6 +7,7 @@ import { CrashError, DeviceLostError, DisposedError } from "../../src/errors.js"
 import { comeBack } from "../../src/lifecycle.js";
 import { afterAwake, within } from "../../src/patience.js";
 import { persist } from "../../src/persist.js";
+import { patient, watch } from "../../src/pulse.js";
 import { live, onEnd } from "../../src/vital.js";
 import { script } from "../doubles/bindings.js";
 import { lockManager } from "../doubles/browser.js";
@@ -86,6 +87,67 @@ test("a worker that comes back is used on, however busy it is", async () => {
     window.dispatchEvent(shown(true));
     assert.equal(endpoint.asked, kind === "answers" ? 2 : 3, "nobody listens any more");
   }
+});
+
+/** A worker in which a call takes for ever: it answers others after some time, and may tell of progress; or it hangs. */
+function working(/** @type {{ after: number, every?: number }} */ { after, every }) {
+  const endpoint = {
+    /** @type {((event: MessageEvent) => void) | null} */
+    onmessage: null,
+    /** @type {string[]} */
+    asked: [],
+    postMessage(/** @type {any} */ { id, method }) {
+      const tell = (/** @type {object} */ data) => endpoint.onmessage?.(/** @type {MessageEvent} */ ({ data }));
+      endpoint.asked.push(method);
+      if (method === "features") setTimeout(tell, after, { id, result: {} }).unref();
+      else if (every !== undefined) setInterval(tell, every, { id, event: {} }).unref();
+    },
+  };
+  return endpoint;
+}
+
+test("a worker that hangs rejects what waits for it, and the next has longer", async () => {
+  const patience = patient(100);
+  const client = new Client(working({ after: 1e6 }));
+  watch(client, patience);
+  const begin = performance.now();
+  await assert.rejects(client.call("generate", {}), (error) => error instanceof CrashError && /100 ms/.test(error.message));
+  assert.ok(performance.now() - begin > 80);
+  assert.equal(patience.limit, 200);
+  assert.ok((await client.lost) instanceof CrashError);
+});
+
+test("a worker that answers, or tells how it gets on, works as long as it takes", async () => {
+  const limit = 800;
+  const kinds = [{ after: 2 }, { after: 1e6, every: 40 }, { after: 200, slow: true }];
+  await Promise.all(kinds.map(async ({ slow = false, ...kind }) => {
+    const patience = patient(limit);
+    const endpoint = working(kind);
+    const client = new Client(endpoint);
+    const end = watch(client, patience);
+    const controller = new AbortController();
+    const waiting = client.call("generate", {}, { signal: controller.signal });
+    await sleep(1.5 * limit);
+    controller.abort(new Error("enough"));
+    await assert.rejects(waiting, /enough/);
+    assert.equal(endpoint.asked.includes("features"), !("every" in kind));
+    // One that is late with its answers has longer from then on.
+    assert.equal(patience.limit, slow ? 2 * limit : limit);
+    end();
+  }));
+});
+
+test("a worker of which nothing is asked is left alone", async () => {
+  const endpoint = working({ after: 1e6 });
+  const client = new Client(endpoint);
+  watch(client, patient(40));
+  await sleep(150);
+  assert.deepEqual(endpoint.asked, []);
+  const end = watch(client, patient(40));
+  end();
+  client.call("generate", {}).catch(() => {});
+  await sleep(150);
+  assert.deepEqual(endpoint.asked, ["generate"]);
 });
 
 test("who waits for a loss is told, and not of anything else", async () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { AnyGpu } from "../../src/index.js";
 import { CrashError, NetworkError } from "../../src/errors.js";
+import { Rungs } from "../../src/rungs.js";
 import { script, seen } from "../doubles/bindings.js";
 import { connection, reset } from "../doubles/engine.js";
 
@@ -20,15 +21,15 @@ const LOST = Object.assign(new Error("the device was lost (a test)"), { code: "l
 /** Engines one after the other; `opened` counts them. */
 async function engines(/** @type {(count: number) => void} */ onOpen = () => {}) {
   const state = { opened: 0 };
-  const open = async () => {
+  const open = async (/** @type {string[]} */ without) => {
     state.opened += 1;
     onOpen(state.opened);
     const link = connection();
     links.push(link);
-    const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {} });
+    const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: { without } });
     return { connection: link, facts };
   };
-  const engine = new AnyGpu(await open(), open);
+  const engine = new AnyGpu(await open([]), open);
   return { engine, state };
 }
 
@@ -93,9 +94,59 @@ test("several calls that notice a loss open one engine", async () => {
 test("losses without a token between them come to an end", async () => {
   const { engine, state } = await engines();
   script.generateThrows = LOST;
+  // The third leaves out the only rung; that is told by what was lost.
   await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "lost" });
   assert.equal(state.opened, 4);
   assert.equal((await engine.lost).code, "lost");
+});
+
+test("a rung that is lost three times is left out, and the next one goes on", async () => {
+  script.rungs = ["webgpu", "webgl packed", "cpu"];
+  const { engine, state } = await engines((count) => count === 4 && (script.generateThrows = null));
+  /** @type {string[]} */
+  const told = [];
+  engine.on("recovered", ({ from, to }) => told.push(`${from} to ${to}`));
+  const text = await streamed(engine, () => (script.generateThrows = LOST));
+  assert.equal(text, "abcdefgh");
+  assert.deepEqual(told, ["webgpu to webgpu", "webgpu to webgpu", "webgpu to webgl packed"]);
+  assert.deepEqual([engine.info.backend, engine.report.chosen, state.opened], ["webgl packed", "webgl packed", 4]);
+});
+
+test("where all is lost, each further rung has one chance", async () => {
+  script.rungs = ["webgpu", "webgl packed", "webgl r32f", "cpu"];
+  const { engine, state } = await engines();
+  script.generateThrows = LOST;
+  await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "lost" });
+  // Three times the first, once each of the others, and once more to find nothing.
+  assert.equal(state.opened, 3 + 3 + 1);
+});
+
+test("losses long ago do not count", () => {
+  let now = 0;
+  const rungs = new Rungs(() => now);
+  for (let loss = 0; loss < 9; loss += 1) {
+    rungs.lost("webgpu", false);
+    now += 70_000;
+  }
+  assert.deepEqual(rungs.without, []);
+  rungs.lost("webgl packed", false);
+  rungs.lost("webgpu", false);
+  rungs.lost("webgpu", false);
+  assert.deepEqual(rungs.without, ["webgpu"]);
+  rungs.lost(null, true);
+  rungs.lost("webgpu", true);
+  assert.deepEqual(rungs.without, ["webgpu"]);
+});
+
+test("a device that is lost while it is opened again is tried again", async () => {
+  const { engine, state } = await engines((count) => {
+    script.loadThrows = count === 2 || count === 3 ? LOST : null;
+    if (count > 1) script.generateThrows = null;
+  });
+  script.rungs = ["webgpu", "cpu"];
+  const text = await streamed(engine, () => (script.generateThrows = LOST));
+  assert.equal(text, "abcdefgh");
+  assert.equal(state.opened, 4);
 });
 
 test("a model that cannot be had any more ends it with the reason", async () => {

@@ -94,6 +94,7 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
     await keep(crashed, "http://a/whole", 100);
     const recorder = await create(crashed, "http://a/half", LONG, { etag: null });
     await recorder.write(long.subarray(0, PART + 10));
+    await recorder.written();
     disk.files.delete([...disk.files.keys()].find((name) => name.includes(".unfinished")) ?? "");
     // A tab that ended holds neither locks nor handles.
     closeAll();
@@ -181,6 +182,7 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
     const crashed = /** @type {Store} */ (await Store.open({ ...env, locks: lockManager() }));
     const recorder = await create(crashed, key, LONG);
     await recorder.write(long.subarray(0, PART + 10));
+    await recorder.written();
     closeAll();
     const store = /** @type {Store} */ (await Store.open(env));
     assert.deepEqual((await store.list()).map(({ key, whole, parts }) => [key, whole, parts.length]), [[key, false, 1]]);
@@ -261,6 +263,7 @@ test("what is not whole is the first to make room", async () => {
   await soon();
   const making = await create(store, "http://b/", LONG);
   await making.write(long.subarray(0, PART));
+  await making.written();
   await keep(store, "http://c/", 1000, PART + 1500);
   assert.deepEqual(await keys(store), ["http://c/", "http://b/"], "but not while it is written");
   await making.abort(true);
@@ -389,7 +392,8 @@ test("storage that fails is a cache error; no storage is no store", async () => 
     throw new DOMException("the disk burns", "UnknownError");
   };
   const recorder = await create(store, "http://a/m", 10);
-  await assert.rejects(recorder.write(new Uint8Array(10)), (error) => {
+  await recorder.write(new Uint8Array(10));
+  await assert.rejects(recorder.written(), (error) => {
     assert.ok(error instanceof CacheError && !(error instanceof QuotaError));
     return /the disk burns/.test(error.message);
   });

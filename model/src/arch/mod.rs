@@ -250,7 +250,7 @@ impl Recipe {
 
     fn with_listed_weights(self) -> Result<Recipe, ModelError> {
         let head = if self.pooling.is_some() { Head::Embedding } else { Head::Logits };
-        let weights = self.record(1, head)?.into_weights();
+        let weights = self.record(1, head, self.sizes().n_ctx)?.into_weights();
         Ok(Recipe { weights, ..self })
     }
 
@@ -335,11 +335,18 @@ impl Recipe {
         &self.weights
     }
 
-    /// The states that a session needs, in the order of use.
+    /// The states that a session needs, in the order of use, with caches of the whole context.
     ///
     /// *Errors*: sizes that do not fit together.
     pub fn states(&self) -> Result<Vec<StateSpec>, ModelError> {
-        Ok(self.record(1, self.head())?.into_states())
+        self.states_for(self.sizes().n_ctx)
+    }
+
+    /// The same with caches that have room for so many positions.
+    ///
+    /// *Errors*: as [`Self::states`].
+    pub fn states_for(&self, capacity: usize) -> Result<Vec<StateSpec>, ModelError> {
+        Ok(self.record(1, self.head(), capacity)?.into_states())
     }
 
     /// The graph of a step of up to `rows` tokens. Its externals have the same names, shapes and dtypes whatever the
@@ -350,10 +357,17 @@ impl Recipe {
     /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head; text of an embedding
     /// model, or an embedding of another one.
     pub fn graph(&self, rows: usize, head: Head) -> Result<Graph, ModelError> {
-        self.record(rows, head)?.into_graph()
+        self.graph_for(rows, head, self.sizes().n_ctx)
     }
 
-    fn record(&self, rows: usize, head: Head) -> Result<Recorder<'_>, ModelError> {
+    /// The same with caches that have room for so many positions: those of [`Self::states_for`].
+    ///
+    /// *Errors*: as [`Self::graph`].
+    pub fn graph_for(&self, rows: usize, head: Head, capacity: usize) -> Result<Graph, ModelError> {
+        self.record(rows, head, capacity)?.into_graph()
+    }
+
+    fn record(&self, rows: usize, head: Head, capacity: usize) -> Result<Recorder<'_>, ModelError> {
         let Recipe { tensors, stage, kv_cache, causal, pooling, .. } = self;
         match (head, pooling) {
             (Head::Embedding, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
@@ -362,7 +376,7 @@ impl Recipe {
         }
         let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
         let hidden = self.architecture.hidden();
-        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, causal, pooling, rows, head, hidden };
+        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, capacity, causal, pooling, rows, head, hidden };
         let mut recorder = Recorder::new(step);
         self.architecture.record(&mut recorder)?;
         Ok(recorder)

@@ -21,6 +21,8 @@ pub(super) struct Step<'a> {
     pub sizes: &'a Sizes,
     pub stage: &'a Stage,
     pub kv_cache: KvCache,
+    /// Positions that caches have room for.
+    pub capacity: usize,
     /// Whether tokens see only those before them.
     pub causal: bool,
     /// How the rows of a text become one, in embedding models.
@@ -244,6 +246,6 @@ impl<'a> Recorder<'a> {
 
     /// A block's cache of a row for each position.
     pub fn cache(&mut self, name: &str, cols: usize) -> Recorded {
-        self.state(self.scoped(name), &[self.step.sizes.n_ctx, cols], self.step.kv_cache.dtype(), Update::Append)
+        self.state(self.scoped(name), &[self.step.capacity, cols], self.step.kv_cache.dtype(), Update::Append)
     }
 }

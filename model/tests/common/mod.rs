@@ -13,6 +13,7 @@ use reference_cpu::{Cpu, Options};
 
 mod again;
 mod embeddings;
+mod growing;
 mod saved;
 mod sequences;
 mod shift;
@@ -22,6 +23,7 @@ pub mod turns;
 
 pub use again::again;
 pub use embeddings::{embedding, embedding_again, minilm};
+pub use growing::growing;
 pub use saved::saved;
 pub use sequences::sequences;
 pub use shift::{overflows, shift};
@@ -70,7 +72,7 @@ pub fn load_from(source: &dyn ByteSource, n_ctx: Option<usize>, backend: Rc<dyn 
     if model.recipe().pooling().is_none() {
         drop(Session::new(model.clone()).unwrap());
         assert_eq!(backend.stats().memory, loaded, "bytes after a text");
-        let session = Session::new(model.clone()).unwrap();
+        let session = Session::with_capacity(model.clone(), model.recipe().sizes().n_ctx).unwrap();
         assert_eq!(backend.stats().memory - loaded, planned.states, "bytes of states");
         drop(session);
     }

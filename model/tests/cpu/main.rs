@@ -118,6 +118,14 @@ fn embeddings_of_one_text_after_another() {
 }
 
 #[test]
+fn caches_that_grow() {
+    for backend in [cpu(false), cpu(true)] {
+        SAVED.iter().for_each(|name| common::growing(name, "f32", &backend));
+        ["f16", "q8_0"].iter().for_each(|kv_cache| common::growing("qwen3-d32", kv_cache, &backend));
+    }
+}
+
+#[test]
 fn caches_in_codecs() {
     common::codecs("qwen3-d32", cpu(false));
     common::codecs("qwen3-d32", cpu(true));

@@ -13,7 +13,7 @@ pub(super) fn needs(op: &Attention, [q, k, v]: [&Tensor; 3], threads: usize) -> 
     let (heads, n) = (q.shape.dim(0) * op.n_head, k.shape.dim(0));
     let width = (k.shape.cols() + v.shape.cols()) / op.n_head_kv;
     let parts = parts(threads, heads, heads * n * width);
-    Needs { scratch: parts * n, parts }
+    Needs { scratch: parts * n, parts, units: q.shape.dim(0) }
 }
 
 pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
@@ -28,13 +28,15 @@ pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
     // Rows beyond the step's real ones would attend to keys that are not there yet.
     let rows = if op.masking.cached { m.min(step.rows as usize) } else { m };
     let (start, end) = op.masking.visible(rows.saturating_sub(1), m, n, &step);
-    let heads = rows * op.n_head;
+    let rows = args.share(1, rows);
+    let (begin, heads) = (rows.start * op.n_head, rows.len() * op.n_head);
     let parts = parts(threads, heads, heads * (end - start) * (d + dv));
     let (out, scores) = args.out_and_scratch();
     let each = heads.div_ceil(parts).max(1);
     let all = Heads { op, step, q: q.floats(), k: k.floats(), v: v.floats(), mask, mask_rows, sinks, m, n, d, dv };
-    for_each_part(&mut out[..heads * dv], each * dv, scores, n, |index, out, scores| {
-        dispatch(Part { heads: &all, first: index * each, scores, out });
+    let out = &mut out[begin * dv..][..heads * dv];
+    for_each_part(out, each * dv, scores, n, |index, out, scores| {
+        dispatch(Part { heads: &all, first: begin + index * each, scores, out });
     });
 }
 

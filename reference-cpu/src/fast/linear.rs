@@ -3,22 +3,28 @@
 //! Weights that are [integers](quants::are_integers) are multiplied [as such](super::ints), all others row by row as floats.
 
 use super::Needs;
-use super::ints::{self, Dots};
+use super::ints::{self, Dots, TILE_X};
 use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
 use super::pairs::{Cut, Pairs, Part};
-use crate::args::{Args, Operand};
+use crate::args::{Args, Operand, WHOLE};
 use crate::decode::quants;
 use crate::plain::norm::factor;
 use backend_api::form::Activation;
 use backend_api::op::{MatMulId, Norm, NormKind, UnaryKind};
 use backend_api::{Form, Op, Tensor};
 
+/// Rows of a unit, where there are several: weights are taken apart for each anew.
+const UNIT_ROWS: usize = 2 * TILE_X;
+/// Pairs of rows of weights of a unit, where there is one row: as many as are nothing beside the norm of the row.
+const UNIT_PAIRS: usize = 256;
+
 /// What the product of `x` and the rows of `w` needs.
 pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
     let ([.., m, k], [.., n, _]) = (x.shape.dims4(), w.shape.dims4());
     let (cut, parts) = Cut::new([m, n, k], threads);
-    Needs { scratch: parts * scratch(cut, k), parts }
+    let units = if m == 1 { n.div_ceil(2).div_ceil(UNIT_PAIRS) } else { m.div_ceil(UNIT_ROWS) };
+    Needs { scratch: parts * scratch(cut, k), parts, units }
 }
 
 /// The f32 values of scratch memory for a part: normed rows, and what the dot products need.
@@ -41,10 +47,10 @@ pub(super) fn matmul(_: &Form, args: &mut Args<'_>) {
 }
 
 /// What the product of one row and the matrix of one expert needs.
-pub(super) fn needs_id(op: &MatMulId, w: &Tensor, threads: usize) -> Needs {
+pub(super) fn needs_id(op: &MatMulId, w: &Tensor, ids: &Tensor, threads: usize) -> Needs {
     let k = w.shape.cols();
     let (cut, parts) = Cut::new([1, op.rows, k], threads);
-    Needs { scratch: parts * scratch(cut, k), parts }
+    Needs { scratch: parts * scratch(cut, k), parts, units: ids.shape.len() }
 }
 
 pub(super) fn matmul_id(form: &Form, args: &mut Args<'_>) {
@@ -52,7 +58,10 @@ pub(super) fn matmul_id(form: &Form, args: &mut Args<'_>) {
     let (x, w, ids) = (args.input(0), args.input(1), args.input(2));
     let (n, k, experts) = (op.rows, x.shape().cols(), op.experts(w.shape().rows()));
     let choices = ids.shape().len() / x.shape().rows();
-    for (i, id) in ids.ints().iter().enumerate() {
+    let share = args.share(1, ids.shape().len());
+    // Of each of them all.
+    args.units = WHOLE;
+    for (i, id) in ids.ints().iter().enumerate().skip(share.start).take(share.len()) {
         let first = op.first + (*id).clamp(0, experts as i32 - 1) as usize * op.stride;
         let x = &x.floats()[i / choices * k..][..k];
         let product = Product { x, norm: None, w: &w, n, cols: n, first: i * n };
@@ -189,10 +198,20 @@ impl Product<'_> {
         let k = self.w.shape().cols();
         let m = self.x.len() / k;
         let (cut, _) = Cut::new([m, self.n, k], args.threads);
+        let all = self.cols.div_ceil(P::RESULTS);
+        let (rows, share) = match m {
+            1 => (0..1, args.share(UNIT_PAIRS, all)),
+            _ => (args.share(UNIT_ROWS, m), 0..all),
+        };
+        let first = share.start * P::RESULTS;
+        let cols = (share.end * P::RESULTS).min(self.cols) - first;
         let (out, memory) = args.out_and_scratch();
-        let out = &mut out[self.first..][..m * self.cols];
-        let work = |part: Part<'_>, memory: &mut [f32]| self.part(k, pairs, part, memory);
-        cut.for_each::<P>(self.cols, out, memory, scratch(cut, k), work);
+        let out = &mut out[self.first + rows.start * self.cols + first..][..rows.len() * cols];
+        let work = |part: Part<'_>, memory: &mut [f32]| {
+            let part = Part { row: rows.start + part.row, pair: share.start + part.pair, ..part };
+            self.part(k, pairs, part, memory);
+        };
+        cut.for_each::<P>(cols, out, memory, scratch(cut, k), work);
     }
 
     /// One part. Rows that several parts need are normed and rounded by each: that is less than having to wait for it.

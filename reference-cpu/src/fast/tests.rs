@@ -1,4 +1,4 @@
-//! Any number of threads gives the same bits.
+//! Any number of threads gives the same bits, and so does a step in parts.
 
 use super::needs;
 use crate::{Cpu, Options};
@@ -10,14 +10,17 @@ use backend_api::run::{NativeHost, Rig};
 use backend_api::{Backend, Format, StepParams};
 use std::num::NonZeroUsize;
 
-/// All results.
-fn results(case: &Case, threads: usize) -> Vec<Values> {
+/// All results of a step: in the smallest parts there are, or whole.
+fn results(case: &Case, threads: usize, in_parts: bool) -> Vec<Values> {
     let cpu = Cpu::new(Options { fast: true, threads: NonZeroUsize::new(threads) });
     assert!(cpu.info().adapter.contains(&format!(" {threads} thread")), "{}", cpu.info().adapter);
     let mut rig = Rig::of_case(&cpu, case).unwrap();
     // Scratch memory and results of the first step must not matter.
     rig.step(&case.step).unwrap();
-    rig.step(&case.step).unwrap();
+    match in_parts {
+        true => assert!(rig.step_in_parts(&case.step, 1).unwrap() > 0),
+        false => rig.step(&case.step).unwrap(),
+    }
     pollster::block_on(rig.results(&NativeHost::default())).unwrap()
 }
 
@@ -25,12 +28,15 @@ fn same_with_any_number_of_threads(case: &Case) {
     let covers = Cpu::new(Options::default()).cover(&case.graph).unwrap();
     let [cover] = covers.as_slice() else { panic!("{}: {covers:#?}", case.name) };
     let operands: Vec<_> = cover.inputs.iter().map(|id| case.graph.tensor(*id)).collect();
-    let alone = results(case, 1);
+    let alone = results(case, 1, false);
     assert!(alone.iter().any(|values| values.bytes.iter().any(|byte| *byte != 0)), "{}", case.name);
     for threads in [2, 3] {
         let needs = needs(&cover.form, &operands, threads);
         assert!(needs.parts > 1, "{}: {threads} threads have nothing to share", case.name);
-        assert!(results(case, threads) == alone, "{} with {threads} threads", case.name);
+        assert!(results(case, threads, false) == alone, "{} with {threads} threads", case.name);
+    }
+    for threads in [1, 3] {
+        assert!(results(case, threads, true) == alone, "{} in parts, with {threads} threads", case.name);
     }
 }
 

@@ -10,6 +10,7 @@
 //! | path | what it answers |
 //! |---|---|
 //! | `/test/` | `js/test/browser` |
+//! | `/doubles/` | `js/test/doubles`: what makes calls fail |
 //! | `/peers/` | the other engines of `cargo xtask bench --peers` |
 //! | `/below/a/path/` | `dist` again, whose workers report their errors: what runs here runs under any path |
 //! | `/page/` | `dist` again, whose `index.html` tells when the page shows its first token |
@@ -209,6 +210,7 @@ async fn isolate(mut response: Response) -> Response {
 fn automated(run: Run) -> Router {
     altered::routes()
         .nest_service("/test", ServeDir::new(root().join("js/test/browser")))
+        .nest_service("/doubles", ServeDir::new(root().join("js/test/doubles")))
         .nest_service("/peers", ServeDir::new(crate::bench::peers()))
         .route("/flaky/{name}", get(|name, query, request| faulty(Fault::Cut, name, query, request)))
         .route("/stall/{name}", get(|name, query, request| faulty(Fault::Stall, name, query, request)))

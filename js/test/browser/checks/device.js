@@ -2,9 +2,11 @@
 
 import { AnyGpu, errors, options, sleep } from "../run.js";
 import { assert, equal, load, rejection, speaks, works } from "../expect.js";
-import { endWorker, living, lose } from "../instrument.js";
+import { endWorker, hangWorker, living, lose } from "../instrument.js";
 
 const here = { worker: false };
+/** A model that is loaded in no time. */
+const TINY = "/files/llama-q4_0.gguf";
 const request = { prompt: "Once upon a time", max_tokens: 24, ignore_eos: true };
 
 async function textOf(engine, sampling = {}) {
@@ -100,6 +102,47 @@ export default {
     endWorker();
     equal(await textOf(engine, sampling), text, "the text after the worker ended");
     equal(told.length, 2, "the times that a recovery was told");
+    await engine.dispose();
+  },
+
+  "a worker that hangs while generating, and while it is asked": async () => {
+    const engine = await load(TINY, { backend: "cpu", worker: true, workerTimeout: 2000 });
+    if (engine.info.thread !== "worker") return "the engine is not in a worker here";
+    const asked = { ...request, prompt: [1, 2, 3], temperature: 1, seed: 9 };
+    const { tokens } = await engine.completions.create(asked);
+    const told = [];
+    engine.on("recovered", ({ reason }) => told.push(reason));
+    const found = [];
+    for await (const { token } of engine.completions.create({ ...asked, stream: true })) {
+      if (token === undefined) continue;
+      if (found.push(token) === 3) hangWorker();
+    }
+    equal(found.join(), tokens.join(), "the tokens during which the worker hung");
+    hangWorker();
+    equal((await engine.completions.create(asked)).tokens.join(), tokens.join(), "the tokens after it hung");
+    equal(told.length, 2, "the times that a recovery was told");
+    assert(told.every((reason) => reason.includes("no sign of life")), told.join());
+    await engine.dispose();
+  },
+
+  "a device that is lost again and again": async () => {
+    if (options.backend === "cpu") return "the CPU is not lost";
+    // All of its rungs stay: of WebGPU there are two, and of WebGL three.
+    const engine = await load(TINY, here);
+    const asked = { ...request, prompt: [1, 2, 3] };
+    const told = [];
+    engine.on("recovered", () => told.push(engine.report.chosen));
+    const first = engine.report.chosen;
+    let tokens = 0;
+    for await (const chunk of engine.completions.create({ ...asked, stream: true })) {
+      if (chunk.token === undefined) continue;
+      tokens += 1;
+      if (tokens % 6 === 3 && tokens < 18) lose(options.backend);
+    }
+    equal(tokens, asked.max_tokens, "the number of tokens");
+    equal(told.slice(0, 2).join(), [first, first].join(), "the rungs after two losses");
+    equal(told.length, 3, "the times that a recovery was told");
+    assert(told[2] !== first, `${first} was lost three times and took over again`);
     await engine.dispose();
   },
 

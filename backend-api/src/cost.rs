@@ -1,0 +1,155 @@
+//! What parts of a graph cost, as far as their nodes and shapes tell, whatever the backend.
+//!
+//! The unit is a multiply-add; a number that is read or written counts as one, too. So a product with one row, whose
+//! time goes into reading the weights, costs about twice its multiply-adds, and one with many rows little more than
+//! them.
+
+use std::ops::Add;
+
+use crate::form::Cover;
+use crate::graph::{Graph, Node};
+use crate::op::Op;
+use crate::step::StepParams;
+use crate::tensor::{Kind, Tensor};
+
+/// What a cover or a kernel costs.
+///
+/// *Units*: multiply-adds, or numbers read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// Wherever in a text the step is.
+    pub fixed: u64,
+    /// Besides, for each token up to the step's last: attention looks at all of them.
+    pub per_token: u64,
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost {
+            fixed: self.fixed.saturating_add(other.fixed),
+            per_token: self.per_token.saturating_add(other.per_token),
+        }
+    }
+}
+
+impl Cost {
+    /// One that is the same everywhere in a text.
+    pub(crate) fn fixed(work: u64) -> Cost {
+        Cost { fixed: work, per_token: 0 }
+    }
+
+    /// What it comes to in a step.
+    pub fn of(self, step: &StepParams) -> u64 {
+        let tokens = u64::from(step.position) + u64::from(step.rows);
+        self.fixed.saturating_add(self.per_token.saturating_mul(tokens))
+    }
+
+    /// `part` of `of` equal parts, rounded up.
+    pub fn share(self, part: u64, of: u64) -> Cost {
+        let share = |work: u64| {
+            let work = (u128::from(work) * u128::from(part)).div_ceil(u128::from(of.max(1)));
+            u64::try_from(work).unwrap_or(u64::MAX)
+        };
+        Cost { fixed: share(self.fixed), per_token: share(self.per_token) }
+    }
+}
+
+impl Cover {
+    /// What its nodes cost.
+    pub fn cost(&self, graph: &Graph) -> Cost {
+        let nodes = self.nodes.iter().filter_map(|node| graph.nodes().get(*node));
+        nodes.map(|node| cost(graph, node)).fold(Cost::default(), Cost::add)
+    }
+}
+
+/// Numbers of a tensor.
+fn len(tensor: &Tensor) -> u64 {
+    tensor.shape.len() as u64
+}
+
+/// What sorting a number costs, about: the logarithm of how many there are.
+const SORTED: u64 = 16;
+/// What a number of a recurrent state costs for each row: it fades, is corrected, and is read.
+const REMEMBERED: u64 = 4;
+
+fn cost(graph: &Graph, node: &Node) -> Cost {
+    let inputs = || node.inputs.iter().map(|id| graph.tensor(*id));
+    let input = |i: usize| node.inputs.get(i).map(|id| graph.tensor(*id));
+    let is_state = |tensor: &&Tensor| matches!(tensor.kind, Kind::State(_));
+    // Of a state only what the step appends or remembers is touched.
+    let made = || node.outputs.iter().map(|id| graph.tensor(*id)).filter(|t| !is_state(t)).map(len).sum::<u64>();
+    let read = || inputs().filter(|t| !is_state(t)).map(len).sum::<u64>();
+    let rows = || input(0).map_or(1, |x| x.shape.rows() as u64);
+    Cost::fixed(match (&node.op, input(0), input(1)) {
+        (Op::MatMul(_), Some(x), Some(w)) => made() * x.shape.cols() as u64 + len(w) + len(x),
+        (Op::MatMulId(_), Some(x), Some(_)) => 2 * made() * x.shape.cols() as u64,
+        (Op::Conv2d(_), Some(_), Some(w)) => made() * (len(w) / w.shape.dim(0).max(1) as u64) + read(),
+        (Op::SolveTriangular(_), Some(a), Some(_)) => made() * a.shape.cols() as u64 + read(),
+        (Op::Attention(op), Some(q), Some(keys)) => {
+            let (d, dv) = op.head_dims(&inputs().collect::<Vec<_>>());
+            let each = (q.shape.dim(0) * op.n_head * (d + dv)) as u64;
+            if op.masking.cached {
+                return Cost { fixed: made() + len(q), per_token: each };
+            }
+            each * keys.shape.dim(0) as u64 + made() + read()
+        }
+        (Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_), ..) => {
+            REMEMBERED * rows() * inputs().filter(is_state).map(len).sum::<u64>() + made() + read()
+        }
+        (Op::TopK(_) | Op::Argsort(_), ..) => SORTED * read() + made(),
+        (Op::GetRows(_), ..) => 2 * made(),
+        _ => made() + read(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cover::cover;
+    use crate::op::{Attention, Masking, MatMul};
+    use crate::tensor::DType;
+
+    fn cost_of(graph: &Graph) -> Cost {
+        let covers = cover(graph, &[], &|_, _| Ok(())).unwrap();
+        covers.iter().map(|cover| cover.cost(graph)).fold(Cost::default(), Cost::add)
+    }
+
+    fn product(rows: usize) -> Cost {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[rows, 64], DType::F32).unwrap();
+        let w = graph.weight("w", &[32, 64], DType::F32).unwrap();
+        let y = graph.push(MatMul, &[x, w]).unwrap();
+        graph.output(y, "y").unwrap();
+        cost_of(&graph)
+    }
+
+    #[test]
+    fn a_product_costs_its_multiply_adds_and_its_weights_once() {
+        assert_eq!(product(1), Cost::fixed(32 * 64 + 32 * 64 + 64));
+        assert_eq!(product(100), Cost::fixed(100 * 32 * 64 + 32 * 64 + 100 * 64));
+    }
+
+    #[test]
+    fn attention_over_a_cache_costs_what_the_position_says() {
+        let mut graph = Graph::new();
+        let q = graph.input("q", &[2, 4 * 16], DType::F32).unwrap();
+        let [k, v] = ["k", "v"].map(|name| graph.state(name, &[1000, 2 * 16], DType::F32).unwrap());
+        let masking = Masking { causal: true, cached: true, ..Masking::default() };
+        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, masking, sinks: false };
+        let y = graph.push(op, &[q, k, v]).unwrap();
+        graph.output(y, "y").unwrap();
+        let cost = cost_of(&graph);
+        assert_eq!(cost.per_token, 2 * 4 * 32);
+        assert_eq!(cost.of(&StepParams::at(98, 2)) - cost.fixed, 100 * cost.per_token);
+    }
+
+    #[test]
+    fn shares_add_up_to_the_whole_or_a_little_more() {
+        let cost = Cost { fixed: 100, per_token: 7 };
+        assert_eq!(cost.share(3, 3), cost);
+        assert_eq!(cost.share(1, 3), Cost { fixed: 34, per_token: 3 });
+        assert_eq!(Cost::fixed(u64::MAX).share(2, 3).fixed, u64::MAX / 3 * 2);
+    }
+}

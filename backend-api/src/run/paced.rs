@@ -1,0 +1,64 @@
+//! Steps at a device's pace: in parts, none of which holds the device, or the thread that computes, for long.
+
+use crate::backend::{Backend, Program};
+use crate::error::Error;
+use crate::pace::Pace;
+use crate::part::{Cuts, Part, Piece};
+use crate::run::Host;
+use crate::step::StepParams;
+
+/// Submits one step of a program of so many rows: as [`Program::step`] does where it is short enough, else in parts, of
+/// which the later wait until the device has done the earlier. Without a pace it is always the former.
+///
+/// *Errors*: as [`Program::step`].
+pub async fn step(
+    program: &mut dyn Program,
+    rows: usize,
+    params: &StepParams,
+    pace: Option<&mut Pace>,
+    (backend, host): (&dyn Backend, &dyn Host),
+) -> Result<(), Error> {
+    let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else { return program.step(params) };
+    let all = Piece::total(program.pieces(), params);
+    if all <= pace.most(rows) {
+        return run(program, rows, params, (None, all), pace, (backend, host)).await;
+    }
+    let mut cuts = Cuts::default();
+    while let Some((part, work)) = cuts.next(program.pieces(), params, pace.most(rows)) {
+        run(program, rows, params, (Some(part), work), pace, (backend, host)).await?;
+    }
+    Ok(())
+}
+
+/// Waits until there is room, and runs a part of a step, or all of it.
+async fn run(
+    program: &mut dyn Program,
+    rows: usize,
+    params: &StepParams,
+    (part, work): (Option<Part>, u64),
+    pace: &mut Pace,
+    (backend, host): (&dyn Backend, &dyn Host),
+) -> Result<(), Error> {
+    while pace.is_full(pace.ms(rows, work)) {
+        turn(Some(pace), host).await;
+        if backend.idle()? {
+            pace.done(pace.mark(), host.now_ms());
+        }
+    }
+    let begun = host.now_ms();
+    pace.give(rows, work, begun);
+    match &part {
+        Some(part) => program.part(params, part)?,
+        None => program.step(params)?,
+    }
+    pace.returned(rows, work, host.now_ms() - begun);
+    Ok(())
+}
+
+/// Lets the host do other things for a turn.
+pub async fn turn(pace: Option<&mut Pace>, host: &dyn Host) {
+    host.turn().await;
+    if let Some(pace) = pace.filter(|pace| pace.is_synchronous()) {
+        pace.done(pace.mark(), host.now_ms());
+    }
+}

@@ -1,0 +1,425 @@
+// linear_wide Q8_0 vec4 whole
+// The values that differ from step to step.
+struct Step {
+    position: u32,
+    rows: u32,
+    top_k: u32,
+    top_p: f32,
+    temperature: f32,
+    seed_lo: u32,
+    seed_hi: u32,
+    sequence: u32,
+    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
+    origin: vec3<u32>,
+}
+struct Params {
+    k: u32,
+    count: u32,
+    first: u32,
+    out_cols: u32,
+    w_row: u32,
+    w_groups: u32,
+    w_plane0: u32,
+    w_plane1: u32,
+    w_plane2: u32,
+    w_plane3: u32,
+    m: u32,
+    x0: u32,
+    x1: u32,
+    b0: u32,
+    b1: u32,
+    out0: u32,
+    out1: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+// Many rows of x times a weight matrix, in tiles of 64 rows by 64 weight rows. A group of 32 inner elements at a time is
+// unpacked into workgroup memory, a row of x and one of weights by each of the 64 invocations; each of them keeps 8 by 8
+// sums in registers. For a GLU the first 32 weight rows of a tile are gates and the others the up parts of the same columns.
+// The next group is on its way from memory while this one is multiplied.
+// What the decoders of the weight formats share.
+
+// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
+// those are converted by integer arithmetic.
+fn half_value(bits: u32) -> f32 {
+    let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
+    let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
+    return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
+}
+
+// Both halves of a word.
+fn half_pair(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
+}
+
+// Half i of the eight in a texel.
+fn half_of(texel: vec4<u32>, i: u32) -> f32 {
+    return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
+}
+
+// The four lowest bits of a word, each of which stands for 2.
+fn twos(word: u32) -> vec4<f32> {
+    return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
+}
+
+// The four lowest pairs of bits of a word.
+fn pairs(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
+}
+
+// The four lowest pairs of bits of a word with the four lowest bits of another above them.
+fn threes(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(2u)));
+}
+
+// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
+// takes GPUs fewer steps than to move it and to convert an integer.
+fn nibbles(word: u32) -> vec4<f32> {
+    let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
+    return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
+}
+
+// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
+fn fives(word: u32, bits: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
+fn sixes(word: u32, pairs: u32) -> vec4<f32> {
+    let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    return vec4<f32>(low | (high << vec4<u32>(4u)));
+}
+
+// The four signed bytes of a word.
+fn signed_bytes(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
+}
+// Adds the products of four numbers of a row with those of four other rows to their sums, one after the other: a sum takes
+// as many operations as it has products, and is the same in tiles of any size.
+fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
+    var sum = sums;
+    sum += a.x * vec4<f32>(b[0].x, b[1].x, b[2].x, b[3].x);
+    sum += a.y * vec4<f32>(b[0].y, b[1].y, b[2].y, b[3].y);
+    sum += a.z * vec4<f32>(b[0].z, b[1].z, b[2].z, b[3].z);
+    sum += a.w * vec4<f32>(b[0].w, b[1].w, b[2].w, b[3].w);
+    return sum;
+}
+// What kernels of several rows share: where they find x and the weights, and what follows the products.
+// Elementwise functions that are safe over the whole range of f32.
+// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
+fn safe_tanh(x: f32) -> f32 {
+    let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+    return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
+}
+fn unary_gelu_tanh(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
+fn erf(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+    return sign(x) * (1.0 - poly * exp(-a * a));
+}
+
+fn unary_gelu_erf(x: f32) -> f32 {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865475));
+}
+
+fn unary_gelu_quick(x: f32) -> f32 {
+    return x * unary_sigmoid(1.702 * x);
+}
+
+fn unary_silu(x: f32) -> f32 {
+    return x * unary_sigmoid(x);
+}
+
+fn unary_relu(x: f32) -> f32 {
+    return max(x, 0.0);
+}
+
+// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
+fn unary_sigmoid(x: f32) -> f32 {
+    return 1.0 / (1.0 + exp(min(-x, 87.0)));
+}
+
+fn unary_tanh(x: f32) -> f32 {
+    return safe_tanh(x);
+}
+
+fn unary_exp(x: f32) -> f32 {
+    return exp(x);
+}
+
+fn unary_log(x: f32) -> f32 {
+    return log(x);
+}
+
+fn unary_sqrt(x: f32) -> f32 {
+    return sqrt(x);
+}
+
+// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
+// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
+fn sine(x: f32, quarters: i32) -> f32 {
+    let turns = round(x * 0.6366197723675814);
+    let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
+    let z = r * r;
+    let s = r + r * z * ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1);
+    let c = 1.0 - 0.5 * z + z * z * ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2);
+    let quadrant = (i32(turns) + quarters) & 3;
+    let value = select(s, c, (quadrant & 1) == 1);
+    return select(value, -value, quadrant >= 2);
+}
+
+fn unary_sin(x: f32) -> f32 {
+    return sine(x, 0);
+}
+
+fn unary_cos(x: f32) -> f32 {
+    return sine(x, 1);
+}
+
+fn unary_abs(x: f32) -> f32 {
+    return abs(x);
+}
+
+fn unary_neg(x: f32) -> f32 {
+    return -x;
+}
+
+fn unary_floor(x: f32) -> f32 {
+    return floor(x);
+}
+
+fn unary_ceil(x: f32) -> f32 {
+    return ceil(x);
+}
+
+fn unary_softplus(x: f32) -> f32 {
+    return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+
+fn unary_hardswish(x: f32) -> f32 {
+    return x * clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+fn unary_sign(x: f32) -> f32 {
+    return sign(x);
+}
+
+fn unary_step(x: f32) -> f32 {
+    return select(0.0, 1.0, x > 0.0);
+}
+
+fn unary_elu(x: f32) -> f32 {
+    return select(unary_expm1(min(x, 0.0)), x, x > 0.0);
+}
+
+fn unary_hardsigmoid(x: f32) -> f32 {
+    return clamp((x + 3.0) / 6.0, 0.0, 1.0);
+}
+
+// Near zero the difference loses digits; the Maclaurin series does not.
+fn unary_expm1(x: f32) -> f32 {
+    let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
+    let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
+    return select(exp(x) - 1.0, near, abs(x) < 0.5);
+}
+
+// Halves go away from zero, where WGSL's own round takes the even neighbour.
+fn unary_round(x: f32) -> f32 {
+    let whole = trunc(x);
+    return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
+}
+
+fn unary_trunc(x: f32) -> f32 {
+    return trunc(x);
+}
+
+fn unary_none(x: f32) -> f32 {
+    return x;
+}
+
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+    return x[row * (p.k / 4u) + i];
+}
+
+// The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
+// matrix i * A / B.
+fn batch_rows(z: u32) -> vec2<u32> {
+    let outer = z / p.out1;
+    let inner = z % p.out1;
+    return vec2<u32>(
+        ((outer * p.x0 / p.out0) * p.x1 + inner * p.x1 / p.out1) * p.m,
+        p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count);
+}
+
+// Writes a row's sums of columns n, n + apart and so on; for a GLU the last two are the up parts of the first two.
+fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
+    if (row >= p.m) {
+        return;
+    }
+    for (var c = 0u; c < 4u; c++) {
+        let local = n + apart * c;
+        if (local >= p.count) {
+            continue;
+        }
+        let col = p.first + local;
+        let at = (z * p.m + row) * p.out_cols + col;
+        var value = sums[c];
+        value = unary_none(value);
+        out[at] = value;
+    }
+}
+// Groups of rows of x.
+// 32 numbers along the inner dimension.
+alias Group = array<vec4<f32>, 8>;
+
+fn dot32(a: Group, b: Group) -> f32 {
+    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
+        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
+}
+
+// A row's elements 32 g .. 32 g + 31.
+fn x32(row: u32, g: u32) -> Group {
+    let i = g * 8u;
+    return Group(
+        x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u),
+        x4(row, i + 4u), x4(row, i + 5u), x4(row, i + 6u), x4(row, i + 7u));
+}
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn w_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before w_scales: there is more to do with them.
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = w[p.w_plane0 + group * 2u];
+    let b = w[p.w_plane0 + group * 2u + 1u];
+    let s = w_scales(group);
+    return array<vec4<f32>, 8>(
+        w_value(signed_bytes(a.x), s.xy), w_value(signed_bytes(a.y), s.xy),
+        w_value(signed_bytes(a.z), s.xy), w_value(signed_bytes(a.w), s.xy),
+        w_value(signed_bytes(b.x), s.zw), w_value(signed_bytes(b.y), s.zw),
+        w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
+}
+
+var<workgroup> tile_x: array<vec4<f32>, 512>;
+var<workgroup> tile_w: array<vec4<f32>, 512>;
+
+// Where vector i of four of a tile's row lies: those of neighbouring rows are in different banks.
+fn at(row: u32, i: u32) -> u32 {
+    return row * 8u + (i ^ (row & 7u));
+}
+
+fn bring_w(lane: u32, w_row: u32, up_row: u32, g: u32) -> Group {
+    return w_decode_row(w_row, g);
+}
+
+fn put(lane: u32, of_w: Group, of_x: Group) {
+    tile_w[at(lane, 0u)] = of_w[0];
+    tile_w[at(lane, 1u)] = of_w[1];
+    tile_w[at(lane, 2u)] = of_w[2];
+    tile_w[at(lane, 3u)] = of_w[3];
+    tile_w[at(lane, 4u)] = of_w[4];
+    tile_w[at(lane, 5u)] = of_w[5];
+    tile_w[at(lane, 6u)] = of_w[6];
+    tile_w[at(lane, 7u)] = of_w[7];
+    tile_x[at(lane, 0u)] = of_x[0];
+    tile_x[at(lane, 1u)] = of_x[1];
+    tile_x[at(lane, 2u)] = of_x[2];
+    tile_x[at(lane, 3u)] = of_x[3];
+    tile_x[at(lane, 4u)] = of_x[4];
+    tile_x[at(lane, 5u)] = of_x[5];
+    tile_x[at(lane, 6u)] = of_x[6];
+    tile_x[at(lane, 7u)] = of_x[7];
+}
+
+// Adds the products of rows ty + 8 r with weight rows tx + 8 c: of c below 4 to the even sums, of the others to the odd ones.
+// Indices of sums are constants, so that those stay in registers.
+fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 16>>) {
+    for (var i = 0u; i < 8u; i++) {
+        let w = at(tx, i);
+        let x = at(ty, i);
+        let low = array<vec4<f32>, 4>(tile_w[w], tile_w[w + 64u], tile_w[w + 128u], tile_w[w + 192u]);
+        let high = array<vec4<f32>, 4>(tile_w[w + 256u], tile_w[w + 320u], tile_w[w + 384u], tile_w[w + 448u]);
+        (*acc)[0] = plus_dots((*acc)[0], tile_x[x], low);
+        (*acc)[1] = plus_dots((*acc)[1], tile_x[x], high);
+        (*acc)[2] = plus_dots((*acc)[2], tile_x[x + 64u], low);
+        (*acc)[3] = plus_dots((*acc)[3], tile_x[x + 64u], high);
+        (*acc)[4] = plus_dots((*acc)[4], tile_x[x + 128u], low);
+        (*acc)[5] = plus_dots((*acc)[5], tile_x[x + 128u], high);
+        (*acc)[6] = plus_dots((*acc)[6], tile_x[x + 192u], low);
+        (*acc)[7] = plus_dots((*acc)[7], tile_x[x + 192u], high);
+        (*acc)[8] = plus_dots((*acc)[8], tile_x[x + 256u], low);
+        (*acc)[9] = plus_dots((*acc)[9], tile_x[x + 256u], high);
+        (*acc)[10] = plus_dots((*acc)[10], tile_x[x + 320u], low);
+        (*acc)[11] = plus_dots((*acc)[11], tile_x[x + 320u], high);
+        (*acc)[12] = plus_dots((*acc)[12], tile_x[x + 384u], low);
+        (*acc)[13] = plus_dots((*acc)[13], tile_x[x + 384u], high);
+        (*acc)[14] = plus_dots((*acc)[14], tile_x[x + 448u], low);
+        (*acc)[15] = plus_dots((*acc)[15], tile_x[x + 448u], high);
+    }
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let wid = group_id + step.origin;
+    let n0 = wid.x * (16u * 4u);
+    let m0 = wid.y * 64u;
+    let begins = batch_rows(wid.z);
+    let col = min(n0 + lane % (16u * 4u), p.count - 1u);
+    let w_row = begins.y + col;
+    let up_row = 0u;
+    let x_row = begins.x + min(m0 + lane, p.m - 1u);
+    let tx = lane % 8u;
+    let ty = lane / 8u;
+    var acc: array<vec4<f32>, 16>;
+    var next_w = bring_w(lane, w_row, up_row, 0u);
+    var next_x = x32(x_row, 0u);
+    for (var g = 0u; g < p.w_groups; g++) {
+        put(lane, next_w, next_x);
+        if (g + 1u < p.w_groups) {
+            next_w = bring_w(lane, w_row, up_row, g + 1u);
+            next_x = x32(x_row, g + 1u);
+        }
+        workgroupBarrier();
+        multiply(tx, ty, &acc);
+        workgroupBarrier();
+    }
+    // A copy may be indexed by a variable; the sums themselves stay in registers.
+    var sums = acc;
+    for (var r = 0u; r < 8u; r++) {
+        let row = m0 + ty + 8u * r;
+        let low = sums[2u * r];
+        let high = sums[2u * r + 1u];
+        store(wid.z, row, n0 + tx, 8u, low);
+        store(wid.z, row, n0 + tx + 32u, 8u, high);
+    }
+}

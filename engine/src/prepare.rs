@@ -1,0 +1,95 @@
+//! What works on a model, with programs that are compiled before the weights are there.
+
+use std::rc::Rc;
+
+use model::{Embedder, Head, Model, ModelError, Session};
+
+/// Tokens of a short prompt, whose kernels are those of decoding, of a longer one, and of one whose kernels are those of any
+/// other.
+const PROMPTS: [usize; 3] = [2, 16, 64];
+
+/// A text, or what makes embeddings.
+pub(crate) enum Prepared {
+    Text(Session),
+    Embeddings(Embedder),
+}
+
+impl Prepared {
+    /// With programs of short texts, so that nothing is held up when the first answer is wanted. In software compiling takes
+    /// seconds, so what a longer prompt needs waits for one.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn new(model: &Rc<Model>) -> Result<Prepared, ModelError> {
+        let info = model.backend().info();
+        let prompts = if info.software { &PROMPTS[..1] } else { &PROMPTS };
+        if model.recipe().pooling().is_some() {
+            let mut embedder = Embedder::new(model.clone())?;
+            prompts.iter().try_for_each(|tokens| embedder.prepare(*tokens))?;
+            return Ok(Prepared::Embeddings(embedder));
+        }
+        let mut session = Session::new(model.clone())?;
+        session.set_short_prompt(info.short_prompt);
+        prompts.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::Greedy))?;
+        Ok(Prepared::Text(session))
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::native::{NativeHost, block_on};
+    use crate::recover::failing::{Failing, Fault, How, rung};
+    use crate::{Engine, EngineOptions, Progress};
+    use model::gguf::ReadFuture;
+    use model::{ByteSource, BytesSource};
+    use std::cell::{Cell, RefCell};
+
+    /// A model, of which it is noted how many calls the backend had had when each piece of it was read.
+    struct Noted {
+        bytes: BytesSource<&'static [u8]>,
+        fault: Rc<Fault>,
+        calls: RefCell<Vec<usize>>,
+    }
+
+    impl ByteSource for Noted {
+        fn len(&self) -> u64 {
+            self.bytes.len()
+        }
+
+        fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> ReadFuture<'a> {
+            self.calls.borrow_mut().push(self.fault.calls.get());
+            self.bytes.read_at(offset, buf)
+        }
+    }
+
+    /// Calls before the first weight was read, until all were there, and until there was a session with its programs.
+    fn calls(name: &str, prepare: bool) -> Option<[usize; 3]> {
+        let fault = Rc::new(Fault { at: usize::MAX, how: How::Driver, calls: Cell::new(0) });
+        let backend = Box::new(Failing { inner: rung(name)?, fault: fault.clone() });
+        let bytes = BytesSource(include_bytes!("../../models/gab-q4_0.gguf").as_slice());
+        let source = Noted { bytes, fault: fault.clone(), calls: RefCell::default() };
+        let options = EngineOptions { n_ctx: Some(64), prepare, ..Default::default() };
+        let mut phases = Vec::new();
+        let mut progress = |at: Progress| phases.push(std::mem::discriminant(&at));
+        let host = Rc::new(NativeHost::default());
+        let engine = block_on(Engine::with_backend(backend, &source, &options, host, &mut progress)).unwrap();
+        phases.dedup();
+        assert_eq!(phases.len(), if prepare { 3 } else { 2 }, "the header, programs, weights");
+        let first = source.calls.borrow().iter().copied().find(|calls| *calls > 0).unwrap();
+        let loaded = fault.calls.get();
+        let mut session = engine.session().unwrap();
+        session.prepare_prompt(PROMPTS[0], Head::Greedy).unwrap();
+        Some([first, loaded, fault.calls.get()])
+    }
+
+    #[test]
+    fn programs_are_compiled_before_the_first_weight_is_read_and_not_again() {
+        for name in ["cpu", "webgpu", "webgl packed"] {
+            let Some([first, loaded, all]) = calls(name, true) else { continue };
+            let [first_without, loaded_without, all_without] = calls(name, false).unwrap();
+            assert_eq!(all, loaded, "{name}: the session is there");
+            assert!(first > first_without && all_without > loaded_without, "{name}");
+            assert_eq!(loaded - first, loaded_without - first_without, "{name}: weights alone are written meanwhile");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What selection has proven on a device, so that the next start proves only what changed.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use backend_api::Backend;
+use backend_api::run::Host;
+use model::{Model, Recipe};
+use serde::{Deserialize, Serialize};
+
+use crate::ladder::Candidate;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::native::{place, seconds};
+use crate::report::{Outcome, Report, Rung};
+use crate::select::{SelectOptions, opened};
+use crate::selftest;
+#[cfg(target_arch = "wasm32")]
+use crate::web::{place, seconds};
+
+/// How long a proof holds: browsers do not tell the version of every driver.
+///
+/// *Units*: seconds.
+const HOLDS: i64 = 7 * 24 * 3600;
+/// Selections that are remembered.
+const MOST: usize = 16;
+
+/// What became of a rung then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    name: String,
+    adapter: Option<String>,
+    software: bool,
+    facts: Vec<(String, String)>,
+    matvec_ms: Option<f64>,
+    outcome: Outcome,
+}
+
+impl Known {
+    fn of(rung: &Rung) -> Known {
+        let Rung { name, adapter, software, facts, matvec_ms, outcome, .. } = rung.clone();
+        let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Known { name: name.into(), adapter, software, facts, matvec_ms, outcome }
+    }
+
+    /// Whether it is still the same.
+    fn is(&self, rung: &Rung) -> bool {
+        let facts = rung.facts.iter().map(|(name, value)| (*name, value.as_str()));
+        let known = self.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        self.adapter == rung.adapter && self.software == rung.software && known.eq(facts)
+    }
+
+    /// Whether it could not even be opened.
+    fn is_absent(&self) -> bool {
+        self.adapter.is_none() && matches!(self.outcome, Outcome::Rejected(_))
+    }
+}
+
+/// One selection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The program and the system, or the browser.
+    place: String,
+    /// What was asked for.
+    asked: String,
+    /// *Units*: seconds since 1970.
+    at: i64,
+    rungs: Vec<Known>,
+    /// The self-tests that the chosen rung has passed.
+    cases: BTreeSet<String>,
+}
+
+/// What was proven on the devices of a machine. As JSON it is what files keep.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Proofs(Vec<Proof>);
+
+impl Proofs {
+    /// Adds one, in place of an older one of the same.
+    pub fn add(&mut self, proof: Proof) {
+        self.0.retain(|known| (&known.place, &known.asked) != (&proof.place, &proof.asked));
+        self.0.insert(0, proof);
+        self.0.truncate(MOST);
+    }
+
+    fn find(&self, asked: &str) -> Option<&Proof> {
+        let (place, now) = (place(), seconds());
+        let holds = |proof: &Proof| (0..HOLDS).contains(&now.saturating_sub(proof.at));
+        self.0.iter().find(|proof| holds(proof) && proof.place == place && proof.asked == asked)
+    }
+}
+
+/// What is asked for, but for what was found before.
+fn asked(options: &SelectOptions) -> String {
+    let SelectOptions { backend, webgpu_max_binding, webgpu_products, webgl_layout, .. } = options;
+    let SelectOptions { webgl_max_texture_size, cpu_threads, without, .. } = options;
+    let webgl = (webgl_layout, webgl_max_texture_size);
+    format!("{backend:?} {webgpu_max_binding:?} {webgpu_products:?} {webgl:?} {cpu_threads:?} {without:?}")
+}
+
+/// What is worth remembering of a selection that was just made: nothing, if a device was refused that could be opened. It
+/// may suit another model, or have been disturbed.
+pub(crate) fn proof(options: &SelectOptions, rungs: &[Rung], cases: BTreeSet<String>) -> Option<Box<Proof>> {
+    let refused = |rung: &Rung| rung.adapter.is_some() && matches!(rung.outcome, Outcome::Rejected(_));
+    if rungs.iter().any(refused) {
+        return None;
+    }
+    let rungs = rungs.iter().map(Known::of).collect();
+    Some(Box::new(Proof { place: place(), asked: asked(options), at: seconds(), rungs, cases }))
+}
+
+/// Chooses what was chosen before, if nothing has changed that matters: the rung is opened and asked to lower the model, and
+/// it proves what no model before has had proven. What could not be opened may be there now; and a software device was chosen
+/// for want of a better one: then all others are opened, too, to see whether they are still what they were.
+pub(crate) async fn recall(
+    recipe: &Recipe,
+    options: &SelectOptions,
+    host: &dyn Host,
+) -> Option<(Rc<dyn Backend>, Report)> {
+    let start = host.now_ms();
+    let proof = options.proven.find(&asked(options))?;
+    let known = proof.rungs.iter().find(|rung| rung.outcome == Outcome::Chosen)?;
+    let candidate = Candidate::named(&known.name).filter(|candidate| candidate.excluded(options).is_none())?;
+    let mut chosen = Rung::untried(candidate.name);
+    let backend = opened(candidate, options, &mut chosen).await.ok().filter(|_| known.is(&chosen))?;
+    let imitated = known.software || candidate.is_cpu();
+    let was_tried = |rung: &Known| !matches!(rung.outcome, Outcome::Skipped(_) | Outcome::Chosen);
+    for other in proof.rungs.iter().filter(|rung| was_tried(rung) && (imitated || rung.is_absent())) {
+        let candidate = Candidate::named(&other.name)?;
+        let mut rung = Rung::untried(candidate.name);
+        // That it is not there shows in what is known of it.
+        let _ = opened(candidate, options, &mut rung).await;
+        if !other.is(&rung) {
+            return None;
+        }
+    }
+    Model::check(recipe, &*backend).ok()?;
+    let graph = recipe.graph(1, recipe.head()).ok()?;
+    let passed = selftest::prove(&*backend, &graph, host, &proof.cases).await.ok()?;
+    chosen.tried_ms = Some(host.now_ms() - start);
+    chosen.matvec_ms = known.matvec_ms;
+    chosen.outcome = Outcome::Chosen;
+    let rungs = proof.rungs.iter().filter_map(|known| {
+        let Known { name, adapter, software, matvec_ms, outcome, .. } = known.clone();
+        let candidate = Candidate::named(&name)?;
+        let rung = Rung { adapter, software, matvec_ms, outcome, ..Rung::untried(candidate.name) };
+        Some(if candidate.name == chosen.name { chosen.clone() } else { rung })
+    });
+    let cases = || proof.cases.union(&passed).cloned().collect();
+    let report = Report {
+        chosen: Some(candidate.name),
+        rungs: rungs.collect(),
+        remembered: true,
+        proofs: passed.len(),
+        proof: (!passed.is_empty()).then(|| Box::new(Proof { cases: cases(), ..proof.clone() })),
+    };
+    Some((backend, report))
+}

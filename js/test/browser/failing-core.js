@@ -1,0 +1,56 @@
+// The engine on this thread, with the wasm module, the storage, the locks and the network of the browser, of which one call
+// fails.
+
+import "./errors.js";
+import { Faults } from "/doubles/faults.js";
+import { Core } from "/below/a/path/anygpu/src/core.js";
+import { serve } from "/below/a/path/anygpu/src/serve.js";
+import * as bindings from "/below/a/path/anygpu/wasm/bindings.js";
+
+const MODULE = new URL("/below/a/path/anygpu/wasm/bindings_bg.wasm", location.href);
+const { fetch } = globalThis;
+const { storage, locks } = navigator;
+
+/** A core that also tells what failed. */
+class FailingCore extends Core {
+  faults;
+
+  async call(method, params, context) {
+    const { calls, failed } = this.faults;
+    return method === "faults" ? { calls, failed } : super.call(method, params, context);
+  }
+}
+
+/** What the engine gets of each interface: only those calls fail that are asked for. */
+const ENVIRONMENTS = {
+  files: (faults) => ({ storage: faults.in(storage), locks }),
+  cache: (faults) => ({ storage: { estimate: () => storage.estimate() }, caches: faults.in(caches), locks }),
+  locks: (faults) => ({
+    storage,
+    locks: {
+      request: async (...args) => {
+        faults.count("request");
+        return locks.request(...args);
+      },
+    },
+  }),
+  network: () => ({ storage, locks }),
+};
+
+/** Has requests for the model go through a function; the module is no part of this. */
+function asked(model, server) {
+  globalThis.fetch = (what, init) => (String(what?.url ?? what) === model ? server(what, init) : fetch(what, init));
+}
+
+/** Serves an engine of which call `at` of `what` fails as `how` says; `offline`: and there is no network. */
+export function open(port, { what, at, how, limit, model, offline }) {
+  const error = what === "network" ? () => new TypeError("network error") : undefined;
+  const faults = new Faults(at ?? Infinity, how, error);
+  if (offline) asked(model, () => Promise.reject(new TypeError("offline")));
+  else if (what === "network") {
+    asked(model, async (...args) => faults.in(await faults.in({ fetch: (...all) => fetch(...all) }).fetch(...args)));
+  }
+  const core = new FailingCore(bindings, MODULE, { ...ENVIRONMENTS[what](faults), ...(limit ? { limit } : {}) });
+  core.faults = faults;
+  serve(port, core);
+}

@@ -1,0 +1,43 @@
+// Loading in stages: from a server alone, from a server into an empty cache, from the cache, and from a blob.
+
+import { AnyGpu, beat, modelNamed, options, say } from "./run.js";
+
+/** Where the bytes come from, in this order: what one leaves in the cache, the next one finds. */
+const WAYS = ["server", "server and cache", "cache", "blob"];
+
+/** A table's line. */
+const line = (name, values) => name.padEnd(18) + values.map((value) => String(value).padStart(9)).join("");
+
+/** One load by an engine of its own: the stages in milliseconds. */
+async function measured(way, address) {
+  const { backend, worker } = options;
+  const source = way === "blob" ? await (await fetch(address)).blob() : address;
+  const begin = performance.now();
+  const engine = await AnyGpu.load(source, { backend, worker, nCtx: 256, cache: way.includes("cache"), onProgress: beat });
+  const all_ms = performance.now() - begin;
+  const { info, report } = engine;
+  await engine.dispose();
+  const { open_ms, loading, compile_ms, cache } = info;
+  return { way, all_ms, open_ms, ...loading, compile_ms, remembered: report.remembered, proofs: report.proofs, cache, info };
+}
+
+export default async function load() {
+  const loads = [];
+  for (const name of options.models) {
+    const address = `/files/${modelNamed(name).file}`;
+    await AnyGpu.cache.clear();
+    for (const way of WAYS) {
+      const found = await measured(way, address);
+      if (loads.length === 0) await say(`${found.info.backend} (${found.info.adapter})`);
+      if (way === WAYS[0]) {
+        await say(line(name, ["MB/s", "all ms", "open", "proofs", "load", "read", "write", "device", "compile"]));
+      }
+      const { all_ms, open_ms, proofs, bytes, total_ms, read_ms, write_ms, device_ms, compile_ms } = found;
+      const stages = [total_ms, read_ms, write_ms, device_ms, compile_ms].map(Math.round);
+      await say(line(way, [Math.round(bytes / total_ms / 1e3), Math.round(all_ms), Math.round(open_ms), proofs, ...stages]));
+      loads.push({ model: name, ...found });
+    }
+    await AnyGpu.cache.clear();
+  }
+  return { passed: loads.length, failed: 0, skipped: 0, loads };
+}
