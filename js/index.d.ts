@@ -433,6 +433,12 @@ export interface GenerateRequest {
    */
   fetch_interval?: number | null;
   /**
+   * Tokens that may be drafted at most, from what the text has already, and verified in one step: a gain for text that
+   * repeats itself, such as a summary or an edit of code. The text is the same. 0 drafts nothing; by default as many as
+   * suit the backend (today the CPU alone drafts).
+   */
+  draft_max?: number | null;
+  /**
    * What is done about a text that outgrows the context (`nCtx`). `"error"`, the default: a prompt that does not fit
    * together with `max_tokens` is refused with a {@link ContextError}. `"stop"`: the text ends with the context.
    * `"shift"`: of a conversation the oldest turns are left out until it and its answer fit; a text whose context is
@@ -597,6 +603,8 @@ export interface Usage {
   total_tokens: number;
   /** Tokens of the prompt that were computed before and used again. */
   cached_tokens: number;
+  /** Drafted tokens (`draft_max`): those that the text took over, and the others. */
+  completion_tokens_details: { accepted_prediction_tokens: number; rejected_prediction_tokens: number };
 }
 
 /** How long it took. */

@@ -63,6 +63,11 @@ pub struct BackendInfo {
     ///
     /// *Units*: rows.
     pub prompt_rows: usize,
+    /// Rows of a step that verifies a draft, at most: they take far less time together than one after the other, and are
+    /// rounded alike to the last bit. 1 if there is no such step.
+    ///
+    /// *Units*: rows.
+    pub verify_rows: usize,
     /// What several rows are multiplied with quantised weights in.
     pub products: Products,
     /// Limits and options that matter, as (name, value) for reports.

@@ -31,13 +31,13 @@ impl StepParams {
         StepParams { position, rows, top_k: 0, top_p: 1.0, temperature: 0.0, seed_lo: 0, seed_hi: 0, sequence: 0 }
     }
 
-    /// The random number in [0, 1) that sampling draws after the last row: a 32-bit hash (PCG) of the seed and that row's
-    /// position, in integer arithmetic, so that it is the same on every backend and however a prompt is cut into steps.
+    /// The random number in [0, 1) that sampling draws after a row of the step: a 32-bit hash (PCG) of the seed and the
+    /// row's position, in integer arithmetic, so that it is the same on every backend and however a text is cut into
+    /// steps.
     ///
     /// *Source*: M. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms", 2014.
-    pub fn uniform(&self) -> f32 {
-        let last = self.position.wrapping_add(self.rows).wrapping_sub(1);
-        let h = pcg(last ^ pcg(self.seed_lo ^ pcg(self.seed_hi)));
+    pub fn uniform(&self, row: u32) -> f32 {
+        let h = pcg(self.position.wrapping_add(row) ^ pcg(self.seed_lo ^ pcg(self.seed_hi)));
         (h >> 8) as f32 / 16_777_216.0
     }
 }

@@ -1,4 +1,4 @@
-// sample: draws one of the candidates; -1 if one is not finite.
+// sample: draws one of the candidates of each row; -1 if one is not finite. A single row is the step's last.
 //!include elements.glsl
 //!include finite.glsl
 
@@ -8,34 +8,36 @@ uint pcg(uint x) {
     return (word >> 22) ^ word;
 }
 
-float weight(int i) {
-    return exp((load1(src_values, k, 0, i) - load1(src_values, k, 0, 0)) / step_temperature);
+float weight(int row, int i) {
+    return exp((load1(src_values, k, row, i) - load1(src_values, k, row, 0)) / step_temperature);
 }
 
-float element(int row, int col) {
+float element(int line, int col) {
+    int row = line * out_cols + col;
     for (int i = 0; i < k; i++) {
-        if (!finite(load1(src_values, k, 0, i))) return -1.0;
+        if (!finite(load1(src_values, k, row, i))) return -1.0;
     }
     int kept = step_top_k == 0u ? k : min(int(step_top_k), k);
     int drawn = 0;
     if (step_temperature > 0.0) {
         float total = 0.0;
-        for (int i = 0; i < kept; i++) total += weight(i);
+        for (int i = 0; i < kept; i++) total += weight(row, i);
         float stayed = 0.0;
         int prefix = 0;
         for (int i = 0; i < kept; i++) {
-            stayed += weight(i);
+            stayed += weight(row, i);
             prefix = i + 1;
             if (stayed >= step_top_p * total) break;
         }
-        uint h = pcg((step_position + step_rows - 1u) ^ pcg(step_seed_lo ^ pcg(step_seed_hi)));
+        uint at = rows == 1 ? step_rows - 1u : uint(row);
+        uint h = pcg((step_position + at) ^ pcg(step_seed_lo ^ pcg(step_seed_hi)));
         float goal = float(h >> 8) / 16777216.0 * stayed;
         float running = 0.0;
         for (int i = 0; i < prefix; i++) {
-            running += weight(i);
+            running += weight(row, i);
             drawn = i;
             if (running > goal) break;
         }
     }
-    return load1(src_ids, k, 0, drawn);
+    return load1(src_ids, k, row, drawn);
 }

@@ -196,6 +196,7 @@ impl WebGl {
             software: gl.software(),
             synchronous: false,
             short_prompt: 0,
+            verify_rows: 1,
             prompt_rows: 128,
             products: Products::F32,
             facts: vec![

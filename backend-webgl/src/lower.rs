@@ -193,7 +193,7 @@ impl<'a> Lowering<'a> {
             Op::TopK(op) => self.top_k(op),
             Op::Sample(_) => {
                 let (values, ids) = (self.input(0)?, self.input(1)?);
-                let draw = self.draw("sample")?.int("k", values.shape.cols());
+                let draw = self.draw("sample")?.int("k", values.shape.cols()).int("rows", values.shape.rows());
                 Ok(draw.input("src_values", 0, values).input("src_ids", 1, ids).into())
             }
             Op::Attention(op) => self.attention(op),

@@ -283,6 +283,7 @@ impl WebGpu {
             synchronous: false,
             // The tiles of a prefill take software seconds to compile.
             short_prompt: if software { 8 } else { 0 },
+            verify_rows: 1,
             prompt_rows: if software { 128 } else { 512 },
             products: options.products,
             facts: vec![

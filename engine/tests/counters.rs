@@ -160,6 +160,7 @@ fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Cost
         max_tokens: Some(48),
         stop_tokens: Some(Vec::new()),
         fetch_interval: Some(INTERVAL),
+        draft_max: Some(0),
         ..GenerateOptions::default()
     };
     let generation = block_on(session.generate(&[956, 1352, 259, 490], &options, None, &host, &mut |_| {})).unwrap();

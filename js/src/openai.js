@@ -17,6 +17,8 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
  * @property {number} decode_ms_per_token
  * @property {number} steady_steps
  * @property {import("../index.d.ts").Stats} steady
+ * @property {number} drafted_tokens
+ * @property {number} accepted_tokens
  * @property {Overflow | null} overflow
  */
 
@@ -241,7 +243,7 @@ function head({ prefix }, request, model) {
  * @param {Clock} clock
  */
 function outcome(result, clock) {
-  const { prompt_tokens, cached_tokens, tokens, overflow } = result;
+  const { prompt_tokens, cached_tokens, tokens, overflow, drafted_tokens, accepted_tokens } = result;
   const { prefill_ms, decode_ms_per_token, steady_steps, steady } = result;
   return {
     usage: {
@@ -249,6 +251,10 @@ function outcome(result, clock) {
       completion_tokens: tokens.length,
       total_tokens: prompt_tokens + tokens.length,
       cached_tokens,
+      completion_tokens_details: {
+        accepted_prediction_tokens: accepted_tokens,
+        rejected_prediction_tokens: drafted_tokens - accepted_tokens,
+      },
     },
     timings: { prefill_ms, decode_ms_per_token, ttft_ms: clock.firstMs() },
     stats: { steps: steady_steps, ...steady },

@@ -181,6 +181,7 @@ const GENERATE = {
   stop: use(stop),
   ignore_eos: use(boolean),
   fetch_interval: use(integer(1, 64)),
+  draft_max: use(integer(0)),
   overflow: use(oneOf(["error", "stop", "shift"])),
   keep: use(integer(0)),
 };

@@ -5,11 +5,12 @@ use backend_api::run::{self, Host, finish_read};
 use backend_api::{Backend, Pace, ReadId, Stats, StepParams};
 
 use crate::arch::Head;
+use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::generate::{Finish, Sink};
 use crate::interval::{Interval, MAX_FETCH_INTERVAL};
 use crate::saving::Saver;
-use crate::session::Session;
+use crate::session::{Session, no_storage};
 
 /// What a generation decodes with.
 pub(crate) struct Decoding<'a> {
@@ -17,6 +18,8 @@ pub(crate) struct Decoding<'a> {
     pub sampling: StepParams,
     pub host: &'a dyn Host,
     pub interval: Interval,
+    /// Tokens of a draft, if the caller says how many.
+    pub draft_max: Option<usize>,
     pub total: Total,
 }
 
@@ -30,6 +33,9 @@ pub(crate) struct Total {
     /// Decode steps that are in `steady`: all but those of each stretch's first interval.
     pub steps: usize,
     pub steady: Stats,
+    /// Tokens of drafts, and those of them that became the text's.
+    pub drafted: usize,
+    pub accepted: usize,
 }
 
 /// A part of a text that was generated without a break.
@@ -77,14 +83,28 @@ impl Session {
 
         let n_vocab = self.model().recipe().sizes().n_vocab;
         let buffer = [0; MAX_FETCH_INTERVAL];
-        let mut run =
-            Run { begin, budget, made: 0, broken: None, n_vocab, head, sampling, backend: &*backend, host, buffer };
+        let mut run = Run {
+            begin,
+            budget,
+            made: 0,
+            broken: None,
+            drafts: None,
+            n_vocab,
+            head,
+            sampling,
+            backend: &*backend,
+            host,
+            buffer,
+        };
         let (mut finish, mut steady) = (None, None);
         if budget > 0 {
             // The first token is awaited by itself: it is what a person waits for.
             run.made = 1;
             let first = Fetch::begin(&*backend, self, begin, 1)?;
             finish = run.accept(self, first, sink).await?;
+        }
+        if let (None, Some(token)) = (finish, sink.tokens.last()) {
+            run.drafts = self.drafts(*token, decoding.draft_max);
         }
         let first_ms = host.now_ms();
         let interval = &mut decoding.interval;
@@ -105,15 +125,23 @@ impl Session {
                     interval.skip_to(host.now_ms());
                     continue;
                 }
-                let next = run.submit(self, interval.steps).await?;
-                if let Some(fetch) = std::mem::replace(&mut under_way, next) {
-                    let count = fetch.count;
-                    finish = run.accept(self, fetch, sink).await?;
-                    interval.measure(count, host.now_ms());
-                    steady.get_or_insert_with(|| (run.made, backend.stats()));
-                }
-                if under_way.is_none() {
-                    break;
+                // A draft follows from all tokens so far. Where there may be one, steps are done at once, so that having
+                // no other under way meanwhile loses nothing.
+                let awaited = run.drafts.is_some() && under_way.is_some();
+                let next = if awaited { None } else { run.submit(self, interval.steps).await? };
+                match std::mem::replace(&mut under_way, next) {
+                    Some(fetch) => {
+                        let (count, verified) = (fetch.count, fetch.draft.is_some());
+                        finish = run.accept(self, fetch, sink).await?;
+                        if verified {
+                            interval.skip_to(host.now_ms());
+                        } else {
+                            interval.measure(count, host.now_ms());
+                        }
+                        steady.get_or_insert_with(|| (run.made, backend.stats()));
+                    }
+                    None if under_way.is_none() => break,
+                    None => {}
                 }
             }
             Ok::<_, ModelError>(host.now_ms() - first_ms)
@@ -130,6 +158,10 @@ impl Session {
         let (steady_from, stats_from) = steady.unwrap_or((run.made, backend.stats()));
         decoding.total.steps += run.made - steady_from;
         decoding.total.steady += backend.stats().since(&stats_from);
+        if let Some(Drafts { drafted, accepted, .. }) = run.drafts {
+            decoding.total.drafted += drafted;
+            decoding.total.accepted += accepted;
+        }
         Ok(Stretch { finish, broken: run.broken, known, first_ms })
     }
 }
@@ -140,6 +172,8 @@ struct Fetch {
     /// Position of the first.
     first: usize,
     count: usize,
+    /// Tokens that are being verified, if they are: what is read is what the model says of them.
+    draft: Option<Vec<u32>>,
     /// What the device was given before it.
     mark: Option<Mark>,
 }
@@ -147,7 +181,7 @@ struct Fetch {
 impl Fetch {
     fn begin(backend: &dyn Backend, session: &Session, first: usize, count: usize) -> Result<Fetch, ModelError> {
         let mark = session.pace.as_ref().map(Pace::mark);
-        Ok(Fetch { read: backend.read(session.history(), first, count)?, first, count, mark })
+        Ok(Fetch { read: backend.read(session.history(), first, count)?, first, count, draft: None, mark })
     }
 }
 
@@ -157,10 +191,11 @@ struct Run<'a> {
     begin: usize,
     /// New tokens at most.
     budget: usize,
-    /// New tokens that submitted steps make.
+    /// New tokens that submitted steps make, but for those that verify a draft.
     made: usize,
     /// Position of the token after which there was none, because the logits were not finite.
     broken: Option<usize>,
+    drafts: Option<Drafts>,
     n_vocab: usize,
     head: Head,
     sampling: StepParams,
@@ -170,18 +205,30 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Submits up to `interval` steps and begins to read their tokens; nothing if the budget is used up.
+    /// Submits a step that verifies a draft, if there is one, or else up to `interval` steps, and begins to read their
+    /// tokens; nothing if the budget is used up.
     async fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
-        let count = interval.min(self.budget - self.made);
-        if count == 0 {
-            return Ok(None);
+        let (first, left) = (self.begin + self.made, self.budget - self.made);
+        let draft = self.drafts.as_ref().and_then(|drafts| drafts.next(left));
+        let (head, rows, steps) = match (&draft, self.head) {
+            (None, head) => (head, 1, interval.min(left)),
+            (Some(draft), Head::Sample) => (Head::AllSample, draft.len() + 1, 1),
+            (Some(draft), _) => (Head::AllGreedy, draft.len() + 1, 1),
+        };
+        if let Some(draft) = &draft {
+            session.write_history_at(first, draft)?;
         }
-        let first = self.begin + self.made;
-        for position in first - 1..first - 1 + count {
-            session.decode(position, self.head, &self.sampling, self.host).await?;
+        for position in first - 1..first - 1 + steps {
+            let params = StepParams { position: position as u32, rows: rows as u32, ..self.sampling };
+            session.submit(rows, head, &params, self.host).await?;
         }
-        self.made += count;
-        Fetch::begin(self.backend, session, first, count).map(Some)
+        if draft.is_none() {
+            self.made += steps;
+            return if steps == 0 { Ok(None) } else { Fetch::begin(self.backend, session, first, steps).map(Some) };
+        }
+        let chosen = session.output((rows, head)).ok_or_else(|| no_storage("chosen tokens"))?;
+        let mark = session.pace.as_ref().map(Pace::mark);
+        Ok(Some(Fetch { read: self.backend.read(chosen, 0, rows)?, first, count: rows, draft, mark }))
     }
 
     fn bytes(&mut self, count: usize) -> &mut [u8] {
@@ -200,15 +247,19 @@ impl Run<'_> {
         if let Some((pace, mark)) = session.pace.as_mut().filter(|pace| !pace.is_synchronous()).zip(fetch.mark) {
             pace.done(mark, host.now_ms());
         }
+        let mut count = fetch.count;
+        if let Some(draft) = &fetch.draft {
+            // As many as the draft has right, and the one after them: the next step looks for that where the draft's is.
+            let right = draft.iter().zip(&self.buffer).take_while(|(draft, chosen)| draft == chosen).count();
+            count = right + 1;
+            self.made += count;
+            session.write_history_at(fetch.first + right, &self.buffer[right..count])?;
+            self.drafts.iter_mut().for_each(|drafts| drafts.judged(draft.len(), right));
+        }
+        self.drafts.iter_mut().for_each(|drafts| drafts.push(&self.buffer[..count]));
         let mut finish = None;
-        for (at, &token) in self.buffer[..fetch.count].iter().enumerate() {
-            // Logits that are not finite have no best one: its id is -1.
-            if token as usize >= self.n_vocab {
-                self.broken = Some(fetch.first + at - 1);
-                finish = Some(Finish::Stop);
-            } else {
-                finish = sink.push(token);
-            }
+        for at in 0..count {
+            finish = self.take(self.buffer[at], fetch.first + at, sink);
             if finish.is_some() {
                 break;
             }
@@ -216,5 +267,15 @@ impl Run<'_> {
         // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
         run::turn(session.pace.as_mut(), host).await;
         Ok(finish)
+    }
+
+    /// Hands on the token at a position; tells whether the text ends there.
+    fn take(&mut self, token: u32, position: usize, sink: &mut Sink<'_>) -> Option<Finish> {
+        // Logits that are not finite have no best one: its id is -1.
+        if token as usize >= self.n_vocab {
+            self.broken = Some(position - 1);
+            return Some(Finish::Stop);
+        }
+        sink.push(token)
     }
 }

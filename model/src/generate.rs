@@ -61,10 +61,14 @@ pub struct Generation {
     ///
     /// *Units*: milliseconds; 0 if there was no second token.
     pub decode_ms_per_token: f64,
-    /// Decode steps that [`Self::steady`] covers.
+    /// Decode steps that [`Self::steady`] covers; a draft counts as those that it saved.
     pub steady_steps: usize,
     /// Counters of the backend over all decode steps but those of the first interval, reads included.
     pub steady: Stats,
+    /// Tokens that were drafted from what the text had already.
+    pub drafted_tokens: usize,
+    /// Those of them that the model chose, too: so many steps were saved.
+    pub accepted_tokens: usize,
     /// What was done if the text outgrew the context.
     pub overflow: Option<Overflowed>,
 }
@@ -287,7 +291,8 @@ impl Session {
     ) -> Result<Generation, ModelError> {
         let (options, start, cached_tokens) = (sink.options, host.now_ms(), self.position());
         let interval = Interval::new(options.fetch_interval, start);
-        let mut decoding = Decoding { head, sampling, host, interval, total: Total::default() };
+        let draft_max = options.draft_max;
+        let mut decoding = Decoding { head, sampling, host, interval, draft_max, total: Total::default() };
         if options.done.is_empty() {
             sink.overflowed(room.so_far(0.0));
         }
@@ -333,7 +338,7 @@ impl Session {
         let (tokens, text) = sink.finish();
         // The first token of a stretch comes with what is before it.
         let decoded = (tokens.len() - options.done.len().min(tokens.len())).saturating_sub(stretches);
-        let Total { ms, steps, steady } = decoding.total;
+        let Total { ms, steps, steady, drafted, accepted } = decoding.total;
         Ok(Generation {
             prompt_tokens: prompt.len(),
             cached_tokens,
@@ -344,6 +349,8 @@ impl Session {
             decode_ms_per_token: if decoded > 0 { ms / decoded as f64 } else { 0.0 },
             steady_steps: steps,
             steady,
+            drafted_tokens: drafted,
+            accepted_tokens: accepted,
             overflow,
         })
     }

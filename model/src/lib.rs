@@ -8,6 +8,7 @@ mod budget;
 pub mod chat;
 mod decode;
 mod diagnose;
+mod drafts;
 mod embed;
 mod error;
 mod fill;

@@ -77,6 +77,10 @@ pub struct GenerateOptions {
     /// Decode steps in flight between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
     /// as many as take a few milliseconds on this device.
     pub fetch_interval: Option<usize>,
+    /// Tokens that may be drafted from what the text has already, and verified in one step: more are a gain for text that
+    /// repeats itself. The text is the same to the last bit, whatever this is. 0 drafts nothing; without it, as many as
+    /// suit the device.
+    pub draft_max: Option<usize>,
     /// Set to true, it ends the generation at the next token.
     pub cancel: Option<Rc<Cell<bool>>>,
     /// The tokens that were generated already, if this goes on with a generation that was broken off: the prompt ends with
@@ -122,6 +126,7 @@ impl Default for GenerateOptions {
             stop_tokens: None,
             stop: Vec::new(),
             fetch_interval: None,
+            draft_max: None,
             cancel: None,
             done: Vec::new(),
             untold: 0,

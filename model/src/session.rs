@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::{HISTORY, Head, LOGITS};
+use crate::arch::{CHOSEN, HISTORY, Head, LOGITS};
+use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::growing::{self, FIRST};
 use crate::load::{Model, Storages};
@@ -151,7 +152,7 @@ impl Session {
         let mut outputs = Storages::new(backend.clone());
         let bound = self.bind(&plan, &mut outputs)?;
         let program = backend.compile(&plan, &bound)?;
-        let output = outputs.get(LOGITS);
+        let output = outputs.get(LOGITS).or_else(|| outputs.get(CHOSEN));
         self.outputs.push(outputs);
         self.programs.insert((rows, head), Compiled { program, output });
         Ok(())
@@ -214,19 +215,6 @@ impl Session {
         Ok(run::step(&mut *compiled.program, rows, params, self.pace.as_mut(), (backend, host)).await?)
     }
 
-    /// Submits a decode step: the token at the position, which the step before left in the history, goes through the
-    /// model. Its id is not known here yet; [`Self::know`] tells it.
-    pub(crate) async fn decode(
-        &mut self,
-        position: usize,
-        head: Head,
-        sampling: &StepParams,
-        host: &dyn Host,
-    ) -> Result<(), ModelError> {
-        let params = StepParams { position: position as u32, rows: 1, ..*sampling };
-        self.submit(1, head, &params, host).await
-    }
-
     /// Takes note of tokens whose keys and values decode steps have cached.
     pub(crate) fn know(&mut self, tokens: &[u32]) {
         self.tokens.extend(tokens);
@@ -240,7 +228,7 @@ impl Session {
         all
     }
 
-    /// What a program with logits makes.
+    /// What a program with logits, or with a token after each row, makes.
     pub(crate) fn output(&self, program: (usize, Head)) -> Option<StorageId> {
         self.programs.get(&program)?.output
     }
@@ -391,7 +379,20 @@ impl Session {
 
     /// Puts tokens where steps will look for them.
     pub(crate) fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
-        Ok(self.model.backend().write(self.history, self.position(), bytemuck::cast_slice(tokens))?)
+        self.write_history_at(self.position(), tokens)
+    }
+
+    /// The same for tokens that follow those that decode steps made.
+    pub(crate) fn write_history_at(&self, position: usize, tokens: &[u32]) -> Result<(), ModelError> {
+        Ok(self.model.backend().write(self.history, position, bytemuck::cast_slice(tokens))?)
+    }
+
+    /// Drafts for the text with a token behind it, of so many at most, or as suits the device; none where steps of several
+    /// rows gain nothing, or where states cannot be wound back.
+    pub(crate) fn drafts(&self, last: u32, most: Option<usize>) -> Option<Drafts> {
+        let suits = self.model.backend().info().verify_rows.saturating_sub(1);
+        let most = most.map_or(suits, |most| most.min(suits));
+        self.rewritten.is_empty().then(|| Drafts::new([&self.tokens[..], &[last]].concat(), most))?
     }
 
     /// Has prompts of fewer tokens go through the model one by one, as decoded ones do, where compiling the program of a few

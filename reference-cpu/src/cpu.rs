@@ -93,6 +93,7 @@ impl Cpu {
             software: false,
             synchronous: true,
             short_prompt: 0,
+            verify_rows: 8,
             prompt_rows: 128,
             products: Products::F32,
             facts,

@@ -17,6 +17,14 @@ pub(super) fn cases() -> Vec<Case> {
             }));
         }
     }
+    // A row of candidates for each row of the step, as when drafts are verified; some of a step may not be real.
+    for (rows, real, temperature) in [(2, 2, 0.9), (3, 2, 0.0), (8, 8, 1.2)] {
+        let params = StepParams { temperature, top_p: 0.9, seed_lo: 5, ..StepParams::at(11, real) };
+        cases.push(Case::new(Sample, format!("{rows} rows, {real} of them real, T {temperature}"), params, |o| {
+            let values = o.filled(&[rows, 64], Fill::Descending(8.0));
+            vec![values, o.external(Kind::Input, &[rows, 64], DType::I32, Fill::Shuffled)]
+        }));
+    }
     for (name, fill) in [
         ("nan", Fill::Values(vec![f32::NAN])),
         ("the last is nan", Fill::odd_one(63, f32::NAN)),

@@ -1,7 +1,8 @@
-//! `sample`: draws one of some candidates.
+//! `sample`: draws one of some candidates, after the step's last row or after each.
 //!
-//! *Operands*: values `[1, k]` f32, descending; ids `[1, k]` i32. *Results*: `[1]` i32.
+//! *Operands*: values `[rows, k]` f32, descending; ids `[rows, k]` i32. *Results*: `[rows]` i32.
 //!
+//! One row of candidates is that of the step's last row, several are those of its rows from the first on.
 //! With the step's temperature T at 0 it is the first id. Otherwise candidates beyond `StepParams::top_k` are dropped,
 //! the others weigh `exp((value - first value) / T)`; the shortest prefix whose weight reaches `top_p` of the whole
 //! stays; and the first candidate at which the running weight exceeds `StepParams::uniform` times the weight that
@@ -23,8 +24,8 @@ impl Describe for Sample {
         let [values, ids] = arity(inputs)?;
         floats(&[values])?;
         ensure(ids.dtype == DType::I32, || "ids must be i32".into())?;
-        let same = values.shape == ids.shape && values.shape.rank() == 2 && values.shape.rows() == 1;
-        ensure(same, || "values and ids must both be [1, k]".into())?;
-        Ok(vec![Output::New(shape(&[1])?, DType::I32)])
+        let same = values.shape == ids.shape && values.shape.rank() == 2;
+        ensure(same, || "values and ids must both be [rows, k]".into())?;
+        Ok(vec![Output::New(shape(&[values.shape.rows()])?, DType::I32)])
     }
 }

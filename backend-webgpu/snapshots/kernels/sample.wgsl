@@ -13,6 +13,7 @@ struct Step {
     origin: vec3<u32>,
 }
 struct Params {
+    rows: u32,
     k: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
@@ -22,7 +23,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> out: array<i32>;
 
 // Draws one of the candidates, which come in descending order; -1 if one is not finite. There are few, so one invocation
-// does it.
+// does it for each row. A single row is the step's last.
 // Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
@@ -33,37 +34,38 @@ fn pcg(x: u32) -> u32 {
     return (word >> 22u) ^ word;
 }
 
-fn uniform_draw() -> f32 {
-    let h = pcg((step.position + step.rows - 1u) ^ pcg(step.seed_lo ^ pcg(step.seed_hi)));
+fn uniform_draw(row: u32) -> f32 {
+    let at = select(row, step.rows - 1u, p.rows == 1u);
+    let h = pcg((step.position + at) ^ pcg(step.seed_lo ^ pcg(step.seed_hi)));
     return f32(h >> 8u) / 16777216.0;
 }
 
-fn weight(i: u32) -> f32 {
-    return exp((values[i] - values[0]) / step.temperature);
+fn weight(row: u32, i: u32) -> f32 {
+    return exp((values[row * p.k + i] - values[row * p.k]) / step.temperature);
 }
 
-fn choose() -> u32 {
+fn choose(row: u32) -> u32 {
     if (!(step.temperature > 0.0)) {
         return 0u;
     }
     let n = select(p.k, min(step.top_k, p.k), step.top_k > 0u);
     var total = 0.0;
     for (var i = 0u; i < n; i++) {
-        total += weight(i);
+        total += weight(row, i);
     }
     var kept = n;
     var stayed = 0.0;
     for (var i = 0u; i < n; i++) {
-        stayed += weight(i);
+        stayed += weight(row, i);
         if (stayed >= step.top_p * total) {
             kept = i + 1u;
             break;
         }
     }
-    let draw = uniform_draw() * stayed;
+    let draw = uniform_draw(row) * stayed;
     var running = 0.0;
     for (var i = 0u; i < kept; i++) {
-        running += weight(i);
+        running += weight(row, i);
         if (running > draw) {
             return i;
         }
@@ -72,12 +74,17 @@ fn choose() -> u32 {
 }
 
 @compute @workgroup_size(1)
-fn main() {
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let wid = group_id + step.origin;
+    let row = wid.y * groups.x + wid.x;
+    if (row >= p.rows) {
+        return;
+    }
     for (var i = 0u; i < p.k; i++) {
-        if (!is_finite(values[i])) {
-            out[0] = -1;
+        if (!is_finite(values[row * p.k + i])) {
+            out[row] = -1;
             return;
         }
     }
-    out[0] = ids[choose()];
+    out[row] = ids[row * p.k + choose(row)];
 }

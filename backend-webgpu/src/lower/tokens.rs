@@ -149,8 +149,10 @@ pub fn top_k(op: &TopK, node: &Node<'_>) -> Kernels {
 
 pub fn sample(node: &Node<'_>) -> Kernels {
     let (values, ids) = (node.inputs[0], node.inputs[1]);
-    let kernel = Kernel::new("sample", grid(1))
-        .u("k", values.shape.len())
+    let rows = values.shape.rows();
+    let kernel = Kernel::new("sample", grid(rows))
+        .u("rows", rows)
+        .u("k", values.shape.cols())
         .input("values", 0, values)
         .input("ids", 1, ids)
         .output("out", 0, node.outputs[0]);

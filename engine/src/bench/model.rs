@@ -242,6 +242,8 @@ pub(crate) async fn time(
         max_tokens: Some(options.decode + 1),
         stop_tokens: Some(Vec::new()),
         fetch_interval,
+        // Each token takes a step of its own.
+        draft_max: Some(0),
         ..GenerateOptions::default()
     };
 

@@ -252,6 +252,10 @@ pub struct GenerateArgs {
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS")]
     pub fetch_interval: Option<usize>,
+    /// Draft so many tokens at most from what the text has already and verify them in one step, which is faster where it
+    /// repeats itself and changes no text; 0 is none; by default as many as suit the backend
+    #[arg(long, value_name = "TOKENS")]
+    pub draft_max: Option<usize>,
     /// One JSON object with the tokens, the text, times and counters, at the end
     #[arg(long)]
     pub json: bool,

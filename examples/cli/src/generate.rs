@@ -22,6 +22,8 @@ struct Report<'a> {
     text: &'a str,
     finish: &'static str,
     overflow: Option<Overflowed>,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
     load_ms: f64,
     prefill_ms: f64,
     decode_ms_per_token: f64,
@@ -84,6 +86,7 @@ fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOpti
             sampling: sampling.unwrap_or(before.sampling),
             // The text is shown from its beginning on.
             untold: before.done.len(),
+            draft_max: args.draft_max,
             fetch_interval: loaded.generate_options(args.fetch_interval).fetch_interval,
             ..before
         };
@@ -95,6 +98,7 @@ fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOpti
         sampling: sampling.or(loaded.sampling()).unwrap_or(Sampling::Greedy),
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
+        draft_max: args.draft_max,
         ..loaded.generate_options(args.fetch_interval)
     };
     let (prompt, usual) = if args.chat {
@@ -137,6 +141,8 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
             text: &generation.text,
             finish: generation.finish.name(),
             overflow: generation.overflow,
+            drafted_tokens: generation.drafted_tokens,
+            accepted_tokens: generation.accepted_tokens,
             load_ms: loaded.load_ms(),
             prefill_ms: generation.prefill_ms,
             decode_ms_per_token: generation.decode_ms_per_token,
@@ -221,6 +227,10 @@ fn summary(loaded: &Loaded, generation: &Generation) {
         generation.prefill_ms,
         generation.tokens.len(),
     ));
+    if generation.drafted_tokens > 0 {
+        let Generation { drafted_tokens, accepted_tokens, .. } = generation;
+        output::note(&format!("{accepted_tokens} of {drafted_tokens} tokens drafted from earlier text were right"));
+    }
     if let Some(Overflowed { policy, dropped_tokens, times, ms }) = generation.overflow {
         let n_ctx = loaded.n_ctx();
         output::note(&match policy {

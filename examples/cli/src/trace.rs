@@ -24,6 +24,7 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
         max_tokens: Some(TIMED),
         overflow: Overflow::Stop,
         stop_tokens: Some(Vec::new()),
+        draft_max: Some(0),
         ..loaded.generate_options(None)
     };
     let prompt = loaded.prompt("")?;

@@ -20,6 +20,7 @@ pub struct Request {
     #[serde(default)]
     ignore_eos: bool,
     fetch_interval: Option<usize>,
+    draft_max: Option<usize>,
     overflow: Option<String>,
     keep: Option<usize>,
     /// How many tokens stay where others make room, unless `keep` says.
@@ -82,6 +83,7 @@ impl Request {
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
+            draft_max: self.draft_max,
             cancel: None,
             done: self.done,
             untold: self.untold,
@@ -102,6 +104,8 @@ struct Answer<'a> {
     decode_ms_per_token: f64,
     steady_steps: usize,
     steady: Counters,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
     overflow: Option<Overflowed>,
 }
 
@@ -135,6 +139,8 @@ pub fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, J
         decode_ms_per_token: generation.decode_ms_per_token,
         steady_steps: generation.steady_steps,
         steady: generation.steady.into(),
+        drafted_tokens: generation.drafted_tokens,
+        accepted_tokens: generation.accepted_tokens,
         overflow: generation.overflow,
     })
 }

@@ -160,7 +160,8 @@ class WasmEngine {
     save(finish);
     seen.generations.push("end");
     const text = String.fromCharCode(...generated);
-    const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1 };
+    const drafts = { drafted_tokens: 5, accepted_tokens: 3 };
+    const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1, ...drafts };
     const steady = { steady_steps: 1, steady: { dispatches: 5 } };
     return JSON.stringify({ ...counts, ...steady, tokens: generated, text, finish, overflow: full });
   }

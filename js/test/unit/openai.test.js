@@ -18,6 +18,8 @@ afterEach(async () => {
 
 const messages = [{ role: "user", content: "hi" }];
 
+const DRAFTS = { completion_tokens_details: { accepted_prediction_tokens: 3, rejected_prediction_tokens: 2 } };
+
 /** @template T @param {AsyncIterable<T>} stream @returns {Promise<T[]>} */
 async function collect(stream) {
   const all = [];
@@ -44,7 +46,7 @@ test("a chat completion has the shape that clients know", async () => {
         finish_reason: "length",
       },
     ],
-    usage: { prompt_tokens: 8, completion_tokens: 4, total_tokens: 12, cached_tokens: 1 },
+    usage: { prompt_tokens: 8, completion_tokens: 4, total_tokens: 12, cached_tokens: 1, ...DRAFTS },
     stats: { steps: 1, dispatches: 5 },
     tokens: [97, 98, 99, 100],
     overflow: null,
@@ -85,7 +87,8 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   );
   assert.equal(new Set(parts.map((part) => part.id)).size, 1);
   assert.equal(parts[0].usage, undefined);
-  assert.deepEqual(parts[2].usage, { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1 });
+  const counted = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1, ...DRAFTS };
+  assert.deepEqual(parts[2].usage, counted);
   assert.deepEqual(parts[2].tokens, [97, 98]);
   assert.equal(parts[2].model, "double");
 });

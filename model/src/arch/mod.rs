@@ -65,6 +65,8 @@ use weights::Tensors;
 
 /// The output of [`Head::Logits`] and [`Head::AllLogits`].
 pub const LOGITS: &str = "logits";
+/// The name of the tokens that a graph with [`Head::AllGreedy`] or [`Head::AllSample`] makes.
+pub const CHOSEN: &str = "chosen";
 /// The output of [`Head::Embedding`].
 pub const EMBEDDING: &str = "embedding";
 /// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made. Models with several
@@ -162,6 +164,10 @@ pub enum Head {
     Greedy,
     /// A token drawn from the best [`TopK::MAX`](backend_api::op::TopK::MAX), written likewise.
     Sample,
+    /// The best token after each row, as the output [`CHOSEN`] `[rows]`: what verifies a draft.
+    AllGreedy,
+    /// A token drawn after each row likewise.
+    AllSample,
     /// The logits of the last row, as the output [`LOGITS`] `[1, n_vocab]`.
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.

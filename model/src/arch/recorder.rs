@@ -7,7 +7,7 @@ use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 
 use super::state::{HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
-use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stage};
+use super::{CHOSEN, EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stage};
 use crate::error::ModelError;
 use crate::kv_cache::KvCache;
 
@@ -130,13 +130,16 @@ impl<'a> Recorder<'a> {
                 return Ok(self.graph.output(pooled, EMBEDDING)?);
             }
             Head::Logits | Head::AllLogits => return Ok(self.graph.output(logits, LOGITS)?),
-            Head::Greedy => self.op(ArgMax, &[logits])?,
-            Head::Sample => {
+            Head::Greedy | Head::AllGreedy => self.op(ArgMax, &[logits])?,
+            Head::Sample | Head::AllSample => {
                 let k = TopK::MAX.min(sizes.n_vocab);
                 let best: [_; 2] = self.ops(TopK { k }, &[logits])?;
                 self.op(Sample, &best)?
             }
         };
+        if matches!(self.step.head, Head::AllGreedy | Head::AllSample) {
+            return Ok(self.graph.output(token, CHOSEN)?);
+        }
         let history = self.history()?;
         self.op(Append { at: At::Next }, &[history, token])?;
         Ok(())
@@ -157,7 +160,8 @@ impl<'a> Recorder<'a> {
     fn wanted_row(&mut self, x: TensorId) -> Recorded {
         let index = match (self.step.head, self.step.pooling) {
             _ if self.step.rows == 1 => return Ok(x),
-            (Head::AllLogits, _) | (Head::Embedding, Some(Pooling::None | Pooling::Mean)) => return Ok(x),
+            (Head::AllLogits | Head::AllGreedy | Head::AllSample, _) => return Ok(x),
+            (Head::Embedding, Some(Pooling::None | Pooling::Mean)) => return Ok(x),
             (Head::Embedding, Some(Pooling::Cls)) => Index::First,
             _ => Index::Last,
         };

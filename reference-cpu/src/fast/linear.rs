@@ -24,7 +24,7 @@ pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
     let ([.., m, k], [.., n, _]) = (x.shape.dims4(), w.shape.dims4());
     let (cut, parts) = Cut::new([m, n, k], threads);
     let units = if m == 1 { n.div_ceil(2).div_ceil(UNIT_PAIRS) } else { m.div_ceil(UNIT_ROWS) };
-    Needs { scratch: parts * scratch(cut, k), parts, units }
+    Needs { scratch: cut.staging(n) + parts * scratch(cut, k), parts, units }
 }
 
 /// The f32 values of scratch memory for a part: normed rows, and what the dot products need.

@@ -55,33 +55,43 @@ impl Part<'_> {
 pub(super) enum Cut {
     /// Into so many rows of x each, so that weights are taken apart once for many rows.
     Rows(usize),
-    /// Into so many pairs of rows of weights each, one row of x after the other.
-    Pairs(usize),
+    /// Into so many pairs of rows of weights each, with all of these rows of x.
+    Pairs { rows: usize, pairs: usize },
 }
+
+/// Rows of x from which on there are tiles enough to go around, each part taking all weights apart for several of them.
+const MANY_ROWS: usize = 8 * TILE_X;
 
 impl Cut {
     /// The cut of a product of `m` rows of x and `n` rows of weights, of `k` elements each, and its number of parts.
     pub fn new([m, n, k]: [usize; 3], threads: usize) -> (Cut, usize) {
         let tiles = m.div_ceil(TILE_X);
         let (by_rows, by_pairs) = (parts(threads, tiles, m * n * k), parts(threads, n.div_ceil(2), n * k));
-        // A few rows make too few tiles to go around.
-        if m >= 2 * TILE_X || by_pairs == 1 {
+        if m >= MANY_ROWS || by_pairs == 1 {
             let rows = tiles.div_ceil(by_rows) * TILE_X;
             return (Cut::Rows(rows.min(m)), m.div_ceil(rows));
         }
         let pairs = n.div_ceil(2).div_ceil(by_pairs);
-        (Cut::Pairs(pairs), n.div_ceil(2).div_ceil(pairs))
+        (Cut::Pairs { rows: m, pairs }, n.div_ceil(2).div_ceil(pairs))
     }
 
     /// Rows of x of a part, at most.
     pub fn rows(self) -> usize {
         match self {
-            Cut::Rows(rows) => rows,
-            Cut::Pairs(_) => 1,
+            Cut::Rows(rows) | Cut::Pairs { rows, .. } => rows,
+        }
+    }
+
+    /// The f32 values of memory for the results of all parts before they are put where they belong, with `cols` columns.
+    pub fn staging(self, cols: usize) -> usize {
+        match self {
+            Cut::Rows(_) | Cut::Pairs { rows: 1, .. } => 0,
+            Cut::Pairs { rows, .. } => rows * cols,
         }
     }
 
     /// Calls `work` for each part of a result with `cols` columns, with `scratch_len` values of scratch memory of its own.
+    /// At the beginning of `scratch` there is that of [`Self::staging`].
     pub fn for_each<P: Pairs>(
         self,
         cols: usize,
@@ -94,11 +104,21 @@ impl Cut {
             Cut::Rows(rows) => for_each_part(out, rows * cols, scratch, scratch_len, |index, out, scratch| {
                 work(Part { row: index * rows, pair: 0, cols, out }, scratch);
             }),
-            Cut::Pairs(pairs) => {
-                for (row, out) in out.chunks_exact_mut(cols).enumerate() {
-                    for_each_part(out, pairs * P::RESULTS, scratch, scratch_len, |index, out, scratch| {
-                        work(Part { row, pair: index * pairs, cols: out.len(), out }, scratch);
-                    });
+            Cut::Pairs { pairs, .. } => {
+                let (rows, width) = (out.len() / cols, pairs * P::RESULTS);
+                let part = |index, out: &mut [f32], scratch: &mut [f32]| {
+                    work(Part { row: 0, pair: index * pairs, cols: out.len() / rows, out }, scratch);
+                };
+                if rows == 1 {
+                    return for_each_part(out, width, scratch, scratch_len, part);
+                }
+                // The columns of a part do not lie together in several rows.
+                let (staged, scratch) = scratch.split_at_mut(out.len());
+                for_each_part(staged, rows * width, scratch, scratch_len, part);
+                for (index, part) in staged.chunks(rows * width).enumerate() {
+                    for (row, part) in part.chunks_exact(part.len() / rows).enumerate() {
+                        out[row * cols + index * width..][..part.len()].copy_from_slice(part);
+                    }
                 }
             }
         }

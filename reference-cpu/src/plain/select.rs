@@ -1,7 +1,7 @@
 //! Argmax, top-k, argsort, sampling.
 
 use crate::args::Args;
-use backend_api::Op;
+use backend_api::{Op, StepParams};
 use std::cmp::Ordering;
 
 /// The index of the largest of `n` values after the pick `(value, index)` in the order "larger first, of equals the first
@@ -84,12 +84,20 @@ pub(super) fn argsort(op: &Op, args: &mut Args<'_>) {
 }
 
 pub(super) fn sample(_: &Op, args: &mut Args<'_>) {
-    let (values, ids) = (args.input(0).floats(), args.input(1).ints());
-    if !is_finite(values) {
-        args.out_ints()[0] = -1;
-        return;
+    let (values, ids, step) = (args.input(0), args.input(1), args.step);
+    let k = values.shape().cols();
+    let each = values.floats().chunks_exact(k).zip(ids.ints().chunks_exact(k));
+    let first = if each.len() == 1 { step.rows - 1 } else { 0 };
+    for (row, ((values, ids), out)) in (first..).zip(each.zip(args.out_ints())) {
+        *out = draw(values, ids, &step, row);
     }
-    let step = args.step;
+}
+
+/// The candidate that is drawn after a row of the step.
+fn draw(values: &[f32], ids: &[i32], step: &StepParams, row: u32) -> i32 {
+    if !is_finite(values) {
+        return -1;
+    }
     let candidates = if step.top_k == 0 { values.len() } else { values.len().min(step.top_k as usize) };
     let weight = |i: usize| ((f64::from(values[i]) - f64::from(values[0])) / f64::from(step.temperature)).exp();
     let mut pick = 0;
@@ -100,7 +108,7 @@ pub(super) fn sample(_: &Op, args: &mut Args<'_>) {
             stays += weight(kept);
             kept += 1;
         }
-        let target = f64::from(step.uniform()) * stays;
+        let target = f64::from(step.uniform(row)) * stays;
         let mut running = 0.0;
         pick = kept - 1;
         for i in 0..kept {
@@ -111,5 +119,5 @@ pub(super) fn sample(_: &Op, args: &mut Args<'_>) {
             }
         }
     }
-    args.out_ints()[0] = ids[pick];
+    ids[pick]
 }
