@@ -12,7 +12,6 @@ use backend_api::{Backend, Codec, compare};
 use reference_cpu::{Cpu, Options};
 
 mod again;
-mod drafts;
 mod embeddings;
 mod growing;
 mod saved;
@@ -23,7 +22,6 @@ mod states;
 pub mod turns;
 
 pub use again::again;
-pub use drafts::drafts;
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use growing::growing;
 pub use saved::saved;

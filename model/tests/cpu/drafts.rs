@@ -1,10 +1,14 @@
 //! Drafts that are verified in one step.
 
-use super::*;
-use anygpu_model::Sampling;
+use crate::common::{block_on, models};
+use crate::{SAVED, cpu};
+use anygpu_model::{BytesSource, GenerateOptions, Gguf, Model, Recipe, Sampling, Session};
+use backend_api::Backend;
+use backend_api::run::NativeHost;
+use std::rc::Rc;
 
 /// With drafts a text has the tokens and the states, bit for bit, that it has without; gives how many steps they saved.
-pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> usize {
+fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> usize {
     let bytes = models(&format!("fixtures/{name}.gguf"));
     let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(128)).unwrap();
     let recipe = recipe.with_kv_cache(kv_cache.parse().unwrap());
@@ -49,4 +53,21 @@ pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> usize {
         }
     }
     saved
+}
+
+#[test]
+fn drafts_change_nothing() {
+    for backend in [cpu(false), cpu(true)] {
+        let others = ["gemma2-swa", "gemma4-ple", "gpt-oss-mxfp4", "mixtral-4x2", "llama-q4_0", "llama-q4_k-mix"];
+        let mut saved = 0;
+        for name in SAVED.iter().chain(&others) {
+            let steps = drafts(name, "f32", &backend);
+            if ["lfm2-tiny", "falcon-h1-tiny", "qwen35-tiny", "mamba-tiny"].contains(name) {
+                assert_eq!(steps, 0, "{name} has states that cannot be wound back");
+            }
+            saved += steps;
+        }
+        assert!(saved > 100, "only {saved} steps saved");
+        ["f16", "q8_0"].iter().for_each(|kv_cache| assert!(drafts("qwen3-d32", kv_cache, &backend) > 0));
+    }
 }
