@@ -68,6 +68,11 @@ pub struct BackendInfo {
     ///
     /// *Units*: rows.
     pub verify_rows: usize,
+    /// Tokens of a text that must have been foreseen before its first draft is made, because making a program that verifies
+    /// drafts takes as long as the steps that so many of them save. 0 if it takes no time.
+    ///
+    /// *Units*: tokens.
+    pub verify_after: usize,
     /// What several rows are multiplied with quantised weights in.
     pub products: Products,
     /// Limits and options that matter, as (name, value) for reports.

@@ -217,6 +217,13 @@ impl Case {
         if widened { self.tolerance.max(backend.products.tolerance()) } else { self.tolerance }
     }
 
+    /// The same with rows that are rounded as a step of one row rounds them.
+    pub fn alike(mut self) -> Case {
+        self.graph.round_rows_alike();
+        self.name.push_str(", rows alike");
+        self
+    }
+
     /// A case of one form; `operands` makes its operands. What it makes and nobody uses becomes an output.
     ///
     /// # Panics

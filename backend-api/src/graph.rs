@@ -43,13 +43,21 @@ pub struct Graph {
     /// For each tensor the one that continues it.
     continued: Vec<Option<TensorId>>,
     nodes: Vec<Node>,
+    rows_alike: bool,
 }
 
 impl Default for Graph {
     fn default() -> Graph {
         static GRAPHS: AtomicU32 = AtomicU32::new(0);
         let id = GRAPHS.fetch_add(1, Ordering::Relaxed);
-        Graph { id, tensors: Vec::new(), roots: Vec::new(), continued: Vec::new(), nodes: Vec::new() }
+        Graph {
+            id,
+            tensors: Vec::new(),
+            roots: Vec::new(),
+            continued: Vec::new(),
+            nodes: Vec::new(),
+            rows_alike: false,
+        }
     }
 }
 
@@ -57,6 +65,18 @@ impl Graph {
     /// An empty graph.
     pub fn new() -> Graph {
         Graph::default()
+    }
+
+    /// Asks for rows that are rounded, to the last bit, as a step of one row rounds them: what verifies a draft must not depend
+    /// on it. Backends give it for as many rows as their
+    /// [`verify_rows`](crate::BackendInfo::verify_rows); further rows are computed as always.
+    pub fn round_rows_alike(&mut self) {
+        self.rows_alike = true;
+    }
+
+    /// Whether rows are to be rounded as a step of one row rounds them.
+    pub fn rows_alike(&self) -> bool {
+        self.rows_alike
     }
 
     fn add(&mut self, tensor: Tensor, root: Option<TensorId>) -> TensorId {

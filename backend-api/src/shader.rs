@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `//!include FILE` | puts a file in its place, each file once |
 //! | `//!if CONDITION`, `//!else`, `//!end` | keeps lines or drops them; a condition is flags with `!`, `&&` and `\|\|` |
+//! | `//!each WORD`, `//!end` | puts lines once for each row, with the row's number in place of the word |
 //! | `//!KIND TABLE` | puts an [`Instance`] for a table of numbers in its place: a decoder of its format |
 //!
 //! An instance is text that a kernel may need several times, once for each of its tables. So its functions take the
@@ -40,6 +41,7 @@ pub struct Assembler<'a> {
     files: &'a [File],
     flags: &'a [&'a str],
     instances: &'a Instances<'a>,
+    rows: usize,
     included: Vec<String>,
     text: String,
 }
@@ -47,7 +49,12 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     /// Begins a shader with these files, flags and instances at hand.
     pub fn new(files: &'a [File], flags: &'a [&'a str], instances: &'a Instances<'a>) -> Assembler<'a> {
-        Assembler { files, flags, instances, included: Vec::new(), text: String::new() }
+        Assembler { files, flags, instances, rows: 1, included: Vec::new(), text: String::new() }
+    }
+
+    /// Sets how many rows a kernel works on; 1 if nothing else is said.
+    pub fn rows(self, rows: usize) -> Assembler<'a> {
+        Assembler { rows, ..self }
     }
 
     /// Adds a line.
@@ -65,7 +72,7 @@ impl<'a> Assembler<'a> {
         }
         self.included.push(name.to_owned());
         let (text, flags) = (find(self.files, name)?, self.flags);
-        each_line(name, text, flags, &mut |line| {
+        each_line(name, text, flags, self.rows, &mut |line| {
             match line {
                 Line::Text(text) => self.line(text),
                 Line::Directive("include", file) => self.include(file)?,
@@ -92,7 +99,7 @@ impl Instance {
         let mut parts = Vec::new();
         for name in &self.files {
             let mut part = String::new();
-            each_line(name, find(files, name)?, &self.flags, &mut |line| match line {
+            each_line(name, find(files, name)?, &self.flags, 1, &mut |line| match line {
                 Line::Text(text) => {
                     part.push_str(text);
                     part.push('\n');
@@ -179,16 +186,18 @@ enum Line<'t> {
     Directive(&'t str, &'t str),
 }
 
-/// Hands on the lines of a file that its conditions keep.
-fn each_line<'t>(
+/// Hands on the lines of a file that its conditions keep, and those that stand for each row as often as there are rows.
+fn each_line(
     name: &str,
-    text: &'t str,
+    text: &str,
     flags: &[&str],
-    take: &mut dyn FnMut(Line<'t>) -> Result<(), String>,
+    rows: usize,
+    take: &mut dyn FnMut(Line<'_>) -> Result<(), String>,
 ) -> Result<(), String> {
     // For each open condition: whether its lines are taken, and whether the condition around it is.
     let mut open: Vec<(bool, bool)> = Vec::new();
-    for line in text.lines() {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
         let taken = open.last().is_none_or(|(now, _)| *now);
         let Some(directive) = line.strip_prefix("//!") else {
             if taken {
@@ -202,6 +211,13 @@ fn each_line<'t>(
             (("end", ""), Some(_)) => {
                 open.pop();
             }
+            (("each", word), _) if !word.is_empty() => {
+                let body = repeated(&mut lines).ok_or_else(|| format!("{name}: {line} has no end"))?;
+                for row in (0..rows).filter(|_| taken) {
+                    let of_row = replace_words(&body, &|found| (found == word).then(|| format!("{row}u")));
+                    each_line(name, &of_row, flags, rows, take)?;
+                }
+            }
             ((kind, argument), _) if !argument.is_empty() && kind != "else" && kind != "end" => {
                 if taken {
                     take(Line::Directive(kind, argument))?;
@@ -211,6 +227,24 @@ fn each_line<'t>(
         }
     }
     if open.is_empty() { Ok(()) } else { Err(format!("{name}: a condition has no end")) }
+}
+
+/// The lines up to the end of what begins before them.
+fn repeated<'t>(lines: &mut impl Iterator<Item = &'t str>) -> Option<String> {
+    let (mut body, mut open) = (String::new(), 1);
+    loop {
+        let line = lines.next()?;
+        match line.strip_prefix("//!").map(|directive| directive.split(' ').next()) {
+            Some(Some("if" | "each")) => open += 1,
+            Some(Some("end")) => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return Some(body);
+        }
+        body.push_str(line);
+        body.push('\n');
+    }
 }
 
 /// Whether a condition holds: alternatives of flags that are set, or with `!` are not.
@@ -260,6 +294,8 @@ mod tests {
         ("bare", "//!include\n"),
         ("nested", "//!if A\n//!if B\nboth\n//!else\nonly A\n//!end\n//!else\n//!if B\nonly B\n//!end\n//!end\n"),
         ("in a decoder", "//!include lib\n"),
+        ("rows", "//!if A\n//!each ROW\n//!if B\nROWS ROW\n//!else\nonly ROW\n//!end\n//!end\n//!end\nlast\n"),
+        ("endless", "//!each ROW\n//!if A\n//!end\n"),
     ];
 
     fn instance(kind: &str, table: &str) -> Result<Instance, String> {
@@ -296,10 +332,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_stand_for_each_row() {
+        let assembled = |flags: &[&str], rows| {
+            let mut shader = Assembler::new(FILES, flags, &instance).rows(rows);
+            shader.include("rows").unwrap();
+            shader.finish(&[])
+        };
+        assert_eq!(assembled(&["A", "B"], 3), "ROWS 0u\nROWS 1u\nROWS 2u\nlast\n");
+        assert_eq!(assembled(&["A"], 1), "only 0u\nlast\n");
+        assert_eq!(assembled(&["B"], 2), "last\n");
+    }
+
+    #[test]
     fn what_cannot_be_read_is_refused() {
-        for (name, why) in
-            [("open", "no end"), ("odd", "cannot read"), ("bare", "cannot read"), ("nowhere", "no shader file")]
-        {
+        for (name, why) in [
+            ("open", "no end"),
+            ("endless", "no end"),
+            ("odd", "cannot read"),
+            ("bare", "cannot read"),
+            ("nowhere", "no shader file"),
+        ] {
             assert!(assembled(name, &[]).unwrap_err().contains(why), "{name}");
         }
         let text = |table| instance("decoder", table).unwrap().text(FILES, table);

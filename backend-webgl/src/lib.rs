@@ -197,6 +197,7 @@ impl WebGl {
             synchronous: false,
             short_prompt: 0,
             verify_rows: 1,
+            verify_after: 0,
             prompt_rows: 128,
             products: Products::F32,
             facts: vec![

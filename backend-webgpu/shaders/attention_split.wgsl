@@ -1,4 +1,4 @@
-// Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
+// Attention of one query or a few, a workgroup for each query, head and part of the keys: weighted sums with the highest score and the
 // sum of weights, which whoever reads them joins. SPLIT_KEYS keys at a time: SHARE invocations score one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
 //!include lib/keys.wgsl
@@ -19,10 +19,11 @@ fn main(
 ) {
     let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
-    let head = job / SPLITS;
+    let query = job / (HEADS * SPLITS);
+    let head = job / SPLITS % HEADS;
     let split = job % SPLITS;
-    let all = visible(0u);
-    if (head >= HEADS || split >= split_count(all)) {
+    let all = visible(query);
+    if (query >= QUERIES || split >= split_count(all)) {
         return;
     }
     let start = all.x + split * split_keys(all);
@@ -41,7 +42,7 @@ fn main(
         if (key < end) {
             let at = (key * p.n_head_kv + kv_head) * D4;
             for (var c = share; c < D4; c += SHARE) {
-                product += q[head * D4 + c] * key_at(at + c);
+                product += q[(query * HEADS + head) * D4 + c] * key_at(at + c);
             }
         }
         var score = dot(product, vec4<f32>(1.0));
@@ -105,6 +106,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[HEADS * SPLITS * VALUES + job] = vec4<f32>(highest, total, 0.0, 0.0);
+        parts[QUERIES * HEADS * SPLITS * VALUES + job] = vec4<f32>(highest, total, 0.0, 0.0);
     }
 }

@@ -1,8 +1,13 @@
-// One row of x times a weight matrix. LANES invocations share COLUMNS columns of the result, and what they load of x serves
-// the weights of all of them. Each weight is read once.
+// One row of x, or a few, times a weight matrix. LANES invocations share COLUMNS columns of the result, and what they load
+// of x serves the weights of all of them. Each weight is read once, for all rows; each row's sums are added up in the same
+// order whatever the rows beside it.
 //!include lib/decode.wgsl
 //!include lib/unary.wgsl
+//!if SEVERAL
+//!include lib/few.wgsl
+//!else
 //!include lib/row.wgsl
+//!end
 //!decoder w
 //!if GLU
 //!decoder u
@@ -15,12 +20,14 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let wid = group_id + step.origin;
+//!if !SEVERAL
     let begun = row_begin(lane);
 //!if SUMMED
     // Every workgroup has the sum; the first leaves it for others.
     for (var i = lane; wid.x + wid.y == 0u && 4u * i < p.k; i += WG) {
         total[i] = x4(i);
     }
+//!end
 //!end
     let n = ((wid.y * groups.x + wid.x) * (WG / LANES) + lane / LANES) * COLUMNS;
     let last = p.count - 1u;
@@ -36,8 +43,52 @@ fn main(
 //!end
 //!end
 //!if RESIDUAL
-    let residual_value = residual[col];
+    var residual_value: array<f32, ROWS>;
+//!each ROW
+    residual_value[ROW] = residual[ROW * p.out_cols + col];
 //!end
+//!end
+//!if SEVERAL
+    var acc: array<SUM, ROWS>;
+    for (var g = l; g < p.w_groups; g += LANES) {
+        let a = w_decode_row(p.w_row + min(n, last), g);
+//!if TWO || FOUR
+        let b = w_decode_row(p.w_row + min(n + 1u, last), g);
+//!end
+//!if FOUR
+        let c = w_decode_row(p.w_row + min(n + 2u, last), g);
+        let d = w_decode_row(p.w_row + min(n + 3u, last), g);
+//!end
+//!if GLU
+        let up = u_decode_row(p.u_row + min(n, last), g);
+//!if TWO
+        let up_b = u_decode_row(p.u_row + min(n + 1u, last), g);
+//!end
+//!end
+//!each ROW
+        {
+            let x32 = ready32(ROW, g);
+//!if GLU
+//!if TWO
+            acc[ROW] += vec4<f32>(dot32(a, x32), dot32(b, x32), dot32(up, x32), dot32(up_b, x32));
+//!else
+            acc[ROW] += vec2<f32>(dot32(a, x32), dot32(up, x32));
+//!end
+//!else
+//!if FOUR
+            acc[ROW] += vec4<f32>(dot32(a, x32), dot32(b, x32), dot32(c, x32), dot32(d, x32));
+//!else
+//!if TWO
+            acc[ROW] += vec2<f32>(dot32(a, x32), dot32(b, x32));
+//!else
+            acc[ROW] += dot32(a, x32);
+//!end
+//!end
+//!end
+        }
+//!end
+    }
+//!else
     var acc = SUM(0.0);
     for (var first = 0u; first < p.w_groups; first += CHUNK) {
         row_stage(lane, first, begun);
@@ -69,33 +120,47 @@ fn main(
 //!end
         }
     }
-    let sum = lanes_begin(lane, acc);
-    let scale = row_scale(lane, begun);
-    if (l >= COLUMNS || n + l > last) {
-        return;
-    }
-    let product = lanes_end(lane, sum) * scale;
-//!if GLU
-    var gate = product[own];
-    var upper = product[own + COLUMNS];
-//!if BIAS
-    gate += bias_value;
-    upper += bias_up;
 //!end
-    var value = ACT(gate) * upper;
+//!each ROW
+    {
+//!if SEVERAL
+        let sum = lanes_begin(lane, acc[ROW]);
+        lanes_meet();
+        let scale = x[scale_at(ROW)].x;
+//!else
+        let sum = lanes_begin(lane, acc);
+        let scale = row_scale(lane, begun);
+//!end
+        if (l < COLUMNS && n + l <= last) {
+            let product = lanes_end(lane, sum) * scale;
+//!if GLU
+            var gate = product[own];
+            var upper = product[own + COLUMNS];
+//!if BIAS
+            gate += bias_value;
+            upper += bias_up;
+//!end
+            var value = ACT(gate) * upper;
 //!else
 //!if TWO || FOUR
-    var value = product[own];
+            var value = product[own];
 //!else
-    var value = product;
+            var value = product;
 //!end
 //!if BIAS
-    value += bias_value;
+            value += bias_value;
 //!end
-    value = ACT(value);
+            value = ACT(value);
 //!end
 //!if RESIDUAL
-    value += residual_value;
+            value += residual_value[ROW];
 //!end
-    out[col] = value;
+            out[ROW * p.out_cols + col] = value;
+        }
+//!if SEVERAL
+        // The next row's sums take the place of this one's.
+        lanes_meet();
+//!end
+    }
+//!end
 }

@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::fault::Faults;
 use crate::kernel::Kernel;
-use crate::lower::{MATCHERS, lower_cover};
+use crate::lower::{FEW, MATCHERS, lower_cover};
 use crate::program::{self, GpuProgram, Pipelines};
 use crate::read::{Reads, Rows};
 use crate::storage::{Chunk, Limits, chunks};
@@ -20,6 +20,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Compiling the program of several rows took the fastest GPU at hand half a second, and others ten times as long for a step.
+const VERIFY_AFTER: usize = 64;
 
 /// Bytes of writes after which they are submitted, so that the driver can free its staging memory.
 const FLUSH_BYTES: u64 = 16 << 20;
@@ -283,7 +286,8 @@ impl WebGpu {
             synchronous: false,
             // The tiles of a prefill take software seconds to compile.
             short_prompt: if software { 8 } else { 0 },
-            verify_rows: 1,
+            verify_rows: FEW,
+            verify_after: VERIFY_AFTER,
             prompt_rows: if software { 128 } else { 512 },
             products: options.products,
             facts: vec![

@@ -114,6 +114,8 @@ pub struct Kernel {
     pub params: Vec<(String, Value)>,
     /// Workgroups.
     pub grid: [u32; 3],
+    /// Rows of x that its lines are repeated for.
+    pub rows: usize,
 }
 
 impl Kernel {
@@ -128,7 +130,13 @@ impl Kernel {
             bindings: Vec::new(),
             params: Vec::new(),
             grid,
+            rows: 1,
         }
+    }
+
+    /// Makes each invocation multiply its weights with so many rows of x, not with one.
+    pub fn rows(self, rows: usize) -> Kernel {
+        Kernel { rows, ..self }.flag("SEVERAL", rows > 1).word("ROWS", format!("{rows}u"))
     }
 
     /// Sets a flag if a condition holds.

@@ -12,6 +12,8 @@ mod sums;
 mod tokens;
 mod wise;
 
+pub use linear::FEW;
+
 use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
@@ -53,9 +55,16 @@ pub struct Node<'a> {
     pub limits: Limits,
     /// How its kernels are shaped.
     pub tuning: Tuning,
+    /// Whether rows are to be rounded as a step of one row rounds them.
+    pub alike: bool,
 }
 
 impl Node<'_> {
+    /// Whether so many rows of x go through the kernels of one row.
+    fn is_few(&self, rows: usize) -> bool {
+        rows == 1 || self.alike && rows <= FEW
+    }
+
     /// A kernel of one invocation an element of `n`.
     fn elementwise(&self, file: &'static str, n: usize) -> Kernel {
         Kernel::new(file, grid(n.div_ceil(self.tuning.wg))).word("WG", literal(self.tuning.wg))
@@ -87,7 +96,8 @@ impl Node<'_> {
 pub fn lower_cover(graph: &Graph, cover: &Cover, limits: Limits, tuning: Tuning) -> Result<Vec<Kernel>, Unsupported> {
     let tensors = |ids: &[TensorId]| ids.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
     let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
-    lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning })
+    let alike = graph.rows_alike();
+    lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning, alike })
 }
 
 /// The kernels of a form, in order.

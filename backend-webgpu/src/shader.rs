@@ -19,10 +19,10 @@ macro_rules! files {
 files! {
     "append", "argmax", "attention", "attention_join", "attention_split", "binary", "concat", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
     "get_rows", "glu", "linear_block", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "permute", "qkv_append", "qkv_heads",
-    "rope", "route", "sample", "scale", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "unary", "weighted_sum",
+    "rope", "route", "rows_ready", "sample", "scale", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "unary", "weighted_sum",
     "conv2d", "im2col", "resize", "solve_triangular",
-    "lib/best", "lib/bytes", "lib/decode", "lib/dots", "lib/experts", "lib/finite", "lib/gated", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
-    "lib/parts", "lib/products", "lib/put", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tanh", "lib/tile_float",
+    "lib/best", "lib/bytes", "lib/decode", "lib/dots", "lib/experts", "lib/few", "lib/finite", "lib/gated", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
+    "lib/parts", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tanh", "lib/tile_float",
     "lib/tile_int8", "lib/unary",
     "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",
@@ -53,7 +53,7 @@ pub fn assemble(kernel: &Kernel) -> Result<String, String> {
             .and_then(|(_, decoder)| instance(kind, table, *decoder))
             .ok_or_else(|| format!("table {table} has no {kind}"))
     };
-    let mut shader = Assembler::new(FILES, &kernel.flags, &instances);
+    let mut shader = Assembler::new(FILES, &kernel.flags, &instances).rows(kernel.rows);
     if kernel.flags.contains(&SUBGROUPS) {
         ENABLE_SUBGROUPS.lines().for_each(|line| shader.line(line));
     }

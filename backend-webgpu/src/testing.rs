@@ -29,19 +29,9 @@ const NEVER: &[(&str, &[&str])] = &[
     // Blocks are encoded from whole heads, not from the pairs of this kernel.
     (
         "linear_qkv",
-        &[
-            "decoder dense",
-            "decoder quads",
-            "decoder whole",
-            "PARTS",
-            "SUMMED",
-            "SEVERAL",
-            "SINKS",
-            "BLOCKS",
-            "writer *",
-        ],
+        &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "SINKS", "BLOCKS", "writer *"],
     ),
-    ("linear_vec", &["SEVERAL"]),
+    ("rows_ready", &["PARTS", "SINKS", "STAGED", "SHUFFLED", "!SEVERAL"]),
     ("experts_tile", &["decoder dense", "decoder quads", "decoder whole"]),
     ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS"]),
     (

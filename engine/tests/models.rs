@@ -245,6 +245,17 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_are_drafted() {
+                // Other backends make no drafts.
+                let Some(backend) = $open.filter(|backend| backend.info().verify_rows > 1) else { return };
+                let mut saved = common::drafts("qwen3-d32", "f16", &backend, &[7]);
+                for name in ["gpt2-tiny", "gemma2-swa", "gpt-oss-mxfp4"] {
+                    saved += common::drafts(name, "f32", &backend, &[7]);
+                }
+                assert!(saved > 0, "no steps saved");
+            }
+
+            #[test]
             fn caches_that_grow() {
                 if let Some(backend) = $open {
                     common::growing("llama-gqa-tied", "f32", &backend);

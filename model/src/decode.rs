@@ -125,9 +125,8 @@ impl Session {
                     interval.skip_to(host.now_ms());
                     continue;
                 }
-                // A draft follows from all tokens so far. Where there may be one, steps are done at once, so that having
-                // no other under way meanwhile loses nothing.
-                let awaited = run.drafts.is_some() && under_way.is_some();
+                // A draft follows from all tokens so far, so that steps under way are waited for where there may be one.
+                let awaited = run.drafts.as_ref().is_some_and(Drafts::are_due) && under_way.is_some();
                 let next = if awaited { None } else { run.submit(self, interval.steps).await? };
                 match std::mem::replace(&mut under_way, next) {
                     Some(fetch) => {

@@ -390,9 +390,15 @@ impl Session {
     /// Drafts for the text with a token behind it, of so many at most, or as suits the device; none where steps of several
     /// rows gain nothing, or where states cannot be wound back.
     pub(crate) fn drafts(&self, last: u32, most: Option<usize>) -> Option<Drafts> {
-        let suits = self.model.backend().info().verify_rows.saturating_sub(1);
+        let info = self.model.backend().info();
+        let suits = info.verify_rows.saturating_sub(1);
         let most = most.map_or(suits, |most| most.min(suits));
-        self.rewritten.is_empty().then(|| Drafts::new([&self.tokens[..], &[last]].concat(), most))?
+        let text = [&self.tokens[..], &[last]].concat();
+        let mut drafts = self.rewritten.is_empty().then(|| Drafts::new(text, most, info.verify_after))??;
+        if self.programs.keys().any(|(_, head)| matches!(head, Head::AllGreedy | Head::AllSample)) {
+            drafts.programs_are_made();
+        }
+        Some(drafts)
     }
 
     /// Has prompts of fewer tokens go through the model one by one, as decoded ones do, where compiling the program of a few

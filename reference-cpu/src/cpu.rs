@@ -94,6 +94,7 @@ impl Cpu {
             synchronous: true,
             short_prompt: 0,
             verify_rows: 8,
+            verify_after: 0,
             prompt_rows: 128,
             products: Products::F32,
             facts,

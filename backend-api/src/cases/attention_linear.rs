@@ -62,7 +62,15 @@ pub(super) fn cases() -> Vec<Case> {
     let plain = rows.iter().map(|row| case(row, None, false));
     let halves = halves.iter().map(|row| case(row, Some(Codec::F16), false));
     let sinks = with_sinks.iter().map(|row| case(row, None, true));
-    let mut cases: Vec<Case> = plain.chain(halves).chain(sinks).collect();
+    // Rows of which each is to be rounded as if it were the only one.
+    let few: &[Row] = &[
+        ("few", cached, 0.0, [4, 48], [9, 3, 64], q4, 96, [false, true], at(20, 4)),
+        ("few, window", window, 0.0, [8, 400], [3, 1, 40], Format::F32, 24, [true, true], at(333, 8)),
+        ("few, long", cached, 5.0, [2, 1300], [3, 1, 64], q8, 40, [false, false], at(1280, 2)),
+    ];
+    let with = [(None, false), (Some(Codec::F16), true)];
+    let few = with.into_iter().flat_map(|(codec, sinks)| few.iter().map(move |row| case(row, codec, sinks).alike()));
+    let mut cases: Vec<Case> = plain.chain(halves).chain(sinks).chain(few).collect();
     for codec in Codec::ALL {
         let coded: &[Row] = &[
             ("decode", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [false, true], at(20, 1)),

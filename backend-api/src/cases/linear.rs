@@ -10,13 +10,12 @@ pub(super) fn cases() -> Vec<Case> {
     let swiglu = Activation::Glu(GluKind::Swiglu);
     let geglu = Activation::Glu(GluKind::GegluTanh);
     let none = Activation::None;
-    let mut cases = Vec::new();
-    let mut add = |format: Format, m: usize, n: usize, k: usize, norm, bias, activation, residual| {
+    let case = |format: Format, m: usize, n: usize, k: usize, norm, bias, activation, residual| {
         let op = Linear { norm, bias, activation, residual };
         let kind = norm.map(|n: Norm| n.kind);
         let name =
             format!("{} {m}x{n}x{k} norm {kind:?} bias {bias} {activation:?} residual {residual}", format.name());
-        cases.push(Case::new(op, name, StepParams::at(0, m as u32), |o| {
+        Case::new(op, name, StepParams::at(0, m as u32), |o| {
             let mut list: Vec<TensorId> = vec![o.input(&[m, k])];
             list.extend((0..norm.map_or(0, |n| n.kind.params())).map(|_| o.weight(&[k])).collect::<Vec<_>>());
             list.push(o.packed(format, n, k));
@@ -27,7 +26,19 @@ pub(super) fn cases() -> Vec<Case> {
                 list.push(o.input(&[m, op.out_cols(n)]));
             }
             list
-        }));
+        })
+    };
+    // A few rows of which each is to be rounded as if it were the only one.
+    let mut cases = vec![
+        case(Format::Q4_0, 5, 96, 576, rms, false, swiglu, false).alike(),
+        case(Format::Q8_0, 8, 64, 512, layer, true, gelu, false).alike(),
+        case(Format::F32, 3, 33, 70, layer, true, silu, true).alike(),
+        case(Format::F16, 2, 22, 100, rms, true, geglu, true).alike(),
+        case(Format::Q4_K, 7, 40, 512, None, true, none, true).alike(),
+        case(Format::Q4_0, 9, 40, 64, rms, false, none, false).alike(),
+    ];
+    let mut add = |format, m, n, k, norm, bias, activation, residual| {
+        cases.push(case(format, m, n, k, norm, bias, activation, residual));
     };
     for m in [1, 6] {
         for format in Format::ALL {

@@ -51,6 +51,20 @@ pub(super) fn cases() -> Vec<Case> {
         let k = if len == 256 { 256 } else { 3 * len.max(32) };
         (format.name(), 1, *format, k, [2, 1, 16], normal(16), None, false, StepParams::at(3, 1))
     });
+    // Rows of which each is to be rounded as if it were the only one.
+    let few: &[(Row, Option<Codec>)] = &[
+        (("few", 4, Format::Q4_1, 576, [9, 3, 64], normal(64), rms, false, StepParams::at(7, 4)), None),
+        (("few, fewer real rows", 5, Format::Q8_0, 64, [4, 2, 16], None, layer, true, StepParams::at(3, 4)), None),
+        (
+            ("few, halves", 8, Format::Q8_0, 128, [4, 2, 32], neox(32), rms, true, StepParams::at(7, 8)),
+            Some(Codec::F16),
+        ),
+        (
+            ("few, partial", 2, Format::F16, 60, [3, 2, 20], normal(12), None, false, StepParams::at(13, 2)),
+            Some(Codec::F16),
+        ),
+    ];
     let plain = rows.iter().copied().chain(formats).map(|row| case(&row, None));
-    plain.chain(halves.iter().map(|row| case(row, Some(Codec::F16)))).collect()
+    let few = few.iter().map(|(row, codec)| case(row, *codec).alike());
+    plain.chain(halves.iter().map(|row| case(row, Some(Codec::F16)))).chain(few).collect()
 }

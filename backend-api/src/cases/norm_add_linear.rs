@@ -35,5 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
             list
         })
     };
-    rows.iter().map(case).collect()
+    // Rows of which each is to be rounded as if it were the only one.
+    let few = case(&("few", rms, [3, 640], Some(rms), Format::Q4_0, 96, false, geglu)).alike();
+    rows.iter().map(case).chain([few]).collect()
 }

@@ -83,7 +83,7 @@ impl Known {
             match kind {
                 "include" => self.add(files, argument)?,
                 "if" => self.flags.extend(argument.split(['!', '&', '|', ' ']).filter(|flag| !flag.is_empty())),
-                "else" | "end" => {}
+                "each" | "else" | "end" => {}
                 kind => {
                     self.kinds.insert(kind);
                 }

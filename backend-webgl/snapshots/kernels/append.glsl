@@ -102,7 +102,7 @@ vec4 quad_of(int row, int c4) {
     return load4(src_x, x_cols, row - append_first(), c4);
 }
 
-// States in halves, two to a word, where textures hold words. A row has 4 texels.
+// States in halves, two to a word, where textures hold words. A row has 5 texels.
 // The bits of the nearest half, of which an even one comes first.
 uint rows_half_bits(float value) {
     uint bits = floatBitsToUint(value);

@@ -284,10 +284,10 @@ vec4 half_floats(uvec4 h) {
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
 }
-// States in halves, two to a word, where textures hold words. A row has 4 texels.
+// States in halves, two to a word, where textures hold words. A row has 8 texels.
 // Numbers 4 * i to 4 * i + 3 of a row.
 vec4 src_v_quad(int row, int i) {
-    uvec4 texel = texelFetch(src_v, fold(row * 4 + (i >> 1)), 0);
+    uvec4 texel = texelFetch(src_v, fold(row * 8 + (i >> 1)), 0);
     uvec2 words = (i & 1) == 0 ? texel.xy : texel.zw;
     return half_floats(uvec4(words.x & 0xffffu, words.x >> 16u, words.y & 0xffffu, words.y >> 16u));
 }

@@ -1,13 +1,13 @@
-// What attention of one query left, joined: for each head the weighted sums of up to SPLITS parts of the keys, each with its
+// What attention left, joined: for each query and head the weighted sums of up to SPLITS parts of the keys, each with its
 // highest score and its sum of weights.
 //!include lib/splits.wgsl
 
-// Vector i of four of the row, of so many parts. All an invocation needs is loaded at once, so that it waits for memory
+// Vector i of four of the rows, of so many parts. All an invocation needs is loaded at once, so that it waits for memory
 // once.
 fn joined(i: u32, count: u32) -> vec4<f32> {
     let head = (i / VALUES) * SPLITS;
 //!if SINKS
-    let without_parts = vec2<f32>(sinks[i / VALUES], 1.0);
+    let without_parts = vec2<f32>(sinks[i / VALUES % HEADS], 1.0);
 //!else
     let without_parts = vec2<f32>(LOWEST, 0.0);
 //!end
@@ -20,7 +20,7 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
         for (var j = 0u; j < JOIN; j++) {
             // Beyond the last part it counts again, with no weight.
             let s = head + min(first + j, count - 1u);
-            share[j] = parts[HEADS * SPLITS * VALUES + s].xy;
+            share[j] = parts[QUERIES * HEADS * SPLITS * VALUES + s].xy;
             value[j] = parts[s * VALUES + i % VALUES];
         }
         let before = highest;

@@ -16,6 +16,15 @@
 var<private> x_row: u32;
 //!end
 
+// Where the row begins, of rows of so many columns.
+fn row_first(cols: u32) -> u32 {
+//!if SEVERAL
+    return x_row * cols;
+//!else
+    return 0u;
+//!end
+}
+
 //!if PARTS || STAGED
 // CHUNK groups of the row, each with a vector of four beside it that is not used: invocations that read the same place of
 // neighbouring groups find them in different banks.
@@ -38,24 +47,15 @@ fn x4(i: u32) -> vec4<f32> {
 //!else
 //!if VEC4
 fn x4(i: u32) -> vec4<f32> {
-//!if SEVERAL
-    let first = x_row * (p.k / 4u);
-    return select(vec4<f32>(0.0), x[first + min(i, p.k / 4u - 1u)], 4u * i < p.k);
-//!else
-    let at = ROW_AT + min(i, p.k / 4u - 1u);
+    let at = ROW_AT + row_first(p.k / 4u) + min(i, p.k / 4u - 1u);
     return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
-//!end
 }
 //!else
 fn x4(i: u32) -> vec4<f32> {
     var out = vec4<f32>(0.0);
     for (var e = 0u; e < 4u; e++) {
         if (4u * i + e < p.k) {
-//!if SEVERAL
-            out[e] = x[x_row * p.k + 4u * i + e];
-//!else
-            out[e] = x[4u * i + e];
-//!end
+            out[e] = x[row_first(p.k) + 4u * i + e];
         }
     }
     return out;

@@ -1,4 +1,4 @@
-// attention_join sinks
+// attention_join several sinks
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -20,15 +20,16 @@ struct Params {
     cached: u32,
     scale: f32,
     softcap: f32,
+    w_groups: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read_write> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> sinks: array<f32>;
 
-// Joins the parts of attention of one query, once for all workgroups of the product that follows: the row stands behind the
-// parts.
-// What attention of one query left, joined: for each head the weighted sums of up to 32u parts of the keys, each with its
+// Joins the parts of attention of one query or a few, once for all workgroups of the product that follows: the rows stand
+// behind the parts.
+// What attention left, joined: for each query and head the weighted sums of up to 32u parts of the keys, each with its
 // highest score and its sum of weights.
 // How one query's keys are cut into parts that workgroups score apart.
 // The cap of scores, and which of them count.
@@ -81,11 +82,11 @@ fn split_count(range: vec2<u32>) -> u32 {
     return max((range.y - range.x + keys - 1u) / keys, 1u);
 }
 
-// Vector i of four of the row, of so many parts. All an invocation needs is loaded at once, so that it waits for memory
+// Vector i of four of the rows, of so many parts. All an invocation needs is loaded at once, so that it waits for memory
 // once.
 fn joined(i: u32, count: u32) -> vec4<f32> {
     let head = (i / 16u) * 32u;
-    let without_parts = vec2<f32>(sinks[i / 16u], 1.0);
+    let without_parts = vec2<f32>(sinks[i / 16u % 9u], 1.0);
     var highest = without_parts.x;
     var total = without_parts.y;
     var sum = vec4<f32>(0.0);
@@ -95,7 +96,7 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
         for (var j = 0u; j < 4u; j++) {
             // Beyond the last part it counts again, with no weight.
             let s = head + min(first + j, count - 1u);
-            share[j] = parts[64u * 32u * 16u + s].xy;
+            share[j] = parts[4u * 9u * 32u * 16u + s].xy;
             value[j] = parts[s * 16u + i % 16u];
         }
         let before = highest;
@@ -114,6 +115,15 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
     // Only without keys it is 0: NaN stays what it is.
     return select(sum / total, vec4<f32>(0.0), total == 0.0);
 }
+// Where rows lie that were made ready for products: vector i of four of each group after that of the groups before, so that
+// neighbouring groups are neighbours; behind all rows what each one's products are multiplied by.
+fn ready_at(row: u32, i: u32) -> u32 {
+    return 19584u + (row * 8u + i % 8u) * p.w_groups + i / 8u;
+}
+
+fn scale_at(row: u32) -> u32 {
+    return 19584u + 4u * 8u * p.w_groups + row;
+}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -123,7 +133,15 @@ fn main(
 ) {
     let wid = group_id + step.origin;
     let i = (wid.y * groups.x + wid.x) * 64u + lane;
-    if (i < 64u * 16u) {
-        parts[34816u + i] = joined(i, split_count(visible(0u)));
+    let row = i / (8u * p.w_groups);
+    let at = i % (8u * p.w_groups);
+    if (row >= 4u) {
+        return;
+    }
+    // Zeros beyond the row's end.
+    let value = joined(row * 9u * 16u + min(at, 9u * 16u - 1u), split_count(visible(row)));
+    parts[ready_at(row, at)] = select(vec4<f32>(0.0), value, at < 9u * 16u);
+    if (at == 0u) {
+        parts[scale_at(row)] = vec4<f32>(1.0);
     }
 }

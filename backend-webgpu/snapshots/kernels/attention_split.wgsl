@@ -29,7 +29,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read> v: array<u32>;
 @group(0) @binding(5) var<storage, read_write> parts: array<vec4<f32>>;
 
-// Attention of one query, a workgroup for each head and part of the keys: weighted sums with the highest score and the
+// Attention of one query or a few, a workgroup for each query, head and part of the keys: weighted sums with the highest score and the
 // sum of weights, which whoever reads them joins. 64u keys at a time: 4u invocations score one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
 // Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
@@ -182,10 +182,11 @@ fn main(
 ) {
     let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
-    let head = job / 32u;
+    let query = job / (9u * 32u);
+    let head = job / 32u % 9u;
     let split = job % 32u;
-    let all = visible(0u);
-    if (head >= 9u || split >= split_count(all)) {
+    let all = visible(query);
+    if (query >= 1u || split >= split_count(all)) {
         return;
     }
     let start = all.x + split * split_keys(all);
@@ -204,7 +205,7 @@ fn main(
         if (key < end) {
             let at = (key * p.n_head_kv + kv_head) * 16u;
             for (var c = share; c < 16u; c += 4u) {
-                product += q[head * 16u + c] * key_at(at + c);
+                product += q[(query * 9u + head) * 16u + c] * key_at(at + c);
             }
         }
         var score = dot(product, vec4<f32>(1.0));
@@ -252,6 +253,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[9u * 32u * 16u + job] = vec4<f32>(highest, total, 0.0, 0.0);
+        parts[1u * 9u * 32u * 16u + job] = vec4<f32>(highest, total, 0.0, 0.0);
     }
 }

@@ -39,8 +39,9 @@ struct Params {
 @group(0) @binding(8) var<storage, read_write> k_cache: array<u32>;
 @group(0) @binding(9) var<storage, read_write> v_cache: array<u32>;
 
-// One row of x times the rows of Q, K and V. 4u invocations share a pair of rows that rotate together; Q is the result,
-// K and V go into their caches.
+// One row of x, or a few, times the rows of Q, K and V. 4u invocations share a pair of rows that rotate together; Q is the
+// result, K and V go into their caches. Each weight is read once, for all rows; each row's sums are added up in the same order
+// whatever the rows beside it.
 // What the decoders of the weight formats share.
 
 // A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
@@ -222,11 +223,13 @@ fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
     return sum;
 }
 
+// Which row it is.
+const x_row: u32 = 0u;
 
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
-    let at = 0u + min(i, p.k / 4u - 1u);
+    let at = 0u + x_row * (p.k / 4u) + min(i, p.k / 4u - 1u);
     return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 }
 
@@ -344,9 +347,11 @@ fn main(
     let channel = place.x % p.head_dim;
     let rotates = channel < p.n_dims && place.x < p.q_cols + p.kv_cols;
     let angle = channel;
-    let at = min(step.position, p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
-    let c = table[at];
-    let s = table[at + 1u];
+    var turn: array<vec2<f32>, 1u>;
+    {
+        let at = min(step.position + 0u, p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
+        turn[0u] = vec2<f32>(table[at], table[at + 1u]);
+    }
     var acc = vec2<f32>(0.0);
     for (var first = 0u; first < p.w_groups; first += 4u) {
         row_stage(lane, first, begun);
@@ -356,30 +361,31 @@ fn main(
             acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
         }
     }
-    let sum = lanes_begin(lane, acc);
-    let scale = row_scale(lane, begun);
-    var value = vec2<f32>(0.0);
-    if (l == 0u) {
-        value = lanes_end(lane, sum) * scale;
-    }
-    value += bias_pair;
-    if (rotates) {
-        value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
-    }
-    // Of rotating channels the neighbours are those of the next pair.
-    if (l == 0u) {
-        rotated[lane / 4u] = value;
-    }
-    workgroupBarrier();
-    if (place.y != 1u) {
+    {
+        let sum = lanes_begin(lane, acc);
+        let scale = row_scale(lane, begun);
+        var value = vec2<f32>(0.0);
+        if (l == 0u) {
+            value = lanes_end(lane, sum) * scale;
+        }
+        value += bias_pair;
+        if (rotates) {
+            let c = turn[0u].x;
+            let s = turn[0u].y;
+            value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
+        }
+        let puts = l == 0u && pair < p.pairs;
+        // Of rotating channels the neighbours are those of the next pair.
+        if (l == 0u) {
+            rotated[lane / 4u] = value;
+        }
+        workgroupBarrier();
         let next = rotated[min(lane / 4u + 1u, PAIRS - 1u)];
-        if (l == 0u && pair < p.pairs && pair % 2u == 0u) {
+        if (puts && place.y == 1u) {
+            put(0u, place.x, value);
+        } else if (puts && pair % 2u == 0u) {
             put(0u, place.x, vec2<f32>(value.x, next.x));
             put(0u, place.x + place.y, vec2<f32>(value.y, next.y));
         }
-        return;
-    }
-    if (l == 0u && pair < p.pairs) {
-        put(0u, place.x, value);
     }
 }

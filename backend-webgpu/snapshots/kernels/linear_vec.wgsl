@@ -40,8 +40,9 @@ struct Params {
 @group(0) @binding(6) var<storage, read> bias: array<f32>;
 @group(0) @binding(7) var<storage, read_write> out: array<f32>;
 
-// One row of x times a weight matrix. 4u invocations share 2u columns of the result, and what they load of x serves
-// the weights of all of them. Each weight is read once.
+// One row of x, or a few, times a weight matrix. 4u invocations share 2u columns of the result, and what they load
+// of x serves the weights of all of them. Each weight is read once, for all rows; each row's sums are added up in the same
+// order whatever the rows beside it.
 // What the decoders of the weight formats share.
 
 // A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
@@ -336,11 +337,13 @@ fn lanes_end(lane: u32, begun: vec4<f32>) -> vec4<f32> {
     return sum;
 }
 
+// Which row it is.
+const x_row: u32 = 0u;
 
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
-    let at = 0u + min(i, p.k / 4u - 1u);
+    let at = 0u + x_row * (p.k / 4u) + min(i, p.k / 4u - 1u);
     return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 }
 
@@ -491,16 +494,17 @@ fn main(
             acc += vec4<f32>(a, b, up, dot32(u_decode_row(p.u_row + min(n + 1u, last), g), x32));
         }
     }
-    let sum = lanes_begin(lane, acc);
-    let scale = row_scale(lane, begun);
-    if (l >= 2u || n + l > last) {
-        return;
+    {
+        let sum = lanes_begin(lane, acc);
+        let scale = row_scale(lane, begun);
+        if (l < 2u && n + l <= last) {
+            let product = lanes_end(lane, sum) * scale;
+            var gate = product[own];
+            var upper = product[own + 2u];
+            gate += bias_value;
+            upper += bias_up;
+            var value = unary_silu(gate) * upper;
+            out[0u * p.out_cols + col] = value;
+        }
     }
-    let product = lanes_end(lane, sum) * scale;
-    var gate = product[own];
-    var upper = product[own + 2u];
-    gate += bias_value;
-    upper += bias_up;
-    var value = unary_silu(gate) * upper;
-    out[col] = value;
 }

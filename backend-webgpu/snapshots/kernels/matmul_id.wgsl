@@ -213,14 +213,14 @@ fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
     return sum;
 }
 
-// Which of several rows it is.
+// Which row it is.
 var<private> x_row: u32;
 
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
-    let first = x_row * (p.k / 4u);
-    return select(vec4<f32>(0.0), x[first + min(i, p.k / 4u - 1u)], 4u * i < p.k);
+    let at = 0u + x_row * (p.k / 4u) + min(i, p.k / 4u - 1u);
+    return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 }
 
 fn gamma4(i: u32) -> vec4<f32> {

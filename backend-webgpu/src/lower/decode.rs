@@ -1,7 +1,7 @@
-//! What only a step of one token has: the projection to Q, K and V that fills the caches itself, and attention whose
+//! What only a step of one token or a few has: the projection to Q, K and V that fills the caches itself, and attention whose
 //! keys are cut into parts, joined by the projection that follows.
 
-use super::linear::{Batch, CHUNK, ROW_AT, Share, Source, lower, normed, staged};
+use super::linear::{Batch, CHUNK, ROW_AT, Share, Source, lower, normed, of_ready, ready, ready_quads, staged};
 use super::tokens::put;
 use super::wise::{masked, sunk};
 use super::{Node, grid, literal};
@@ -26,7 +26,8 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     let o = op.linear.operands(&places).ok_or("the number of operands does not fit")?;
     let w = node.inputs[*o.w];
     let (k, n) = (x.shape.cols(), w.shape.dim(0));
-    if x.shape.rows() != 1 {
+    let rows = x.shape.rows();
+    if !node.is_few(rows) {
         return Err("several rows are multiplied first and taken apart after".into());
     }
     if written_together(node.outputs[1]) > 2 {
@@ -50,14 +51,20 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     let share = Share::of_pairs(k, n / 2, &node.tuning);
     let mut kernel = share
         .kernel("linear_qkv", grid((n / 2).div_ceil(share.columns_of_workgroup())), node)
-        .flag("VEC4", k.is_multiple_of(4))
+        .rows(rows)
+        .flag("VEC4", k.is_multiple_of(4) && rows == 1)
         .flag("BIAS", op.linear.bias)
         .u("k", k)
-        .u("pairs", n / 2)
-        .bind("x", row_type(k), Operand::Input(0), x)
-        .table("w", *o.w, w, weights);
-    kernel = staged(kernel, [n, k], op.linear.norm.is_some(), node);
-    kernel = normed(kernel, op.linear.norm.as_ref(), o.norm, node);
+        .u("pairs", n / 2);
+    let (norm, bind) = (op.linear.norm.as_ref(), |kernel: Kernel| kernel.bind("x", row_type(k), Operand::Input(0), x));
+    let mut kernels = Vec::new();
+    if rows > 1 {
+        kernels.push(ready([rows, k], share.wg, &bind, norm, o.norm, node));
+        kernel = of_ready(kernel, 0, [rows, k]).table("w", *o.w, w, weights);
+    } else {
+        kernel = staged(bind(kernel).table("w", *o.w, w, weights), [n, k], norm.is_some(), node);
+        kernel = normed(kernel, norm, o.norm, node);
+    }
     if let Some(place) = o.bias {
         kernel = kernel.input("bias", *place, node.inputs[*place]);
     }
@@ -76,13 +83,15 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     if kernel.bindings.len() > MAX_BINDINGS {
         return Err(format!("it needs {} storage bindings, and devices have {MAX_BINDINGS}", kernel.bindings.len()));
     }
-    Ok(vec![kernel])
+    kernels.push(kernel);
+    Ok(kernels)
 }
 
-/// Attention of one query in parts, and how its result is read.
+/// Attention of one query or a few in parts, and how its result is read.
 struct Parts<'a> {
     attention: &'a Attention,
     tuning: Tuning,
+    queries: usize,
     /// Keys.
     n: usize,
     /// Vectors of four of a head of K and of V.
@@ -91,34 +100,41 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Vectors of four of the row that they are joined to.
+    /// Vectors of four of a row that they are joined to.
     fn row(&self) -> usize {
         self.attention.n_head * self.values
     }
 
-    /// Those of the sums and the shares of all heads and parts, before it.
+    /// Those of the sums and the shares of all heads and parts, before the rows.
     fn before(&self) -> usize {
-        self.attention.n_head * self.tuning.splits * (self.values + 1)
+        self.queries * self.attention.n_head * self.tuning.splits * (self.values + 1)
     }
 
     /// Those of the memory that all of it takes.
     fn quads(&self) -> usize {
-        self.before() + self.row()
+        let rows = if self.queries > 1 { ready_quads(self.queries, self.row() * 4) } else { self.row() };
+        self.before() + rows
     }
 
-    /// Whether a dispatch of its own joins the row.
-    fn is_joined_once(&self) -> bool {
-        self.row() * 4 >= JOINED_ONCE
+    /// Invocations of a workgroup that joins a row for itself, unless a dispatch of its own does.
+    fn joining(&self) -> Option<usize> {
+        (self.row() * 4 < JOINED_ONCE).then_some(self.tuning.parts_wg)
     }
 
     fn join(&self, node: &Node<'_>) -> Kernel {
-        let kernel = self.common(node.elementwise("attention_join", self.row())).word(ROW_AT, literal(self.before()));
+        let (few, groups) = (self.queries > 1, (self.row() * 4).div_ceil(GROUP));
+        let quads = if few { self.queries * 8 * groups } else { self.row() };
+        let mut kernel = self.common(node.elementwise("attention_join", quads)).word(ROW_AT, literal(self.before()));
+        if few {
+            kernel = kernel.rows(self.queries).u("w_groups", groups);
+        }
         sunk(kernel.scratch("parts", true, self.quads()), self.attention.sinks_at(), node)
     }
 
     fn common(&self, kernel: Kernel) -> Kernel {
         let (a, tuning) = (self.attention, &self.tuning);
-        masked(kernel, &a.masking, a.scale, a.softcap, 1, self.n)
+        masked(kernel, &a.masking, a.scale, a.softcap, self.queries, self.n)
+            .word("QUERIES", literal(self.queries))
             .word("HEADS", literal(a.n_head))
             .word("SPLITS", literal(tuning.splits))
             .word("SPLIT_KEYS", literal(tuning.split_keys))
@@ -134,7 +150,7 @@ impl Parts<'_> {
         let rounds = channels / tuning.split_share;
         let [keys, values] = [1, 2].map(|i| matches!(node.inputs[i].dtype, DType::Coded(_)));
         let kernel = node
-            .reducing("attention_split", grid(self.attention.n_head * tuning.splits), wg)
+            .reducing("attention_split", grid(self.queries * self.attention.n_head * tuning.splits), wg)
             // Each invocation can hold all its values: one channel of a few keys.
             .flag("EARLY", self.values <= channels && rounds <= tuning.split_early)
             .word("SHARE", literal(tuning.split_share))
@@ -161,14 +177,16 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     let attention = &op.attention;
     let (q, k) = (node.inputs[0], node.inputs[1]);
     let (d, dv) = attention.head_dims(node.inputs);
-    if q.shape.dim(0) != 1 || attention.masking.explicit {
+    let queries = q.shape.dim(0);
+    if !node.is_few(queries) || attention.masking.explicit {
         return Err("keys are cut into parts for one query, without a mask".into());
     }
     if !d.is_multiple_of(4) || !dv.is_multiple_of(4) {
         return Err(format!("heads of {d} and {dv} channels are not multiples of 4"));
     }
-    let parts = Parts { attention, tuning: node.tuning, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
-    let once = parts.is_joined_once();
+    let parts = Parts { attention, tuning: node.tuning, queries, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
+    // A workgroup's memory has no room for several rows.
+    let once = queries > 1 || parts.joining().is_none();
     let bind = |kernel: Kernel| {
         if once {
             return kernel.word(ROW_AT, literal(parts.before())).scratch("x", false, parts.quads());
@@ -178,9 +196,10 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     };
     let front = op.attention_operands();
     let source = Source {
-        shape: Shape::new(&[1, attention.n_head * dv]).map_err(|e| e.to_string())?,
+        shape: Shape::new(&[queries, attention.n_head * dv]).map_err(|e| e.to_string())?,
         bind: &bind,
-        wg: (!once).then_some(node.tuning.parts_wg),
+        wg: parts.joining(),
+        ready: (queries > 1).then(|| parts.before()),
         places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
     };
     let mut kernels = vec![parts.score(node)];

@@ -84,9 +84,10 @@ const MOST_LOOKS: usize = 60_000;
 /// Invocations that count.
 const PLAN_WG: usize = 256;
 
-/// The tiles that so many choices of experts may take, if multiplying in tiles is worth it.
-fn tiles(choices: usize, experts: usize, node: &Node<'_>) -> Option<usize> {
-    let worth = choices >= TILED * experts && node.tuning.block_wg == 0;
+/// The tiles that the choices of experts may take, if multiplying in tiles is worth it.
+fn tiles(ids: &Tensor, experts: usize, node: &Node<'_>) -> Option<usize> {
+    let choices = ids.shape.len();
+    let worth = !node.is_few(ids.shape.rows()) && choices >= TILED * experts && node.tuning.block_wg == 0;
     let counted = experts <= MOST_COUNTED && 2 * choices * experts.div_ceil(PLAN_WG) <= MOST_LOOKS;
     let tiles = choices / TILE + experts;
     (worth && counted && tiles <= MAX_GRID).then_some(tiles)
@@ -157,7 +158,7 @@ fn choices(x: Shape, ids: Shape) -> usize {
 pub fn matmul_id(op: &MatMulId, node: &Node<'_>) -> Kernels {
     let (x, w, ids, out) = (node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]);
     let (all, experts, k) = (chunks_of(w, node)?, op.experts(w.shape.rows()), x.shape.cols());
-    let tiled = tiles(ids.shape.len(), experts, node).map(|tiles| tiled(ids, 2, [experts, tiles, op.rows], false));
+    let tiled = tiles(ids, experts, node).map(|tiles| tiled(ids, 2, [experts, tiles, op.rows], false));
     let kernel = |chunk: &Chunk| {
         let kernel = match &tiled {
             Some((_, tile)) => of_rows(tile.clone(), k),
@@ -182,14 +183,14 @@ pub fn experts_glu(op: &ExpertsGlu, node: &Node<'_>) -> Kernels {
     let o = op.operands(&places).ok_or("the number of operands does not fit")?;
     let tensor = |at: &usize| node.inputs[*at];
     let (x, ids, weights) = (tensor(o.x), tensor(o.ids), o.weights.map(tensor));
-    if op.norm.is_some() && x.shape.rows() > 1 {
+    if op.norm.is_some() && !node.is_few(x.shape.rows()) {
         return Err("a norm is fused for one row only; apply it before".into());
     }
     let experts = op.gate.experts(weights[0].shape.rows()).min(op.up.experts(weights[1].shape.rows()));
     let [gates, ups] = [chunks_of(weights[0], node)?, chunks_of(weights[1], node)?];
     let pairs = pairs(&op.gate, &gates, &op.up, &ups, experts);
     let (chunked, k) = (gates.len() > 1 || ups.len() > 1, x.shape.cols());
-    let tiles = tiles(ids.shape.len(), experts, node).filter(|_| op.norm.is_none());
+    let tiles = tiles(ids, experts, node).filter(|_| op.norm.is_none());
     let tiled = tiles.map(|tiles| tiled(ids, *o.ids, [experts, tiles, op.gate.rows], true));
     let kernel = |(gate, up): &(usize, usize)| {
         let kernel = match &tiled {
@@ -230,7 +231,7 @@ pub fn experts_sum(op: &ExpertsSum, node: &Node<'_>) -> Kernels {
     let [chunk] = all.as_slice() else {
         return Err("the weights lie in several bindings".into());
     };
-    if tiles(ids.shape.len(), op.down.experts(w.shape.rows()), node).is_some() {
+    if tiles(ids, op.down.experts(w.shape.rows()), node).is_some() {
         return Err("many choices are multiplied in tiles, and added up after".into());
     }
     let kernel = columns("experts_sum", out.shape.rows(), [x.shape.cols(), op.down.rows], 1, false, node)?

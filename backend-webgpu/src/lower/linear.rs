@@ -15,6 +15,9 @@ use backend_api::{DType, Products, Shape, Tensor};
 pub const CHUNK: usize = 64;
 /// The word for the vectors of four before a row in what is bound.
 pub const ROW_AT: &str = "ROW_AT";
+/// Rows of x that the matrix-vector kernels multiply with weights that are read once, where each is to be rounded as if it
+/// were the only one.
+pub const FEW: usize = 8;
 /// Invocations of the smallest workgroup of the matrix-vector kernels.
 const FEWEST: usize = 64;
 /// How many workgroups there must be at least; with fewer, they are smaller.
@@ -69,6 +72,8 @@ pub struct Source<'a> {
     pub bind: &'a dyn Fn(Kernel) -> Kernel,
     /// Invocations of a workgroup, if each workgroup joins parts.
     pub wg: Option<usize>,
+    /// Of a few rows that were made ready for products already: where they begin in the memory between kernels.
+    pub ready: Option<usize>,
     /// The places of the linear's operands among the node's; that of x is not used.
     pub places: Vec<usize>,
 }
@@ -89,7 +94,8 @@ pub fn linear(op: &Linear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
 fn of_tensor(op: &Linear, node: &Node<'_>, batch: &Batch) -> Result<Vec<Kernel>, String> {
     let x = node.inputs[0];
     let bind = |kernel: Kernel| kernel.bind("x", row_type(x.shape.cols()), Operand::Input(0), x);
-    let source = Source { shape: x.shape, bind: &bind, wg: None, places: (0..node.inputs.len()).collect() };
+    let source =
+        Source { shape: x.shape, bind: &bind, wg: None, ready: None, places: (0..node.inputs.len()).collect() };
     lower(op, node, &source, batch)
 }
 
@@ -115,12 +121,45 @@ pub fn staged(kernel: Kernel, [rows, k]: [usize; 2], normed: bool, node: &Node<'
     kernel.flag("STAGED", worth && !joined).word("CHUNK", literal(k.div_ceil(GROUP).min(CHUNK)))
 }
 
+/// Vectors of four that `rows` rows of `k` numbers take once they are made ready for products.
+pub fn ready_quads(rows: usize, k: usize) -> usize {
+    rows * (8 * k.div_ceil(GROUP) + 1)
+}
+
+/// Makes a few rows of `k` numbers ready for products in workgroups of `wg` invocations: `bind` binds them, and `params` are the
+/// places of the norm's gamma and beta. A norm is that of a kernel for one row, to the last bit.
+pub fn ready(
+    [rows, k]: [usize; 2],
+    wg: usize,
+    bind: &dyn Fn(Kernel) -> Kernel,
+    norm: Option<&Norm>,
+    params: &[usize],
+    node: &Node<'_>,
+) -> Kernel {
+    let kernel = node
+        .reducing("rows_ready", [rows as u32, 1, 1], wg)
+        .rows(rows)
+        .flag("VEC4", k.is_multiple_of(4))
+        .word(ROW_AT, literal(0))
+        .word("LANES", literal(1))
+        .word("SUM", "f32")
+        .u("k", k)
+        .u("w_groups", k.div_ceil(GROUP));
+    normed(bind(kernel), norm, params, node).scratch("ready", true, ready_quads(rows, k))
+}
+
+/// Binds a few rows that were made ready, which begin `at` in the memory between kernels.
+pub fn of_ready(kernel: Kernel, at: usize, [rows, k]: [usize; 2]) -> Kernel {
+    kernel.word(ROW_AT, literal(at)).scratch("x", false, at + ready_quads(rows, k))
+}
+
 /// A linear whose x is a norm of a row added to another: every workgroup makes the sum for itself, the first leaves it for
 /// others.
 pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
     let (x, norm) = (node.inputs[0], &op.sum.norm);
     let k = x.shape.cols();
-    if x.shape.rows() != 1 {
+    let rows = x.shape.rows();
+    if !node.is_few(rows) {
         return Err("sums of several rows are made once for all products".into());
     }
     let rms = |norm: &Norm| norm.kind == NormKind::Rms && norm.heads == 1;
@@ -132,7 +171,7 @@ pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel
     }
     let total = node.outputs[0];
     let bind = |kernel: Kernel| {
-        let kernel = kernel.flag("SUMMED", true).flag("STAGED", true);
+        let kernel = kernel.flag("SUMMED", true).flag("STAGED", rows == 1);
         let kernel = kernel.f("sum_eps", norm.eps).bind("x", row_type(k), Operand::Input(0), x);
         let row = |kernel: Kernel, name, i: usize| kernel.bind(name, row_type(k), Operand::Input(i), node.inputs[i]);
         row(row(kernel, "sum_gamma", 1), "summand", 2).bind("total", row_type(k), Operand::Output(0), total)
@@ -142,6 +181,7 @@ pub fn norm_add_linear(op: &NormAddLinear, node: &Node<'_>) -> Result<Vec<Kernel
         shape: x.shape,
         bind: &bind,
         wg: None,
+        ready: None,
         places: std::iter::once(0).chain(front..node.inputs.len()).collect(),
     };
     let kernels = lower(&op.linear, node, &source, &Batch::ONE)?;
@@ -163,7 +203,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     let glu = matches!(op.activation, Activation::Glu(_));
     let out_cols = op.out_cols(n);
     let [outer, inner] = batch.out;
-    let vector = m == 1 && outer * inner == 1;
+    let vector = node.is_few(m) && outer * inner == 1;
     if op.norm.is_some() && !vector {
         return Err("a norm is fused for one row only; apply it before".into());
     }
@@ -179,20 +219,25 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     } else {
         all
     };
+    let each = if glu { 2 } else { 1 };
+    let share = match source.wg {
+        Some(wg) => Share::of_joined(k, out_cols, each, wg, &node.tuning),
+        None => Share::new(k, out_cols, each, node.tuning.vec_rows, &node.tuning),
+    };
+    let share = share.of_rows(m, &node.tuning);
+    let few = vector && m > 1;
     let mut kernels = Vec::new();
+    if few && source.ready.is_none() {
+        kernels.push(ready([m, k], share.wg, source.bind, op.norm.as_ref(), o.norm, node));
+    }
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
-            let each = if glu { 2 } else { 1 };
-            let share = match source.wg {
-                Some(wg) => Share::of_joined(k, out_cols, each, wg, &node.tuning),
-                None => Share::new(k, out_cols, each, node.tuning.vec_rows, &node.tuning),
-            };
-            share.kernel("linear_vec", grid(s.count.div_ceil(share.columns_of_workgroup())), node)
+            share.kernel("linear_vec", grid(s.count.div_ceil(share.columns_of_workgroup())), node).rows(m)
         } else {
             several(w.dtype, [m, s.count, outer * inner], glu, node)?
         };
         kernel = kernel
-            .flag("VEC4", k.is_multiple_of(4))
+            .flag("VEC4", k.is_multiple_of(4) && !few)
             .flag("WHOLE", k.is_multiple_of(GROUP) && !vector)
             .flag("GLU", glu)
             .flag("BIAS", op.bias)
@@ -203,8 +248,12 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             .u("first", s.first)
             .u("out_cols", out_cols)
             .u("w_row", s.w.1);
-        kernel = (source.bind)(kernel).table("w", *o.w, w, &s.w.0);
-        if vector {
+        kernel = match few {
+            true => of_ready(kernel, source.ready.unwrap_or(0), [m, k]),
+            false => (source.bind)(kernel),
+        };
+        kernel = kernel.table("w", *o.w, w, &s.w.0);
+        if vector && !few {
             kernel = staged(kernel, [n, k], op.norm.is_some(), node);
         }
         if let Some((chunk, row)) = &s.u {
@@ -220,7 +269,9 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
                 .u("out0", outer)
                 .u("out1", inner);
         }
-        kernel = normed(kernel, op.norm.as_ref(), o.norm, node);
+        if !few {
+            kernel = normed(kernel, op.norm.as_ref(), o.norm, node);
+        }
         if let Some(place) = o.bias {
             kernel = kernel.input("bias", *place, tensor(place));
         }
@@ -261,7 +312,7 @@ fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Resu
     })
 }
 
-/// How the products of one row with a matrix are shared out.
+/// How the products of one row, or a few, with a matrix are shared out.
 pub struct Share {
     /// Rows of weights that an invocation multiplies at once.
     rows: usize,
@@ -300,6 +351,13 @@ impl Share {
     /// The same where every workgroup of `wg` invocations first joins parts of x, for rows that are not joined once.
     pub fn of_joined(k: usize, columns: usize, each: usize, wg: usize, tuning: &Tuning) -> Share {
         Share { wg, ..Share::new(k, columns, each, each, tuning) }.fitting()
+    }
+
+    /// The same for so many rows of x: an invocation that has sums of several of them takes fewer rows of weights. As many
+    /// share them as before, so that each sum is added up in the same order.
+    pub fn of_rows(self, rows: usize, tuning: &Tuning) -> Share {
+        let most = if rows == 1 { self.rows } else { tuning.few_rows.max(self.each) };
+        Share { rows: self.rows.min(most), ..self }
     }
 
     /// Each column is ended by an invocation of its own, and those that share rows are in one workgroup.

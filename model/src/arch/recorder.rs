@@ -138,6 +138,7 @@ impl<'a> Recorder<'a> {
             }
         };
         if matches!(self.step.head, Head::AllGreedy | Head::AllSample) {
+            self.graph.round_rows_alike();
             return Ok(self.graph.output(token, CHOSEN)?);
         }
         let history = self.history()?;

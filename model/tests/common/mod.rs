@@ -12,6 +12,7 @@ use backend_api::{Backend, Codec, compare};
 use reference_cpu::{Cpu, Options};
 
 mod again;
+mod drafts;
 mod embeddings;
 mod growing;
 mod saved;
@@ -22,6 +23,7 @@ mod states;
 pub mod turns;
 
 pub use again::again;
+pub use drafts::drafts;
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use growing::growing;
 pub use saved::saved;
