@@ -69,7 +69,13 @@ pub(super) fn cases() -> Vec<Case> {
         ("few, long", cached, 5.0, [2, 1300], [3, 1, 64], q8, 40, [false, false], at(1280, 2)),
     ];
     let with = [(None, false), (Some(Codec::F16), true)];
-    let few = with.into_iter().flat_map(|(codec, sinks)| few.iter().map(move |row| case(row, codec, sinks).alike()));
+    let few = with.into_iter().flat_map(|(codec, sinks)| {
+        few.iter().map(move |row| {
+            let case = case(row, codec, sinks).alike();
+            let name = if sinks { format!("halves and sinks, {}", case.name) } else { case.name.clone() };
+            Case { name, ..case }
+        })
+    });
     let mut cases: Vec<Case> = plain.chain(halves).chain(sinks).chain(few).collect();
     for codec in Codec::ALL {
         let coded: &[Row] = &[

@@ -213,13 +213,18 @@ fn lanes_end(lane: u32, begun: vec2<f32>) -> vec2<f32> {
     return sum;
 }
 
-// Which row it is.
+// Which of several rows it is.
 var<private> x_row: u32;
+
+// Where the row begins, of rows of so many columns.
+fn row_first(cols: u32) -> u32 {
+    return x_row * cols;
+}
 
 
 // Elements 4 i .. 4 i + 3 of the row, zeros beyond its end.
 fn x4(i: u32) -> vec4<f32> {
-    let at = 0u + x_row * (p.k / 4u) + min(i, p.k / 4u - 1u);
+    let at = 0u + row_first(p.k / 4u) + min(i, p.k / 4u - 1u);
     return select(vec4<f32>(0.0), x[at], 4u * i < p.k);
 }
 

@@ -73,7 +73,8 @@ fn without_comments(text: &str) -> String {
     let mut within = false;
     for line in text.lines() {
         let code = line.trim();
-        let begins = code.starts_with("/*");
+        // What stands behind a comment, such as an expression whose type it says, is code.
+        let begins = code.starts_with("/*") && code.find("*/").is_none_or(|end| end + 2 == code.len());
         if !within && !begins && !code.starts_with("//") {
             kept.push_str(line);
             kept.push('\n');
@@ -89,8 +90,8 @@ mod tests {
 
     #[test]
     fn lines_that_are_comments_are_not_shipped() {
-        let text = "// One.\n/** Two\n * lines. */\nlet a = 1; // three\n\n    /* four */\n    /*\n * five\n */\nlet b = \"//\";\n";
-        assert_eq!(without_comments(text), "let a = 1; // three\n\nlet b = \"//\";\n");
+        let text = "// One.\n/** Two\n * lines. */\nlet a = 1; // three\n\n    /* four */\n    /*\n * five\n */\n/** @type {A} */ (six);\nlet b = \"//\";\n";
+        assert_eq!(without_comments(text), "let a = 1; // three\n\n/** @type {A} */ (six);\nlet b = \"//\";\n");
     }
 
     /// A text of several lines might have one that looks like a comment.
