@@ -21,7 +21,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Compiling the program of several rows took the fastest GPU at hand half a second, and others ten times as long for a step.
+/// Tokens that drafts must promise to save. Compiling a program of several rows took half a second on the fastest GPU at
+/// hand, or some hundred of its steps; slower GPUs make up for it with far fewer.
 const VERIFY_AFTER: usize = 64;
 
 /// Bytes of writes after which they are submitted, so that the driver can free its staging memory.

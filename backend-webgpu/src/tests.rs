@@ -111,8 +111,9 @@ fn a_form_is_one_dispatch() {
     for case in cases::all() {
         for cover in covers(&case.graph, Form::MATCHERS) {
             if let Ok(kernels) = lower_cover(&case.graph, &cover, LIMITS, Tuning::default()) {
-                // A few rows are made ready for their products first. Parts of the keys are scored, then joined, wide rows of them first of all; tiles of experts are told their choices first; large triangles
-                // take more rounds than a loop may have; lists in order are joined in pairs.
+                // A few rows are made ready for their products first. Parts of the keys are scored, then joined, wide rows
+                // of them first of all; tiles of experts are told their choices first; large triangles take more rounds
+                // than a loop may have; lists in order are joined in pairs.
                 let large = || case.graph.tensor(cover.inputs[0]).shape.cols() == 400;
                 let two = matches!(cover.form, Form::AttentionLinear(_))
                     || kernels[0].file == "experts_plan"
