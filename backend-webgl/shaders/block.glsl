@@ -1,6 +1,6 @@
-// Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all blocks lie above each other,
-// then come those of the next columns. The rows of a block are `blocks` apart, so that neighbours above each other read
-// neighbouring rows.
+// Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all `blocks` lie above each
+// other, then come those of the next columns. A matrix has as many blocks as the rows of a block are `apart`, so that
+// neighbours above each other read neighbouring rows.
 //!if EIGHT
 #define EACH(f) \
     f(0, row0, sum0, at0) f(1, row1, sum1, at1) f(2, row2, sum2, at2) f(3, row3, sum3, at3) \

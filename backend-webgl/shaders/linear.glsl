@@ -1,7 +1,8 @@
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
 // those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
 // the V cache and the queries. With SLICED it makes the sums of slices of the columns, which blending adds up; with
-// STACKED they are rows of their own, slice by slice, for `linear_sum`.
+// STACKED they are rows of their own, slice by slice, for `linear_sum`. With both SLICED and NORM `linear_join` applies
+// the norm's factor: the sum of the squares that it follows from stands behind the products of a row.
 //!include frame.glsl
 //!include group.glsl
 //!include epilogue.glsl
@@ -118,7 +119,7 @@ vec4 value(int row, int col) {
         third += products(2 * out_cols + col, group);
 //!end
     }
-//!if NORM && !LAYER
+//!if NORM && !LAYER && !SLICED
     // The root mean square is a factor of the row: it may come after the sums.
     float factor = 1.0 / sqrt(total(squares) / float(k) + eps);
     sum *= factor;
@@ -130,6 +131,9 @@ vec4 value(int row, int col) {
 //!end
 //!end
 //!if SLICED
+//!if NORM
+    if (col >= weight_rows) return vec4(total(squares), 0.0, 0.0, 0.0);
+//!end
     // What is added once comes with the first slice.
     if (slice > 0) return sum;
 //!end

@@ -1,11 +1,25 @@
-// linear with several rows, pass 2: takes each row from its target, and the epilogue.
+// linear and matmul, pass 2: the epilogue of sums that pass 1 made in blocks of rows, each row of a block in a target
+// of its own; or, with SLICED, in slices, with NORM those of a row whose norm is applied here.
 //!include frame.glsl
 //!include epilogue.glsl
+//!if SLICED
+
+vec4 sums(int row, int col) {
+    vec4 sum = lanes(src_sums, sum_cols, row, col);
+//!if NORM
+    float squares = load1(src_sums, sum_cols, row, sum_cols - LANES);
+    sum *= 1.0 / sqrt(squares / float(k) + eps);
+//!end
+    return sum;
+}
+//!else
 //!include block.glsl
 
 vec4 sums(int row, int col) {
-    int which = row / blocks;
-    ivec2 at = fold(block_texel(row - which * blocks, col / LANES));
+    int matrix = row / x_rows;
+    row -= matrix * x_rows;
+    int which = row / apart;
+    ivec2 at = fold(block_texel(matrix * apart + row - which * apart, col / LANES));
     if (which == 0) return fetch(src_row0, at);
     if (which == 1) return fetch(src_row1, at);
     if (which == 2) return fetch(src_row2, at);
@@ -17,6 +31,7 @@ vec4 sums(int row, int col) {
 //!end
     return fetch(src_row3, at);
 }
+//!end
 
 vec4 value(int row, int col) {
 //!if GLU

@@ -15,7 +15,7 @@ use std::path::Path;
 fn variants() -> [(Layout, Tuning); 5] {
     let software = Tuning::software("");
     [
-        (Layout::Packed, Tuning::default()),
+        (Layout::Packed, Tuning { joined_from: 0, ..Tuning::default() }),
         (Layout::Packed, software),
         (Layout::Packed, Tuning { block_rows: 4, ..software }),
         (Layout::R32f, software),
@@ -140,16 +140,17 @@ fn assembled_shaders_are_valid() {
     }
 }
 
-/// What is recorded of the shaders in full: the variant of each kernel file with the most flags, and the decoder of each
-/// format. Of all others it is the names.
+/// What is recorded of the shaders in full: the variant of each kernel file with the most flags, if possible one with
+/// packed weights, and the decoder of each format. Of all others it is the names.
 fn snapshots() -> BTreeMap<String, String> {
     let (mut names, mut chosen) = (String::new(), BTreeMap::new());
     for (name, text) in assembled() {
         names.push_str(&format!("{name}\n"));
         // One format for all, so that a new one changes none of them.
-        let other = |word| Format::ALL.iter().any(|format| format.name() == word && *format != Format::Q8_0);
-        let usual = !name.split(' ').any(other);
-        let rank = (usual, name.split(' ').count(), Reverse(name.clone()));
+        let mut formats = Format::ALL.iter().filter(|format| name.split(' ').any(|word| word == format.name()));
+        let packed = formats.clone().next().is_some();
+        let usual = formats.all(|format| *format == Format::Q8_0);
+        let rank = (usual, packed, name.split(' ').count(), Reverse(name.clone()));
         let file = name.split(' ').next().unwrap_or_default().to_owned();
         let best = chosen.entry(file).or_insert_with(|| (rank.clone(), text.clone()));
         if rank > best.0 {
@@ -157,7 +158,7 @@ fn snapshots() -> BTreeMap<String, String> {
         }
     }
     let mut texts = BTreeMap::from([("variants.txt".to_owned(), names)]);
-    for (file, ((_, _, Reverse(name)), text)) in chosen {
+    for (file, ((.., Reverse(name)), text)) in chosen {
         texts.insert(format!("kernels/{file}.glsl"), format!("{text}// {name}\n"));
     }
     for format in Format::ALL {

@@ -21,7 +21,10 @@ backend_api::tunables! {
         /// Groups of columns that a slice has at least.
         slice_groups: 2,
         /// Fragments, slices included, that keep a device busy.
-        fragments: 8192 in [4096, 8192, 16384],
+        fragments: 32768 in [8192, 16384, 32768],
+        /// Weights from which on products with a norm or an activation are made in slices, too, as a power of two: another
+        /// draw joins them.
+        joined_from: 21 in [19, 21, 31],
     }
 }
 

@@ -66,6 +66,8 @@ pub(super) fn cases() -> Vec<Case> {
     // Several blocks of rows, and one that is smaller.
     add(Format::Q4_0, 19, 328, 64, None, true, none, false);
     add(Format::Q8_0, 4, 96, 64, None, false, swiglu, false);
+    // One row whose activation needs whole sums, though no norm does.
+    add(Format::Q4_0, 1, 98, 512, None, true, swiglu, false);
     // One row with more weights than a workgroup brings its x for at once, and so many that invocations take several.
     add(Format::Q4_0, 1, 1100, 2080, None, true, none, true);
     add(Format::Q8_0, 1, 1102, 4128, rms, false, none, false);

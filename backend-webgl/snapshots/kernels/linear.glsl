@@ -44,7 +44,8 @@ uniform usampler2D t1;
 // linear (and matmul with packed weights): NORM, matmul, BIAS, ACT, GLU and RESIDUAL in one. With QKV the weights are
 // those of queries, keys and values, each as wide as the result, and the results are a row of the K cache, a row of
 // the V cache and the queries. With SLICED it makes the sums of slices of the columns, which blending adds up; with
-// STACKED they are rows of their own, slice by slice, for `linear_sum`.
+// STACKED they are rows of their own, slice by slice, for `linear_sum`. With both SLICED and NORM `linear_join` applies
+// the norm's factor: the sum of the squares that it follows from stands behind the products of a row.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the

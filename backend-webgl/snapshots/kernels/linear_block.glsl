@@ -16,6 +16,8 @@ layout(std140) uniform Params {
     int out_rows;
     int out_cols;
     int blocks;
+    int apart;
+    int x_rows;
     int block_line;
     int plane0_a;
     int plane1_a;
@@ -23,7 +25,6 @@ layout(std140) uniform Params {
     int plane3_a;
     int groups_a;
     int k;
-    int x_rows;
     int weight_rows;
 };
 layout(std140) uniform Step {
@@ -38,7 +39,8 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// linear with several rows, pass 1: blocks of rows, so that weights are decoded once for all rows of one.
+// linear with several rows, pass 1: blocks of rows, so that weights are decoded once for all rows of one. With DENSE
+// matmul of dense operands, whose batches repeat in place.
 // Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
 // PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
@@ -100,9 +102,9 @@ vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
 float total(vec4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
-// Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all blocks lie above each other,
-// then come those of the next columns. The rows of a block are `blocks` apart, so that neighbours above each other read
-// neighbouring rows.
+// Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all `blocks` lie above each
+// other, then come those of the next columns. A matrix has as many blocks as the rows of a block are `apart`, so that
+// neighbours above each other read neighbouring rows.
 #define EACH(f) \
     f(0, row0, sum0, at0) f(1, row1, sum1, at1) f(2, row2, sum2, at2) f(3, row3, sum3, at3) \
     f(4, row4, sum4, at4) f(5, row5, sum5, at5) f(6, row6, sum6, at6) f(7, row7, sum7, at7)
@@ -241,7 +243,7 @@ void a_levels32(
 
 // The target of each row, its sum, and where its group of x begins.
 #define DECLARE(i, row, sum, at) layout(location = i) out TEXEL row; vec4 sum = vec4(0.0); ivec2 at;
-#define FIND(i, row, sum, at) at = group_at(k, min(block + i * blocks, x_rows - 1), group);
+#define FIND(i, row, sum, at) at = group_at(k, x_first + min(block + i * apart, x_rows - 1), group);
 #define ADD(j, row, sum, at) sum += group4(src_x, k, at, i) * w;
 #define KEEP(i, row, sum, at) row = texel_of(keep(sum, col, weight_rows));
 
@@ -259,6 +261,7 @@ void main() {
     int col = place.y * LANES;
     if (col >= weight_rows) discard;
     int groups = (k + 31) >> 5;
+    const int x_first = 0;
     vec4 a0, a1, a2, a3, a4, a5, a6, a7;
     vec4 b0, b1, b2, b3, b4, b5, b6, b7;
     vec4 c0, c1, c2, c3, c4, c5, c6, c7;

@@ -12,12 +12,13 @@ precision highp usampler2DArray;
 #define WEIGHT_LINE 256
 #define WEIGHT_PAGE_SHIFT 11
 #define WEIGHT_PAGE 2048
-#define ACT act_silu
+#define ACT act_gelu_tanh
 layout(std140) uniform Params {
     int out_rows;
     int out_cols;
-    int blocks;
-    int block_line;
+    int sum_cols;
+    int k;
+    float eps;
     int weight_rows;
 };
 layout(std140) uniform Step {
@@ -30,25 +31,14 @@ layout(std140) uniform Step {
     uint step_seed_hi;
     uint step_sequence;
 };
-uniform usampler2D t0;
-#define src_row0 t0
-uniform usampler2D t1;
-#define src_row1 t1
-uniform usampler2D t2;
-#define src_row2 t2
-uniform usampler2D t3;
-#define src_row3 t3
-uniform usampler2D t4;
-#define src_row4 t4
-uniform usampler2D t5;
-#define src_row5 t5
-uniform usampler2D t6;
-#define src_row6 t6
-uniform usampler2D t7;
-#define src_row7 t7
-uniform usampler2D t8;
-#define src_bias t8
-// linear with several rows, pass 2: takes each row from its target, and the epilogue.
+uniform sampler2D t0;
+#define src_sums t0
+uniform sampler2D t1;
+#define src_bias t1
+uniform sampler2D t2;
+#define src_residual t2
+// linear and matmul, pass 2: the epilogue of sums that pass 1 made in blocks of rows, each row of a block in a target
+// of its own; or, with SLICED, in slices, with NORM those of a row whose norm is applied here.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -72,9 +62,9 @@ float pick(vec4 v, int lane) {
 }
 
 // With BITS textures hold the bits of floats as integers, which every device can draw to.
-#define TEXEL uvec4
-#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
-#define texel_of(value) floatBitsToUint(value)
+#define TEXEL vec4
+#define fetch(source, at) texelFetch(source, at, 0)
+#define texel_of(value) (value)
 
 // What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
 // SwiftShader in Chromium 80 to 92 reads the texture of another call.
@@ -272,38 +262,15 @@ vec4 finish(int row, int col, vec4 sum, vec4 up) {
     up.z += load1(src_bias, weight_rows, 0, min(out_cols + col + 2, last));
     up.w += load1(src_bias, weight_rows, 0, min(out_cols + col + 3, last));
     sum *= up;
+    sum += lanes(src_residual, out_cols, row, col);
     return sum;
-}
-// Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all blocks lie above each other,
-// then come those of the next columns. The rows of a block are `blocks` apart, so that neighbours above each other read
-// neighbouring rows.
-#define EACH(f) \
-    f(0, row0, sum0, at0) f(1, row1, sum1, at1) f(2, row2, sum2, at2) f(3, row3, sum3, at3) \
-    f(4, row4, sum4, at4) f(5, row5, sum5, at5) f(6, row6, sum6, at6) f(7, row7, sum7, at7)
-
-// The block and the column texel of a texel.
-ivec2 block_of(int texel) {
-    int line = texel / block_line;
-    int strip = line / blocks;
-    return ivec2(line - strip * blocks, strip * block_line + texel - line * block_line);
-}
-
-int block_texel(int block, int col_texel) {
-    int strip = col_texel / block_line;
-    return (strip * blocks + block) * block_line + col_texel - strip * block_line;
 }
 
 vec4 sums(int row, int col) {
-    int which = row / blocks;
-    ivec2 at = fold(block_texel(row - which * blocks, col / LANES));
-    if (which == 0) return fetch(src_row0, at);
-    if (which == 1) return fetch(src_row1, at);
-    if (which == 2) return fetch(src_row2, at);
-    if (which == 4) return fetch(src_row4, at);
-    if (which == 5) return fetch(src_row5, at);
-    if (which == 6) return fetch(src_row6, at);
-    if (which == 7) return fetch(src_row7, at);
-    return fetch(src_row3, at);
+    vec4 sum = lanes(src_sums, sum_cols, row, col);
+    float squares = load1(src_sums, sum_cols, row, sum_cols - LANES);
+    sum *= 1.0 / sqrt(squares / float(k) + eps);
+    return sum;
 }
 
 vec4 value(int row, int col) {
@@ -316,4 +283,4 @@ vec4 value(int row, int col) {
     if (shift == 3) up = vec4(up.w, next.xyz);
     return finish(row, col, sums(row, col), up);
 }
-// linear_join EIGHT BIAS GLU act_silu bits
+// linear_join SLICED NORM BIAS RESIDUAL GLU act_gelu_tanh

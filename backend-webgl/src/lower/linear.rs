@@ -24,15 +24,18 @@ impl Lowering<'_> {
         if matches!(b.dtype, DType::Packed(_)) {
             return self.linear(&Linear::PLAIN);
         }
-        let ([a0, a1, m, k], [b0, b1, _, _]) = (a.shape.dims4(), b.shape.dims4());
+        let ([a0, a1, m, k], [b0, b1, n, _]) = (a.shape.dims4(), b.shape.dims4());
         let [dim0, dim1, _, _] = self.output(0)?.shape.dims4();
-        let mut draw = self.draw("matmul")?.input("src_a", 0, a).input("src_b", 1, b);
-        for (name, value) in
-            [("m", m), ("k", k), ("a0", a0), ("a1", a1), ("b0", b0), ("b1", b1), ("dim0", dim0), ("dim1", dim1)]
-        {
-            draw = draw.int(name, value);
+        let batch = |draw: Draw| {
+            let sizes = [("k", k), ("a0", a0), ("a1", a1), ("b0", b0), ("b1", b1), ("dim0", dim0), ("dim1", dim1)];
+            sizes.into_iter().fold(whole_groups(draw, k), |draw, (name, value)| draw.int(name, value))
+        };
+        if m < BLOCK_LEAST {
+            let draw = self.draw("matmul")?.input("src_a", 0, a).input("src_b", 1, b).int("m", m);
+            return Ok(batch(draw).into());
         }
-        Ok(whole_groups(draw, k).into())
+        let blocks = |draw: Draw| Ok(batch(draw.define("DENSE", "").input("src_x", 0, a).input("src_w", 1, b)));
+        self.in_blocks([dim0 * dim1, m, n], blocks, |draw| Ok(draw.define("ACT", "act_none").int("weight_rows", n)))
     }
 
     pub(super) fn linear(&self, op: &Linear) -> Result<Kernel, String> {
@@ -41,6 +44,9 @@ impl Lowering<'_> {
         let (x, w) = (self.input(*at.x)?, self.input(*at.w)?);
         let (rows, k, n) = (x.shape.rows(), x.shape.cols(), w.shape.rows());
         if rows < BLOCK_LEAST {
+            if let Some(kernel) = self.joined(op, &at, [rows, n, k])? {
+                return Ok(kernel);
+            }
             let draw = self.draw("linear")?;
             return match self.slices(&draw, op, k) {
                 1 => Ok(self.linear_rows(draw, op, &indices)?.into()),
@@ -51,23 +57,68 @@ impl Lowering<'_> {
         if op.norm.is_some() {
             return Err(SEVERAL_NORMS.into());
         }
+        let blocks = |draw: Draw| Ok(whole_groups(draw.packed(*at.w, w)?.input("src_x", *at.x, x).int("k", k), k));
+        self.in_blocks([1, rows, n], blocks, |draw| self.epilogue(draw, op, &at))
+    }
+
+    /// The products of `matrices` of `rows` rows of x each with `n` rows of weights, in blocks of rows, which a second draw
+    /// puts in order. `first` gives the one its operands, `second` the other what follows the products.
+    fn in_blocks(
+        &self,
+        [matrices, rows, n]: [usize; 3],
+        first: impl FnOnce(Draw) -> Result<Draw, String>,
+        second: impl FnOnce(Draw) -> Result<Draw, String>,
+    ) -> Result<Kernel, String> {
         let block_rows = if rows > BLOCK_LEAST { self.tuning.block_rows } else { BLOCK_LEAST };
-        let (blocks, lanes) = (rows.div_ceil(block_rows), self.layout.lanes());
+        let (apart, lanes) = (rows.div_ceil(block_rows), self.layout.lanes());
+        let blocks = matrices * apart;
         let lines = n.div_ceil(lanes * BLOCK_LINE) * blocks;
         let shape = Shape::new(&[lines, lanes * BLOCK_LINE]).map_err(|e| e.to_string())?;
         let made = Dense::new(&shape, DType::F32, self.layout);
         let common = |draw: Draw| {
-            draw.int("blocks", blocks).int("block_line", BLOCK_LINE).define_if(block_rows == BLOCK.len(), "EIGHT")
+            let draw = draw.int("blocks", blocks).int("apart", apart).int("x_rows", rows).int("block_line", BLOCK_LINE);
+            draw.define_if(block_rows == BLOCK.len(), "EIGHT")
         };
-        let mut first = common(Draw::new("linear_block", Target::Scratch(0), &made)).packed(*at.w, w)?;
-        first.targets.extend((1..block_rows).map(Target::Scratch));
-        let first = first.input("src_x", *at.x, x).int("k", k).int("x_rows", rows).int("weight_rows", n);
-        let mut second = common(self.draw("linear_join")?);
+        let mut products = first(common(Draw::new("linear_block", Target::Scratch(0), &made)))?.int("weight_rows", n);
+        products.targets.extend((1..block_rows).map(Target::Scratch));
+        let mut join = common(self.draw("linear_join")?);
         for (index, name) in BLOCK.into_iter().enumerate().take(block_rows) {
-            second = second.scratch(name, index);
+            join = join.scratch(name, index);
         }
-        let second = self.epilogue(second, op, &at)?;
-        Ok(Kernel { draws: vec![whole_groups(first, k), second], scratch: vec![made.texels(); block_rows] })
+        Ok(Kernel { draws: vec![products, second(join)?], scratch: vec![made.texels(); block_rows] })
+    }
+
+    /// A product whose norm or activation needs the whole sums, in slices that a second draw joins: if it is large, and
+    /// has too few fragments for a GPU.
+    fn joined(
+        &self,
+        op: &Linear,
+        at: &LinearOperands<'_, usize>,
+        [rows, n, k]: [usize; 3],
+    ) -> Result<Option<Kernel>, String> {
+        let factor = op.norm.is_none_or(|norm| norm.kind == NormKind::Rms);
+        let needed = op.norm.is_some() || op.activation != Activation::None;
+        let large = n.saturating_mul(k) >> self.tuning.joined_from > 0;
+        if !factor || !needed || !large || self.tuning.blend == 0 {
+            return Ok(None);
+        }
+        let lanes = self.layout.lanes();
+        let sum_cols = n.next_multiple_of(lanes) + if op.norm.is_some() { lanes } else { 0 };
+        let shape = Shape::new(&[rows, sum_cols]).map_err(|e| e.to_string())?;
+        let made = Dense::new(&shape, DType::F32, self.layout);
+        let draw = Draw::new("linear", Target::Scratch(0), &made);
+        let (products, slices) = (Linear { norm: op.norm, ..Linear::PLAIN }, self.slices_of(&draw, k));
+        if slices < 2 {
+            return Ok(None);
+        }
+        let operands = [&[*at.x], at.norm, &[*at.w]].concat();
+        let first = self.linear_rows(draw, &products, &operands)?.sliced(slices);
+        let join = self.draw("linear_join")?.define("SLICED", "").scratch("src_sums", 0).int("sum_cols", sum_cols);
+        let join = match &op.norm {
+            Some(norm) => join.define("NORM", "").int("k", k).float("eps", norm.eps),
+            None => join,
+        };
+        Ok(Some(Kernel { draws: vec![first, self.epilogue(join, op, at)?], scratch: vec![made.texels()] }))
     }
 
     /// The parameters of `linear.glsl` for an operator whose operands are those of the node at `indices`.
@@ -92,13 +143,14 @@ impl Lowering<'_> {
     /// How many slices of the columns a draw is made in: several if its fragments are too few for a GPU and sums suffice
     /// for it.
     fn slices(&self, draw: &Draw, op: &Linear, k: usize) -> usize {
+        if op.norm.is_some() || op.activation != Activation::None { 1 } else { self.slices_of(draw, k) }
+    }
+
+    /// The same of a draw that makes sums.
+    fn slices_of(&self, draw: &Draw, k: usize) -> usize {
         let Region::Whole(fragments) = draw.region else { return 1 };
         let Tuning { slices, slice_groups, fragments: enough, .. } = *self.tuning;
-        let most = (k.div_ceil(GROUP) / slice_groups).min(enough / fragments.max(1)).min(slices);
-        if op.norm.is_some() || op.activation != Activation::None || most < 2 {
-            return 1;
-        }
-        most
+        (k.div_ceil(GROUP) / slice_groups).min(enough / fragments.max(1)).min(slices).max(1)
     }
 
     /// A product in slices of the columns, whose sums are added up by a draw.

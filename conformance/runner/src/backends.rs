@@ -47,7 +47,8 @@ pub fn webgl_options(kind: WebGlVariant) -> Result<backend_webgl::Options, Error
     let WebGlVariant { layout, max_texture_size, shape, .. } = kind;
     let tuning = match shape {
         WebGlShape::Usual => None,
-        WebGlShape::Gpu => Some(backend_webgl::Tuning::default()),
+        // Small products are made as large ones are, in slices that another draw joins.
+        WebGlShape::Gpu => Some(backend_webgl::Tuning { joined_from: 0, ..Default::default() }),
         WebGlShape::NoBlend => Some(backend_webgl::Tuning { blend: 0, ..Default::default() }),
         WebGlShape::ShortLines => Some(backend_webgl::Tuning { line_shift: 4, ..backend_webgl::Tuning::software("") }),
     };

@@ -66,7 +66,8 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
         Kind::WebGl(WebGlVariant { layout, bare, max_texture_size, max_targets, shape }) => {
             let tuning = match shape {
                 WebGlShape::Usual => None,
-                WebGlShape::Gpu => Some(backend_webgl::Tuning::default()),
+                // As natively: small products are made as large ones are.
+                WebGlShape::Gpu => Some(backend_webgl::Tuning { joined_from: 0, ..Default::default() }),
                 WebGlShape::NoBlend => Some(backend_webgl::Tuning { blend: 0, ..Default::default() }),
                 WebGlShape::ShortLines => {
                     Some(backend_webgl::Tuning { line_shift: 4, ..backend_webgl::Tuning::software("") })

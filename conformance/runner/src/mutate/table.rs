@@ -472,7 +472,10 @@ pub const WEBGL: &[Mutation] = &[
     ),
     of("kv_append.glsl", "qkv_append", "k_start + col, row)", "k_start + col, row - append_first())"),
     of("linear.glsl", "linear", "(q4 * x4 + q5 * x5)", "(q4 * x4 - q5 * x5)"),
-    of("linear_block.glsl", "linear", "min(block + i * blocks, x_rows - 1)", "min(block + i, x_rows - 1)"),
+    of("linear_block.glsl", "linear", "min(block + i * apart, x_rows - 1)", "min(block + i, x_rows - 1)"),
+    of("linear_block.glsl", "matmul", "int w_first = (i0 * b0", "int w_first = (i1 * b0"),
+    of("linear_block.glsl", "matmul", "WEIGHTS(wc, i), WEIGHTS(wd, i)", "WEIGHTS(wd, i), WEIGHTS(wc, i)"),
+    of("linear_join.glsl", "matmul", "matrix * apart + row - which * apart", "row - which * apart"),
     of("block.glsl", "linear", "(strip * blocks + block) * block_line", "(strip * blocks) * block_line"),
     of("linear_join.glsl", "linear", "if (which == 1) return fetch(src_row1", "if (which == 2) return fetch(src_row1"),
     of("masking.glsl", "softmax", "min(end, at + 1)", "min(end, at)"),
@@ -650,6 +653,7 @@ pub const WEBGL: &[Mutation] = &[
     of("head_stats.glsl", "norm", "float offset = sum / float(size);", "float offset = sum;"),
     of("linear.glsl", "linear", "return (x - norm_mean) * norm_factor", "return (x + norm_mean) * norm_factor"),
     of("linear.glsl", "linear", "squares += x * x;", "squares += x;"),
+    of("linear.glsl", "linear", "    sum *= factor;", "    sum += factor;"),
     of("linear_join.glsl", "linear", "if (which == 5) return fetch(src_row5", "if (which == 5) return fetch(src_row4"),
     of("norm.glsl", "norm", "raw_at(src_mean, row)", "raw_at(src_mean, row / 2)"),
     of("norm_stats.glsl", "norm", "float offset = total(sum) / size;", "float offset = total(sum);"),
@@ -753,4 +757,7 @@ pub const FOLDED: &[Mutation] =
 pub const SLICED: &[Mutation] = &[
     of("linear.glsl", "linear", "if (slice > 0) return sum;", "if (slice > 1) return sum;"),
     of("linear.glsl", "linear", "flat in int slice;", "const int slice = 0;"),
+    of("linear.glsl", "linear", "return vec4(total(squares), 0.0", "return vec4(squares.x, 0.0"),
+    of("linear_join.glsl", "linear", "squares / float(k) + eps", "squares + eps"),
+    of("linear_join.glsl", "linear", "src_sums, sum_cols, row, col", "src_sums, sum_cols, row, col + 4"),
 ];
