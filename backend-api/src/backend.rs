@@ -139,11 +139,13 @@ pub struct KernelInfo {
 }
 
 impl KernelInfo {
-    /// A kernel that does a cover of a graph, or a part of it. `bytes` are those of all its operands; of experts a share counts.
+    /// A kernel that does a cover of a graph, or a part of it. `bytes` are those of all its operands; of experts, and of
+    /// tables in which rows are looked up, a share counts.
     pub fn new(graph: &Graph, cover: &Cover, name: String, grid: [u32; 3], bytes: u64) -> KernelInfo {
-        let mut nodes = cover.nodes.iter().filter_map(|node| graph.nodes().get(*node));
-        let (read, of) = nodes.find_map(|node| graph.experts_read(node)).unwrap_or((1, 1));
-        let bytes = bytes / of as u64 * read as u64;
+        let nodes = || cover.nodes.iter().filter_map(|node| graph.nodes().get(*node));
+        let (read, of) = nodes().find_map(|node| graph.experts_read(node)).unwrap_or((1, 1));
+        let unread: u64 = nodes().map(|node| graph.bytes_not_looked_up(node)).sum();
+        let bytes = bytes.saturating_sub(unread) / of as u64 * read as u64;
         KernelInfo { name, grid, bytes, role: cover.role(graph), subject: cover.subject(graph) }
     }
 }

@@ -214,6 +214,16 @@ impl Graph {
         Some((chosen.min(all), all))
     }
 
+    /// Of a node that looks up rows: the bytes of the others in its table.
+    pub fn bytes_not_looked_up(&self, node: &Node) -> u64 {
+        let (Op::GetRows(_), Some(table), Some(made)) = (&node.op, node.inputs.first(), node.outputs.first()) else {
+            return 0;
+        };
+        let (table, made) = (self.tensor(*table), self.tensor(*made));
+        let row = table.dtype.row_bytes(table.shape.cols()).unwrap_or(0);
+        (table.shape.rows().saturating_sub(made.shape.rows()) as u64).saturating_mul(row as u64)
+    }
+
     /// Applies an operator with one result.
     ///
     /// *Errors*: as [`Self::push_multi`], or an operator with several results.

@@ -91,7 +91,8 @@ impl Cover {
         roles.max().unwrap_or(Role::Copy)
     }
 
-    /// The weights and states that tell it from others like it: matrices if it has some, else other weights, else states.
+    /// The weights and states that tell it from others like it: matrices if it has some, else states, else other weights,
+    /// of which blocks may share some.
     pub fn subject(&self, graph: &Graph) -> String {
         let of = |wanted: fn(Kind, DType) -> bool| {
             let tensors = self.inputs.iter().map(|id| graph.tensor(*id));
@@ -101,6 +102,6 @@ impl Cover {
         let matrices = of(|kind, dtype| kind == Kind::Weight && matches!(dtype, DType::Packed(_)));
         let weights = || of(|kind, _| kind == Kind::Weight);
         let states = || of(|kind, _| matches!(kind, Kind::State(_)));
-        [matrices, weights(), states()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+        [matrices, states(), weights()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 }

@@ -277,8 +277,7 @@ pub(crate) async fn time(
             continue;
         }
         progress("timing kernels");
-        let names = kernels.iter().map(|kernel| kernel.name.as_str());
-        let profile = profile(&mut session, host).await?.map(|times| by_kernel(names, &times));
+        let profile = profile(&mut session, host).await?.map(|times| by_kernel(&kernels, &times));
         return Ok(Timed {
             fetch_interval,
             kernels: kernels.len(),

@@ -1,5 +1,6 @@
 //! Where a decode step spends its time, by the device's own clock.
 
+use backend_api::{KernelInfo, Role};
 use model::{Host, ModelError, Session};
 use serde::Serialize;
 
@@ -21,6 +22,8 @@ pub struct KernelTime {
     pub count: usize,
     /// What all of them take.
     pub ms: f64,
+    /// Bytes that all of them read and write, if they multiply with matrices: of others it depends on the position.
+    pub bytes: Option<u64>,
 }
 
 /// The time of each kernel of a decode step at the end of the text, in the order of
@@ -43,15 +46,17 @@ pub async fn profile(session: &mut Session, host: &dyn Host) -> Result<Option<Ve
 }
 
 /// Sums up by kernel; what takes longest comes first.
-pub(super) fn by_kernel<'a>(names: impl Iterator<Item = &'a str>, times: &[f64]) -> Vec<KernelTime> {
+pub(super) fn by_kernel(kernels: &[KernelInfo], times: &[f64]) -> Vec<KernelTime> {
     let mut sums: Vec<KernelTime> = Vec::new();
-    for (name, ms) in names.zip(times) {
-        match sums.iter_mut().find(|sum| sum.kernel == name) {
+    for (KernelInfo { name, bytes, role, .. }, ms) in kernels.iter().zip(times) {
+        let bytes = (*role == Role::Matmul).then_some(*bytes);
+        match sums.iter_mut().find(|sum| sum.kernel == *name) {
             Some(sum) => {
                 sum.count += 1;
                 sum.ms += ms;
+                sum.bytes = sum.bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
             }
-            None => sums.push(KernelTime { kernel: name.into(), count: 1, ms: *ms }),
+            None => sums.push(KernelTime { kernel: name.clone(), count: 1, ms: *ms, bytes }),
         }
     }
     sums.sort_by(|a, b| b.ms.total_cmp(&a.ms));
@@ -64,8 +69,11 @@ mod tests {
 
     #[test]
     fn kernels_are_summed_by_name() {
-        let sums = by_kernel(["a", "b", "a"].into_iter(), &[1.0, 5.0, 2.0]);
-        let kernel = |kernel: &str, count, ms| KernelTime { kernel: kernel.into(), count, ms };
-        assert_eq!(sums, [kernel("b", 1, 5.0), kernel("a", 2, 3.0)]);
+        let info =
+            |name: &str, role| KernelInfo { name: name.into(), grid: [1; 3], bytes: 10, role, subject: String::new() };
+        let kernels = [info("a", Role::Matmul), info("b", Role::Attention), info("a", Role::Matmul)];
+        let sums = by_kernel(&kernels, &[1.0, 5.0, 2.0]);
+        let kernel = |kernel: &str, count, ms, bytes| KernelTime { kernel: kernel.into(), count, ms, bytes };
+        assert_eq!(sums, [kernel("b", 1, 5.0, None), kernel("a", 2, 3.0, Some(20))]);
     }
 }
