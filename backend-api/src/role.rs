@@ -105,3 +105,35 @@ impl Cover {
         [matrices, states(), weights()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cover::cover;
+    use crate::op::{Append, At, GetRows, Index};
+    use crate::{Format, KernelInfo};
+
+    #[test]
+    fn rows_that_are_looked_up_count_without_the_others() {
+        let mut graph = Graph::new();
+        let table = graph.weight("table", &[100, 64], DType::Packed(Format::Q4_0)).unwrap();
+        let ids = graph.input("ids", &[3], DType::I32).unwrap();
+        let rows = graph.push(GetRows { index: Index::Ids }, &[table, ids]).unwrap();
+        graph.output(rows, "rows").unwrap();
+        let covers = cover(&graph, &[], &|_, _| Ok(())).unwrap();
+        // A row is two blocks of 18 bytes; results are 3 rows of 64 floats.
+        let (all, made) = (100 * 36, 3 * 256);
+        let info = KernelInfo::new(&graph, &covers[0], "get_rows".into(), [1; 3], all + made);
+        assert_eq!(info.bytes, 3 * 36 + made);
+    }
+
+    #[test]
+    fn states_tell_kernels_apart_before_tables_that_all_share() {
+        let mut graph = Graph::new();
+        let cache = graph.state("blk.0.k_cache", &[8, 64], DType::F32).unwrap();
+        let table = graph.weight("rope_table", &[1, 64], DType::F32).unwrap();
+        graph.push(Append { at: At::Position }, &[cache, table]).unwrap();
+        let covers = cover(&graph, &[], &|_, _| Ok(())).unwrap();
+        assert_eq!(covers[0].subject(&graph), "blk.0.k_cache");
+    }
+}
