@@ -30,8 +30,8 @@ export const script = {
   rungs: ["cpu"],
   /** Whether the engine finds that what it was told of selection still holds. */
   proven: true,
-  /** How long a token takes, in milliseconds. */
-  pace: 1,
+  /** What the second token of a text waits for. @type {Promise<void> | null} */
+  holdsUp: null,
   /** Whether the module traps in the middle of a promise, so that the promise never settles. */
   hangs: false,
 };
@@ -62,7 +62,7 @@ export class WasmCancel {
   free() {}
 }
 
-export const turn = () => new Promise((resolve) => setTimeout(resolve, script.pace));
+export const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
 
 class WasmEngine {
   _rung;
@@ -143,6 +143,7 @@ class WasmEngine {
     if (script.hangs) await new Promise(() => {});
     while (generated.length < max_tokens) {
       await turn();
+      if (generated.length === 1) await script.holdsUp;
       if (script.generateThrows) throw script.generateThrows;
       if (cancel.state.set) {
         finish = "cancelled";

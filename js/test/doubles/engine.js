@@ -33,9 +33,13 @@ export function suite() {
  * @property {(port: MessagePort) => void} [engine]
  */
 
+/** Ports that may be open yet. @type {MessagePort[]} */
+const ports = [];
+
 /** @param {import("../../src/serve.js").Core} core @param {Ends} [ends] */
 function connected(core, ends = {}) {
   const { port1, port2 } = new MessageChannel();
+  ports.push(/** @type {any} */ (port1));
   ends.engine?.(/** @type {any} */ (port1));
   ends.page?.(/** @type {any} */ (port2));
   serve(/** @type {any} */ (port1), core);
@@ -53,9 +57,10 @@ export async function engine(environment, sessions) {
   return new AnyGpu({ connection: link, facts }, null);
 }
 
-/** Sets the double back to do what it should. */
+/** Sets the double back to do what it should, and ends what a test that failed left: it would keep node running. */
 export function reset() {
+  ports.splice(0).forEach((port) => port.close());
   const { script } = bindings;
-  Object.assign(script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, pace: 1, rungs: ["cpu"], proven: true });
+  Object.assign(script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, holdsUp: null, rungs: ["cpu"], proven: true });
   Object.assign(bindings.seen, { options: [], freed: 0, generations: [], computed: [] });
 }

@@ -199,16 +199,17 @@ test("a session that another tab uses is left to it, and who used it last has it
   const disk = new Disk();
   const shared = site(disk);
   const [one, other] = [await engine(shared, KEEP), await engine(shared, KEEP)];
-  const stream = one.completions.create({ ...request, max_tokens: 50, stream: true }, { session: "chat" });
+  let goOn = () => {};
+  script.holdsUp = new Promise((resolve) => (goOn = resolve));
+  const stream = one.completions.create({ ...request, stream: true }, { session: "chat" });
   await stream.next();
-  script.pace = 3500;
   /** @type {any[]} */
   const told = [];
   other.on("unkept", (event) => told.push(event));
   await assert.rejects(other.sessions.remove("chat"), { code: "cache" });
   await other.sessions.clear();
   assert.equal((await other.sessions.list()).length, 1, "what is in use stays");
-  script.pace = 1;
+  goOn();
   await textFrom(stream);
   const another = { ...request, prompt: "Another" };
   for (const [tab, prompt] of [[other, "Another"], [one, "Once upon"], [other, "Another"]]) {
