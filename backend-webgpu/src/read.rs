@@ -93,7 +93,8 @@ impl Reads {
         if state == FAILED {
             staging.failures += 1;
             let fault = shared.faults.check_patiently("a read", rows.device).err();
-            if fault.is_none() && staging.failures <= PATIENCE {
+            let is_early = staging.failures <= PATIENCE || shared.faults.is_in_doubt();
+            if fault.is_none() && is_early {
                 return Ok(false);
             }
             shared.free(&staging.buffer);
@@ -101,21 +102,25 @@ impl Reads {
             // Any other cause would have been reported as an error.
             return Err(fault.unwrap_or_else(|| Error::Lost("a read could not be mapped".into())));
         }
-        let (staging, rows) = self.pending.remove(&read.0).ok_or_else(unknown)?;
-        let copied = staging.buffer.get_mapped_range(..).map(|view| {
-            let Some(part) = view.get(..rows.device as usize) else { return };
+        let Ok(view) = staging.buffer.get_mapped_range(..) else {
+            // The device was lost after it was mapped.
+            staging.state.store(FAILED, Ordering::Release);
+            return Ok(false);
+        };
+        if let Some(part) = view.get(..rows.device as usize) {
             match rows.coded {
                 Some((codec, cols)) => out.copy_from_slice(&codec.to_host(cols, part)),
                 None => out.copy_from_slice(part),
             }
-        });
+        }
+        drop(view);
+        let (staging, rows) = self.pending.remove(&read.0).ok_or_else(unknown)?;
         staging.buffer.unmap();
         if self.free.len() < POOL {
             self.free.push(staging);
         } else {
             shared.free(&staging.buffer);
         }
-        copied.map_err(|e| Error::Driver(e.to_string()))?;
         count(&shared.counters.read_back, rows.device);
         Ok(true)
     }

@@ -14,9 +14,17 @@ addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI })
   tell("refused by the policy", `${effectiveDirective} ${blockedURI}`),
 );
 
-// A worker that is told to hang does, and answers nothing any more.
+// A worker that is told to hang does, after it has told so many events, and answers nothing any more.
 if (where === "worker") addEventListener("message", ({ data }) => {
-  while (data?.hang);
+  let left = data?.hangAfter;
+  while (left === 0);
+  if (left === undefined) return;
+  const post = postMessage.bind(self);
+  self.postMessage = (message, ...rest) => {
+    post(message, ...rest);
+    if (message.event !== undefined) left -= 1;
+    while (left === 0);
+  };
 });
 
 const write = console.error;

@@ -85,9 +85,9 @@ export function endWorker() {
   newest.worker.terminate();
 }
 
-/** Makes the newest worker loop without end. */
-export function hangWorker() {
-  newest.worker.postMessage({ hang: true });
+/** Makes the newest worker loop without end, after it has told so many events. */
+export function hangWorker(events = 0) {
+  newest.worker.postMessage({ hangAfter: events });
 }
 
 /** Makes a GPU interface absent; gives what brings it back. */
