@@ -61,13 +61,17 @@ fn half(bytes: &[u8], at: usize) -> f32 {
 
 /// The value of an f16.
 ///
-/// Moved to their place in an f32, exponent and fraction stand for 2^-112 of the value, subnormal or not; infinities and
-/// NaN for what f16 has no numbers for. There is no branch, for the sake of vectors.
+/// Numbers keep their fraction and have another exponent, subnormal ones are so many times 2^-24, and infinities and NaN
+/// have the largest exponent. There is no branch, for the sake of vectors, and no arithmetic with subnormal numbers, which
+/// takes processors a hundred times as long: scales of blocks of 256 often are.
 #[inline(always)]
 fn widened(bits: u32) -> f32 {
-    let value = f32::from_bits((bits & 0x7FFF) << 13) * f32::from_bits(0x7780_0000);
-    let special = if value < 65_536.0 { 0 } else { 0x7F80_0000 };
-    f32::from_bits(value.to_bits() | special | (bits & 0x8000) << 16)
+    let size = bits & 0x7FFF;
+    let normal = (size << 13) + 0x3800_0000;
+    let subnormal = (size as i32 as f32 * f32::from_bits(0x3380_0000)).to_bits();
+    let value = if size < 0x400 { subnormal } else { normal };
+    let special = if size < 0x7C00 { 0 } else { 0x7F80_0000 };
+    f32::from_bits(value | special | (bits & 0x8000) << 16)
 }
 
 #[cfg(test)]
