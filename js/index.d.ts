@@ -435,7 +435,7 @@ export interface GenerateRequest {
   /**
    * Tokens that may be drafted at most, from what the text has already, and verified in one step: a gain for text that
    * repeats itself, such as a summary or an edit of code. The text is the same. 0 drafts nothing; by default as many as
-   * suit the backend (today the CPU alone drafts).
+   * suit the backend (the CPU and WebGPU draft, WebGL does not).
    */
   draft_max?: number | null;
   /**
