@@ -20,6 +20,9 @@ import { spool } from "./stream.js";
 
 /** How much is read at once by default. In bytes. */
 const PIECE = 4 << 20;
+/** Why a download cannot be read that is kept as a blob, since its server sends no parts of files. */
+const NOT_HELD =
+  "the browser did not hold the whole download; use a server that answers requests for ranges, or let the file be cached";
 
 /**
  * @typedef {object} Digest SHA-256 of what comes in pieces.
@@ -56,6 +59,7 @@ const PIECE = 4 << 20;
 /** A blob. */
 export class BlobSource {
   _blob;
+  _why;
   /** Its parts of the size that is read at once. @type {Ahead<Uint8Array>} */
   _parts;
   _piece = new Piece();
@@ -63,9 +67,13 @@ export class BlobSource {
   /** The part that was read last. @type {Uint8Array} */
   _bytes = new Uint8Array(0);
 
-  /** @param {Blob} blob */
-  constructor(blob) {
+  /**
+   * @param {Blob} blob
+   * @param {string} [why] What happened if it cannot be read, and what can be done.
+   */
+  constructor(blob, why = "it was changed or removed after it was chosen, so choose it again") {
     this._blob = blob;
+    this._why = why;
     this.size = blob.size;
     this._parts = new Ahead((index) => (index * PIECE < this.size ? this._part(index) : null));
   }
@@ -95,9 +103,7 @@ export class BlobSource {
     try {
       return new Uint8Array(await this._blob.slice(index * PIECE, (index + 1) * PIECE).arrayBuffer());
     } catch (cause) {
-      throw new FileError("the file cannot be read; it was changed or removed after it was chosen, so choose it again", {
-        cause,
-      });
+      throw new FileError(`the file cannot be read; ${this._why}`, { cause });
     }
   }
 
@@ -287,7 +293,7 @@ export class UrlSource {
       if (!this._remote.ranges) {
         side.close();
         this._side = null;
-        this._whole = new BlobSource(await spool(this._options.newStream(0), (bytes) => this._count(bytes)));
+        this._whole = new BlobSource(await spool(this._options.newStream(0), (bytes) => this._count(bytes)), NOT_HELD);
         return this._whole.readAt(offset, length);
       }
     }

@@ -272,6 +272,17 @@ test("reading back and forth from a server without ranges downloads the file onc
   assert.ok(server.requests.length <= 3, `${server.requests.length} requests`);
 });
 
+test("a download that the browser does not hold is no file that the user changed", async (t) => {
+  const { url } = await served({ ignoreRange: true });
+  const { source } = await urlSource(url);
+  t.mock.method(Blob.prototype, "arrayBuffer", async () => {
+    throw new DOMException("not readable", "NotReadableError");
+  });
+  await assert.rejects(source.readAt(2_000_000, 8), (error) => {
+    return error instanceof FileError && /did not hold the whole download; use a server that/.test(error.message);
+  });
+});
+
 test("a record that fails is given up, and loading goes on", async () => {
   const server = await served();
   const record = recorder({ failsAt: 1_500_000 });
