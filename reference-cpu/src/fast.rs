@@ -14,7 +14,6 @@ mod lanes;
 mod linear;
 mod math;
 mod pairs;
-mod panels;
 #[cfg(test)]
 mod tests;
 

@@ -51,7 +51,7 @@ fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 3]]) {
 
 /// Rounds a group; gives its scale and the scaled sums of its halves.
 #[inline(always)]
-pub(super) fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
+fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
     /// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
     const SHIFT: f32 = 12_582_912.0;
     // Compared as integers, so that NaN is the largest and spoils the group, as it must. From 1e-30 on, so that the
@@ -75,12 +75,12 @@ struct XRow<'a> {
 }
 
 /// The integers of a row of weights.
-pub(super) trait WRow {
+trait WRow {
     fn group(&self, lanes: impl Lanes, index: usize) -> Ints;
 }
 
 /// File blocks, taken apart where they are used.
-pub(super) struct Blocks<'a, R>(pub &'a [u8], pub PhantomData<R>);
+struct Blocks<'a, R>(&'a [u8], PhantomData<R>);
 
 impl<R: Row> WRow for &Blocks<'_, R> {
     #[inline(always)]
@@ -129,7 +129,7 @@ fn tile<R: Row, L: Lanes, W: WRow, const M: usize>(
 }
 
 /// The f32 values of memory that groups of `len` elements altogether take: integers, and three values of each group.
-pub(super) const fn size_of_groups(len: usize) -> usize {
+const fn size_of_groups(len: usize) -> usize {
     len / 2 + len / GROUP * 3
 }
 
@@ -206,7 +206,7 @@ impl<P: Pairs> Visit for Dots<'_, P> {
 }
 
 /// Dots with the format of the weights.
-pub(super) struct Typed<R, D>(pub D, pub PhantomData<R>);
+struct Typed<R, D>(D, PhantomData<R>);
 
 impl<R: Row, P: Pairs> Work for Typed<R, Dots<'_, P>> {
     #[inline(always)]
@@ -216,18 +216,18 @@ impl<R: Row, P: Pairs> Work for Typed<R, Dots<'_, P>> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use backend_api::case::Fill;
     use backend_api::{DType, Kind, Shape, Tensor};
 
-    pub fn fill(dims: &[usize], dtype: DType, fill: &Fill, seed: u64) -> Vec<u8> {
+    fn fill(dims: &[usize], dtype: DType, fill: &Fill, seed: u64) -> Vec<u8> {
         let shape = Shape::new(dims).unwrap();
         fill.bytes(&Tensor { name: String::new(), shape, dtype, kind: Kind::Input }, seed)
     }
 
     /// Takes everything as it is.
-    pub struct All;
+    struct All;
 
     impl Pairs for All {
         const RESULTS: usize = 2;
@@ -249,13 +249,14 @@ pub(super) mod tests {
         out
     }
 
-    /// Holds products of rows of x and rows of weights, by format, to those of decoded rows, for all formats.
-    pub fn check(m: usize, n: usize, k: usize, products: impl Fn(Format, &[f32], &[u8]) -> Vec<f32>) {
+    #[test]
+    fn dots_are_those_of_decoded_rows() {
+        let (m, n, k) = (6, 16, 512);
         for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
             let w = fill(&[n, k], DType::Packed(format), &Fill::Blocks, 7);
             let x = fill(&[m, k], DType::F32, &Fill::Uniform(-1.0, 1.0), 8);
             let x: Vec<f32> = x.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-            let found = products(format, &x, &w);
+            let found = dots(format, &x, &w, n, k);
             let (mut error, mut energy) = (0.0, 0.0);
             for (j, w) in w.chunks_exact(w.len() / n).enumerate() {
                 let mut row = vec![0.0; k];
@@ -267,15 +268,10 @@ pub(super) mod tests {
                 }
             }
             assert!(error <= 5e-9 * energy, "{}: NMSE {:.1e}", format.name(), error / energy);
-            // A row by itself, and among others.
-            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| products(format, x, &w)).collect();
+            // A row by itself, and among others in a tile.
+            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| dots(format, x, &w, n, k)).collect();
             assert_eq!(found, alone, "{}", format.name());
         }
-    }
-
-    #[test]
-    fn dots_are_those_of_decoded_rows() {
-        check(6, 16, 512, |format, x, w| dots(format, x, w, 16, 512));
     }
 
     #[test]

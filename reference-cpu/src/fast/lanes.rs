@@ -9,17 +9,10 @@ pub(crate) type Ints = [i16; GROUP];
 /// 8 floats.
 pub(crate) type Floats = [f32; 8];
 
-/// Pairs of 16-bit integers, which are neighbours in 8 rows.
-pub(crate) type IntPairs = [i32; 8];
-
 /// An instruction set that multiplies pairs of 16-bit integers and adds them up.
 pub(crate) trait Lanes: Copy {
     /// Partial sums, one a lane.
     type Sums: Copy;
-    /// Sums of 8 rows in integers.
-    type RowSums: Copy;
-    /// Whether there are registers for the sums of 4 rows of x with 16 rows of weights, or only with 8.
-    const WIDE: bool;
 
     /// No sums yet.
     fn zero(self) -> Self::Sums;
@@ -44,15 +37,6 @@ pub(crate) trait Lanes: Copy {
 
     /// The sum over all lanes.
     fn total(self, sums: Self::Sums) -> f32;
-
-    /// No sums yet.
-    fn no_rows(self) -> Self::RowSums;
-
-    /// Adds the product of a pair with that of each row: both products of a pair to one sum.
-    fn add_rows(self, sums: Self::RowSums, pair: i32, rows: &IntPairs) -> Self::RowSums;
-
-    /// Adds `scale * scales * sums` to `out`, row by row.
-    fn scale_rows(self, out: &mut Floats, sums: Self::RowSums, scale: f32, scales: &Floats);
 }
 
 /// What is compiled for every instruction set.
@@ -100,8 +84,6 @@ pub(crate) struct Portable;
 
 impl Lanes for Portable {
     type Sums = [f32; 8];
-    type RowSums = [i32; 8];
-    const WIDE: bool = false;
 
     #[inline(always)]
     fn zero(self) -> [f32; 8] {
@@ -155,34 +137,11 @@ impl Lanes for Portable {
     fn total(self, s: [f32; 8]) -> f32 {
         ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
     }
-
-    #[inline(always)]
-    fn no_rows(self) -> [i32; 8] {
-        [0; 8]
-    }
-
-    #[inline(always)]
-    fn add_rows(self, mut sums: [i32; 8], pair: i32, rows: &IntPairs) -> [i32; 8] {
-        let halves = bytemuck::cast::<i32, [i16; 2]>;
-        let [a, b] = halves(pair).map(i32::from);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let [c, d] = halves(*row).map(i32::from);
-            *sum += a * c + b * d;
-        }
-        sums
-    }
-
-    #[inline(always)]
-    fn scale_rows(self, out: &mut Floats, sums: [i32; 8], scale: f32, scales: &Floats) {
-        for ((out, sum), scales) in out.iter_mut().zip(sums).zip(scales) {
-            *out += scale * scales * sum as f32;
-        }
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Floats, IntPairs, Ints, Lanes, Words};
+    use super::{Floats, Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::x86_64::{__m128i, __m256, __m256i};
 
@@ -192,8 +151,6 @@ mod avx2 {
 
     impl Lanes for Avx2 {
         type Sums = __m256;
-        type RowSums = __m256i;
-        const WIDE: bool = true;
 
         #[inline(always)]
         fn zero(self) -> __m256 {
@@ -242,34 +199,16 @@ mod avx2 {
         fn total(self, sums: __m256) -> f32 {
             super::Portable.total(cast(sums))
         }
-
-        #[inline(always)]
-        fn no_rows(self) -> __m256i {
-            self.0.avx._mm256_setzero_si256()
-        }
-
-        #[inline(always)]
-        fn add_rows(self, sums: __m256i, pair: i32, rows: &IntPairs) -> __m256i {
-            let (avx, avx2) = (self.0.avx, self.0.avx2);
-            avx2._mm256_add_epi32(sums, avx2._mm256_madd_epi16(avx._mm256_set1_epi32(pair), cast(*rows)))
-        }
-
-        #[inline(always)]
-        fn scale_rows(self, out: &mut Floats, sums: __m256i, scale: f32, scales: &Floats) {
-            let avx = self.0.avx;
-            let scales = avx._mm256_mul_ps(avx._mm256_set1_ps(scale), cast(*scales));
-            *out = cast(self.0.fma._mm256_fmadd_ps(avx._mm256_cvtepi32_ps(sums), scales, cast(*out)));
-        }
     }
 }
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd128 {
-    use super::{Floats, IntPairs, Ints, Lanes, Words};
+    use super::{Floats, Ints, Lanes, Words};
     use bytemuck::cast;
     use std::arch::wasm32::{
         f32x4_add, f32x4_convert_i32x4, f32x4_mul, f32x4_splat, i8x16_swizzle, i16x8_extend_high_i8x16,
-        i16x8_extend_low_i8x16, i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, i32x4_splat, v128,
+        i16x8_extend_low_i8x16, i16x8_mul, i16x8_splat, i32x4_add, i32x4_dot_i16x8, v128,
     };
 
     #[inline(always)]
@@ -283,8 +222,6 @@ mod simd128 {
 
     impl Lanes for Simd128 {
         type Sums = v128;
-        type RowSums = [v128; 2];
-        const WIDE: bool = false;
 
         #[inline(always)]
         fn zero(self) -> v128 {
@@ -336,27 +273,6 @@ mod simd128 {
         fn total(self, sums: v128) -> f32 {
             let s: [f32; 4] = cast(sums);
             (s[0] + s[2]) + (s[1] + s[3])
-        }
-
-        #[inline(always)]
-        fn no_rows(self) -> [v128; 2] {
-            [i32x4_splat(0); 2]
-        }
-
-        #[inline(always)]
-        fn add_rows(self, [s, t]: [v128; 2], pair: i32, rows: &IntPairs) -> [v128; 2] {
-            let ([a, b], pair): ([v128; 2], _) = (cast(*rows), i32x4_splat(pair));
-            [i32x4_add(s, i32x4_dot_i16x8(pair, a)), i32x4_add(t, i32x4_dot_i16x8(pair, b))]
-        }
-
-        #[inline(always)]
-        fn scale_rows(self, out: &mut Floats, sums: [v128; 2], scale: f32, scales: &Floats) {
-            let (out_parts, scale_parts): ([v128; 2], [v128; 2]) = (cast(*out), cast(*scales));
-            let part = |i: usize| {
-                let scales = f32x4_mul(f32x4_splat(scale), scale_parts[i]);
-                f32x4_add(out_parts[i], f32x4_mul(f32x4_convert_i32x4(sums[i]), scales))
-            };
-            *out = cast([part(0), part(1)]);
         }
     }
 }
