@@ -9,15 +9,17 @@ struct Reported {
     lost: Option<String>,
     memory: bool,
     driver: Option<String>,
-    /// How often the driver's error was passed over, and when first.
+    /// How often the driver's error was passed over.
     passed_over: u32,
+    /// When it was first, in milliseconds since some moment.
     since: f64,
 }
 
 /// How often what may be the first sign of a lost device is passed over before it is reported as it is: some browsers
 /// reject the commands and reads of a lost device before they say that it is lost, or never say so.
 pub const PATIENCE: u32 = 500;
-/// And for how long at least, in milliseconds: on a busy machine the browser's word may take longer than so many looks.
+/// For how long it is passed over at least, in milliseconds: on a busy machine a browser may need longer than so many looks
+/// to say that the device is lost.
 const LEAST: f64 = 3000.0;
 
 /// The faults of one device. Callbacks may come from other threads natively.
@@ -61,11 +63,11 @@ impl Faults {
             if let Some(reason) = &r.lost {
                 return Err(Error::Lost(reason.clone()));
             }
+            r.passed_over = 0;
             if std::mem::take(&mut r.memory) {
                 r.driver = None;
                 return Err(Error::OutOfMemory { what: what.to_owned(), bytes });
             }
-            r.passed_over = 0;
             r.driver.take().map_or(Ok(()), |message| Err(Error::Driver(message)))
         })
     }
@@ -133,6 +135,19 @@ mod tests {
             }
             assert!(is_told(&faults, 8.0 + LEAST));
         }
+    }
+
+    #[test]
+    fn patience_begins_anew_after_memory_ran_out() {
+        let faults = faulty();
+        for look in 0..2 * PATIENCE {
+            assert_eq!(faults.check_at(f64::from(look), "a step", 0), Ok(()));
+        }
+        faults.with(|r| r.memory = true);
+        assert!(matches!(faults.check_at(LEAST, "a step", 8), Err(Error::OutOfMemory { bytes: 8, .. })));
+        faults.with(|r| r.driver = Some("a buffer is invalid".into()));
+        assert_eq!(faults.check_at(2.0 * LEAST, "a step", 0), Ok(()));
+        assert!(faults.is_in_doubt());
     }
 
     #[test]

@@ -20,7 +20,7 @@ import { spool } from "./stream.js";
 
 /** How much is read at once by default. In bytes. */
 const PIECE = 4 << 20;
-/** Why a download cannot be read that is kept as a blob, since its server sends no parts of files. */
+/** What is said of a download that was kept as a blob, since its server sends no parts of files, and cannot be read. */
 const NOT_HELD =
   "the browser did not hold the whole download; use a server that answers requests for ranges, or let the file be cached";
 

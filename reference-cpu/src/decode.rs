@@ -62,8 +62,8 @@ fn half(bytes: &[u8], at: usize) -> f32 {
 /// The value of an f16.
 ///
 /// Numbers keep their fraction and have another exponent, subnormal ones are so many times 2^-24, and infinities and NaN
-/// have the largest exponent. There is no branch, for the sake of vectors, and no arithmetic with subnormal numbers, which
-/// takes processors a hundred times as long: scales of blocks of 256 often are.
+/// have the largest exponent. There is no branch, for the sake of vectors, and no arithmetic with subnormal f32, which is
+/// slow on many processors.
 #[inline(always)]
 fn widened(bits: u32) -> f32 {
     let size = bits & 0x7FFF;
