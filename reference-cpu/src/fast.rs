@@ -14,6 +14,7 @@ mod lanes;
 mod linear;
 mod math;
 mod pairs;
+mod panels;
 #[cfg(test)]
 mod tests;
 

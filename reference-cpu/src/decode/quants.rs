@@ -131,6 +131,15 @@ pub(crate) fn scales<R: Row>(blocks: &[u8], out: &mut [[f32; 3]]) {
     }
 }
 
+/// Whether the halves of groups have [factors](factors()) of their own.
+#[inline(always)]
+pub(crate) fn has_factors<R: Row>() -> bool {
+    match &R::SPEC.family {
+        Family::Grid(grid) => grid::has_halves(grid),
+        _ => matches!(scales_of::<R>(), Some(Scales::Bytes { .. } | Scales::Nibbles { .. } | Scales::SixBits16 { .. })),
+    }
+}
+
 /// What the integers of the halves of group `index` are multiplied by; at most 4,096 either way then.
 #[inline(always)]
 pub(crate) fn factors<R: Row>(block: &[u8], index: usize) -> Option<[i16; 2]> {

@@ -51,7 +51,7 @@ fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 3]]) {
 
 /// Rounds a group; gives its scale and the scaled sums of its halves.
 #[inline(always)]
-fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
+pub(super) fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
     /// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
     const SHIFT: f32 = 12_582_912.0;
     // Compared as integers, so that NaN is the largest and spoils the group, as it must. From 1e-30 on, so that the
@@ -75,12 +75,12 @@ struct XRow<'a> {
 }
 
 /// The integers of a row of weights.
-trait WRow {
+pub(super) trait WRow {
     fn group(&self, lanes: impl Lanes, index: usize) -> Ints;
 }
 
 /// File blocks, taken apart where they are used.
-struct Blocks<'a, R>(&'a [u8], PhantomData<R>);
+pub(super) struct Blocks<'a, R>(pub &'a [u8], pub PhantomData<R>);
 
 impl<R: Row> WRow for &Blocks<'_, R> {
     #[inline(always)]
@@ -109,27 +109,47 @@ fn tile<R: Row, L: Lanes, W: WRow, const M: usize>(
     w: [W; 2],
     scales: [&[[f32; 3]]; 2],
 ) -> [[f32; 2]; M] {
-    let mut sums = [[lanes.zero(); 2]; M];
+    let mut sums = [lanes.no_pair(); M];
     let mut out = [[0f32; 2]; M];
-    for (g, (a_scales, b_scales)) in scales[0].iter().zip(scales[1]).enumerate() {
+    let groups = scales[0].len();
+    for g in (0..groups).step_by(2) {
+        // Where there is no second group the first stands for it, and counts for nothing.
+        let next = (g + 1).min(groups - 1);
         let (a, b) = (w[0].group(lanes, g), w[1].group(lanes, g));
+        let (c, d) = (w[0].group(lanes, next), w[1].group(lanes, next));
         for ((x, sums), out) in x.iter().zip(&mut sums).zip(&mut out) {
-            let (q, [scale, low, high]) = (&x.q[g], x.scales[g]);
-            *sums = [lanes.add(sums[0], a_scales[0] * scale, &a, q), lanes.add(sums[1], b_scales[0] * scale, &b, q)];
+            let (q, scale) = (&x.q[g], x.scales[g][0]);
+            let (a, b) = (lanes.dots(q, &a), lanes.dots(q, &b));
+            let first = [scales[0][g][0] * scale, scales[1][g][0] * scale];
+            let (q, scale) = (&x.q[next], if next > g { x.scales[next][0] } else { 0.0 });
+            let (c, d) = (lanes.dots(q, &c), lanes.dots(q, &d));
+            let second = [scales[0][next][0] * scale, scales[1][next][0] * scale];
+            if quants::has_factors::<R>() {
+                // The sums of a half are as large as sums may be.
+                *sums = lanes.add_pairs(*sums, [first; 2], [[a[0], b[0]], [a[1], b[1]]]);
+                *sums = lanes.add_pairs(*sums, [second; 2], [[c[0], d[0]], [c[1], d[1]]]);
+            } else {
+                let dots = [[lanes.join(a), lanes.join(b)], [lanes.join(c), lanes.join(d)]];
+                *sums = lanes.add_pairs(*sums, [first, second], dots);
+            }
             if quants::minima::<R>() {
-                let of = |[_, first, last]: &[f32; 3]| first * low + last * high;
-                *out = [out[0] + of(a_scales), out[1] + of(b_scales)];
+                for g in g..=next {
+                    let [_, low, high] = x.scales[g];
+                    let of = |[_, first, last]: &[f32; 3]| first * low + last * high;
+                    *out = [out[0] + of(&scales[0][g]), out[1] + of(&scales[1][g])];
+                }
             }
         }
     }
     for (out, sums) in out.iter_mut().zip(sums) {
-        *out = [out[0] + lanes.total(sums[0]), out[1] + lanes.total(sums[1])];
+        let [a, b] = lanes.pair(sums);
+        *out = [out[0] + a, out[1] + b];
     }
     out
 }
 
 /// The f32 values of memory that groups of `len` elements altogether take: integers, and three values of each group.
-const fn size_of_groups(len: usize) -> usize {
+pub(super) const fn size_of_groups(len: usize) -> usize {
     len / 2 + len / GROUP * 3
 }
 
@@ -206,7 +226,7 @@ impl<P: Pairs> Visit for Dots<'_, P> {
 }
 
 /// Dots with the format of the weights.
-struct Typed<R, D>(D, PhantomData<R>);
+pub(super) struct Typed<R, D>(pub D, pub PhantomData<R>);
 
 impl<R: Row, P: Pairs> Work for Typed<R, Dots<'_, P>> {
     #[inline(always)]
@@ -216,7 +236,7 @@ impl<R: Row, P: Pairs> Work for Typed<R, Dots<'_, P>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use backend_api::case::Fill;
     use backend_api::{DType, Kind, Shape, Tensor};
@@ -227,7 +247,7 @@ mod tests {
     }
 
     /// Takes everything as it is.
-    struct All;
+    pub struct All;
 
     impl Pairs for All {
         const RESULTS: usize = 2;
@@ -242,21 +262,25 @@ mod tests {
         }
     }
 
-    fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
+    pub fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
         let (mut out, mut memory) = (vec![0.0; x.len() / k * n], vec![0.0; scratch(x.len(), k)]);
         let part = Part { row: 0, pair: 0, cols: n, out: &mut out };
         Dots { x, k, w, pairs: &All, part, memory: &mut memory }.run(format);
         out
     }
 
-    #[test]
-    fn dots_are_those_of_decoded_rows() {
-        let (m, n, k) = (6, 16, 512);
+    /// Rows of x, and blocks of rows of weights.
+    pub fn operands(format: Format, m: usize, n: usize, k: usize) -> (Vec<f32>, Vec<u8>) {
+        let w = fill(&[n, k], DType::Packed(format), &Fill::Blocks, 7);
+        let x = fill(&[m, k], DType::F32, &Fill::Uniform(-1.0, 1.0), 8);
+        (x.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(), w)
+    }
+
+    /// Holds products of rows of x and rows of weights, by format, to those of decoded rows, for all formats.
+    pub fn check(m: usize, n: usize, k: usize, products: impl Fn(Format, &[f32], &[u8]) -> Vec<f32>) {
         for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
-            let w = fill(&[n, k], DType::Packed(format), &Fill::Blocks, 7);
-            let x = fill(&[m, k], DType::F32, &Fill::Uniform(-1.0, 1.0), 8);
-            let x: Vec<f32> = x.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-            let found = dots(format, &x, &w, n, k);
+            let (x, w) = operands(format, m, n, k);
+            let found = products(format, &x, &w);
             let (mut error, mut energy) = (0.0, 0.0);
             for (j, w) in w.chunks_exact(w.len() / n).enumerate() {
                 let mut row = vec![0.0; k];
@@ -268,10 +292,15 @@ mod tests {
                 }
             }
             assert!(error <= 5e-9 * energy, "{}: NMSE {:.1e}", format.name(), error / energy);
-            // A row by itself, and among others in a tile.
-            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| dots(format, x, &w, n, k)).collect();
+            // A row by itself, and among others.
+            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| products(format, x, &w)).collect();
             assert_eq!(found, alone, "{}", format.name());
         }
+    }
+
+    #[test]
+    fn dots_are_those_of_decoded_rows() {
+        check(6, 16, 512, |format, x, w| dots(format, x, w, 16, 512));
     }
 
     #[test]

@@ -3,16 +3,17 @@
 //! Weights that are [integers](quants::are_integers) are multiplied [as such](super::ints), all others row by row as floats.
 
 use super::Needs;
-use super::ints::{self, Dots, TILE_X};
+use super::ints::{self, Dots, TILE_X, size_of_groups};
 use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
 use super::pairs::{Cut, Pairs, Part};
+use super::panels;
 use crate::args::{Args, Operand, WHOLE};
 use crate::decode::quants;
 use crate::plain::norm::factor;
 use backend_api::form::Activation;
 use backend_api::op::{MatMulId, Norm, NormKind, UnaryKind};
-use backend_api::{Form, Op, Tensor};
+use backend_api::{DType, Form, Format, Op, Tensor};
 
 /// Rows of a unit, where there are several: weights are taken apart for each anew.
 const UNIT_ROWS: usize = 2 * TILE_X;
@@ -22,9 +23,25 @@ const UNIT_PAIRS: usize = 256;
 /// What the product of `x` and the rows of `w` needs.
 pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
     let ([.., m, k], [.., n, _]) = (x.shape.dims4(), w.shape.dims4());
-    let (cut, parts) = Cut::new([m, n, k], threads);
+    let (cut, parts) = match is_by_panels(m, w) {
+        true => Cut::panels([m, n, k], threads),
+        false => Cut::new([m, n, k], threads),
+    };
     let units = if m == 1 { n.div_ceil(2).div_ceil(UNIT_PAIRS) } else { m.div_ceil(UNIT_ROWS) };
-    Needs { scratch: cut.staging(n) + parts * scratch(cut, k), parts, units }
+    let scratch = match is_by_panels(m, w) {
+        true => {
+            let products = cut.staging(n) + parts * panels::scratch(m, k);
+            m * size_of_groups(k) + products.max(panels::parts_of_x(m, k, threads) * k)
+        }
+        false => cut.staging(n) + parts * scratch(cut, k),
+    };
+    Needs { scratch, parts, units }
+}
+
+/// Whether `m` rows of x are multiplied by [`panels`] of these weights.
+fn is_by_panels(m: usize, w: &Tensor) -> bool {
+    let DType::Packed(format) = w.dtype else { return false };
+    m >= panels::MANY && quants::are_integers(format.spec())
 }
 
 /// The f32 values of scratch memory for a part: normed rows, and what the dot products need.
@@ -197,6 +214,9 @@ impl Product<'_> {
     fn run<P: Pairs>(&self, args: &mut Args<'_>, pairs: &P) {
         let k = self.w.shape().cols();
         let m = self.x.len() / k;
+        if let Some((format, w)) = self.w.packed().filter(|_| is_by_panels(m, self.w.tensor)) {
+            return self.by_panels(args, pairs, format, w);
+        }
         let (cut, _) = Cut::new([m, self.n, k], args.threads);
         let all = self.cols.div_ceil(P::RESULTS);
         let (rows, share) = match m {
@@ -212,6 +232,28 @@ impl Product<'_> {
             self.part(k, pairs, part, memory);
         };
         cut.for_each::<P>(cols, out, memory, scratch(cut, k), work);
+    }
+
+    /// All rows of x are normed and rounded before any is multiplied.
+    fn by_panels<P: Pairs>(&self, args: &mut Args<'_>, pairs: &P, format: Format, w: &[u8]) {
+        let (k, threads) = (self.w.shape().cols(), args.threads);
+        let rows = args.share(UNIT_ROWS, self.x.len() / k);
+        let (cut, _) = Cut::panels([rows.len(), self.n, k], threads);
+        let (out, memory) = args.out_and_scratch();
+        let (rounded, memory) = memory.split_at_mut(rows.len() * size_of_groups(k));
+        let row = |i: usize, out: &mut [f32]| {
+            let x = &self.x[(rows.start + i) * k..][..k];
+            match self.norm {
+                Some((norm, params)) => normalize(norm, x, params, k, out),
+                None => out.copy_from_slice(x),
+            }
+        };
+        panels::round_all(row, k, threads, rounded, memory);
+        let out = &mut out[self.first + rows.start * self.cols..][..rows.len() * self.cols];
+        cut.for_each::<P>(self.cols, out, memory, panels::scratch(rows.len(), k), |part, memory| {
+            let part = Part { row: rows.start + part.row, ..part };
+            panels::products((rounded, k), (format, w), pairs, part, memory);
+        });
     }
 
     /// One part. Rows that several parts need are normed and rounded by each: that is less than having to wait for it.

@@ -4,6 +4,7 @@
 //! every value in it is computed in the same way whatever the cut, so any number of threads gives the same bits.
 
 use super::ints::TILE_X;
+use super::panels::PANEL;
 use crate::threads::{for_each_part, parts};
 
 /// What becomes of the dot products of x with pairs of rows of weights. Methods are to be inlined into kernels.
@@ -72,6 +73,13 @@ impl Cut {
             return (Cut::Rows(rows.min(m)), m.div_ceil(rows));
         }
         let pairs = n.div_ceil(2).div_ceil(by_pairs);
+        (Cut::Pairs { rows: m, pairs }, n.div_ceil(2).div_ceil(pairs))
+    }
+
+    /// The cut for products by [`panels`](super::panels), and its number of parts: each takes weights apart for all rows.
+    pub fn panels([m, n, k]: [usize; 3], threads: usize) -> (Cut, usize) {
+        let panels = n.div_ceil(2).div_ceil(PANEL);
+        let pairs = panels.div_ceil(parts(threads, panels, m * n * k)) * PANEL;
         (Cut::Pairs { rows: m, pairs }, n.div_ceil(2).div_ceil(pairs))
     }
 

@@ -1,0 +1,343 @@
+//! Products of many rows with weights that are integers: as in [`ints`](super::ints), but each lane has a row of weights
+//! of its own, so that nothing is added up across lanes and a scale is applied once for all of them.
+//!
+//! For that 16 rows of weights are laid beside each other, which pays where many rows of x are multiplied by them. The
+//! sums of a group are exact and groups follow each other as for few rows, so that all row counts give the same bits.
+
+use super::ints::{Blocks, Typed, WRow, round, size_of_groups};
+use super::lanes::{Floats, IntPairs, Ints, Lanes, Work, dispatch};
+use super::pairs::{Pairs, Part};
+use crate::decode::quants;
+use crate::threads::{for_each_part, parts};
+use backend_api::Format;
+use backend_api::format::{GROUP, Row, Visit};
+use std::marker::PhantomData;
+
+/// Rows of x from which on this is used.
+pub(super) const MANY: usize = 16;
+/// Rows of a panel, and pairs of rows of weights that are laid beside each other at a time: those of two panels.
+pub(super) const PANEL: usize = 8;
+/// Rows of x whose sums stay in registers.
+const TILE_X: usize = 4;
+/// Pairs of elements of a group.
+const STEPS: usize = GROUP / 2;
+
+/// A group of each row of a panel, pair of elements by pair of elements.
+type Group = [IntPairs; STEPS];
+/// What [`quants::scales`] gives for a group, of each row.
+type Scales = [Floats; 3];
+
+/// The f32 values of memory for the weights of a part and the sums of `m` rows with them.
+pub(super) fn scratch(m: usize, k: usize) -> usize {
+    2 * PANEL * (m + size_of_groups(k)) + k / GROUP * 3
+}
+
+/// A row of x in integers.
+#[derive(Clone, Copy)]
+struct XRow<'a> {
+    q: &'a [[i32; STEPS]],
+    /// Of each group: scale, and the scaled sums of its halves.
+    scales: &'a [[f32; 3]],
+}
+
+impl<'a> XRow<'a> {
+    fn new(memory: &'a [f32]) -> XRow<'a> {
+        let (q, scales) = memory.split_at(memory.len() / 19 * 16);
+        XRow { q: bytemuck::cast_slice(q), scales: bytemuck::cast_slice(scales) }
+    }
+}
+
+/// Rounds rows of `k` elements, each of which `row` puts into memory first. `memory` has [`size_of_groups`] of all rows,
+/// `rows` that of a row for each part of [`parts_of_x`].
+pub(super) fn round_all(
+    row: impl Fn(usize, &mut [f32]) + Sync,
+    k: usize,
+    threads: usize,
+    memory: &mut [f32],
+    rows: &mut [f32],
+) {
+    let size = size_of_groups(k);
+    let each = (memory.len() / size).div_ceil(parts_of_x(memory.len() / size, k, threads));
+    for_each_part(memory, each * size, rows, k, |part, memory, x| {
+        for (i, memory) in memory.chunks_exact_mut(size).enumerate() {
+            row(part * each + i, x);
+            dispatch(Round { x, memory });
+        }
+    });
+}
+
+/// The parts that rounding `m` rows is cut into.
+pub(super) fn parts_of_x(m: usize, k: usize, threads: usize) -> usize {
+    const WORK: usize = 8;
+    parts(threads, m, WORK * m * k)
+}
+
+/// Rounds one row.
+struct Round<'a> {
+    x: &'a [f32],
+    memory: &'a mut [f32],
+}
+
+impl Work for Round<'_> {
+    #[inline(always)]
+    fn run(self, _: impl Lanes) {
+        let (q, scales) = self.memory.split_at_mut(self.memory.len() / 19 * 16);
+        let (q, scales): (&mut [Ints], &mut [[f32; 3]]) =
+            (bytemuck::cast_slice_mut(q), bytemuck::cast_slice_mut(scales));
+        for ((x, q), scales) in self.x.as_chunks::<GROUP>().0.iter().zip(q).zip(scales) {
+            *scales = round(x, q);
+        }
+    }
+}
+
+/// The products of all rows of x, of `k` elements and as [`round_all`] made them, with the pairs of rows of weights of a
+/// part. `memory` has [`scratch`] values.
+pub(super) fn products<P: Pairs>(
+    (x, k): (&[f32], usize),
+    (format, w): (Format, &[u8]),
+    pairs: &P,
+    mut part: Part<'_>,
+    memory: &mut [f32],
+) {
+    let m = x.len() / size_of_groups(k);
+    let (sums, memory) = memory.split_at_mut(m * 2 * PANEL);
+    let sums: &mut [[Floats; 2]] = bytemuck::cast_slice_mut(sums);
+    let groups = k / GROUP;
+    let (q, memory) = memory.split_at_mut(2 * groups * size_of::<Group>() / 4);
+    let (scales, row) = memory.split_at_mut(2 * groups * size_of::<Scales>() / 4);
+    let (q, scales): (&mut [Group], &mut [Scales]) = (bytemuck::cast_slice_mut(q), bytemuck::cast_slice_mut(scales));
+    let row = &mut bytemuck::cast_slice_mut(row)[..groups];
+    let all = part.pairs::<P>();
+    for first in all.clone().step_by(PANEL) {
+        // The last pair stands for those that there are not.
+        let rows: [_; PANEL] = std::array::from_fn(|i| pairs.rows((first + i).min(all.end - 1)));
+        let mut kind = Kind::default();
+        for (side, (q, scales)) in q.chunks_exact_mut(groups).zip(scales.chunks_exact_mut(groups)).enumerate() {
+            kind = format.visit(Lay { k, w, rows: rows.map(|pair| pair[side]), q, scales, row });
+        }
+        dispatch(Products { x, kind, q, scales, sums });
+        for (i, [a, b]) in sums.iter().enumerate() {
+            for (lane, pair) in (first..all.end.min(first + PANEL)).enumerate() {
+                part.put(pairs, i, pair, [a[lane], b[lane]]);
+            }
+        }
+    }
+}
+
+/// What it takes to know of a format once rows are laid out.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    factors: bool,
+    minima: bool,
+}
+
+/// Takes the rows of a panel apart, and lays them beside each other.
+struct Lay<'a> {
+    k: usize,
+    /// The blocks of all rows of weights.
+    w: &'a [u8],
+    rows: [usize; PANEL],
+    q: &'a mut [Group],
+    scales: &'a mut [Scales],
+    /// Memory for the scales of a row.
+    row: &'a mut [[f32; 3]],
+}
+
+impl Visit for Lay<'_> {
+    type Out = Kind;
+
+    #[inline(always)]
+    fn visit<R: Row>(self) -> Kind {
+        if quants::are_integers(R::SPEC) {
+            dispatch(Typed(self, PhantomData::<R>));
+        }
+        Kind { factors: quants::has_factors::<R>(), minima: quants::minima::<R>() }
+    }
+}
+
+impl<R: Row> Work for Typed<R, Lay<'_>> {
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) {
+        let Lay { k, w, rows, q, scales, row } = self.0;
+        let row_bytes = k / R::SPEC.block_len * R::SPEC.block_bytes;
+        let rows = rows.map(|j| Blocks::<R>(&w[j * row_bytes..][..row_bytes], PhantomData));
+        lay(lanes, &rows, q, scales, row);
+    }
+}
+
+/// The products of all rows of x with a panel of first rows of pairs and one of second rows. It is compiled once for all
+/// formats.
+struct Products<'a> {
+    x: &'a [f32],
+    kind: Kind,
+    q: &'a [Group],
+    scales: &'a [Scales],
+    /// Of each row of x.
+    sums: &'a mut [[Floats; 2]],
+}
+
+impl Work for Products<'_> {
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) {
+        let Products { x, kind, q, scales, sums } = self;
+        let groups = q.len() / 2;
+        let (size, last) = (x.len() / sums.len(), sums.len() - 1);
+        let (q, scales) = ([&q[..groups], &q[groups..]], [&scales[..groups], &scales[groups..]]);
+        for (tile, sums) in sums.chunks_mut(TILE_X).enumerate() {
+            // The last row stands for those that there are not.
+            let x = std::array::from_fn(|r| XRow::new(&x[(tile * TILE_X + r).min(last) * size..][..size]));
+            let found = both(lanes, kind, x, q, scales);
+            sums.copy_from_slice(&found[..sums.len()]);
+        }
+    }
+}
+
+/// See [`Lay`]. `of` is memory for the scales of a row.
+#[inline(always)]
+fn lay<R: Row>(
+    lanes: impl Lanes,
+    rows: &[Blocks<'_, R>; PANEL],
+    q: &mut [Group],
+    scales: &mut [Scales],
+    of: &mut [[f32; 3]],
+) {
+    for (at, row) in rows.iter().enumerate() {
+        quants::scales::<R>(row.0, of);
+        for (scales, of) in scales.iter_mut().zip(&*of) {
+            scales.iter_mut().zip(of).for_each(|(scales, of)| scales[at] = *of);
+        }
+    }
+    for (g, q) in q.iter_mut().enumerate() {
+        let mut ints = [[0i32; STEPS]; PANEL];
+        for (row, ints) in rows.iter().zip(&mut ints) {
+            *ints = bytemuck::cast(row.group(lanes, g));
+        }
+        *q = std::array::from_fn(|step| std::array::from_fn(|row| ints[row][step]));
+    }
+}
+
+/// The products of some rows of x with the rows of both panels.
+#[inline(always)]
+fn both<L: Lanes>(
+    lanes: L,
+    kind: Kind,
+    x: [XRow<'_>; TILE_X],
+    q: [&[Group]; 2],
+    scales: [&[Scales]; 2],
+) -> [[Floats; 2]; TILE_X] {
+    if L::WIDE {
+        return tile::<L, 2>(lanes, kind, x, q, scales);
+    }
+    let mut out = [[[0.0; PANEL]; 2]; TILE_X];
+    for side in 0..2 {
+        let sums = tile::<L, 1>(lanes, kind, x, [q[side]], [scales[side]]);
+        out.iter_mut().zip(sums).for_each(|(out, [sums])| out[side] = sums);
+    }
+    out
+}
+
+/// The products of some rows of x with the rows of some panels.
+#[inline(always)]
+fn tile<L: Lanes, const B: usize>(
+    lanes: L,
+    kind: Kind,
+    x: [XRow<'_>; TILE_X],
+    q: [&[Group]; B],
+    scales: [&[Scales]; B],
+) -> [[Floats; B]; TILE_X] {
+    // With factors the sums of a half are as large as sums may be.
+    let run = if kind.factors { STEPS / 2 } else { STEPS };
+    let (mut out, mut minima) = ([[[0f32; PANEL]; B]; TILE_X], [[[0f32; PANEL]; B]; TILE_X]);
+    for g in 0..scales[0].len() {
+        for begin in (0..STEPS).step_by(run) {
+            let mut sums = [[lanes.no_rows(); B]; TILE_X];
+            for step in begin..begin + run {
+                for (x, sums) in x.iter().zip(&mut sums) {
+                    for (q, sums) in q.iter().zip(sums) {
+                        *sums = lanes.add_rows(*sums, x.q[g][step], &q[g][step]);
+                    }
+                }
+            }
+            for ((x, sums), out) in x.iter().zip(sums).zip(&mut out) {
+                for ((scales, sums), out) in scales.iter().zip(sums).zip(out) {
+                    lanes.scale_rows(out, sums, x.scales[g][0], &scales[g][0]);
+                }
+            }
+        }
+        if kind.minima {
+            for (x, minima) in x.iter().zip(&mut minima) {
+                let [_, low, high] = x.scales[g];
+                for (scales, minima) in scales.iter().zip(minima) {
+                    let [_, first, last] = &scales[g];
+                    for (lane, minimum) in minima.iter_mut().enumerate() {
+                        *minimum += first[lane] * low + last[lane] * high;
+                    }
+                }
+            }
+        }
+    }
+    for (out, minima) in out.as_flattened_mut().iter_mut().zip(minima.as_flattened()) {
+        for (out, minimum) in out.iter_mut().zip(minima) {
+            *out += minimum;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fast::ints::tests::{All, check, dots, operands};
+
+    fn by_panels(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
+        let m = x.len() / k;
+        let (mut rounded, mut memory) = (vec![0.0; m * size_of_groups(k)], vec![0.0; scratch(m, k).max(k)]);
+        round_all(|i, row| row.copy_from_slice(&x[i * k..][..k]), k, 1, &mut rounded, &mut memory);
+        let mut out = vec![f32::NAN; m * n];
+        let part = Part { row: 0, pair: 0, cols: n, out: &mut out };
+        products((&rounded, k), (format, w), &All, part, &mut memory);
+        out
+    }
+
+    #[test]
+    fn products_are_those_of_decoded_rows() {
+        // Neither whole tiles of x nor whole panels.
+        check(7, 22, 512, |format, x, w| by_panels(format, x, w, 22, 512));
+    }
+
+    #[test]
+    fn panels_give_the_bits_of_few_rows() {
+        let (n, k) = (22, 512);
+        for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
+            let (x, w) = operands(format, 3, n, k);
+            assert_eq!(by_panels(format, &x, &w, n, k), dots(format, &x, &w, n, k), "{}", format.name());
+        }
+    }
+
+    #[test]
+    fn the_largest_sums_fit() {
+        // Elements of -32 with factors of -128 and a scale of 1.
+        let mut block = [0u8; 210];
+        block[192..208].fill(0x80);
+        block[208..].copy_from_slice(&[0x00, 0x3C]);
+        assert_eq!(by_panels(Format::Q6_K, &[-2.0; 256], &block.repeat(2), 2, 256), [-2.0 * 4096.0 * 256.0; 2]);
+        let mut row = [0.0; 256];
+        crate::decode::row(Format::Q6_K, &block, &mut row);
+        assert_eq!(row, [4096.0; 256]);
+    }
+
+    #[test]
+    fn formats_with_factors_are_known() {
+        struct Known;
+        impl Visit for Known {
+            type Out = ();
+            fn visit<R: Row>(self) {
+                if quants::are_integers(R::SPEC) {
+                    let factors = quants::factors::<R>(&vec![1; R::SPEC.block_bytes], 0);
+                    assert_eq!(quants::has_factors::<R>(), factors.is_some(), "{:?}", R::SPEC);
+                }
+            }
+        }
+        Format::ALL.iter().for_each(|format| format.visit(Known));
+    }
+}
