@@ -50,9 +50,14 @@ export class Module {
     this._url = url;
   }
 
-  /** The module, started. */
-  start() {
+  /**
+   * The module, started.
+   *
+   * @param {string} [url] Where it is, if not where the package has it.
+   */
+  start(url) {
     if (this._ready !== null) return this._ready;
+    if (url !== undefined) this._url = new URL(url);
     const { ready, digest } = start(this.bindings, this._url);
     this._digest = digest;
     this._ready = ready.catch((cause) => {
