@@ -3,6 +3,7 @@
 import { cache } from "./cache.js";
 import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
+import { located } from "./hub.js";
 import { chatCompletions, completions, embeddings } from "./openai.js";
 import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
@@ -15,6 +16,7 @@ import { recall, sessionsOf } from "./sessions.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
+/** @import { HubOptions } from "./hub.js" */
 /** @import { Embed, Recall, Run } from "./openai.js" */
 /** @import { Opened } from "./recovery.js" */
 /** @import { Call } from "./sessions.js" */
@@ -84,11 +86,11 @@ export class AnyGpu {
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
-    const { signal, onProgress, session, sessions, ...given } = loadOptions(options);
+    const { signal, onProgress, session, sessions, hub, ...given } = loadOptions(options);
     const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
       given;
     const patience = patient(workerTimeout);
-    const what = blobsOrUrls(source);
+    const what = await sources(source, { hub, signal, ...rest });
     const load = { nCtx, kvCache, maxMemory, pooling, rate };
     const engine = { ...engineOptions({ backend, webgl, webgpu }, load), session_memory: sessions?.maxMemory };
     const open = async (
@@ -122,9 +124,9 @@ export class AnyGpu {
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
     const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, signal, onProgress, ...others } = load;
-    const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, ...rest } = others;
+    const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, hub, ...rest } = others;
     const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling });
-    const what = blobsOrUrls(source);
+    const what = await sources(source, { hub, signal, ...rest });
     const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience: patient(workerTimeout) });
     const params = { what, options: rest, module: moduleUrl(wasmUrl, connection), engine };
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
@@ -282,10 +284,15 @@ async function bytesOf(session) {
  * All files, if it is several that are given.
  *
  * @param {unknown} source
+ * @param {HubOptions} options
  */
-function blobsOrUrls(source) {
-  if (!Array.isArray(source)) return blobOrUrl(source);
-  if (source.length > 0) return source.map(blobOrUrl);
+async function sources(source, options) {
+  const one = async (/** @type {unknown} */ given) => {
+    const what = blobOrUrl(given);
+    return typeof what === "string" ? located(what, options) : what;
+  };
+  if (!Array.isArray(source)) return one(source);
+  if (source.length > 0) return Promise.all(source.map(one));
   throw new OptionsError("source has no files; give all files of the model", { field: "source" });
 }
 

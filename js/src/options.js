@@ -86,6 +86,7 @@ const LOAD = {
   revalidate: boolean,
   sha256,
   digests,
+  hub: address,
   headers,
   credentials: oneOf(["omit", "same-origin", "include"]),
   network: object({ retries: integer(0, 1000), stallTimeout: integer(1, 2 ** 31 - 1) }),
