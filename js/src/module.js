@@ -70,6 +70,11 @@ export class Module {
     return this._ready;
   }
 
+  /** When the module is started, if it was asked for, or cannot be. */
+  async settled() {
+    await this._ready?.catch(nothing);
+  }
+
   /** The SHA-256 of the module as it was loaded, in hexadecimal digits; null before that. */
   digest() {
     return this._digest;

@@ -4,9 +4,10 @@ import { parentPort, workerData } from "node:worker_threads";
 import { serve } from "./serve.js";
 import "./with-files.js";
 
+/** @import { Module } from "./module.js" */
 /** @import { Core, Port } from "./serve.js" */
 
-/** @returns {Promise<Core>} */
+/** @returns {Promise<Core & Module<any>>} */
 async function served() {
   if (workerData === "suite") return (await import("./suite-today.js")).suite();
   return (await import("./engine.js")).engine();
@@ -16,10 +17,13 @@ async function served() {
 function answer(post, listen) {
   /** @type {Port} */
   const port = { onmessage: null, postMessage: post };
-  const ready = served().then((core) => serve(port, core));
+  const ready = served();
+  ready.then((core) => serve(port, core));
   // What comes before it is ready waits.
-  listen(async (data) => {
-    await ready;
+  listen(async (/** @type {any} */ data) => {
+    const core = await ready;
+    // The thread ends then, and Deno crashes if it compiles meanwhile.
+    if (data.method === "dispose") await core.settled();
     port.onmessage?.(/** @type {MessageEvent} */ ({ data }));
   });
 }
