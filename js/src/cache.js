@@ -25,7 +25,7 @@ export const cache = {
   async delete(keyOrUrl) {
     let key;
     try {
-      key = keyOf(runtime.address(keyOrUrl));
+      key = keyOf(runtime.meant(keyOrUrl));
     } catch (cause) {
       throw new OptionsError(`keyOrUrl is not a URL: ${String(keyOrUrl).slice(0, 200)}`, { field: "keyOrUrl", cause });
     }

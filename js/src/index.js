@@ -309,7 +309,7 @@ function blobOrUrl(source) {
   }
   if (typeof source === "string" || source instanceof URL) {
     try {
-      return runtime.address(source).href;
+      return runtime.meant(source).href;
     } catch (cause) {
       throw new OptionsError(`source is not a URL: ${String(source).slice(0, 200)}`, { field: "source", cause });
     }

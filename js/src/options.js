@@ -40,7 +40,7 @@ const bytes = (name, value) =>
 /** An address, absolute. @type {Check} */
 const address = (name, value) => {
   try {
-    if (typeof value === "string" || value instanceof URL) return runtime.address(value).href;
+    if (typeof value === "string" || value instanceof URL) return runtime.meant(value).href;
   } catch {
     // It is refused with the others.
   }
@@ -92,21 +92,23 @@ const LOAD = {
   network: object({ retries: integer(0, 1000), stallTimeout: integer(1, 2 ** 31 - 1) }),
 };
 
+/** What is absolute once it is checked. @typedef {{ workerUrl?: string, wasmUrl?: string, hub?: string, headers?: [string, string][] }} Checked */
+
 /**
  * @param {unknown} value
- * @returns {SelectOptions}
+ * @returns {Omit<SelectOptions, keyof Checked> & Checked}
  */
 export const selectOptions = (value) => object(SELECT)("options", value ?? {});
 
 /**
  * @param {unknown} value
- * @returns {LoadOptions & { headers?: [string, string][] }}
+ * @returns {Omit<LoadOptions, keyof Checked> & Checked}
  */
 export const loadOptions = (value) => object(LOAD)("options", value ?? {});
 
 /**
  * @param {unknown} value
- * @returns {TuneOptions & { headers?: [string, string][] }}
+ * @returns {Omit<TuneOptions, keyof Checked> & Checked}
  */
 export const tuneOptions = (value) => object({ ...LOAD, onTrial: callback })("options", value ?? {});
 

@@ -10,7 +10,7 @@
  * @typedef {object} Runtime
  * @property {((url: URL) => Promise<FileLike>) | null} openFile Opens what a `file:` URL names.
  * @property {((url: URL) => Promise<Uint8Array>) | null} readFile Reads all of it.
- * @property {(source: string | URL) => URL} address What a source that is a text means. Throws if it means nothing.
+ * @property {(source: string | URL) => URL} meant What a source that is a text means. Throws if it means nothing.
  * @property {string | null} hub The address of the hub, if the surroundings name another than the usual one.
  */
 
@@ -18,7 +18,7 @@
 export const runtime = {
   openFile: null,
   readFile: null,
-  address: (source) => new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href),
+  meant: (source) => new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href),
   hub: null,
 };
 

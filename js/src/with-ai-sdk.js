@@ -2,7 +2,7 @@
 
 import { OptionsError } from "./errors.js";
 
-/** @import { AnyGpu, ChatCompletionChunk, Usage } from "../index.d.ts" */
+/** @import { AnyGpu, ChatCompletionChunk, ChatRequest, Usage } from "../index.d.ts" */
 
 /** Settings of theirs that are ours by another name. */
 const SETTINGS = {
@@ -28,7 +28,7 @@ export function languageModel(engine) {
     supportedUrls: {},
 
     async doGenerate(/** @type {any} */ options) {
-      const answer = await engine.chat.completions.create(request(options), { signal: options.abortSignal });
+      const answer = await engine.chat.completions.create({ ...request(options), stream: false }, { signal: options.abortSignal });
       const [{ message, finish_reason }] = answer.choices;
       return {
         content: [{ type: "text", text: message.content ?? "" }],
@@ -83,7 +83,7 @@ export function embeddingModel(engine) {
  * What is asked of us. Fields that are not supported are refused there, by name.
  *
  * @param {any} options
- * @returns {any}
+ * @returns {Omit<ChatRequest, "stream">}
  */
 function request({ prompt, responseFormat, tools, toolChoice, ...options }) {
   const messages = prompt.map(message);

@@ -12,7 +12,7 @@ import { runtime } from "./runtime.js";
 const isAddress = (/** @type {string} */ text) => /^[a-z][a-z0-9+.-]+:/i.test(text);
 
 Object.assign(runtime, {
-  address: (/** @type {string | URL} */ source) =>
+  meant: (/** @type {string | URL} */ source) =>
     typeof source === "string" && !isAddress(source) ? pathToFileURL(resolve(source)) : new URL(source),
   openFile,
   readFile: (/** @type {URL} */ url) => readFile(url),

@@ -58,6 +58,7 @@ const results = await checked({
       max_tokens: 2,
       stop: ["x"],
       seed: 3,
+      stream: false,
     });
   },
   "streamText": async () => {

@@ -26,9 +26,11 @@ export async function types() {
   for (const part of ["package.json", "package-lock.json"]) cpSync(join(JS, "test", "types", part), join(TYPINGS, part));
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], TYPINGS);
   const tsc = join(TYPINGS, "node_modules", ".bin", "tsc");
-  const { ok, output } = run(tsc, ["-p", join(JS, "test", "types")], JS);
-  if (!ok) console.error(output);
-  return ok ? { ...FAILED, passed: 1, failed: 0 } : FAILED;
+  // What browsers get must not know of Node.js.
+  const projects = ["tsconfig.json", "tsconfig.node.json"].map((name) => run(tsc, ["-p", join(JS, "test", "types", name)], JS));
+  for (const { ok, output } of projects) if (!ok) console.error(output);
+  const passed = projects.filter(({ ok }) => ok).length;
+  return { passed, failed: projects.length - passed, skipped: 0 };
 }
 
 export async function baseline() {
