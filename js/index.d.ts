@@ -20,8 +20,13 @@ export type BackendChoice = "auto" | "gpu" | "webgpu" | "webgl" | "cpu";
 export type Thread = "worker" | "main";
 
 /**
- * A file of a model: an address, a file that the user chose or dropped, or the bytes themselves. The address of one file of
- * a split model, which ends like `-00001-of-00005.gguf`, stands for all of them.
+ * A file of a model: an address, a file that the user chose or dropped, or the bytes themselves; in Node.js, Deno and Bun
+ * also a path or a `file:` URL. The address of one file of a split model, which ends like `-00001-of-00005.gguf`, stands
+ * for all of them.
+ *
+ * `hf:OWNER/REPO:QUANT` is the file of a model on a hub whose name has that quantisation, `hf:OWNER/REPO:FILE.gguf` that
+ * file, and `hf:OWNER/REPO` the one in Q4_K_M, else Q4_0, else Q8_0, else the only one; see {@link LoadOptions.hub}. The
+ * address of the hub's page about a file stands for the file.
  */
 export type ModelSource = string | URL | File | Blob | ArrayBuffer | Uint8Array;
 
@@ -55,6 +60,15 @@ export interface SelectOptions {
    * {@link Report.thread}.
    */
   worker?: boolean;
+  /**
+   * The address of the script of the worker, which is the package's `src/worker.js` (`anygpu/worker`) or was built from
+   * it, for bundlers that do not bring it along; not in Node.js, Deno and Bun. Older browsers take that with `-older`
+   * behind its name, built from `anygpu/worker-older`, and do without a worker where it is missing. It may be of another
+   * origin, whose server has to allow it.
+   */
+  workerUrl?: string | URL;
+  /** The address of a folder with the contents of the package's `wasm/`, for bundlers that do not bring them along. */
+  wasmUrl?: string | URL;
   /**
    * How long a worker may give no sign of life while something is asked of it; 60 000 by default. Then it counts as lost.
    * One that waits for a slow device gives signs, and so does one that computes, between two steps; a worker that answers
@@ -218,6 +232,11 @@ export interface LoadOptions extends SelectOptions {
    * {@link ChecksumError}.
    */
   digests?: true | FileDigests | readonly FileDigests[];
+  /**
+   * The address of the hub that names such as `hf:OWNER/REPO` are looked up on: `https://huggingface.co` by default; in
+   * Node.js, Deno and Bun what the environment's `HF_ENDPOINT` says.
+   */
+  hub?: string | URL;
   /** Headers of the requests for the model. */
   headers?: HeadersInit;
   /** As for `fetch`: whether cookies are sent with the requests for the model; `same-origin` by default. */

@@ -2,12 +2,12 @@
 
 import { keyOf, storedOf } from "./entry.js";
 import { OptionsError } from "./errors.js";
+import { environment, runtime } from "./runtime.js";
 import { Store } from "./store.js";
 
 /** @import { CacheEntry, CacheUsage, ModelCache } from "../index.d.ts" */
 
-const open = () =>
-  Store.open({ storage: navigator.storage, caches: globalThis.caches, locks: navigator.locks });
+const open = () => Store.open(environment());
 
 /** @type {ModelCache} */
 export const cache = {
@@ -25,7 +25,7 @@ export const cache = {
   async delete(keyOrUrl) {
     let key;
     try {
-      key = keyOf(new URL(keyOrUrl, globalThis.document?.baseURI ?? globalThis.location?.href));
+      key = keyOf(runtime.meant(keyOrUrl));
     } catch (cause) {
       throw new OptionsError(`keyOrUrl is not a URL: ${String(keyOrUrl).slice(0, 200)}`, { field: "keyOrUrl", cause });
     }

@@ -21,13 +21,23 @@ const START_LIMIT = 30_000;
 /** How long calls in progress may take to end in good order before the worker is terminated. In milliseconds. */
 const END_LIMIT = 2_000;
 
-/** @typedef {() => Worker} StartWorker */
+/**
+ * @typedef {object} WorkerLike A part of a worker's interface.
+ * @property {((event: MessageEvent) => void) | null} onmessage
+ * @property {((event: any) => void) | null} onmessageerror
+ * @property {((event: any) => void) | null} onerror
+ * @property {(message: any) => void} postMessage
+ * @property {() => void} terminate
+ */
+
+/** @typedef {() => WorkerLike} StartWorker */
 
 /** @typedef {(port: Port) => Promise<void>} StartHere Starts it on this thread. */
 
 /**
  * @typedef {object} Served What can be started, for each build. Each loads its own wasm module, and nothing of the others.
  * @property {Record<BuildName, StartWorker>} worker
+ * @property {Record<BuildName, string>} script The worker's script, beside this one.
  * @property {Record<BuildName, StartHere>} here
  */
 
@@ -39,6 +49,7 @@ export const ENGINE = {
     today: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "anygpu" }),
     older: () => new Worker(new URL("./worker-older.js", import.meta.url), { type: "module", name: "anygpu" }),
   },
+  script: { today: "worker.js", older: "worker-older.js" },
   here: {
     today: async (port) => serve(port, (await import("./engine.js")).engine()),
     older: async (port) => serve(port, (await import("./engine-older.js")).engine()),
@@ -51,6 +62,7 @@ export const SUITE = {
     today: () => new Worker(new URL("./suite-worker.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
     older: () => new Worker(new URL("./suite-worker-older.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
   },
+  script: { today: "suite-worker.js", older: "suite-worker-older.js" },
   here: {
     today: async (port) => serve(port, (await import("./suite-today.js")).suite()),
     older: async (port) => serve(port, (await import("./suite-older.js")).suite()),
@@ -60,6 +72,7 @@ export const SUITE = {
 /**
  * @typedef {object} Connection
  * @property {Client} client
+ * @property {BuildName} build
  * @property {Thread} thread
  * @property {string} reason Why this thread.
  * @property {(error: Error) => Promise<void>} close Frees all that the core holds; calls in progress and later ones reject
@@ -67,38 +80,87 @@ export const SUITE = {
  */
 
 /**
+ * @typedef {object} Where
+ * @property {BackendChoice} backend
+ * @property {boolean} [worker] Whether to run in a worker if that works; true by default.
+ * @property {string} [workerUrl] Its script, if it is not the package's own.
+ * @property {AbortSignal} [signal]
+ * @property {Patience} [patience] With the worker.
+ */
+
+/**
  * @param {Served} served
- * @param {BackendChoice} backend
- * @param {boolean} wantsWorker
- * @param {AbortSignal} [signal]
- * @param {Patience} [patience] With the worker.
+ * @param {Where} where
  * @returns {Promise<Connection>}
  */
-export async function connect(served, backend, wantsWorker, signal, patience = patient()) {
+export async function connect(served, { backend, worker: wantsWorker = true, workerUrl, signal, patience = patient() }) {
   throwIfAborted(signal);
   const build = buildFor(globalThis.WebAssembly);
-  if (!wantsWorker) return onThisThread(served.here[build], "worker is false");
+  const here = async (/** @type {string} */ reason) => ({ ...(await onThisThread(served.here[build], reason)), build });
+  if (!wantsWorker) return here("worker is false");
   let worker;
   try {
-    worker = startWorker(served.worker[build], patience);
+    worker = attached(newWorker(served, build, workerUrl), patience);
     const alive = vitalName();
     const asked = worker.client.call("features", { backend, alive }, { signal });
     const found = await within(START_LIMIT, asked, silent(START_LIMIT));
     worker.attend(found.alive ? alive : null);
     const { thread, reason } = await chooseThread(backend, found, () => features(backend));
-    if (thread === "worker") return { ...worker, thread, reason };
+    if (thread === "worker") return { ...worker, build, thread, reason };
     worker.end();
-    return onThisThread(served.here[build], reason);
+    return here(reason);
   } catch (error) {
     worker?.end();
     throwIfAborted(signal);
-    return onThisThread(served.here[build], `the worker did not start: ${error instanceof Error ? error.message : error}`);
+    return here(`the worker did not start: ${error instanceof Error ? error.message : error}`);
   }
 }
 
-/** @param {StartWorker} start @param {Patience} patience */
-function startWorker(start, patience) {
-  const worker = start();
+/** Where this script is. By another name, since bundlers take what is said of the usual one for files of theirs. */
+const HERE = import.meta.url;
+
+/**
+ * @param {Served} served
+ * @param {BuildName} build
+ * @param {string} [url] Of the script for browsers of today, if it is elsewhere.
+ * @returns {WorkerLike}
+ */
+function newWorker({ worker, script }, build, url) {
+  const own = build === "today" ? url : url?.replace(/(\.m?js)?$/, "-older$1");
+  const address = own ?? new URL(script[build], HERE).href;
+  if (isElsewhere(address)) return new Worker(importing(address), { type: "module", name: "anygpu" });
+  return own === undefined ? worker[build]() : new Worker(own, { type: "module", name: "anygpu" });
+}
+
+/** Whether a page must not start a worker from there, as it may not from other origins. @param {string} address */
+function isElsewhere(address) {
+  const { origin, protocol } = new URL(address);
+  return protocol.startsWith("http") && origin !== globalThis.location?.origin && globalThis.location !== undefined;
+}
+
+/**
+ * Scripts that import another, by its address. They stay as long as the page: a worker may take long to start.
+ *
+ * @type {Map<string, string>}
+ */
+const importers = new Map();
+
+/**
+ * A script of the page's own origin that imports one of another.
+ *
+ * @param {string} address
+ */
+function importing(address) {
+  const before = importers.get(address);
+  if (before !== undefined) return before;
+  const script = new Blob([`import ${JSON.stringify(address)};`], { type: "text/javascript" });
+  const url = URL.createObjectURL(script);
+  importers.set(address, url);
+  return url;
+}
+
+/** @param {WorkerLike} worker @param {Patience} patience */
+function attached(worker, patience) {
   const client = new Client(worker);
   const stopped = (/** @type {string} */ why) =>
     client.fail(new CrashError(`the engine's worker stopped (${why}); load the model again`));
@@ -127,7 +189,7 @@ function startWorker(start, patience) {
 /**
  * @param {StartHere} start
  * @param {string} reason
- * @returns {Promise<Connection>}
+ * @returns {Promise<Omit<Connection, "build">>}
  */
 async function onThisThread(start, reason) {
   const { port1, port2 } = new MessageChannel();

@@ -68,7 +68,7 @@ export class Core extends Module {
       case "embed":
         return this.queued(() => this._embed(params, context));
       case "probe":
-        return this.queued(() => this._probe(params.engine));
+        return this.queued(() => this._probe(params));
       case "tune":
         return this.queued(() => this._tune(params, context));
       case "export":
@@ -107,14 +107,14 @@ export class Core extends Module {
    * Opens a model and runs a function with its source.
    *
    * @template T
-   * @param {{ what: What, options: ModelOptions }} params
+   * @param {{ what: What, options: ModelOptions, module?: string }} params
    * @param {Context} context
    * @param {(source: EngineSource, progress: Progress, cache: () => CacheState) => Promise<T>} action
    * @returns {Promise<T>}
    */
-  async _opened({ what, options }, { signal, tell }, action) {
+  async _opened({ what, options, module }, { signal, tell }, action) {
     throwIfAborted(signal);
-    const ready = this.start();
+    const ready = this.start(module);
     // Whoever awaits it sees the error; meanwhile the file may turn out to be missing.
     ready.catch(nothing);
     const progress = new Progress(tell);
@@ -158,16 +158,16 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ what: What, options: ModelOptions, engine: object, sessions?: KeepOptions, again?: boolean }} params `again`
-   * after a loss: then nothing counts as proven.
+   * @param {{ what: What, options: ModelOptions, module?: string, engine: object, sessions?: KeepOptions, again?: boolean }} params
+   * `again` after a loss: then nothing counts as proven.
    * @param {Context} context
    */
-  async _load({ what, options, engine: engineOptions, sessions, again = false }, context) {
+  async _load({ what, options, module, engine: engineOptions, sessions, again = false }, context) {
     /** @type {WasmEngine | null} */
     let engine = null;
     const found = readFound(this._environment);
     try {
-      const { facts, ready } = await this._opened({ what, options }, context, async (source, progress, cache) => {
+      const { facts, ready } = await this._opened({ what, options, module }, context, async (source, progress, cache) => {
         const onProgress = (/** @type {string} */ phase, /** @type {number} */ done, /** @type {number} */ total) => {
           if (phase === "select") {
             progress.select(total);
@@ -209,12 +209,12 @@ export class Core extends Module {
   /**
    * Tries the tunables of a backend, and keeps what is fastest for the next time.
    *
-   * @param {{ what: What, options: ModelOptions, engine: object }} params
+   * @param {{ what: What, options: ModelOptions, module?: string, engine: object }} params
    * @param {Context} context
    */
-  async _tune({ what, options, engine }, context) {
+  async _tune({ what, options, module, engine }, context) {
     const { tuned: known } = await readFound(this._environment);
-    const { tuned, ...report } = await this._opened({ what, options }, context, async (source) => {
+    const { tuned, ...report } = await this._opened({ what, options, module }, context, async (source) => {
       const onTrial = (/** @type {string} */ trial) => context.tell({ trial });
       return JSON.parse(await this._bindings.tune(source, JSON.stringify({ ...engine, tuned: known }), onTrial));
     });
@@ -353,11 +353,11 @@ export class Core extends Module {
     return this._loaded().encode_chat(JSON.stringify(prompt.messages));
   }
 
-  /** @param {object} options */
-  async _probe(options) {
-    await this.start();
+  /** @param {{ engine: object, module?: string }} params */
+  async _probe({ engine, module }) {
+    await this.start(module);
     const { tuned } = await readFound(this._environment);
-    const report = JSON.parse(await this._bindings.probe(JSON.stringify({ ...options, tuned })));
+    const report = JSON.parse(await this._bindings.probe(JSON.stringify({ ...engine, tuned })));
     return { ...report, module_sha256: await this.digest() };
   }
 

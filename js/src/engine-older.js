@@ -2,9 +2,10 @@
 
 import * as bindings from "../wasm/older/bindings.js";
 import { Core } from "./core.js";
+import { environment } from "./runtime.js";
 
 export function engine() {
   // Bundlers recognise exactly this form.
   const url = new URL("../wasm/older/bindings_bg.wasm", import.meta.url);
-  return new Core(bindings, url, { storage: navigator.storage, caches: globalThis.caches, locks: navigator.locks });
+  return new Core(bindings, url, environment());
 }

@@ -14,7 +14,7 @@ import { open } from "./open.js";
 /** @import { Progress } from "./progress.js" */
 
 /** How the name of one of several files ends. */
-const NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
+export const PARTS = /-(\d{5})-of-(\d{5})\.gguf$/;
 
 /**
  * The files of a split model at the addresses that follow from one of them; any other address stands for itself.
@@ -25,7 +25,7 @@ const NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 export function siblings(url) {
   const address = new URL(url);
   const path = address.pathname;
-  const [end, file, count] = NAME.exec(path) ?? ["", "0", "0"];
+  const [end, file, count] = PARTS.exec(path) ?? ["", "0", "0"];
   if (Number(file) < 1 || Number(file) > Number(count)) return [url];
   return Array.from({ length: Number(count) }, (_, before) => {
     const number = String(before + 1).padStart(5, "0");

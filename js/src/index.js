@@ -3,6 +3,7 @@
 import { cache } from "./cache.js";
 import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
+import { located } from "./hub.js";
 import { chatCompletions, completions, embeddings } from "./openai.js";
 import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
@@ -10,10 +11,12 @@ import { persist } from "./persist.js";
 import { patient } from "./pulse.js";
 import { Recovery } from "./recovery.js";
 import { messages, sessionName, tokens } from "./request.js";
+import { runtime } from "./runtime.js";
 import { recall, sessionsOf } from "./sessions.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
+/** @import { HubOptions } from "./hub.js" */
 /** @import { Embed, Recall, Run } from "./openai.js" */
 /** @import { Opened } from "./recovery.js" */
 /** @import { Call } from "./sessions.js" */
@@ -83,20 +86,21 @@ export class AnyGpu {
    * @param {LoadOptions} [options]
    */
   static async load(source, options) {
-    const { signal, onProgress, session, sessions, ...given } = loadOptions(options);
-    const { backend = "auto", worker = true, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
+    const { signal, onProgress, session, sessions, hub, ...given } = loadOptions(options);
+    const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
       given;
     const patience = patient(workerTimeout);
-    const what = blobsOrUrls(source);
+    const what = await sources(source, { hub, signal, ...rest });
     const load = { nCtx, kvCache, maxMemory, pooling, rate };
     const engine = { ...engineOptions({ backend, webgl, webgpu }, load), session_memory: sessions?.maxMemory };
     const open = async (
       /** @type {Pick<LoadOptions, "signal" | "onProgress" | "session"> & { again?: boolean }} */ { signal, onProgress, session, again },
       /** @type {string[]} */ without,
     ) => {
-      const connection = await connect(ENGINE, backend, worker, signal, patience);
+      const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience });
       try {
-        const params = { what, options: rest, engine: { ...engine, without }, sessions, again };
+        const module = moduleUrl(wasmUrl, connection);
+        const params = { what, options: rest, module, engine: { ...engine, without }, sessions, again };
         const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
         if (facts.info.cache.state === "stored") persist();
         if (session !== undefined) {
@@ -119,10 +123,12 @@ export class AnyGpu {
    */
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
-    const { backend = "auto", worker = true, workerTimeout, signal, onProgress, ...others } = load;
-    const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, ...rest } = others;
-    const params = { what: blobsOrUrls(source), options: rest, engine: engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling }) };
-    const connection = await connect(ENGINE, backend, worker, signal, patient(workerTimeout));
+    const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, signal, onProgress, ...others } = load;
+    const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, hub, ...rest } = others;
+    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling });
+    const what = await sources(source, { hub, signal, ...rest });
+    const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience: patient(workerTimeout) });
+    const params = { what, options: rest, module: moduleUrl(wasmUrl, connection), engine };
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
       return await connection.client.call("tune", params, { signal, onEvent });
@@ -138,11 +144,12 @@ export class AnyGpu {
    * @returns {Promise<Report>}
    */
   static async probe(options) {
-    const { backend = "auto", worker = true, workerTimeout, signal, webgl, webgpu } = selectOptions(options);
+    const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, signal, webgl, webgpu } = selectOptions(options);
     const engine = engineOptions({ backend, webgl, webgpu });
-    const connection = await connect(ENGINE, backend, worker, signal, patient(workerTimeout));
+    const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience: patient(workerTimeout) });
     try {
-      return withThread(await connection.client.call("probe", { engine }, { signal }), connection);
+      const params = { engine, module: moduleUrl(wasmUrl, connection) };
+      return withThread(await connection.client.call("probe", params, { signal }), connection);
     } catch (error) {
       throw named(error, connection);
     } finally {
@@ -155,10 +162,11 @@ export class AnyGpu {
    * @returns {Promise<ConformanceReport>}
    */
   static async conformance(options) {
-    const { worker = true, signal, onCase, ...suite } = conformanceOptions(options);
+    const { worker, signal, onCase, ...suite } = conformanceOptions(options);
     // The suite's variants are named after the backend that they are variants of.
     const family = /^webg(pu|l)/.exec(suite.backend)?.[0] ?? "cpu";
-    const connection = await connect(SUITE, /** @type {"webgpu" | "webgl" | "cpu"} */ (family), worker, signal);
+    const backend = /** @type {"webgpu" | "webgl" | "cpu"} */ (family);
+    const connection = await connect(SUITE, { backend, worker, signal });
     try {
       const report = await connection.client.call("conformance", { options: suite }, { signal, onEvent: onCase });
       return { ...report, thread: connection.thread };
@@ -276,10 +284,15 @@ async function bytesOf(session) {
  * All files, if it is several that are given.
  *
  * @param {unknown} source
+ * @param {HubOptions} options
  */
-function blobsOrUrls(source) {
-  if (!Array.isArray(source)) return blobOrUrl(source);
-  if (source.length > 0) return source.map(blobOrUrl);
+async function sources(source, options) {
+  const one = async (/** @type {unknown} */ given) => {
+    const what = blobOrUrl(given);
+    return typeof what === "string" ? located(what, options) : what;
+  };
+  if (!Array.isArray(source)) return one(source);
+  if (source.length > 0) return Promise.all(source.map(one));
   throw new OptionsError("source has no files; give all files of the model", { field: "source" });
 }
 
@@ -296,13 +309,24 @@ function blobOrUrl(source) {
   }
   if (typeof source === "string" || source instanceof URL) {
     try {
-      return new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+      return runtime.meant(source).href;
     } catch (cause) {
       throw new OptionsError(`source is not a URL: ${String(source).slice(0, 200)}`, { field: "source", cause });
     }
   }
   const message = "source must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array, or an array of them";
   throw new OptionsError(message, { field: "source" });
+}
+
+/**
+ * The address of the wasm module, if it is not where the package has it.
+ *
+ * @param {string | undefined} folder
+ * @param {Connection} connection
+ */
+function moduleUrl(folder, { build }) {
+  if (folder === undefined) return undefined;
+  return new URL(build === "today" ? "bindings_bg.wasm" : "older/bindings_bg.wasm", folder).href;
 }
 
 /**

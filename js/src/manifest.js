@@ -9,7 +9,7 @@
 import { integer, refuse } from "./checks.js";
 import { FileError } from "./errors.js";
 import { sha256 } from "./sha256.js";
-import { RemoteStream } from "./stream.js";
+import { downloadText } from "./text.js";
 
 /** @import { FileDigests } from "../index.d.ts" */
 /** @import { Check } from "./checks.js" */
@@ -48,21 +48,9 @@ export const fileDigests = (name, value) => {
  * @returns {Promise<FileDigests>}
  */
 export async function download(remote) {
-  const stream = await RemoteStream.open(remote);
-  const decoder = new TextDecoder();
-  let text = "";
-  let length = 0;
+  const text = await downloadText(remote, LONGEST, "a manifest");
   try {
-    for (let bytes = await stream.next(); bytes !== null; bytes = await stream.next()) {
-      length += bytes.length;
-      if (length > LONGEST) throw new FileError(`${remote.url} is longer than manifests are; correct it`);
-      text += decoder.decode(bytes, { stream: true });
-    }
-  } finally {
-    stream.close();
-  }
-  try {
-    return /** @type {FileDigests} */ (fileDigests("manifest", JSON.parse(text + decoder.decode())));
+    return /** @type {FileDigests} */ (fileDigests("manifest", JSON.parse(text)));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new FileError(`${remote.url} is no manifest (${why}); correct it`, { cause });

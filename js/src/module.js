@@ -50,9 +50,14 @@ export class Module {
     this._url = url;
   }
 
-  /** The module, started. */
-  start() {
+  /**
+   * The module, started.
+   *
+   * @param {string} [url] Where it is, if not where the package has it.
+   */
+  start(url) {
     if (this._ready !== null) return this._ready;
+    if (url !== undefined) this._url = new URL(url);
     const { ready, digest } = start(this.bindings, this._url);
     this._digest = digest;
     this._ready = ready.catch((cause) => {
@@ -63,6 +68,11 @@ export class Module {
       throw new CrashError(`the wasm module did not start (${why}); ${remedy}`, { cause });
     });
     return this._ready;
+  }
+
+  /** When the module is started, if it was asked for, or cannot be. */
+  async settled() {
+    await this._ready?.catch(nothing);
   }
 
   /** The SHA-256 of the module as it was loaded, in hexadecimal digits; null before that. */

@@ -4,11 +4,13 @@ import { throwIfAborted } from "./abort.js";
 import { check } from "./check.js";
 import { NetworkError, OptionsError } from "./errors.js";
 import { Opening } from "./opening.js";
+import { runtime } from "./runtime.js";
 import { BlobSource } from "./source.js";
 
 /** @import { CacheState, FileDigests } from "../index.d.ts" */
 /** @import { KeptSource } from "./kept.js" */
 /** @import { Progress } from "./progress.js" */
+/** @import { FileLike } from "./runtime.js" */
 /** @import { Digest, UrlSource } from "./source.js" */
 /** @import { Environment } from "./store.js" */
 
@@ -51,12 +53,13 @@ export async function open(what, options, around) {
   around.progress.connect();
   if (typeof what !== "string") return openBlob(what, options, around);
   const url = new URL(what);
+  if (url.protocol === "file:" && runtime.openFile !== null) return openBlob(await runtime.openFile(url), options, around);
   if (!["http:", "https:"].includes(url.protocol)) return openBlob(await fetchBlob(url, around.signal), options, around);
   return new Opening(url, options, around).open();
 }
 
 /**
- * @param {Blob} blob
+ * @param {FileLike} blob
  * @param {OpenOptions} options
  * @param {Surroundings} around
  * @returns {Promise<Opened>}

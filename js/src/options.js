@@ -2,6 +2,7 @@
 
 import { boolean, callback, integer, object, oneOf, refuse, signal, string } from "./checks.js";
 import { fileDigests } from "./manifest.js";
+import { runtime } from "./runtime.js";
 
 /** @import { ConformanceOptions, LoadOptions, SelectOptions, TuneOptions } from "../index.d.ts" */
 /** @import { Check } from "./checks.js" */
@@ -36,6 +37,19 @@ const bytes = (name, value) =>
     ? value
     : refuse(name, "a Blob, an ArrayBuffer or a Uint8Array", value);
 
+/** An address, absolute. @type {Check} */
+const address = (name, value) => {
+  try {
+    if (typeof value === "string" || value instanceof URL) return runtime.meant(value).href;
+  } catch {
+    // It is refused with the others.
+  }
+  return refuse(name, "a URL", value);
+};
+
+/** That of a folder. @type {Check} */
+const folder = (name, value) => /** @type {string} */ (address(name, value)).replace(/\/?$/, "/");
+
 /** What sessions take unless they are told: in bytes, milliseconds, and how many. */
 const SESSIONS = { keep: false, every: 2000, maxBytes: 512 * 2 ** 20, maxCount: 32 };
 
@@ -49,6 +63,8 @@ const sessions = (name, value) => {
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
+  workerUrl: address,
+  wasmUrl: folder,
   workerTimeout: integer(1000, 2 ** 31 - 1),
   webgl: object({ layout: oneOf(["packed", "r32f", "bits"]), maxTextureSize: integer(1) }),
   webgpu: object({ maxBinding: integer(1), products: oneOf(["f32", "int8"]) }),
@@ -70,26 +86,29 @@ const LOAD = {
   revalidate: boolean,
   sha256,
   digests,
+  hub: address,
   headers,
   credentials: oneOf(["omit", "same-origin", "include"]),
   network: object({ retries: integer(0, 1000), stallTimeout: integer(1, 2 ** 31 - 1) }),
 };
 
+/** What is absolute once it is checked. @typedef {{ workerUrl?: string, wasmUrl?: string, hub?: string, headers?: [string, string][] }} Checked */
+
 /**
  * @param {unknown} value
- * @returns {SelectOptions}
+ * @returns {Omit<SelectOptions, keyof Checked> & Checked}
  */
 export const selectOptions = (value) => object(SELECT)("options", value ?? {});
 
 /**
  * @param {unknown} value
- * @returns {LoadOptions & { headers?: [string, string][] }}
+ * @returns {Omit<LoadOptions, keyof Checked> & Checked}
  */
 export const loadOptions = (value) => object(LOAD)("options", value ?? {});
 
 /**
  * @param {unknown} value
- * @returns {TuneOptions & { headers?: [string, string][] }}
+ * @returns {Omit<TuneOptions, keyof Checked> & Checked}
  */
 export const tuneOptions = (value) => object({ ...LOAD, onTrial: callback })("options", value ?? {});
 

@@ -8,7 +8,7 @@ let asked = false;
  * @param {StorageManager} [storage]
  * @returns {Promise<void>}
  */
-export async function persist(storage = navigator.storage) {
+export async function persist(storage = globalThis.navigator?.storage) {
   if (asked || typeof storage?.persist !== "function") return;
   asked = true;
   try {

@@ -14,6 +14,7 @@ import { read } from "./answer.js";
 import { ByteReader } from "./bytes.js";
 import { Connection, Dropped } from "./connection.js";
 import { NetworkError } from "./errors.js";
+import { isPage, page, refusal } from "./refusal.js";
 
 /** Answers after which another attempt may succeed. */
 const TEMPORARY = [408, 425, 429, 500, 502, 503, 504];
@@ -124,10 +125,9 @@ export class Remote {
     }
     if (status === 416) throw this.renewed();
     if (status !== 200 && status !== 206) {
-      throw this.error(`the server answered ${status} for ${this.url}; check the URL and whether it may be read`, {
-        status,
-      });
+      throw this.error(refusal(status, this.url), { status });
     }
+    if (isPage(headers)) throw this.error(page(this.url), { status });
     const answer = read(response, asked, this.size);
     if (typeof answer === "string") throw this.misled(`the server sent ${answer}`, status);
     if (status === 200 && asked > 0) this.ranges = false;
@@ -168,6 +168,11 @@ export class Remote {
     if (differs(this.size, size) || differs(this.etag, etag) || differs(this.lastModified, lastModified)) {
       throw this.renewed();
     }
+  }
+
+  /** Whether nothing was heard of the server yet. */
+  isUnheard() {
+    return !this._known;
   }
 
   renewed() {

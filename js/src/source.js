@@ -17,6 +17,7 @@ import { ChecksumError, FileError, NetworkError, isAbort } from "./errors.js";
 import { spool } from "./stream.js";
 
 /** @import { Remote } from "./remote.js" */
+/** @import { FileLike } from "./runtime.js" */
 
 /** How much is read at once by default. In bytes. */
 const PIECE = 4 << 20;
@@ -68,7 +69,7 @@ export class BlobSource {
   _bytes = new Uint8Array(0);
 
   /**
-   * @param {Blob} blob
+   * @param {FileLike} blob
    * @param {string} [why] What happened if it cannot be read, and what can be done.
    */
   constructor(blob, why = "it was changed or removed after it was chosen, so choose it again") {

@@ -1,5 +1,6 @@
 /** Starts wasm modules, and knows the digest of what was started. */
 
+import { runtime } from "./runtime.js";
 import { sha256 } from "./sha256.js";
 
 /**
@@ -50,8 +51,19 @@ export function start(bindings, url) {
  * @param {URL} url
  */
 async function fetched(url) {
-  const response = await fetch(url);
+  const response = await (url.protocol === "file:" && runtime.readFile !== null ? readFrom(url, runtime.readFile) : fetch(url));
   return { response, copy: response.clone() };
+}
+
+/**
+ * A file as an answer.
+ *
+ * @param {URL} url
+ * @param {(url: URL) => Promise<Uint8Array>} read
+ */
+async function readFrom(url, read) {
+  const bytes = /** @type {Uint8Array<ArrayBuffer>} */ (await read(url));
+  return new Response(bytes, { headers: { "Content-Type": "application/wasm" } });
 }
 
 /**

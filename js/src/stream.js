@@ -7,6 +7,7 @@
 
 import { reasonOf, throwIfAborted } from "./abort.js";
 import { Dropped } from "./connection.js";
+import { barred, isBarred, isOffline } from "./refusal.js";
 
 /** @import { Connection } from "./connection.js" */
 /** @import { Remote } from "./remote.js" */
@@ -149,6 +150,19 @@ export class RemoteStream {
   }
 
   /**
+   * Throws if the server is there, but is not for this page: more attempts would be in vain.
+   *
+   * @param {Dropped} error
+   */
+  async _barred({ status, cause }) {
+    const { retries, url, signal } = this._remote;
+    // One failure may be an accident.
+    const asks = this._failures === Math.min(2, retries + 1) && status === null && this._remote.isUnheard();
+    if (asks && (await isBarred(url))) throw this._remote.error(barred(url), { cause });
+    throwIfAborted(signal);
+  }
+
+  /**
    * @template T
    * @param {() => Promise<T>} attempt
    * @returns {Promise<T>}
@@ -164,11 +178,13 @@ export class RemoteStream {
         this.close();
         if (!(error instanceof Dropped)) throw error;
         this._failures += 1;
+        await this._barred(error);
         // Without its size there is no telling where to resume a file that began to arrive.
         if (this._failures > retries || (this._remote.size === null && this.position > 0)) {
           const { status, cause, message } = error;
           const tried = this._failures === 1 ? "" : ` in ${this._failures} attempts`;
-          throw this._remote.error(`cannot download ${url}${tried}: ${message}; check the connection and try again`, {
+          const why = isOffline() ? "this device is offline" : message;
+          throw this._remote.error(`cannot download ${url}${tried}: ${why}; check the connection and try again`, {
             status,
             cause,
           });

@@ -312,6 +312,12 @@ pub const RUNS: &[Run] = &[
 /// more browsers, texts that fill the context, more hostile files, and the long cases of llama.cpp's list.
 pub const NIGHTLY: &[Run] = &[
     Run {
+        title: "JavaScript package in Next.js",
+        needs: Need::Node,
+        program: Program::Node,
+        args: &["js/test/run.js", "next"],
+    },
+    Run {
         title: "long texts",
         needs: Need::Driver("webgl"),
         program: Program::Cargo,

@@ -37,7 +37,7 @@ const DETECTED = [
 
 /** Fields and methods of our own that have the name of something young. */
 const OURS = [
-  ...["architecture", "bytes", "chunks", "connection", "dispose", "entry", "first", "identity", "info", "last", "layout"],
+  ...["architecture", "build", "bytes", "chunks", "connection", "dispose", "entry", "first", "identity", "info", "last", "layout"],
   ...["loading", "lost", "manifest", "memory", "messages", "ms", "number", "quota", "role", "session", "share", "states"],
   ...["stats", "take", "to", "token", "turn", "usage", "use"],
 ];

@@ -16,6 +16,7 @@ import { gzipSync } from "node:zlib";
  * @property {keyof typeof PARTS} [part] How it answers a request for a range.
  * @property {boolean} [always206]
  * @property {boolean} [gzip]
+ * @property {string} [type] What it says that it sends.
  * @property {number} [trickle] Bytes a write, with a pause after each.
  * @property {Uint8Array[]} [bodies] The file as the first answers have it.
  * @property {Record<string, Uint8Array>} [files] What is at these paths instead; there is nothing at others.
@@ -61,6 +62,7 @@ export async function serveFile(file, behaviour = {}) {
     const etag = behaviour.etag ? behaviour.etag(requests.length) : '"v1"';
     response.writeHead(partial ? 206 : 200, {
       ...(etag === undefined ? {} : { ETag: etag }),
+      ...(behaviour.type === undefined ? {} : { "Content-Type": behaviour.type }),
       ...(behaviour.noLength ? {} : { "Content-Length": body.length }),
       ...(behaviour.gzip ? { "Content-Encoding": "gzip" } : {}),
       ...(says === undefined ? {} : { "Content-Range": `bytes ${says}-${here.length - 1}/${here.length}` }),

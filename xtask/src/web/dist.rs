@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 const PARTS: &[(&str, &str)] = &[
     ("examples/web", ""),
     ("js/package.json", "anygpu/package.json"),
+    ("js/prepack.mjs", "anygpu/prepack.mjs"),
     ("js/README.md", "anygpu/README.md"),
     ("js/index.d.ts", "anygpu/index.d.ts"),
+    ("js/react.d.ts", "anygpu/react.d.ts"),
+    ("js/ai-sdk.d.ts", "anygpu/ai-sdk.d.ts"),
     ("LICENSE-MIT", "anygpu/LICENSE-MIT"),
     ("LICENSE-APACHE", "anygpu/LICENSE-APACHE"),
     ("js/src", "anygpu/src"),

@@ -1,5 +1,6 @@
 // What a user would write, and then some; the results go to the server that served the page.
 import { AnyGpu, BackendError, ChecksumError, type ChatMessage, type LoadProgress } from "anygpu";
+import { rendered } from "./component";
 
 interface Result {
   name: string;
@@ -109,6 +110,11 @@ await check("a backend that is not there is refused with a report", async () => 
   const error = await rejection(AnyGpu.load(MODEL, { backend: "webgpu" }));
   if (!(error instanceof BackendError)) throw error;
   equal(error.report?.rungs.some((rung) => rung.outcome.kind === "rejected"), true);
+});
+
+await check("a hook of React loads a model, and disposes of it", async () => {
+  const story = await rendered(MODEL);
+  equal(story, STORY);
 });
 
 await check("a part of the suite passes", async () => {

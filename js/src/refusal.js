@@ -1,0 +1,59 @@
+/** Why a server does not give a file, in the words of people. */
+
+import { within } from "./patience.js";
+
+/** How long a server may take to show that it is there. In milliseconds. */
+const LIMIT = 5_000;
+
+/**
+ * @param {number} status
+ * @param {string} url
+ */
+export function refusal(status, url) {
+  const answered = `the server answered ${status} for ${url}`;
+  if (status === 401 || status === 403) {
+    const token = 'give a token, such as headers: { authorization: "Bearer ..." }';
+    return `${answered}: it is not open to everybody, or there is no such file; check the spelling, or ${token}`;
+  }
+  if (status === 404 || status === 410) return `${answered}: there is no such file; check the spelling`;
+  return `${answered}; check the URL and whether it may be read`;
+}
+
+/** Whether an answer is a page for people. @param {Headers} headers */
+export function isPage(headers) {
+  return /^text\/html\b/i.test(headers.get("Content-Type") ?? "");
+}
+
+/** @param {string} url */
+export function page(url) {
+  return `${url} is a web page and no model file; give the address that its download button has`;
+}
+
+/** Whether the device says that it has no network. */
+export function isOffline() {
+  return globalThis.navigator?.onLine === false;
+}
+
+/**
+ * Whether a server that seems to be out of reach is there, but lets no page of another origin read what it sends:
+ * browsers say the same of both, but for a request whose answer may not be read.
+ *
+ * @param {string} url
+ */
+export async function isBarred(url) {
+  const { location } = globalThis;
+  if (location === undefined || new URL(url).origin === location.origin) return false;
+  try {
+    const asked = fetch(url, { method: "HEAD", mode: "no-cors", credentials: "omit", cache: "no-store" });
+    return (await within(LIMIT, asked, () => new Error("no answer"))).type === "opaque";
+  } catch {
+    return false;
+  }
+}
+
+/** @param {string} url */
+export function barred(url) {
+  const { origin, host } = new URL(url);
+  const why = `${host} does not let pages of other origins read ${url} (CORS)`;
+  return `${why}; have it send Access-Control-Allow-Origin, or use another server than ${origin}, or the file itself`;
+}

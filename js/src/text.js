@@ -1,0 +1,28 @@
+/** Short texts of servers. */
+
+import { FileError } from "./errors.js";
+import { RemoteStream } from "./stream.js";
+
+/** @import { Remote } from "./remote.js" */
+
+/**
+ * @param {Remote} remote
+ * @param {number} longest In bytes.
+ * @param {string} what What it should be.
+ */
+export async function downloadText(remote, longest, what) {
+  const stream = await RemoteStream.open(remote);
+  const decoder = new TextDecoder();
+  let text = "";
+  let length = 0;
+  try {
+    for (let bytes = await stream.next(); bytes !== null; bytes = await stream.next()) {
+      length += bytes.length;
+      if (length > longest) throw new FileError(`${remote.url} is longer than ${what} is; correct it`);
+      text += decoder.decode(bytes, { stream: true });
+    }
+  } finally {
+    stream.close();
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,35 @@
+/** The entry of a thread in Node.js, and of the engine's worker in Deno and Bun. */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { serve } from "./serve.js";
+import "./with-files.js";
+
+/** @import { Module } from "./module.js" */
+/** @import { Core, Port } from "./serve.js" */
+
+/** @returns {Promise<Core & Module<any>>} */
+async function served() {
+  if (workerData === "suite") return (await import("./suite-today.js")).suite();
+  return (await import("./engine.js")).engine();
+}
+
+/** @param {(data: unknown) => void} post @param {(hear: (data: unknown) => void) => void} listen */
+function answer(post, listen) {
+  /** @type {Port} */
+  const port = { onmessage: null, postMessage: post };
+  const ready = served();
+  ready.then((core) => serve(port, core));
+  // What comes before it is ready waits.
+  listen(async (/** @type {any} */ data) => {
+    const core = await ready;
+    // The thread ends then, and Deno crashes if it compiles meanwhile.
+    if (data.method === "dispose") await core.settled();
+    port.onmessage?.(/** @type {MessageEvent} */ ({ data }));
+  });
+}
+
+if (typeof workerData === "string") {
+  answer((message) => parentPort?.postMessage(message), (hear) => parentPort?.on("message", hear));
+} else if (typeof self === "object") {
+  answer((message) => self.postMessage(message), (hear) => self.addEventListener("message", ({ data }) => hear(data)));
+}

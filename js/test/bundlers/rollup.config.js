@@ -1,0 +1,7 @@
+import resolve from "@rollup/plugin-node-resolve";
+
+export default {
+  input: { main: "src/placed.js", worker: "anygpu/worker" },
+  output: { dir: "dist/rollup" },
+  plugins: [resolve()],
+};

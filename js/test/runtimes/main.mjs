@@ -1,0 +1,62 @@
+// What a program does with the package: arguments are files of models, the second for conversations. Prints the results.
+import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { relative } from "node:path";
+import { argv } from "node:process";
+import { pathToFileURL } from "node:url";
+import { AnyGpu, FileError } from "anygpu";
+import { STORY, checked, tells } from "./page/check.js";
+
+const [, , story, chat] = argv;
+
+/** @param {(url: string) => Promise<unknown>} action */
+async function served(action) {
+  const server = createServer(async (_, response) => response.end(await readFile(story)));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  try {
+    await action(`http://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (server.address()).port}/model.gguf`);
+  } finally {
+    server.close();
+  }
+}
+
+/** @param {string} where */
+async function isMissing(where) {
+  const error = await AnyGpu.load(where).catch((error) => error);
+  if (!(error instanceof FileError) || !error.message.includes("check the path")) throw error;
+}
+
+const results = await checked({
+  "a path": () => tells(AnyGpu, {}, story),
+  "a path from here": () => tells(AnyGpu, {}, relative(".", story)),
+  "a file URL": () => tells(AnyGpu, {}, pathToFileURL(story)),
+  "an address": () => served((url) => tells(AnyGpu, {}, url)),
+  "bytes": async () => tells(AnyGpu, {}, await readFile(story)),
+  "a file that is not there": () => isMissing("no such file.gguf"),
+  "on this thread, whatever is there": async () => {
+    const engine = await AnyGpu.load(story, { worker: false });
+    const answer = await engine.completions.create({ prompt: "Once upon a time", max_tokens: 6 });
+    const { thread, rungs } = engine.report;
+    await engine.dispose();
+    // Whoever was not chosen says why.
+    const silent = rungs.filter(({ outcome }) => outcome.kind === "rejected" && !outcome.reason);
+    if (thread !== "main" || answer.choices[0].text !== STORY || silent.length > 0) throw new Error(JSON.stringify([thread, answer, silent]));
+  },
+  "the suite": async () => {
+    const { passed, failed, thread } = await AnyGpu.conformance({ backend: "cpu", op: "softmax" });
+    if (failed > 0 || passed === 0 || thread !== "worker") throw new Error(`${thread}: ${passed} passed, ${failed} failed`);
+  },
+  ...(chat === undefined ? {} : {
+    "a conversation": async () => {
+      const engine = await AnyGpu.load(chat, { backend: "cpu" });
+      const messages = [{ role: "user", content: "What is the capital of France?" }];
+      let text = "";
+      for await (const part of engine.chat.completions.create({ messages, stream: true, max_tokens: 12 })) {
+        text += part.choices[0]?.delta.content ?? "";
+      }
+      await engine.dispose();
+      if (!text.includes("Paris")) throw new Error(text);
+    },
+  }),
+});
+console.log(JSON.stringify(results));

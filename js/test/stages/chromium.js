@@ -1,0 +1,129 @@
+/** Pages that Chromium opens and that post what they found. */
+
+import { spawn } from "node:child_process";
+import { createReadStream, existsSync, statSync } from "node:fs";
+import http from "node:http";
+import { extname, join } from "node:path";
+import { CHROMIUM, ROOT, WORK } from "./common.js";
+
+/** @import { Result } from "./common.js" */
+
+/** The run in the browser takes no longer. In milliseconds. */
+const LIMIT = 240_000;
+
+const TYPES = /** @type {Record<string, string>} */ ({
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".wasm": "application/wasm",
+});
+
+/**
+ * @typedef {object} Site
+ * @property {string} folder What it serves, under `/some/path/` as well, as some hosts do.
+ * @property {Record<string, string>} [files] Files of other folders, by their paths.
+ * @property {boolean} [open] Whether it lets pages of other origins read what it has; but for `/closed/`.
+ */
+
+/**
+ * Serves a folder, with the built-in model as `model.gguf`.
+ *
+ * @param {Site} site
+ * @param {(body: string) => void | Promise<void>} [onPost] Answered when it is done.
+ */
+export async function serve({ folder, files = {}, open = false }, onPost) {
+  const server = http.createServer((request, response) => {
+    const path = new URL(request.url ?? "/", "http://localhost").pathname;
+    if (request.method === "POST") {
+      let body = "";
+      request.on("data", (data) => (body += data));
+      request.on("end", async () => {
+        await onPost?.(body);
+        response.end();
+      });
+      return;
+    }
+    if (open && !path.startsWith("/closed/")) {
+      response.setHeader("Access-Control-Allow-Origin", "*");
+      response.setHeader("Access-Control-Allow-Headers", "*");
+    }
+    const name = path.replace(/^\/(some\/path\/)?/, "").replace(/(^|\/)$/, "$1index.html");
+    const own = /(^|\/)model\.gguf$/.test(name) ? join(ROOT, "models", "gab-q4_0.gguf") : join(folder, name);
+    const file = files[name] ?? own;
+    if (path.includes("..") || !existsSync(file) || !statSync(file).isFile()) return response.writeHead(404).end();
+    send(file, request, response);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { origin: `http://127.0.0.1:${port}`, close };
+}
+
+/** @param {string} file @param {http.IncomingMessage} request @param {http.ServerResponse} response */
+function send(file, request, response) {
+  const { size } = statSync(file);
+  const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1] ?? 0);
+  response.writeHead(request.headers.range ? 206 : 200, {
+    "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
+    "Content-Length": size - from,
+    ETag: `"${size}"`,
+    ...(request.headers.range ? { "Content-Range": `bytes ${from}-${size - 1}/${size}` } : {}),
+  });
+  createReadStream(file, { start: from }).pipe(response);
+}
+
+let profiles = 0;
+
+/**
+ * Has Chromium open a page.
+ *
+ * @param {string} url
+ * @param {Promise<string>} report What the page posts in the end.
+ * @returns {Promise<Result[]>}
+ */
+export async function visit(url, report) {
+  // A folder of its own, which stays until the next run: the browser writes to it for some time after its end.
+  const profile = join(WORK, `profile-${(profiles += 1)}`);
+  const flags = ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-swiftshader", `--user-data-dir=${profile}`];
+  const browser = spawn(CHROMIUM, [...flags, url], { stdio: "ignore" });
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  const ended = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no report after ${LIMIT} ms`)), LIMIT);
+    browser.on("error", (error) => reject(new Error(`cannot start Chromium: ${error.message}; set CHROMIUM`)));
+    browser.on("exit", (code) => reject(new Error(`Chromium ended early with ${code}`)));
+  });
+  try {
+    return JSON.parse(await Promise.race([report, ended]));
+  } finally {
+    clearTimeout(timer);
+    browser.removeAllListeners("exit");
+    browser.kill();
+  }
+}
+
+/** Something that comes once. */
+export function once() {
+  let come = (/** @type {string} */ _) => {};
+  const promise = /** @type {Promise<string>} */ (new Promise((resolve) => (come = resolve)));
+  return { promise, come };
+}
+
+/**
+ * Serves a folder and has Chromium open it.
+ *
+ * @param {string} folder
+ * @returns {Promise<Result[]>}
+ */
+export async function inChromium(folder) {
+  const { promise, come } = once();
+  const site = await serve({ folder }, come);
+  try {
+    return await visit(`${site.origin}/some/path/`, promise);
+  } finally {
+    site.close();
+  }
+}

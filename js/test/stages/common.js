@@ -1,0 +1,82 @@
+/** What the stages share: paths, commands, the package as npm packs it. */
+
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const JS = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+/** All that the stages make. */
+export const WORK = join(ROOT, "target", "js");
+export const CHROMIUM = process.env.CHROMIUM ?? "chromium";
+
+/** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
+/** @typedef {{ name: string, ok: boolean, message?: string }} Result */
+
+/** A stage that did not even run. @type {Tally} */
+export const FAILED = { passed: 0, failed: 1, skipped: 0 };
+/** A stage that lacks something. @type {Tally} */
+export const SKIPPED = { passed: 0, failed: 0, skipped: 1 };
+
+/** @param {string} command @param {string[]} args @param {string} cwd @param {string} [input] */
+export function run(command, args, cwd, input) {
+  const options = { cwd, input, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
+  const { status, stdout, stderr, error } = spawnSync(command, args, options);
+  return { ok: status === 0, stdout: stdout ?? "", output: `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}` };
+}
+
+/** @param {string} command @param {string[]} args @param {string} cwd */
+export function must(command, args, cwd) {
+  const { ok, output } = run(command, args, cwd);
+  if (!ok) throw new Error(`${command} ${args.join(" ")} failed:\n${output}`);
+}
+
+/** Shows what was found, and counts it. @param {Result[]} results @returns {Tally} */
+export function counted(results) {
+  for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);
+  const passed = results.filter((result) => result.ok).length;
+  return { passed, failed: results.length - passed, skipped: 0 };
+}
+
+/** Whether there is a browser; says so if not. */
+export function hasChromium() {
+  const { ok } = run(CHROMIUM, ["--version"], JS);
+  if (!ok) console.error(`there is no ${CHROMIUM}: install it, or set CHROMIUM`);
+  return ok;
+}
+
+/** @type {string | null} */
+let packed = null;
+
+/** The package as npm packs it, once for all stages. */
+export function tarball() {
+  if (packed !== null) return packed;
+  if (!existsSync(join(JS, "wasm", "bindings.js"))) throw new Error("js/wasm is not there; run cargo xtask web");
+  const folder = join(WORK, "package");
+  const parts = ["package.json", "prepack.mjs", "README.md", "index.d.ts", "react.d.ts", "ai-sdk.d.ts", "src", "wasm"];
+  for (const part of parts) cpSync(join(JS, part), join(folder, part), { recursive: true });
+  for (const licence of ["LICENSE-MIT", "LICENSE-APACHE"]) cpSync(join(ROOT, licence), join(folder, licence));
+  const notices = "THIRD-PARTY-NOTICES.txt";
+  cpSync(join(ROOT, "dist", "anygpu", notices), join(folder, notices));
+  must("npm", ["pack", "--pack-destination", WORK], folder);
+  packed = join(WORK, readdirSync(WORK).find((name) => name.endsWith(".tgz")) ?? "");
+  return packed;
+}
+
+/**
+ * A project of this folder, with its packages and with ours as npm installs it: unpacked, since it depends on nothing.
+ *
+ * @param {string} name
+ * @returns {string} Where it is.
+ */
+export function project(name) {
+  const folder = join(WORK, name);
+  const installed = join(folder, "node_modules", "anygpu");
+  cpSync(join(JS, "test", name), folder, { recursive: true });
+  cpSync(join(JS, "test", "page"), join(folder, "page"), { recursive: true });
+  if (existsSync(join(folder, "package-lock.json"))) must("npm", ["ci", "--no-audit", "--no-fund"], folder);
+  mkdirSync(installed, { recursive: true });
+  must("tar", ["-xzf", tarball(), "-C", installed, "--strip-components=1"], folder);
+  return folder;
+}

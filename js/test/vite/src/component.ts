@@ -1,0 +1,49 @@
+// A component that tells a story, rendered twice as React does while it is developed.
+import { StrictMode, createElement, useEffect, useState } from "react";
+import { createRoot } from "react-dom/client";
+import type { AnyGpu } from "anygpu";
+import { useAnyGpu } from "anygpu/react";
+
+interface Props {
+  model: string;
+  told: (engine: AnyGpu, text: string) => void;
+  failed: (error: Error) => void;
+}
+
+function Story({ model, told, failed }: Props) {
+  const { engine, progress, error } = useAnyGpu(new URL(model, location.href), { backend: "cpu" });
+  const [text, setText] = useState("");
+  useEffect(() => {
+    if (error !== null) failed(error);
+    if (engine === null) return;
+    engine.completions.create({ prompt: "Once upon a time", max_tokens: 6 }).then((answer) => setText(answer.choices[0].text), failed);
+  }, [engine, error]);
+  useEffect(() => {
+    if (engine !== null && text !== "") told(engine, document.querySelector("p")?.textContent ?? "");
+  }, [text]);
+  return createElement("p", null, text === "" ? (progress?.phase ?? "nothing yet") : text);
+}
+
+/** What the component shows; when it is gone, so is its engine. */
+export async function rendered(model: string): Promise<string> {
+  const place = document.body.appendChild(document.createElement("div"));
+  const root = createRoot(place);
+  const [engine, shown] = await new Promise<[AnyGpu, string]>((resolve, reject) => {
+    const told = (engine: AnyGpu, text: string) => resolve([engine, text]);
+    root.render(createElement(StrictMode, null, createElement(Story, { model, told, failed: reject })));
+  });
+  root.unmount();
+  const error = await after(engine);
+  if (!(error instanceof Error) || error.name !== "DisposedError") throw new Error(`the engine stays: ${String(error)}`);
+  return shown;
+}
+
+/** What an engine says that is disposed of, once it is. */
+async function after(engine: AnyGpu): Promise<unknown> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const error: unknown = await engine.stats().then(() => null, (error: unknown) => error);
+    if (error !== null) return error;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return null;
+}
