@@ -1,11 +1,13 @@
 /**
  * The tests of the package: its own code under node, its types, whether all that browsers get is in the oldest of them,
- * and what a user gets, which is the packed tarball in a Vite and TypeScript project that is built and run in Chromium.
+ * what a user gets, which is the packed tarball in a Vite and TypeScript project that is built and run in Chromium, and
+ * whether OpenAI's own client can talk to `anygpu serve`.
  *
- *     node test/run.js [unit] [types] [baseline] [vite]        all of them by default
+ *     node test/run.js [unit] [types] [baseline] [vite] [openai]        all of them by default
  *
- * All but `unit` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of their `package-lock.json`; `vite`
- * needs Chromium: $CHROMIUM, or chromium of the PATH, without which it is skipped. All that they make lies in the
+ * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it), and all but `unit` fetch the packages of their
+ * `package-lock.json`; `vite` needs Chromium: $CHROMIUM, or chromium of the PATH, without which it is skipped; `openai`
+ * builds the command line, unless $ANYGPU is the program. All that they make lies in the
  * workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
 
@@ -33,7 +35,7 @@ const CHROMIUM = process.env.CHROMIUM ?? "chromium";
 /** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
 
 /** @type {Record<string, () => Promise<Tally>>} */
-const STAGES = { unit, types, baseline, vite };
+const STAGES = { unit, types, baseline, vite, openai };
 
 /** A stage that did not even run. @type {Tally} */
 const FAILED = { passed: 0, failed: 1, skipped: 0 };
@@ -117,13 +119,56 @@ async function vite() {
   }
   project();
   must("npm", ["run", "build"], PROJECT);
-  const results = await inChromium(join(PROJECT, "dist"));
+  return tally(await inChromium(join(PROJECT, "dist")));
+}
+
+async function openai() {
+  const project = join(WORK, "openai");
+  cpSync(join(JS, "test", "openai"), project, { recursive: true });
+  must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], project);
+  // As the other tests build it: with other packages beside it, dependencies have the same features.
+  if (!process.env.ANYGPU) must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
+  const program = process.env.ANYGPU ?? join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
+  const models = ["gab", join(ROOT, "models", "fixtures", "bert-mean.gguf")];
+  const servers = models.map((model) => serve(program, model));
+  try {
+    const addresses = await Promise.all(servers.map(({ address }) => address));
+    const { ok, output } = run(process.execPath, ["clients.js", ...addresses, KEY], project);
+    if (!ok) throw new Error(output);
+    return tally(JSON.parse(output.trimEnd().split("\n").pop() ?? ""));
+  } finally {
+    for (const { child } of servers) child.kill();
+  }
+}
+
+const KEY = "a key";
+
+/** A server, and where it is once it answers. @param {string} program @param {string} model */
+function serve(program, model) {
+  const args = ["serve", "--backend", "cpu", "--port", "0", "--api-key", KEY, "--model", model];
+  const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
+  /** @type {Promise<string>} */
+  const address = new Promise((resolve, reject) => {
+    let said = "";
+    child.stderr.on("data", (data) => {
+      said += data;
+      const found = /serving .* at (\S+)/.exec(said);
+      if (found?.[1]) resolve(found[1]);
+    });
+    child.on("error", reject);
+    child.on("exit", () => reject(new Error(`anygpu serve ended: ${said}`)));
+  });
+  return { child, address };
+}
+
+/** @typedef {{ name: string, ok: boolean, message?: string }} Result */
+
+/** Shows results and counts them. @param {Result[]} results @returns {Tally} */
+function tally(results) {
   for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);
   const passed = results.filter((result) => result.ok).length;
   return { passed, failed: results.length - passed, skipped: 0 };
 }
-
-/** @typedef {{ name: string, ok: boolean, message?: string }} Result */
 
 /**
  * Serves a folder under a path of its own, as some hosts do, and has Chromium open it.
