@@ -1,6 +1,9 @@
-/** OpenAI's client talks to `anygpu serve`. Each check fails by throwing; the last line is their results as JSON. */
+/** OpenAI's client, LangChain and the AI SDK talk to `anygpu serve`. Each check fails by throwing; the last line is their results as JSON. */
 
 import assert from "node:assert/strict";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
+import { embed, generateText, streamText } from "ai";
 import OpenAI, { APIError } from "openai";
 
 const [, , texts = "", vectors = "", key = ""] = process.argv;
@@ -82,6 +85,30 @@ const CHECKS = {
     const long = await refused(client.completions.create({ ...story, max_tokens: 1e6, stream: true }), 400);
     assert.equal(long.code, "context_length_exceeded");
     await refused(client.embeddings.create({ model: "gab", input: "a" }), 400);
+  },
+  async LangChain() {
+    const options = { apiKey: key, maxRetries: 0 };
+    const model = new ChatOpenAI({ ...options, model: "gab", maxTokens: 8, configuration: { baseURL: texts } });
+    const answer = await model.invoke("Tell me of a dragon.");
+    assert.equal(answer.usage_metadata.output_tokens, 8);
+    let text = "";
+    for await (const chunk of await model.stream("Tell me of a dragon.")) text += chunk.content;
+    assert.equal(text, answer.content);
+    const embeddings = new OpenAIEmbeddings({ ...options, model: "bert-mean", configuration: { baseURL: vectors } });
+    assert.equal((await embeddings.embedQuery("the cat sat")).length, 24);
+  },
+  async "the AI SDK"() {
+    const provider = (baseURL) => createOpenAICompatible({ name: "anygpu", baseURL, apiKey: key, includeUsage: true });
+    const request = { model: provider(texts)("gab"), messages, maxOutputTokens: 8, maxRetries: 0 };
+    const answer = await generateText(request);
+    assert.deepEqual([answer.usage.outputTokens, answer.finishReason], [8, "length"]);
+    const stream = streamText(request);
+    let text = "";
+    for await (const part of stream.textStream) text += part;
+    assert.equal(text, answer.text);
+    assert.equal((await stream.usage).outputTokens, 8);
+    const { embedding } = await embed({ model: provider(vectors).embeddingModel("bert-mean"), value: "the cat sat" });
+    assert.equal(embedding.length, 24);
   },
   async abort() {
     const endless = { ...story, max_tokens: 1e8, overflow: "shift", ignore_eos: true, stream: true };
