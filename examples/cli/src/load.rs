@@ -7,8 +7,8 @@ use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, ChatPrompt, Engine, EngineOptions, Event, Footprint, GenerateOptions,
-    Generation, KernelInfo, KvCache, Message, Piece, Progress, Report, Sampling, SavedRequest, SelectOptions, Session,
-    Snapshot,
+    Generation, KernelInfo, KvCache, Message, Piece, Pooling, Progress, Report, Sampling, SavedRequest, SelectOptions,
+    Session, Snapshot,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -135,8 +135,8 @@ pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Eng
 /// The same for a thread of its own, which may have to load it again.
 ///
 /// *Errors*: as [`engine`].
-pub fn opened(args: &LoadArgs, device: &DeviceArgs) -> Result<Opened> {
-    let (source, options) = (args.model.open()?, args.options(device));
+pub fn opened(args: &LoadArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
+    let (source, options) = (args.model.open()?, EngineOptions { pooling, ..args.options(device) });
     let (_, engine) = load(args.model.name(), &*source, &options)?;
     Ok(Opened { engine, source, options })
 }

@@ -122,8 +122,8 @@ async fn serve(args: &ServeArgs, device: &DeviceArgs, origins: &[HeaderValue]) -
 async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHandle<()>)> {
     let session_memory = args.session_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let limits = Limits { requests: args.queue, begun: args.parallel, session_memory, ..Limits::default() };
-    let (load, device) = (args.load.clone(), device.clone());
-    Handle::spawn(move || load::opened(&load, &device), limits).await
+    let (load, device, pooling) = (args.load.clone(), device.clone(), args.pooling);
+    Handle::spawn(move || load::opened(&load, &device, pooling), limits).await
 }
 
 /// Says where it is, and how to ask it.

@@ -146,7 +146,7 @@ fn texts_are_those_of_the_command_line_whole_and_as_a_stream() {
     assert!(server.get("/v1/models").1.contains("\"id\":\"gab\""));
     assert_eq!(server.get("/v1/models/gab").0, 200);
     assert!(server.metric("anygpu_generated_tokens_total") >= 24.0 * 3.0);
-    assert_eq!(server.metric("anygpu_token_seconds_count"), server.metric("anygpu_queue_seconds_count"));
+    assert!(server.metric("anygpu_token_seconds_count") <= server.metric("anygpu_queue_seconds_count"));
     assert!(server.get("/metrics").1.contains("anygpu_requests_total{path=\"/v1/chat/completions\",status=\"200\"} 1"));
 }
 
@@ -277,7 +277,9 @@ fn signals_end_it_in_order() {
     let busy = Server::new(&[]);
     let mut stream = busy.send("POST", TEXT, JSON, &endless());
     stream.read_exact(&mut [0; 400]).unwrap();
-    let short = busy.send("POST", TEXT, JSON, &json!({ "prompt": "One", "max_tokens": 30 }).to_string());
+    let short = json!({ "prompt": "One", "max_tokens": 40, "ignore_eos": true, "stream": true });
+    let mut short = busy.send("POST", TEXT, JSON, &short.to_string());
+    short.read_exact(&mut [0; 400]).unwrap();
     // The endless one is told of the end, and the short one ends by itself.
     assert_eq!(busy.end("-TERM"), (Some(0), String::new()));
     let read = |mut stream: TcpStream| {
@@ -286,7 +288,8 @@ fn signals_end_it_in_order() {
         rest
     };
     assert!(read(stream).contains("the server is stopping"));
-    assert!(read(short).contains("\"finish_reason\":\"length\""));
+    let short = read(short);
+    assert!(short.contains("\"finish_reason\":\"length\"") && short.contains("[DONE]"), "{short}");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! The server.
 
 use super::{LoadArgs, bytes};
+use anygpu::Pooling;
 use anygpu::handle::Limits;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What to serve, where, and to whom.
 #[derive(Debug, Clone, Args)]
@@ -12,7 +13,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// The address to listen at; 0.0.0.0 is all of this machine's
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub host: IpAddr,
     /// The port to listen at; 0 is any that is free
     #[arg(long, default_value_t = 8080)]
@@ -35,6 +36,9 @@ pub struct ServeArgs {
     /// What conversations may take of host memory while others have their turns, such as 2G [default: what --parallel of them take, at least 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub session_memory: Option<u64>,
+    /// Serve embeddings, pooled in this way: mean, cls (the first), or last [default: what the file says]
+    #[arg(long, value_name = "mean|cls|last")]
+    pub pooling: Option<Pooling>,
     /// The longest request
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "8M")]
     pub max_body: u64,
@@ -44,4 +48,12 @@ pub struct ServeArgs {
 fn at_most_a_million(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
     number.ok_or_else(|| "give a number from 1 to 1000000".into())
+}
+
+/// An address of this machine; browsers and people say localhost for one of them.
+fn address(text: &str) -> Result<IpAddr, String> {
+    if text == "localhost" {
+        return Ok(Ipv4Addr::LOCALHOST.into());
+    }
+    text.parse().map_err(|_| "give an address such as 127.0.0.1, 0.0.0.0 or ::1".into())
 }

@@ -48,7 +48,10 @@ pub fn refused(name: &str, expected: &str, value: &Value) -> ApiError {
 /// itself.
 pub fn check<'v>(path: &str, value: &'v Value, tables: &[Table]) -> Result<&'v Map<String, Value>, ApiError> {
     let Value::Object(fields) = value else {
-        return Err(refused(if path.is_empty() { "the request" } else { path }, "an object", value));
+        if path.is_empty() {
+            return Err(ApiError::request(format!("the request must be an object, not {}", shown(value))));
+        }
+        return Err(refused(path, "an object", value));
     };
     for (key, value) in fields {
         let name = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
