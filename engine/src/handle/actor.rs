@@ -1,6 +1,7 @@
 //! The thread that has the engine: it takes requests, and gives each its turns.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
@@ -73,7 +74,7 @@ impl Actor {
         let reopen = Box::new(move || open().ok());
         let turns = Turns::new(begun);
         let actor = Actor { work, opened, reopen, turns, slice: limits.slice.max(1), count: 0, shared };
-        actor.show();
+        actor.show(0);
         Ok(actor)
     }
 
@@ -95,7 +96,7 @@ impl Actor {
     pub fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
             if self.turns.is_empty() {
-                self.show();
+                self.show(0);
                 match jobs.recv() {
                     Ok(job) => self.admit(job),
                     Err(_) => return,
@@ -106,7 +107,7 @@ impl Actor {
             }
             self.turns.retain(Task::is_wanted);
             if let Some(task) = self.turns.next() {
-                self.show();
+                self.show(1);
                 if let Some(task) = self.advance(task) {
                     self.turns.again(task);
                 }
@@ -124,17 +125,17 @@ impl Actor {
                     Work::Vectors(_) => Err(ModelError::NoText { architecture: self.facts().architecture }.into()),
                 };
                 let text = Text::admit(request, told, place, &self.opened.engine, texts);
-                self.turns_push(text.map(|text| Task::Text(Box::new(text))));
+                self.push(text.map(|text| Task::Text(Box::new(text))));
             }
             Job::Embed { request, told, place } => {
                 let engine = &self.opened.engine;
                 let vectors = Vectors::admit(request, told, place, engine, matches!(self.work, Work::Vectors(_)));
-                self.turns_push(vectors.map(|vectors| Task::Vectors(Box::new(vectors))));
+                self.push(vectors.map(|vectors| Task::Vectors(Box::new(vectors))));
             }
         }
     }
 
-    fn turns_push(&mut self, task: Option<Task>) {
+    fn push(&mut self, task: Option<Task>) {
         task.into_iter().for_each(|task| self.turns.push(task));
     }
 
@@ -150,7 +151,7 @@ impl Actor {
                     text.begin(name(sessions, text.prompt(), used).unwrap_or_else(|| self.count.to_string()));
                 }
                 // Nobody waits, nobody is in the way.
-                let others = || self.shared.requests.load(std::sync::atomic::Ordering::Relaxed) > 1;
+                let others = || self.shared.requests.load(Ordering::Relaxed) > 1;
                 text.turn(&mut self.opened, sessions, self.slice, others).then_some(Task::Text(text))
             }
             (Task::Vectors(mut vectors), Work::Vectors(embedder)) => {
@@ -178,12 +179,11 @@ impl Actor {
         true
     }
 
-    /// Says what goes on.
-    fn show(&self) {
+    /// Says what goes on, while so many have their turn.
+    fn show(&self, at_work: usize) {
         let backend = self.opened.engine.backend();
         let (info, device_memory) = (backend.info(), backend.stats().memory);
-        // One has its turn.
-        let begun = self.turns.begun().len() + usize::from(!self.turns.is_empty());
+        let begun = self.turns.begun().len() + at_work;
         let adapter = info.adapter.clone();
         *self.shared.status() =
             Status { backend: info.name, adapter, begun, waiting: self.turns.waiting(), device_memory };
