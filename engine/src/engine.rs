@@ -246,6 +246,12 @@ impl Engine {
         self.chat.as_ref().map_err(|e| e.clone().into())
     }
 
+    /// Tells the chat template what time it is, for engines that live for days.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn tell_time(&mut self) {
+        self.chat.iter_mut().for_each(|chat| chat.set_now(seconds()));
+    }
+
     /// Whether the file brings a usable chat template of its own: without one it is hardly a chat model.
     pub fn has_chat_template(&self) -> bool {
         self.metadata.value("tokenizer.chat_template").is_some() && self.chat.is_ok() && self.tokenizer.is_ok()
@@ -361,13 +367,19 @@ impl Engine {
     ) -> Result<Generation, EngineError> {
         sessions.turn_to(name, tokens, &*self.host).await?;
         let generation = self.generate(sessions.session_mut(), tokens, options, on_piece).await?;
-        let prompt = tokens.len() - options.done.len().min(tokens.len());
-        let text = [&tokens[..prompt], &generation.tokens].concat();
-        let has_dropped = generation.overflow.is_some_and(|overflow| overflow.dropped_tokens > 0);
-        let request = (!has_dropped).then(|| SavedRequest::of(options, prompt, Some(generation.finish)));
-        sessions.note(generation.context(&text).into_owned(), options.sampling, request);
+        note(sessions, tokens, options, &generation);
         Ok(generation)
     }
+}
+
+/// Has `sessions` take note of a generation after the text on the device. The prompt ends with the tokens that were done
+/// before.
+pub(crate) fn note(sessions: &mut Sessions, prompt: &[u32], options: &GenerateOptions, generation: &Generation) {
+    let begin = prompt.len() - options.done.len().min(prompt.len());
+    let text = [&prompt[..begin], &generation.tokens].concat();
+    let has_dropped = generation.overflow.is_some_and(|overflow| overflow.dropped_tokens > 0);
+    let request = (!has_dropped).then(|| SavedRequest::of(options, begin, Some(generation.finish)));
+    sessions.note(generation.context(&text).into_owned(), options.sampling, request);
 }
 
 pub(crate) async fn read(

@@ -31,6 +31,8 @@ pub mod bench;
 mod chat;
 mod engine;
 mod error;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod handle;
 mod inspect;
 mod ladder;
 #[cfg(not(target_arch = "wasm32"))]

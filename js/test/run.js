@@ -1,16 +1,18 @@
 /**
  * The tests of the package: its own code under node, its types, whether all that browsers get is in the oldest of them,
- * and what a user gets, which is the packed tarball: in other runtimes, and in small projects and pages in Chromium.
+ * what a user gets, which is the packed tarball, in other runtimes, and in small projects and pages in Chromium; and
+ * whether clients of OpenAI's API can talk to `anygpu serve`.
  *
  *     node test/run.js [STAGE...]        all of them by default, but for those of a night
  *
- * All but `unit` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of their `package-lock.json`; those
+ * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of their `package-lock.json`; those
  * of pages need Chromium: $CHROMIUM, or chromium of the PATH, without which they are skipped. All that they make lies in
  * the workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
 
 import { mkdirSync, rmSync } from "node:fs";
 import { esbuild, next, rollup, vite, webpack } from "./stages/bundled.js";
+import { openai } from "./stages/clients.js";
 import { baseline, types, unit } from "./stages/code.js";
 import { FAILED, WORK } from "./stages/common.js";
 import { offline, plain } from "./stages/pages.js";
@@ -19,7 +21,7 @@ import { guard, runtimes, sdk } from "./stages/runtimes.js";
 /** @import { Tally } from "./stages/common.js" */
 
 /** @type {Record<string, () => Tally | Promise<Tally>>} */
-const STAGES = { unit, types, baseline, guard, runtimes, sdk, plain, offline, vite, webpack, esbuild, rollup };
+const STAGES = { unit, types, baseline, guard, runtimes, sdk, plain, offline, vite, webpack, esbuild, rollup, openai };
 
 /** What takes too long for each change. @type {typeof STAGES} */
 const NIGHTLY = { next };

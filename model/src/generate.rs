@@ -216,6 +216,18 @@ impl Session {
         self.begun(rest, text.len(), begin, sink, host).await
     }
 
+    /// Refuses what [`Self::generate_after`] would refuse of a text of so many tokens, before its turn comes.
+    ///
+    /// *Errors*: options out of range; a text that does not fit the context.
+    pub fn check_request(
+        &self,
+        tokens: usize,
+        options: &GenerateOptions,
+        tokenizer: Option<&Tokenizer>,
+    ) -> Result<(), ModelError> {
+        self.checked(tokens, options, tokenizer).map(|_| ())
+    }
+
     /// Refuses what cannot be, before anything is computed. The text has so many tokens.
     fn checked(
         &self,

@@ -1,7 +1,9 @@
 //! The command line. Its contracts are stable: others script against them.
 
+mod serve;
 mod session;
 
+pub use serve::ServeArgs;
 pub use session::SessionArgs;
 
 use anygpu::bench::QUEUED;
@@ -70,6 +72,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Serve a model over HTTP, to clients of OpenAI's API
+    Serve(ServeArgs),
     /// Say what a model file is, and which backends of this machine would run it, without loading its weights
     Inspect(InspectArgs),
     /// Measure prefill and decode
@@ -163,7 +167,7 @@ pub struct ContextArgs {
 }
 
 /// A number of bytes, perhaps with a K, M or G for thousands, millions or thousands of millions.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
     let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" => Some(1),

@@ -3,11 +3,12 @@
 use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
 use crate::{embedded, output, proven, saved, tune};
 use anygpu::bench;
+use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, ChatPrompt, Engine, EngineOptions, Event, Footprint, GenerateOptions,
-    Generation, KernelInfo, KvCache, Message, Piece, Progress, Report, Sampling, SavedRequest, SelectOptions, Session,
-    Snapshot,
+    Generation, KernelInfo, KvCache, Message, Piece, Pooling, Progress, Report, Sampling, SavedRequest, SelectOptions,
+    Session, Snapshot,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -129,6 +130,15 @@ impl Bar {
 pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Engine)> {
     let source = model.open()?;
     load(model.name(), &*source, options)
+}
+
+/// The same for a thread of its own, which may have to load it again.
+///
+/// *Errors*: as [`engine`].
+pub fn opened(args: &LoadArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
+    let (source, options) = (args.model.open()?, EngineOptions { pooling, ..args.options(device) });
+    let (_, engine) = load(args.model.name(), &*source, &options)?;
+    Ok(Opened { engine, source, options })
 }
 
 fn load(name: String, source: &dyn ByteSource, options: &EngineOptions) -> Result<(String, Engine)> {

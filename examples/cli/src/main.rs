@@ -17,6 +17,7 @@ mod probe;
 mod proven;
 mod quiet;
 mod saved;
+mod serve;
 mod tokens;
 mod trace;
 mod tune;
@@ -47,7 +48,9 @@ fn main() -> ExitCode {
     if cli.device.backend != Choice::Cpu && !cli.device.driver_log {
         quiet::drivers();
     }
-    match interrupt::listen().and_then(|()| run(&cli)) {
+    // A server has a way of its own to end.
+    let listening = if matches!(cli.command, Some(Command::Serve(_))) { Ok(()) } else { interrupt::listen() };
+    match listening.and_then(|()| run(&cli)) {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(interrupt::EXIT_CODE),
         Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
@@ -72,6 +75,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     match &cli.command {
         None => return generate::story(device),
         Some(Command::Generate(args)) => return generate::run(args, device),
+        Some(Command::Serve(args)) => return serve::run(args, device),
         Some(Command::Probe { json }) => probe::run(device, *json)?,
         Some(Command::Logits(args)) => logits::run(args, device)?,
         Some(Command::Embed(args)) => embed::run(args, device)?,

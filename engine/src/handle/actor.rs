@@ -1,0 +1,243 @@
+//! The thread that has the engine: it takes requests, and gives each its turns.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+use futures_channel::oneshot;
+use model::{Embedder, Model, ModelError, Sessions};
+
+use super::answer::Teller;
+use super::turns::Turns;
+use super::{Embed, Embedded, Facts, Generate, HandleError, Limits, Opened, Place, Prompt, Shared, Status};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::native::block_on;
+
+mod text;
+mod vectors;
+
+use text::Text;
+use vectors::Vectors;
+
+/// What a thread is sent.
+pub(crate) enum Job {
+    Generate { request: Generate, told: Teller, place: Place },
+    Embed { request: Embed, told: oneshot::Sender<Result<Embedded, HandleError>>, place: Place },
+}
+
+/// What the model is for.
+enum Work {
+    Texts(Sessions),
+    Vectors(Embedder),
+}
+
+/// A request that takes turns.
+enum Task {
+    Text(Box<Text>),
+    Vectors(Box<Vectors>),
+}
+
+impl Task {
+    /// Whether anybody still wants it.
+    fn is_wanted(&self) -> bool {
+        match self {
+            Task::Text(text) => text.is_wanted(),
+            Task::Vectors(vectors) => vectors.is_wanted(),
+        }
+    }
+}
+
+/// Loads the model again.
+type Reopen = Box<dyn FnMut() -> Option<Opened>>;
+
+pub(crate) struct Actor {
+    work: Work,
+    opened: Opened,
+    reopen: Reopen,
+    turns: Turns<Task>,
+    slice: usize,
+    /// Texts so far, for their names.
+    count: u64,
+    shared: Arc<Shared>,
+}
+
+impl Actor {
+    pub fn new<E: From<HandleError>>(
+        mut open: impl FnMut() -> Result<Opened, E> + 'static,
+        limits: Limits,
+        shared: Arc<Shared>,
+    ) -> Result<Actor, E> {
+        let opened = open()?;
+        let (work, begun) = work(&opened.engine, &limits).map_err(HandleError::from)?;
+        let reopen = Box::new(move || open().ok());
+        let turns = Turns::new(begun);
+        let actor = Actor { work, opened, reopen, turns, slice: limits.slice.max(1), count: 0, shared };
+        actor.show(0);
+        Ok(actor)
+    }
+
+    /// What does not change about the model.
+    pub fn facts(&self) -> Facts {
+        let engine = &self.opened.engine;
+        let recipe = engine.model().recipe();
+        Facts {
+            name: engine.metadata().get::<&str>("general.name").ok().flatten().map(Into::into),
+            architecture: recipe.architecture(),
+            n_ctx: recipe.sizes().n_ctx,
+            pooling: recipe.pooling(),
+            has_chat_template: engine.has_chat_template(),
+            load_ms: engine.model().load_ms(),
+        }
+    }
+
+    /// Answers until nobody can ask any more.
+    pub fn run(&mut self, jobs: &Receiver<Job>) {
+        loop {
+            if self.turns.is_empty() {
+                self.show(0);
+                match jobs.recv() {
+                    Ok(job) => self.admit(job),
+                    Err(_) => return,
+                }
+            }
+            while let Ok(job) = jobs.try_recv() {
+                self.admit(job);
+            }
+            self.turns.retain(Task::is_wanted);
+            if let Some(task) = self.turns.next() {
+                self.show(1);
+                if let Some(task) = self.advance(task) {
+                    self.turns.again(task);
+                }
+            }
+        }
+    }
+
+    /// Takes a request on, unless it can be refused at once.
+    fn admit(&mut self, job: Job) {
+        match job {
+            Job::Generate { request, told, place } => {
+                self.opened.engine.tell_time();
+                let texts = match &self.work {
+                    Work::Texts(sessions) => Ok(sessions),
+                    Work::Vectors(_) => Err(ModelError::NoText { architecture: self.facts().architecture }.into()),
+                };
+                let text = Text::admit(request, told, place, &self.opened.engine, texts);
+                self.push(text.map(|text| Task::Text(Box::new(text))));
+            }
+            Job::Embed { request, told, place } => {
+                let engine = &self.opened.engine;
+                let vectors = Vectors::admit(request, told, place, engine, matches!(self.work, Work::Vectors(_)));
+                self.push(vectors.map(|vectors| Task::Vectors(Box::new(vectors))));
+            }
+        }
+    }
+
+    fn push(&mut self, task: Option<Task>) {
+        task.into_iter().for_each(|task| self.turns.push(task));
+    }
+
+    /// Gives a request its turn; gives it back unless that was the last one.
+    fn advance(&mut self, task: Task) -> Option<Task> {
+        match (task, &mut self.work) {
+            (Task::Text(mut text), Work::Texts(sessions)) => {
+                if text.is_new() {
+                    let used = |name: &str| {
+                        self.turns.begun().any(|task| matches!(task, Task::Text(other) if other.name() == name))
+                    };
+                    self.count += 1;
+                    text.begin(name(sessions, text.prompt(), used).unwrap_or_else(|| self.count.to_string()));
+                }
+                // Nobody waits, nobody is in the way.
+                let others = || self.shared.requests.load(Ordering::Relaxed) > 1;
+                text.turn(&mut self.opened, sessions, self.slice, others).then_some(Task::Text(text))
+            }
+            (Task::Vectors(mut vectors), Work::Vectors(embedder)) => {
+                let mut ended = vectors.turn(&self.opened.engine, embedder);
+                if let Err(error) = &ended
+                    && error.lost().is_some()
+                    && self.reload()
+                    && let Work::Vectors(embedder) = &mut self.work
+                {
+                    ended = vectors.turn(&self.opened.engine, embedder);
+                }
+                vectors.told(ended).map(|vectors| Task::Vectors(Box::new(vectors)))
+            }
+            // What does not go with the model was refused.
+            (Task::Text(_), Work::Vectors(_)) | (Task::Vectors(_), Work::Texts(_)) => None,
+        }
+    }
+
+    /// Loads the model again, on the device that is best now; whether there is one.
+    fn reload(&mut self) -> bool {
+        let Some(opened) = (self.reopen)() else { return false };
+        let Ok(embedder) = opened.engine.embedder() else { return false };
+        self.work = Work::Vectors(embedder);
+        self.opened = opened;
+        true
+    }
+
+    /// Says what goes on, while so many have their turn.
+    fn show(&self, at_work: usize) {
+        let backend = self.opened.engine.backend();
+        let (info, device_memory) = (backend.info(), backend.stats().memory);
+        let begun = self.turns.begun().len() + at_work;
+        let adapter = info.adapter.clone();
+        *self.shared.status() =
+            Status { backend: info.name, adapter, begun, waiting: self.turns.waiting(), device_memory };
+    }
+}
+
+/// What the model is for, and how many texts can take turns.
+fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> {
+    let begun = limits.begun.max(1);
+    let recipe = engine.model().recipe();
+    if recipe.pooling().is_some() {
+        return Ok((Work::Vectors(engine.embedder()?), begun));
+    }
+    // One of them is on the device.
+    let whole = usize::try_from(Model::footprint(recipe, engine.backend())?.states).unwrap_or(usize::MAX).max(1);
+    let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
+    Ok((Work::Texts(engine.sessions(budget)?), begun.min(1 + budget / whole)))
+}
+
+/// The name of a text that was answered and goes on: a prompt that begins with an earlier one is its next turn.
+fn name(sessions: &Sessions, prompt: &[u32], is_used: impl Fn(&str) -> bool) -> Option<String> {
+    let begins = |name: &str| {
+        let asked = sessions.request(name)?.0.prompt;
+        let before = sessions.tokens(name)?.get(..asked)?;
+        (asked > 0 && prompt.starts_with(before)).then_some(asked)
+    };
+    let texts = sessions.list();
+    let known =
+        texts.iter().filter(|text| !is_used(text.name)).filter_map(|text| Some((begins(text.name)?, text.name)));
+    known.max_by_key(|(asked, _)| *asked).map(|(_, name)| name.into())
+}
+
+/// The tokens of a text.
+fn tokens(engine: &Engine, prompt: &Prompt) -> Result<Vec<u32>, EngineError> {
+    let tokens = match prompt {
+        Prompt::Text(text) => engine.encode(text)?,
+        Prompt::Tokens(tokens) => tokens.clone(),
+        Prompt::Chat(messages) => engine.encode_chat(messages)?,
+    };
+    check(engine, &tokens)?;
+    Ok(tokens)
+}
+
+/// Refuses tokens that the model does not know, or none.
+fn check(engine: &Engine, tokens: &[u32]) -> Result<(), EngineError> {
+    let vocab = engine.model().recipe().sizes().n_vocab;
+    match tokens.iter().find(|id| **id as usize >= vocab) {
+        Some(&id) => Err(ModelError::Token { id, vocab }.into()),
+        None if tokens.is_empty() => Err(ModelError::EmptyPrompt.into()),
+        None => Ok(()),
+    }
+}
+
+/// *Units*: milliseconds.
+fn since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}

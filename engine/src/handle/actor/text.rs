@@ -1,0 +1,223 @@
+//! A request for text: so many tokens a turn.
+//!
+//! What is drawn follows from the seed and the position, and a generation goes on where it was broken off, so a text in
+//! slices is the text at once.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use model::{Finish, GenerateOptions, Generation, Overflow, Piece, Sessions};
+
+use super::super::answer::{Outcome, Teller, Told};
+use super::super::{Generate, Opened, Place, Prompt};
+use super::{block_on, check, since, tokens};
+use crate::chat::ChatPrompt;
+use crate::engine::{Engine, note};
+use crate::error::EngineError;
+use crate::recover::Event;
+
+pub(super) struct Text {
+    told: Teller,
+    prompt: Vec<u32>,
+    options: GenerateOptions,
+    /// What is in the context at its next turn: the prompt and all tokens, unless some made room.
+    context: Vec<u32>,
+    /// Among the others' texts, once it has begun.
+    name: Option<String>,
+    asked: Instant,
+    times: Times,
+    _place: Place,
+}
+
+/// What the first turn found, and what all took.
+#[derive(Default)]
+struct Times {
+    waited_ms: f64,
+    prefill_ms: f64,
+    busy_ms: f64,
+    cached_tokens: usize,
+    drafted: usize,
+    accepted: usize,
+}
+
+impl Text {
+    /// Takes a request on; if that is refused, the caller is told.
+    pub fn admit(
+        request: Generate,
+        mut told: Teller,
+        place: Place,
+        engine: &Engine,
+        texts: Result<&Sessions, EngineError>,
+    ) -> Option<Text> {
+        let prepared = texts.and_then(|sessions| prepare(request, engine, sessions));
+        let (prompt, options, dropped_messages) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                told.tell(Err(error));
+                return None;
+            }
+        };
+        told.tell(Ok(Told::Begun { prompt_tokens: prompt.len(), dropped_messages }));
+        let (asked, times, context) = (Instant::now(), Times::default(), prompt.clone());
+        Some(Text { told, prompt, options, context, name: None, asked, times, _place: place })
+    }
+
+    pub fn is_wanted(&self) -> bool {
+        self.told.is_heard()
+    }
+
+    pub fn is_new(&self) -> bool {
+        self.name.is_none()
+    }
+
+    pub fn prompt(&self) -> &[u32] {
+        &self.prompt
+    }
+
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    /// Its first turn comes.
+    pub fn begin(&mut self, name: String) {
+        self.name = Some(name);
+        self.times.waited_ms = since(self.asked);
+    }
+
+    /// Generates until the text ends, or so many tokens are there while others wait. Whether it goes on.
+    pub fn turn(
+        &mut self,
+        opened: &mut Opened,
+        sessions: &mut Sessions,
+        slice: usize,
+        others: impl Fn() -> bool,
+    ) -> bool {
+        let start = Instant::now();
+        let (fresh, tail) = match self.generate(opened, sessions, slice, others) {
+            Ok(generated) => generated,
+            Err(error) => {
+                self.told.tell(Err(error));
+                return false;
+            }
+        };
+        let is_first = self.options.done.is_empty();
+        self.times.busy_ms += since(start);
+        self.times.drafted += fresh.drafted_tokens;
+        self.times.accepted += fresh.accepted_tokens;
+        if is_first {
+            self.times.prefill_ms = fresh.prefill_ms;
+            self.times.cached_tokens = fresh.cached_tokens;
+        }
+        if fresh.finish == Finish::Cancelled {
+            let text = [&self.prompt[..], &fresh.tokens].concat();
+            self.context = fresh.context(&text).into_owned();
+            self.options.done = fresh.tokens;
+            return self.is_wanted();
+        }
+        if !tail.is_empty() {
+            self.told.tell(Ok(Told::Piece { token: None, text: tail }));
+        }
+        self.told.tell(Ok(Told::Ended(Box::new(self.outcome(fresh)))));
+        false
+    }
+
+    /// One turn: what was generated so far, and text that was held back until its end.
+    fn generate(
+        &mut self,
+        opened: &mut Opened,
+        sessions: &mut Sessions,
+        slice: usize,
+        others: impl Fn() -> bool,
+    ) -> Result<(Generation, String), EngineError> {
+        let Opened { engine, source, options: loaded } = opened;
+        let name = self.name.as_deref().unwrap_or_default();
+        if let Err(error) = block_on(sessions.turn_to(name, &self.context, engine.host())) {
+            let error = EngineError::from(error);
+            if error.lost().is_none() {
+                return Err(error);
+            }
+            // The states of the text on the device are lost as well. The generation sees to the rest.
+            let gone = sessions.name().to_owned();
+            sessions.remove(&gone);
+        }
+        let text = [&self.prompt[..], &self.options.done].concat();
+        let cancel = Rc::new(Cell::new(false));
+        let options = GenerateOptions { cancel: Some(cancel.clone()), ..self.options.clone() };
+        let (told, mut count, mut tail) = (&mut self.told, 0, String::new());
+        let mut on_event = |event: Event<'_>| {
+            let heard = match event {
+                Event::Recovered(to) => told.tell(Ok(Told::Recovered(to.clone()))),
+                Event::Piece(Piece { overflow: Some(overflow), .. }) => told.tell(Ok(Told::Overflowed(overflow))),
+                // At the end of a turn it may still turn out to be part of a stop string.
+                Event::Piece(Piece { token: None, text, .. }) => {
+                    tail.push_str(text);
+                    true
+                }
+                Event::Piece(Piece { token, text, .. }) => {
+                    count += 1;
+                    told.tell(Ok(Told::Piece { token, text: text.into() }))
+                }
+            };
+            if !heard || (count >= slice && others()) {
+                cancel.set(true);
+            }
+        };
+        let session = sessions.session_mut();
+        let ended = block_on(engine.generate_surviving(&**source, loaded, session, &text, &options, &mut on_event));
+        let generation = ended?;
+        note(sessions, &text, &options, &generation);
+        Ok((generation, tail))
+    }
+
+    fn outcome(&self, generation: Generation) -> Outcome {
+        let Generation { tokens, text, finish, overflow, .. } = generation;
+        let Times { waited_ms, prefill_ms, busy_ms, cached_tokens, drafted, accepted } = self.times;
+        Outcome {
+            prompt_tokens: self.prompt.len(),
+            cached_tokens,
+            tokens,
+            text,
+            finish,
+            waited_ms,
+            prefill_ms,
+            decode_ms: (busy_ms - prefill_ms).max(0.0),
+            drafted_tokens: drafted,
+            accepted_tokens: accepted,
+            overflow,
+        }
+    }
+}
+
+/// The tokens of a prompt, options, and how many messages were left out.
+fn prepare(
+    request: Generate,
+    engine: &Engine,
+    sessions: &Sessions,
+) -> Result<(Vec<u32>, GenerateOptions, usize), EngineError> {
+    let Generate { prompt, keep, configure } = request;
+    let mut options = engine.generate_options();
+    configure(&mut options);
+    let (prompt, usual, dropped) = match prompt {
+        Prompt::Chat(messages) => {
+            let ChatPrompt { tokens, keep, dropped_messages } = engine.chat_prompt(&messages, &options)?;
+            check(engine, &tokens)?;
+            (tokens, keep, dropped_messages)
+        }
+        prompt => {
+            let tokens = tokens(engine, &prompt)?;
+            let kept = engine.kept(&tokens);
+            (tokens, kept, 0)
+        }
+    };
+    options.overflow = options.overflow.keeping(keep, usual)?;
+    let n_ctx = engine.model().recipe().sizes().n_ctx;
+    let room = match options.overflow {
+        Overflow::Shift { .. } => n_ctx,
+        Overflow::Error | Overflow::Stop => n_ctx.saturating_sub(prompt.len()).max(1),
+    };
+    options.max_tokens = options.max_tokens.or(Some(room));
+    options.done = Vec::new();
+    sessions.session().check_request(prompt.len(), &options, engine.tokenizer().ok())?;
+    Ok((prompt, options, dropped))
+}

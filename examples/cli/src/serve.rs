@@ -1,0 +1,229 @@
+//! `serve`: a model for clients of OpenAI's API.
+
+mod answer;
+mod connections;
+mod error;
+mod fields;
+mod metrics;
+mod request;
+mod routes;
+
+use crate::args::{DeviceArgs, ServeArgs};
+use crate::{load, output};
+use anygpu::handle::{Handle, Limits};
+use anyhow::{Context, Result, bail};
+use axum::http::HeaderValue;
+use metrics::Metrics;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+/// In which answers that are under way may end when the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// In which clients that are told of the end may take note of it, and the device may.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Whether the server goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Running,
+    /// Nothing new is taken on, and what is under way ends.
+    Stopping,
+    /// What is under way is broken off.
+    Ending,
+}
+
+/// Waits until the server is in a phase, or a later one.
+async fn reached(phase: &mut watch::Receiver<Phase>, wanted: Phase) {
+    // Who says the phases is gone only when the server is.
+    let _ = phase.wait_for(|phase| *phase >= wanted).await;
+}
+
+/// What requests are answered with.
+struct Server {
+    handle: Handle,
+    /// The model's name, and others that it goes by.
+    model: String,
+    aliases: Vec<String>,
+    key: Option<String>,
+    max_body: usize,
+    /// Since 1970.
+    ///
+    /// *Units*: seconds.
+    started: u64,
+    metrics: Metrics,
+    phase: watch::Receiver<Phase>,
+}
+
+impl Server {
+    /// Whether a request means this model. The file's name does as well.
+    fn is_named(&self, name: &str) -> bool {
+        let name = name.strip_suffix(".gguf").unwrap_or(name);
+        name == self.model || self.aliases.iter().any(|alias| alias == name)
+    }
+}
+
+/// Runs `serve`. It was never interrupted: Ctrl-C is the way to end it.
+pub fn run(args: &ServeArgs, device: &DeviceArgs) -> Result<bool> {
+    let origins = args.cors.iter().map(|origin| allowed(origin)).collect::<Result<Vec<_>>>()?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start the server")?;
+    runtime.block_on(serve(args, device, &origins))?;
+    Ok(false)
+}
+
+/// An origin as browsers send it.
+fn allowed(origin: &str) -> Result<HeaderValue> {
+    let sound = origin == "*"
+        || origin
+            .split_once("://")
+            .is_some_and(|(scheme, host)| !scheme.is_empty() && !host.is_empty() && !host.contains('/'));
+    match HeaderValue::from_str(origin) {
+        Ok(value) if sound => Ok(value),
+        _ => bail!("{origin:?} is no origin; give one such as https://example.org, without a path, or *"),
+    }
+}
+
+async fn serve(args: &ServeArgs, device: &DeviceArgs, origins: &[HeaderValue]) -> Result<()> {
+    let mut signals = Signals::listen().context("cannot listen to Ctrl-C")?;
+    // Before the model, which may take long: a port that is in use is told at once.
+    let address = SocketAddr::new(args.host, args.port);
+    let listener = TcpListener::bind(address).await.map_err(|error| in_use(error, address))?;
+    let address = listener.local_addr().context("cannot listen")?;
+    let (handle, thread) = tokio::select! {
+        opened = open(args, device) => opened?,
+        () = signals.next() => return Ok(()),
+    };
+    let (say, phase) = watch::channel(Phase::Running);
+    let name = args.load.model.name();
+    let server = Arc::new(Server {
+        handle,
+        model: name.strip_suffix(".gguf").unwrap_or(&name).to_owned(),
+        aliases: args.alias.clone(),
+        key: args.api_key.clone(),
+        max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
+        started: answer::now(),
+        metrics: Metrics::default(),
+        phase: phase.clone(),
+    });
+    greet(&server, address);
+    let answered = tokio::spawn(connections::serve(listener, routes::router(server, origins), phase));
+    signals.next().await;
+    stop(say, signals, answered, thread).await;
+    Ok(())
+}
+
+/// Loads the model on a thread of its own.
+async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHandle<()>)> {
+    let session_memory = args.session_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let limits = Limits { requests: args.queue, begun: args.parallel, session_memory, ..Limits::default() };
+    let (load, device, pooling) = (args.load.clone(), device.clone(), args.pooling);
+    Handle::spawn(move || load::opened(&load, &device, pooling), limits).await
+}
+
+/// Says where it is, and how to ask it.
+fn greet(server: &Server, address: SocketAddr) {
+    let status = server.handle.status();
+    let Server { model, .. } = server;
+    // What listens everywhere is reached here as well.
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => "127.0.0.1".into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => "[::1]".into(),
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    let base = format!("http://{host}:{}/v1", address.port());
+    let facts = server.handle.facts();
+    let (path, body) = match (facts.pooling, facts.has_chat_template) {
+        (Some(_), _) => ("embeddings", r#"{"input": "A cat sat down."}"#),
+        (None, true) => ("chat/completions", r#"{"messages": [{"role": "user", "content": "Why is the sky blue?"}]}"#),
+        (None, false) => ("completions", r#"{"prompt": "Once upon a time"}"#),
+    };
+    let key = if server.key.is_some() { " -H 'Authorization: Bearer KEY'" } else { "" };
+    output::note(&format!("serving {model} at {base} on {} ({})", status.backend, status.adapter));
+    output::note(&format!("  curl {base}/{path}{key} -H 'Content-Type: application/json' -d '{body}'"));
+    if server.key.is_none() && !address.ip().is_loopback() {
+        output::note("  anybody who reaches this machine can ask; --api-key lets only those who have the key");
+    }
+}
+
+fn in_use(error: io::Error, address: SocketAddr) -> anyhow::Error {
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there; end it, or choose another --port (0 is any that is free)"
+        }
+        io::ErrorKind::PermissionDenied => "choose a --port above 1023",
+        io::ErrorKind::AddrNotAvailable => "choose a --host that is an address of this machine",
+        _ => "choose another --host or --port",
+    };
+    anyhow::anyhow!("cannot listen at {address} ({error}); {remedy}")
+}
+
+/// Lets answers end, for some time, and then ends them. Another signal ends the program at once.
+async fn stop(
+    say: watch::Sender<Phase>,
+    mut signals: Signals,
+    mut answered: tokio::task::JoinHandle<()>,
+    thread: JoinHandle<()>,
+) {
+    // Nobody listens if there is no connection.
+    let _ = say.send(Phase::Stopping);
+    let ending = async {
+        if timeout(GRACE, &mut answered).await.is_err() {
+            let _ = say.send(Phase::Ending);
+            if timeout(LAST, &mut answered).await.is_err() {
+                answered.abort();
+            }
+        }
+        // With the last connection the last handle has gone, so the thread ends, unless a step takes too long.
+        let freed = async {
+            while !thread.is_finished() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = timeout(LAST, freed).await;
+    };
+    tokio::select! {
+        () = ending => {}
+        () = signals.next() => {}
+    }
+}
+
+/// Ctrl-C, and what a service manager sends.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> io::Result<Signals> {
+        Ok(Signals {})
+    }
+
+    async fn next(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}

@@ -1,0 +1,67 @@
+//! Connections: how many there may be, how long a request may take to come, and how they end.
+
+use super::{Phase, reached};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// Connections at a time; others wait in the system's queue.
+const MOST: usize = 512;
+/// In which the head of a request has to come, and after which a connection that nobody uses is closed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// After the system had no connection to give, because all files are open that may be.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Answers until the server stops and what was begun has ended.
+pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receiver<Phase>) {
+    let stopping = phase.clone();
+    let (places, mut connections) = (Arc::new(Semaphore::new(MOST)), JoinSet::new());
+    let accept = async || {
+        let place = places.clone().acquire_owned().await;
+        (listener.accept().await, place)
+    };
+    loop {
+        tokio::select! {
+            () = reached(&mut phase, Phase::Stopping) => break,
+            (accepted, place) = accept() => match accepted {
+                Ok((stream, _)) => {
+                    let (app, phase) = (app.clone(), stopping.clone());
+                    connections.spawn(async move {
+                        answer(stream, app, phase).await;
+                        drop(place);
+                    });
+                }
+                Err(_) => sleep(PAUSE).await,
+            },
+            // Those that have ended.
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// One connection. Whatever ends it, there is nobody to tell.
+async fn answer(stream: TcpStream, app: Router, mut phase: watch::Receiver<Phase>) {
+    // Each token is sent as it comes.
+    let _ = stream.set_nodelay(true);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app)));
+    let ended = tokio::select! {
+        _ = connection.as_mut() => true,
+        () = reached(&mut phase, Phase::Stopping) => false,
+    };
+    if !ended {
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+}

@@ -1,0 +1,115 @@
+//! Errors in the shape of OpenAI's API.
+
+use anygpu::handle::HandleError;
+use anygpu::{ChatError, EngineError, ModelError};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// Seconds after which to come again.
+const RETRY_AFTER: &str = "2";
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub struct ApiError {
+    pub status: StatusCode,
+    pub message: String,
+    /// The field of the request that it is about.
+    pub param: Option<String>,
+    pub code: Option<&'static str>,
+}
+
+impl ApiError {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> ApiError {
+        ApiError { status, message: message.into(), param: None, code: None }
+    }
+
+    /// A request that cannot be answered.
+    pub fn request(message: impl Into<String>) -> ApiError {
+        ApiError::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The same about a field.
+    #[must_use]
+    pub fn about(self, param: &str) -> ApiError {
+        ApiError { param: Some(param.into()), ..self }
+    }
+
+    /// The same with a code that programs look at.
+    #[must_use]
+    pub fn with_code(self, code: &'static str) -> ApiError {
+        ApiError { code: Some(code), ..self }
+    }
+
+    /// The server ends before the answer does.
+    pub fn stopping() -> ApiError {
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask again when it is back")
+            .with_code("stopping")
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let ApiError { message, param, code, .. } = self;
+        json!({ "error": { "message": message, "type": self.kind(), "param": param, "code": code } })
+    }
+}
+
+impl From<HandleError> for ApiError {
+    fn from(error: HandleError) -> ApiError {
+        let message = error.to_string();
+        let error = match error {
+            HandleError::Busy { .. } => {
+                return ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).with_code("overloaded");
+            }
+            HandleError::Stopped => return ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message),
+            HandleError::Engine(error) => error,
+        };
+        match error {
+            EngineError::Model(ModelError::ContextFull { .. } | ModelError::Overflow { .. }) => {
+                ApiError::request(message).with_code("context_length_exceeded")
+            }
+            EngineError::Model(
+                ModelError::Options(_)
+                | ModelError::Token { .. }
+                | ModelError::EmptyPrompt
+                | ModelError::NoPooling { .. }
+                | ModelError::NoText { .. },
+            )
+            | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),
+            _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message),
+        }
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> ApiError {
+        HandleError::from(error).into()
+    }
+}
+
+/// An answer as JSON.
+pub fn respond(status: StatusCode, value: &Value) -> Response {
+    const JSON: (HeaderName, HeaderValue) = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    (status, [JSON], value.to_string()).into_response()
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = respond(self.status, &self.json());
+        let header = match self.status {
+            StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, RETRY_AFTER)),
+            _ => None,
+        };
+        let headers = header.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        response.headers_mut().extend(headers);
+        response
+    }
+}

@@ -1,0 +1,362 @@
+//! Requests in the shapes of OpenAI's API: their fields, and what they ask of the engine. The package for browsers has
+//! the same tables.
+
+use super::error::ApiError;
+use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text};
+use super::fields::Rule::{Ignored, Only, Use};
+use super::fields::{Table, check, refused};
+use anygpu::handle::{Embed, Generate, Prompt};
+use anygpu::{GenerateOptions, Message, Overflow, Sampling, TopK};
+use serde_json::{Map, Value};
+use std::hash::{BuildHasher, RandomState};
+
+/// Lengths and counts.
+const MOST: u64 = u32::MAX as u64;
+/// The engine requires more than 0, and the likeliest of its 64 candidates never has less than this.
+const LEAST_TOP_P: f64 = 1.0 / (1 << 24) as f64;
+/// As many texts as OpenAI's API takes at once.
+const MOST_TEXTS: usize = 2048;
+
+const ONLY_TEXT: &str = "only text is read; leave this part out";
+const NO_LOGPROBS: &str = "probabilities are not given; leave it out";
+const NO_PENALTIES: &str = "there are no penalties; leave it out";
+const NO_TOOLS: &str = "tools cannot be called; describe them in the messages, and leave this out";
+
+/// Fields of both kinds of requests for text.
+const COMMON: Table = &[
+    ("model", Use(Text)),
+    ("max_tokens", Use(Integer(1, MOST))),
+    ("max_completion_tokens", Use(Integer(1, MOST))),
+    ("temperature", Use(Number(0.0, 100.0))),
+    ("top_k", Use(Integer(0, MOST))),
+    ("top_p", Use(Number(0.0, 1.0))),
+    ("seed", Use(Integer(0, u64::MAX))),
+    ("stop", Use(Checked(check_stop))),
+    ("stream", Use(Boolean)),
+    ("stream_options", Use(Object(&[("include_usage", Use(Boolean)), ("include_obfuscation", Ignored)]))),
+    ("ignore_eos", Use(Boolean)),
+    ("fetch_interval", Use(Integer(1, 64))),
+    ("draft_max", Use(Integer(0, MOST))),
+    ("overflow", Use(OneOf(&Overflow::NAMES))),
+    ("keep", Use(Integer(0, MOST))),
+    ("n", Only(&["1"], "one answer is made at a time; ask again with another seed")),
+    ("presence_penalty", Only(&["0"], NO_PENALTIES)),
+    ("frequency_penalty", Only(&["0"], NO_PENALTIES)),
+    ("repetition_penalty", Only(&["1"], NO_PENALTIES)),
+    ("repeat_penalty", Only(&["1"], NO_PENALTIES)),
+    ("min_p", Only(&["0"], "candidates are chosen by top_k and top_p; leave it out")),
+    ("logit_bias", Only(&["{}"], "tokens cannot be favoured; leave it out")),
+    ("user", Ignored),
+    ("metadata", Ignored),
+    ("prompt_cache_key", Ignored),
+];
+
+/// The other fields of a chat request.
+const CHAT: Table = &[
+    ("messages", Use(Checked(check_messages))),
+    ("logprobs", Only(&["false"], NO_LOGPROBS)),
+    ("top_logprobs", Only(&["0"], NO_LOGPROBS)),
+    ("tools", Only(&["[]"], NO_TOOLS)),
+    ("tool_choice", Only(&["\"none\"", "\"auto\""], NO_TOOLS)),
+    ("parallel_tool_calls", Ignored),
+    ("functions", Only(&["[]"], NO_TOOLS)),
+    ("function_call", Only(&["\"none\"", "\"auto\""], NO_TOOLS)),
+    ("response_format", Only(&["{\"type\":\"text\"}"], "answers are text; ask for a format in the messages")),
+    ("modalities", Only(&["[\"text\"]"], "answers are text")),
+    ("audio", Only(&[], "answers are text; leave it out")),
+    ("reasoning_effort", Only(&[], "the model's template decides; leave it out")),
+    ("chat_template_kwargs", Only(&["{}"], "the model's template decides; leave it out")),
+    ("verbosity", Only(&["\"medium\""], "the model decides; ask for it in the messages")),
+    ("web_search_options", Only(&[], "nothing is looked up; leave it out")),
+    ("moderation", Only(&[], "nothing is moderated; leave it out")),
+    ("service_tier", Only(&["\"auto\"", "\"default\""], "there is one tier; leave it out")),
+    ("store", Only(&["false"], "answers are not kept; leave it out")),
+    ("prediction", Ignored),
+    ("prompt_cache_options", Ignored),
+    ("prompt_cache_retention", Ignored),
+    ("safety_identifier", Ignored),
+    ("cache_prompt", Ignored),
+    ("id_slot", Ignored),
+];
+
+/// The other fields of a request to continue a text.
+const TEXT: Table = &[
+    ("prompt", Use(Checked(check_prompt))),
+    ("best_of", Only(&["1"], "one answer is made at a time; leave it out")),
+    ("echo", Only(&["false"], "answers do not repeat the prompt; put it before them")),
+    ("logprobs", Only(&["false"], NO_LOGPROBS)),
+    ("suffix", Only(&["\"\""], "nothing is filled in; leave it out")),
+];
+
+/// The fields of a request for embeddings.
+const EMBEDDING: Table = &[
+    ("input", Use(Checked(check_input))),
+    ("model", Use(Text)),
+    ("encoding_format", Use(OneOf(&["float", "base64"]))),
+    ("dimensions", Use(Integer(1, MOST))),
+    ("normalize", Use(Boolean)),
+    ("user", Ignored),
+];
+
+/// The fields of a turn. Those that a service adds to its own answers must be empty.
+const MESSAGE: Table = &[
+    ("role", Use(Checked(check_role))),
+    ("content", Use(Checked(check_content))),
+    ("name", Only(&["\"\""], "templates are given roles only; put it into the content")),
+    ("refusal", Only(&["\"\""], "only content is read; put it there")),
+    ("tool_calls", Only(&["[]"], NO_TOOLS)),
+    ("tool_call_id", Only(&["\"\""], NO_TOOLS)),
+    ("function_call", Only(&[], NO_TOOLS)),
+    ("audio", Only(&[], "only text is read; leave it out")),
+    ("annotations", Ignored),
+];
+
+/// The fields of a part of a turn.
+const PART: Table = &[
+    ("type", Use(OneOf(&["text"]))),
+    ("text", Use(Text)),
+    ("image_url", Only(&[], ONLY_TEXT)),
+    ("input_audio", Only(&[], ONLY_TEXT)),
+    ("file", Only(&[], ONLY_TEXT)),
+    ("refusal", Only(&[], ONLY_TEXT)),
+    ("prompt_cache_breakpoint", Ignored),
+];
+
+fn check_stop(name: &str, value: &Value) -> Result<(), ApiError> {
+    let sound = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
+    let all = match value {
+        Value::Array(texts) => texts.len() <= 64 && texts.iter().all(sound),
+        text => sound(text),
+    };
+    if all { Ok(()) } else { Err(refused(name, "a string that is not empty, or at most 64 of them", value)) }
+}
+
+fn check_role(name: &str, value: &Value) -> Result<(), ApiError> {
+    let sound = value.as_str().is_some_and(|role| !role.is_empty());
+    if sound { Ok(()) } else { Err(refused(name, "a string such as user", value)) }
+}
+
+/// The text of a turn: a string, or parts of it.
+fn check_content(name: &str, value: &Value) -> Result<(), ApiError> {
+    let Value::Array(parts) = value else {
+        let expected = "a string, or an array of { type: \"text\", text }";
+        return if value.is_string() { Ok(()) } else { Err(refused(name, expected, value)) };
+    };
+    for (index, part) in parts.iter().enumerate() {
+        let path = format!("{name}[{index}]");
+        let part = check(&path, part, &[PART])?;
+        for key in ["type", "text"] {
+            if part.get(key).is_none_or(Value::is_null) {
+                return Err(refused(&format!("{path}.{key}"), "a string", &Value::Null));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_messages(name: &str, value: &Value) -> Result<(), ApiError> {
+    let turns = value.as_array().filter(|turns| !turns.is_empty());
+    let turns = turns.ok_or_else(|| refused(name, "an array with at least one message", value))?;
+    for (index, turn) in turns.iter().enumerate() {
+        let path = format!("{name}[{index}]");
+        let turn = check(&path, turn, &[MESSAGE])?;
+        let role = turn.get("role").and_then(Value::as_str);
+        if role.is_none() {
+            return Err(refused(&format!("{path}.role"), "a string such as user", &Value::Null));
+        }
+        // Services answer without content after a tool call, and such answers come back in the conversation.
+        if turn.get("content").is_none_or(Value::is_null) && role != Some("assistant") {
+            return Err(refused(&format!("{path}.content"), "a string", &Value::Null));
+        }
+    }
+    Ok(())
+}
+
+/// A text, or its tokens.
+fn text(name: &str, value: &Value) -> Result<Prompt, ApiError> {
+    if let Value::String(text) = value {
+        return Ok(Prompt::Text(text.clone()));
+    }
+    let id = |id: &Value| u32::try_from(id.as_u64()?).ok();
+    let tokens = value.as_array().and_then(|ids| ids.iter().map(id).collect());
+    tokens.map(Prompt::Tokens).ok_or_else(|| refused(name, "a string or an array of token ids", value))
+}
+
+/// Texts, or one of them: none is a list of numbers.
+fn texts(name: &str, value: &Value) -> Result<Vec<Prompt>, ApiError> {
+    let is_list = |values: &&Vec<Value>| values.first().is_some_and(|first| first.is_string() || first.is_array());
+    match value.as_array().filter(is_list) {
+        None => Ok(vec![text(name, value)?]),
+        Some(values) if values.len() > MOST_TEXTS => {
+            Err(ApiError::request(format!("{name} can have {MOST_TEXTS} texts, not {}", values.len())).about(name))
+        }
+        Some(values) => values.iter().enumerate().map(|(at, value)| text(&format!("{name}[{at}]"), value)).collect(),
+    }
+}
+
+fn check_input(name: &str, value: &Value) -> Result<(), ApiError> {
+    texts(name, value).map(|_| ())
+}
+
+fn check_prompt(name: &str, value: &Value) -> Result<(), ApiError> {
+    match texts(name, value)?.len() {
+        1 => Ok(()),
+        several => {
+            let message = format!("{name} can only be one text, not {several}: ask once for each");
+            Err(ApiError::request(message).about(name).with_code("unsupported_parameter"))
+        }
+    }
+}
+
+/// The fields of a request that was found sound.
+struct Sound<'v>(&'v Map<String, Value>);
+
+impl Sound<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    fn integer(&self, name: &str) -> Option<u64> {
+        self.get(name)?.as_u64()
+    }
+
+    fn size(&self, name: &str) -> Option<usize> {
+        self.integer(name).and_then(|number| usize::try_from(number).ok())
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.get(name)?.as_f64()
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn string(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// Without a temperature the likeliest token is taken, as everywhere in anygpu. Without a seed, any.
+    fn sampling(&self) -> Sampling {
+        match self.number("temperature") {
+            None | Some(0.0) => Sampling::Greedy,
+            Some(temperature) => Sampling::Random {
+                temperature: temperature as f32,
+                // More than the device can keep means as many as it can.
+                top_k: self.integer("top_k").filter(|k| *k <= TopK::MAX as u64).unwrap_or(0) as u32,
+                top_p: self.number("top_p").unwrap_or(1.0).max(LEAST_TOP_P) as f32,
+                seed: self.integer("seed").unwrap_or_else(random),
+            },
+        }
+    }
+
+    fn stop(&self) -> Vec<String> {
+        match self.get("stop") {
+            Some(Value::String(stop)) => vec![stop.clone()],
+            Some(Value::Array(stops)) => stops.iter().filter_map(Value::as_str).map(Into::into).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the engine is asked.
+    fn generate(&self, prompt: Prompt) -> Generate {
+        let max_tokens = self.size("max_tokens").or(self.size("max_completion_tokens"));
+        let overflow = self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or_default();
+        let (sampling, stop) = (self.sampling(), self.stop());
+        let ignore_eos = self.is_true("ignore_eos");
+        let (fetch_interval, draft_max) = (self.size("fetch_interval"), self.size("draft_max"));
+        let generate = Generate::new(prompt).with(move |options| {
+            *options = GenerateOptions {
+                max_tokens,
+                overflow,
+                sampling,
+                stop_tokens: ignore_eos.then(Vec::new),
+                stop,
+                fetch_interval: fetch_interval.or(options.fetch_interval),
+                draft_max,
+                ..options.clone()
+            };
+        });
+        match self.size("keep") {
+            Some(keep) => generate.keeping(keep),
+            None => generate,
+        }
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let turns = self.get("messages").and_then(Value::as_array).into_iter().flatten();
+        let content = |content: &Value| match content {
+            Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+            text => text.as_str().unwrap_or_default().to_owned(),
+        };
+        turns.map(|turn| Message::new(turn["role"].as_str().unwrap_or_default(), content(&turn["content"]))).collect()
+    }
+}
+
+/// A number that nobody foresees: the key of a hash map.
+pub fn random() -> u64 {
+    RandomState::new().hash_one(0)
+}
+
+/// Which API a request for text is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Chat,
+    Text,
+}
+
+/// A request for text.
+pub struct TextRequest {
+    pub generate: Generate,
+    pub model: Option<String>,
+    pub stream: bool,
+    pub include_usage: bool,
+}
+
+impl TextRequest {
+    /// *Errors*: what is wrong with it, by the field.
+    pub fn read(shape: Shape, value: &Value) -> Result<TextRequest, ApiError> {
+        let own = if shape == Shape::Chat { CHAT } else { TEXT };
+        let sound = Sound(check("", value, &[COMMON, own])?);
+        let prompt = match shape {
+            Shape::Chat if sound.get("messages").is_none() => {
+                return Err(refused("messages", "an array with at least one message", &Value::Null));
+            }
+            Shape::Chat => Prompt::Chat(sound.messages()),
+            Shape::Text => match value.get("prompt") {
+                None => return Err(refused("prompt", "a string or an array of token ids", &Value::Null)),
+                Some(Value::Null) => Prompt::Text(String::new()),
+                Some(prompt) => texts("prompt", prompt)?.swap_remove(0),
+            },
+        };
+        let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
+        Ok(TextRequest {
+            generate: sound.generate(prompt),
+            model: sound.string("model").map(Into::into),
+            stream: sound.is_true("stream"),
+            include_usage,
+        })
+    }
+}
+
+/// A request for embeddings.
+pub struct EmbedRequest {
+    pub embed: Embed,
+    pub model: Option<String>,
+    pub base64: bool,
+}
+
+impl EmbedRequest {
+    /// *Errors*: what is wrong with it, by the field.
+    pub fn read(value: &Value) -> Result<EmbedRequest, ApiError> {
+        let sound = Sound(check("", value, &[EMBEDDING])?);
+        let expected = "a string, an array of token ids, or an array of either";
+        let input = sound.get("input").ok_or_else(|| refused("input", expected, &Value::Null))?;
+        let normalize = sound.get("normalize").is_none_or(|normalize| normalize == true);
+        Ok(EmbedRequest {
+            embed: Embed { texts: texts("input", input)?, dimensions: sound.size("dimensions"), normalize },
+            model: sound.string("model").map(Into::into),
+            base64: sound.string("encoding_format") == Some("base64"),
+        })
+    }
+}

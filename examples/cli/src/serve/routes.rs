@@ -1,0 +1,199 @@
+//! Paths, keys and bodies.
+
+use super::answer;
+use super::error::{ApiError, respond};
+use super::request::{EmbedRequest, Shape, TextRequest};
+use super::{Phase, Server, reached};
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+use tokio::time::timeout;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+/// In which the body of a request has to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type Answered = Result<Response, ApiError>;
+
+/// All paths. Pages of these origins may ask.
+pub fn router(server: Arc<Server>, origins: &[HeaderValue]) -> Router {
+    let keyed = Router::new()
+        .route("/v1/models", get(models))
+        .route("/v1/models/{model}", get(model))
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/completions", post(completions))
+        .route("/v1/embeddings", post(embeddings))
+        .route("/metrics", get(metrics))
+        .fallback(unknown)
+        .method_not_allowed_fallback(method)
+        .layer(middleware::from_fn_with_state(server.clone(), key));
+    let open = Router::new().route("/health", get(health));
+    let app = open.merge(keyed).layer(middleware::from_fn_with_state(server.clone(), count)).with_state(server);
+    if origins.is_empty() {
+        return app;
+    }
+    let any = origins.iter().any(|origin| origin == "*");
+    let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins.to_vec()) };
+    let methods = [Method::GET, Method::POST];
+    app.layer(
+        CorsLayer::new().allow_origin(origins).allow_methods(methods).allow_headers(AllowHeaders::mirror_request()),
+    )
+}
+
+/// The path of a request as it is counted: clients cannot make up others.
+fn counted(path: &str) -> &'static str {
+    const KNOWN: [&str; 6] =
+        ["/v1/models", "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/metrics", "/health"];
+    KNOWN.into_iter().find(|known| *known == path).unwrap_or("other")
+}
+
+async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let path = counted(request.uri().path());
+    let response = next.run(request).await;
+    server.metrics.responded(path, response.status().as_u16());
+    response
+}
+
+/// Lets those by who have the key, if there is one.
+async fn key(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let Some(key) = &server.key else { return next.run(request).await };
+    let given = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    // The scheme is no secret, and its case does not matter.
+    let given = given.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+    let Some((_, given)) = given else {
+        let message = "this server wants a key; send it as Authorization: Bearer KEY";
+        return ApiError::new(StatusCode::UNAUTHORIZED, message).with_code("invalid_api_key").into_response();
+    };
+    if !bool::from(given.trim_ascii().ct_eq(key.as_bytes())) {
+        let message = "this is not the key of this server; send the one that it was started with";
+        return ApiError::new(StatusCode::UNAUTHORIZED, message).with_code("invalid_api_key").into_response();
+    }
+    next.run(request).await
+}
+
+async fn unknown(request: Request) -> ApiError {
+    let path: String = request.uri().path().chars().take(80).collect();
+    let message = format!(
+        "there is no {path}; there are /v1/models, /v1/chat/completions, /v1/completions, /v1/embeddings, /health and /metrics"
+    );
+    ApiError::new(StatusCode::NOT_FOUND, message).with_code("unknown_url")
+}
+
+async fn method(request: Request) -> ApiError {
+    let message = format!(
+        "{} cannot be asked by {}; use GET or POST as OpenAI's API does",
+        request.uri().path(),
+        request.method()
+    );
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
+}
+
+async fn health(State(server): State<Arc<Server>>) -> Answered {
+    if *server.phase.borrow() != Phase::Running {
+        return Err(ApiError::stopping());
+    }
+    Ok(respond(StatusCode::OK, &json!({ "status": "ok" })))
+}
+
+async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    let text = server.metrics.text(&server.handle, &server.model);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+fn described(server: &Server, id: &str) -> Value {
+    let facts = server.handle.facts();
+    json!({
+        "id": id,
+        "object": "model",
+        "created": server.started,
+        "owned_by": "anygpu",
+        "architecture": facts.architecture,
+        "context_length": facts.n_ctx,
+        "pooling": facts.pooling.map(anygpu::Pooling::name),
+    })
+}
+
+async fn models(State(server): State<Arc<Server>>) -> Response {
+    let names = std::iter::once(&server.model).chain(&server.aliases);
+    let data: Vec<Value> = names.map(|name| described(&server, name)).collect();
+    respond(StatusCode::OK, &json!({ "object": "list", "data": data }))
+}
+
+async fn model(State(server): State<Arc<Server>>, Path(name): Path<String>) -> Answered {
+    serves(&server, Some(&name))?;
+    Ok(respond(StatusCode::OK, &described(&server, &name)))
+}
+
+/// Refuses a model that is not here. A request that names none means this one.
+fn serves(server: &Server, name: Option<&str>) -> Result<(), ApiError> {
+    let Some(name) = name else { return Ok(()) };
+    if server.is_named(name) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(80).collect();
+    let message = format!(
+        "the model {shown:?} is not here, but {:?} is; ask for that, or start the server with --alias {shown:?}",
+        server.model
+    );
+    Err(ApiError::new(StatusCode::NOT_FOUND, message).about("model").with_code("model_not_found"))
+}
+
+/// The JSON of a request.
+async fn body(server: &Server, request: Request) -> Result<Value, ApiError> {
+    if *server.phase.borrow() != Phase::Running {
+        return Err(ApiError::stopping());
+    }
+    if !is_json(request.headers()) {
+        // A page of any origin can send forms without asking, but not this.
+        let message = "the request must be JSON; send it with Content-Type: application/json";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to come; send it again");
+    let bytes = timeout(PATIENCE, to_bytes(request.into_body(), server.max_body)).await.map_err(late)?;
+    let bytes = bytes.map_err(|_| {
+        let message = format!("the request is longer than {} bytes, or was cut off; send less", server.max_body);
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    })?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| ApiError::request(format!("the request is not JSON: {error}; send an object")))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
+    let request = TextRequest::read(shape, &body(&server, request).await?)?;
+    serves(&server, request.model.as_deref())?;
+    answer::text(server, shape, request).await
+}
+
+async fn chat(State(server): State<Arc<Server>>, request: Request) -> Answered {
+    text(server, Shape::Chat, request).await
+}
+
+async fn completions(State(server): State<Arc<Server>>, request: Request) -> Answered {
+    text(server, Shape::Text, request).await
+}
+
+async fn embeddings(State(server): State<Arc<Server>>, request: Request) -> Answered {
+    let EmbedRequest { embed, model, base64 } = EmbedRequest::read(&body(&server, request).await?)?;
+    serves(&server, model.as_deref())?;
+    let embedded = server.handle.embed(embed)?;
+    let mut phase = server.phase.clone();
+    let embedded = tokio::select! {
+        embedded = embedded => embedded?,
+        () = reached(&mut phase, Phase::Ending) => return Err(ApiError::stopping()),
+    };
+    server.metrics.embedded(embedded.prompt_tokens);
+    Ok(answer::embeddings(&server, &embedded, base64))
+}

@@ -1,0 +1,309 @@
+//! `serve`, asked over HTTP as clients do.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command.arg("serve").args(args).env("ANYGPU_BACKEND", "cpu").env("ANYGPU_THREADS", "1").stdin(Stdio::null());
+    command
+}
+
+/// A server of a test's own, which ends with it.
+struct Server {
+    child: Child,
+    address: String,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Server {
+    fn new(args: &[&str]) -> Server {
+        let mut child = command(&["--port", "0"]).args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("curl ") {
+            assert!(stderr.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
+        }
+        let address = greeting.split("http://").nth(1).unwrap().split("/v1").next().unwrap().to_owned();
+        assert!(greeting.starts_with("serving ") && greeting.contains("on cpu"), "{greeting}");
+        Server { child, address, stderr }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: {length}\r\n");
+        stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes()).unwrap();
+        stream
+    }
+
+    /// The status, the head and the body of a response.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+        let mut response = String::new();
+        self.send(method, path, headers, body).read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let (status, _, body) = self.ask("GET", path, "", "");
+        (status, body)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, _, body) = self.ask("POST", path, JSON, &body.to_string());
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    /// The events of a stream.
+    fn stream(&self, path: &str, body: &Value) -> Vec<String> {
+        let (status, head, body) = self.ask("POST", path, JSON, &body.to_string());
+        assert!(status == 200 && head.contains("content-type: text/event-stream"), "{head}");
+        body.lines().filter_map(|line| line.strip_prefix("data: ")).map(Into::into).collect()
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        let text = self.get("/metrics").1;
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// Sends a signal, and waits for the end.
+    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const JSON: &str = "Content-Type: application/json\r\n";
+const TEXT: &str = "/v1/completions";
+const CHAT: &str = "/v1/chat/completions";
+
+fn fixture(name: &str) -> String {
+    format!("{}/../../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What the command line says of the same.
+fn generated(prompt: &str, tokens: &str) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command.args(["generate", "--backend", "cpu", "--prompt", prompt, "--max-tokens", tokens, "--json"]);
+    serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn texts_are_those_of_the_command_line_whole_and_as_a_stream() {
+    let server = Server::new(&[]);
+    let expected = generated("Once upon a time", "24");
+    let mut request = json!({ "prompt": "Once upon a time", "max_tokens": 24, "model": "gab" });
+    let (status, whole) = server.post(TEXT, &request);
+    assert_eq!(status, 200, "{whole}");
+    assert_eq!(whole["choices"][0]["text"], expected["text"]);
+    assert_eq!(
+        (&whole["choices"][0]["finish_reason"], &whole["object"]),
+        (&json!("length"), &json!("text_completion"))
+    );
+    let usage =
+        json!([whole["usage"]["prompt_tokens"], whole["usage"]["completion_tokens"], whole["usage"]["total_tokens"]]);
+    assert_eq!(usage, json!([4, 24, 28]));
+    request["stream"] = json!(true);
+    request["stream_options"] = json!({ "include_usage": true });
+    let events = server.stream(TEXT, &request);
+    assert_eq!(events.last().unwrap(), "[DONE]");
+    let chunks: Vec<Value> =
+        events[..events.len() - 1].iter().map(|event| serde_json::from_str(event).unwrap()).collect();
+    let text: String = chunks.iter().filter_map(|chunk| chunk["choices"][0]["text"].as_str()).collect();
+    assert_eq!(text, expected["text"]);
+    let usage = chunks.last().unwrap();
+    assert_eq!((&usage["choices"], &usage["usage"]["completion_tokens"]), (&json!([]), &json!(24)));
+    assert_eq!(usage["usage"]["prompt_tokens_details"]["cached_tokens"], 3, "the prompt was there");
+    // A conversation, by the commonest template, as this model has none.
+    let say =
+        json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Hi" }] }], "max_tokens": 8 });
+    let (status, chat) = server.post(CHAT, &say);
+    assert_eq!((status, &chat["choices"][0]["message"]["role"]), (200, &json!("assistant")), "{chat}");
+    let (_, tokens) = server.post(TEXT, &json!({ "prompt": [956, 1352, 259, 490], "max_tokens": 24 }));
+    assert_eq!(tokens["choices"][0]["text"], expected["text"]);
+    // The same seed, the same text.
+    let sampled = json!({ "prompt": "One day", "temperature": 1, "seed": 3, "max_tokens": 20 });
+    let text = |request: &Value| server.post(TEXT, request).1["choices"][0]["text"].clone();
+    assert_eq!(text(&sampled), text(&sampled));
+    let any: Vec<Value> =
+        (0..4).map(|_| text(&json!({ "prompt": "One", "temperature": 1.5, "max_tokens": 20 }))).collect();
+    assert!(any.iter().any(|text| *text != any[0]), "without a seed texts differ");
+    assert!(server.get("/v1/models").1.contains("\"id\":\"gab\""));
+    assert_eq!(server.get("/v1/models/gab").0, 200);
+    assert!(server.metric("anygpu_generated_tokens_total") >= 24.0 * 3.0);
+    assert!(server.metric("anygpu_token_seconds_count") <= server.metric("anygpu_queue_seconds_count"));
+    assert!(server.get("/metrics").1.contains("anygpu_requests_total{path=\"/v1/chat/completions\",status=\"200\"} 1"));
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_by_name() {
+    let server = Server::new(&["--max-body", "2000", "--alias", "other"]);
+    let error = |path: &str, body: &Value| {
+        let (status, value) = server.post(path, body);
+        let error = &value["error"];
+        assert!(error["message"].is_string() && error["type"].is_string(), "{value}");
+        (
+            status,
+            error["param"].as_str().unwrap_or_default().to_owned(),
+            error["code"].as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    let say = json!([{ "role": "user", "content": "Hi" }]);
+    let cases = [
+        (json!({ "messages": say, "tools": [{}] }), "tools"),
+        (json!({ "messages": say, "logprobs": true }), "logprobs"),
+        (json!({ "messages": say, "n": 2 }), "n"),
+        (json!({ "messages": say, "presence_penalty": 0.5 }), "presence_penalty"),
+        (json!({ "messages": say, "response_format": { "type": "json_object" } }), "response_format"),
+        (json!({ "messages": say, "temperature": "1" }), "temperature"),
+        (json!({ "messages": say, "max_tokens": 0 }), "max_tokens"),
+        (json!({ "messages": say, "stop": [""] }), "stop"),
+        (json!({ "messages": say, "stream_options": { "x": 1 } }), "stream_options.x"),
+        (json!({ "messages": say, "no_such": 1 }), "no_such"),
+        (
+            json!({ "messages": [{ "role": "user", "content": [{ "type": "image_url" }] }] }),
+            "messages[0].content[0].type",
+        ),
+        (json!({ "messages": [{ "content": "Hi" }] }), "messages[0].role"),
+        (json!({ "messages": [] }), "messages"),
+        (json!({}), "messages"),
+    ];
+    for (body, param) in cases {
+        let (status, named, _) = error(CHAT, &body);
+        assert_eq!((status, named.as_str()), (400, param), "{body}");
+    }
+    assert_eq!(error(TEXT, &json!({ "prompt": ["a", "b"] })).1, "prompt");
+    assert_eq!(error(TEXT, &json!({ "prompt": [5000000] })).0, 400);
+    assert_eq!(error(TEXT, &json!({ "prompt": "a", "max_tokens": 1000000 })).2, "context_length_exceeded");
+    // Of a stream, too, before it begins.
+    assert_eq!(error(TEXT, &json!({ "prompt": "a", "max_tokens": 1000000, "stream": true })).0, 400);
+    assert_eq!(error("/v1/embeddings", &json!({ "input": "a" })).0, 400);
+    assert_eq!(
+        error(CHAT, &json!({ "messages": say, "model": "gpt-4o" })),
+        (404, "model".into(), "model_not_found".into())
+    );
+    assert_eq!(error("/v1/no/such", &json!({})).0, 404);
+    assert_eq!(server.ask("DELETE", CHAT, "", "").0, 405);
+    assert_eq!(server.ask("POST", CHAT, "", "{}").0, 415);
+    assert_eq!(server.ask("POST", CHAT, JSON, "{").0, 400);
+    assert_eq!(error(TEXT, &json!({ "prompt": "a".repeat(3000) })).0, 413);
+    // What asks for nothing passes.
+    let neutral = json!({ "messages": say, "model": "other", "n": 1, "presence_penalty": 0.0, "tools": [], "user": "me",
+        "response_format": { "type": "text" }, "logit_bias": null, "max_completion_tokens": 2 });
+    assert_eq!(server.post(CHAT, &neutral).0, 200);
+}
+
+#[test]
+fn keys_and_origins_are_asked_for() {
+    let server = Server::new(&["--api-key", "secret", "--cors", "https://example.org"]);
+    for headers in
+        ["", "Authorization: Bearer wrong\r\n", "Authorization: Bearer \r\n", "Authorization: Basic secret\r\n"]
+    {
+        let (status, head, body) = server.ask("GET", "/v1/models", headers, "");
+        assert!(status == 401 && head.contains("www-authenticate: bearer"), "{head}");
+        assert!(body.contains("invalid_api_key"));
+    }
+    assert_eq!(server.ask("GET", "/v1/models", "authorization: bearer secret\r\n", "").0, 200);
+    assert_eq!((server.get("/health").0, server.get("/metrics").0), (200, 401));
+    let origin = |origin: &str| {
+        let headers = format!(
+            "Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n"
+        );
+        server.ask("OPTIONS", CHAT, &headers, "").1.contains("access-control-allow-origin: https://example.org")
+    };
+    assert!(origin("https://example.org") && !origin("https://example.com"));
+}
+
+#[test]
+fn vectors_come_as_numbers_and_as_bytes() {
+    let server = Server::new(&["--model", &fixture("bert-mean")]);
+    let ask = |more: Value| {
+        let mut body = json!({ "input": ["the cat sat", "on the mat"], "model": "bert-mean.gguf" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server.post("/v1/embeddings", &body)
+    };
+    let (status, floats) = ask(json!({}));
+    assert_eq!((status, floats["data"][1]["embedding"].as_array().unwrap().len()), (200, 24));
+    assert_eq!((&floats["data"][1]["index"], &floats["object"]), (&json!(1), &json!("list")));
+    // 24 numbers of 4 bytes.
+    assert_eq!(ask(json!({ "encoding_format": "base64" })).1["data"][0]["embedding"].as_str().unwrap().len(), 128);
+    assert_eq!(ask(json!({ "dimensions": 5 })).1["data"][0]["embedding"].as_array().unwrap().len(), 5);
+    let (status, refused) = server.post(CHAT, &json!({ "messages": [{ "role": "user", "content": "Hi" }] }));
+    assert!(status == 400 && refused["error"]["message"].as_str().unwrap().contains("makes embeddings"), "{refused}");
+}
+
+/// A text that would not end for hours.
+fn endless() -> String {
+    json!({ "prompt": "One", "stream": true, "max_tokens": 100_000_000, "overflow": "shift", "ignore_eos": true })
+        .to_string()
+}
+
+#[test]
+fn who_leaves_makes_room_and_who_is_too_many_comes_again() {
+    let server = Server::new(&["--queue", "2"]);
+    let mut streams: Vec<TcpStream> = (0..2).map(|_| server.send("POST", TEXT, JSON, &endless())).collect();
+    // Both have begun to answer.
+    streams.iter_mut().for_each(|stream| stream.read_exact(&mut [0; 400]).unwrap());
+    let (status, head, body) = server.ask("POST", TEXT, JSON, &json!({ "prompt": "a" }).to_string());
+    assert!(status == 503 && head.contains("retry-after: ") && body.contains("overloaded"), "{head} {body}");
+    assert_eq!(server.metric("anygpu_requests_in_progress"), 2.0);
+    drop(streams);
+    while server.metric("anygpu_requests_in_progress") > 0.0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.post(TEXT, &json!({ "prompt": "a", "max_tokens": 2 })).0, 200);
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_end_it_in_order() {
+    let idle = Server::new(&[]);
+    assert_eq!(idle.end("-INT"), (Some(0), String::new()));
+    let busy = Server::new(&[]);
+    let mut stream = busy.send("POST", TEXT, JSON, &endless());
+    stream.read_exact(&mut [0; 400]).unwrap();
+    let short = json!({ "prompt": "One", "max_tokens": 40, "ignore_eos": true, "stream": true });
+    let mut short = busy.send("POST", TEXT, JSON, &short.to_string());
+    short.read_exact(&mut [0; 400]).unwrap();
+    // The endless one is told of the end, and the short one ends by itself.
+    assert_eq!(busy.end("-TERM"), (Some(0), String::new()));
+    let read = |mut stream: TcpStream| {
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        rest
+    };
+    assert!(read(stream).contains("the server is stopping"));
+    let short = read(short);
+    assert!(short.contains("\"finish_reason\":\"length\"") && short.contains("[DONE]"), "{short}");
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_told_in_one_line() {
+    let refused = |args: &[&str], why: &str| {
+        let Output { status, stderr, .. } = command(args).output().unwrap();
+        let error = String::from_utf8(stderr).unwrap();
+        assert!(!status.success() && error.trim_end().lines().count() == 1 && error.contains(why), "{error}");
+    };
+    let server = Server::new(&[]);
+    let port = server.address.rsplit(':').next().unwrap();
+    refused(&["--port", port], "another program listens there");
+    refused(&["--port", "0", "--model", "/no/such.gguf"], "cannot open the model");
+    refused(&["--host", "example"], "invalid");
+    refused(&["--cors", "example.org/path"], "is no origin");
+    refused(&["--queue", "0"], "1000000");
+}

@@ -1,0 +1,128 @@
+/** OpenAI's client, LangChain and the AI SDK talk to `anygpu serve`. Each check fails by throwing; the last line is their results as JSON. */
+
+import assert from "node:assert/strict";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
+import { embed, generateText, streamText } from "ai";
+import OpenAI, { APIError } from "openai";
+
+const [, , texts = "", vectors = "", key = ""] = process.argv;
+const client = new OpenAI({ baseURL: texts, apiKey: key, maxRetries: 0 });
+const embedder = new OpenAI({ baseURL: vectors, apiKey: key, maxRetries: 0 });
+
+const messages = [{ role: "user", content: "Tell me of a dragon." }];
+const story = { model: "gab", prompt: "Once upon a time", max_tokens: 24 };
+
+/** The error of what must fail. */
+async function refused(promise, status) {
+  const error = await promise.then(() => null, (error) => error);
+  assert.ok(error instanceof APIError, String(error));
+  assert.equal(error.status, status);
+  return error;
+}
+
+const CHECKS = {
+  async models() {
+    const { data } = await client.models.list();
+    assert.deepEqual(data.map(({ id }) => id), ["gab"]);
+    assert.equal((await client.models.retrieve("gab")).object, "model");
+  },
+  async chat() {
+    const answer = await client.chat.completions.create({ model: "gab", messages, max_tokens: 12 });
+    const [{ message, finish_reason }] = answer.choices;
+    assert.equal(message.role, "assistant");
+    assert.ok(message.content.length > 0);
+    assert.equal(finish_reason, "length");
+    assert.equal(answer.usage.completion_tokens, 12);
+    assert.equal(answer.usage.total_tokens, answer.usage.prompt_tokens + 12);
+    // Its own answer is a part of the conversation.
+    const more = [...messages, message, { role: "user", content: "And then?" }];
+    const next = await client.chat.completions.create({ model: "gab", messages: more, max_tokens: 2 });
+    assert.ok(next.usage.prompt_tokens_details.cached_tokens > 0);
+  },
+  async "chat as a stream, with usage"() {
+    const request = { model: "gab", messages, max_tokens: 12 };
+    const whole = await client.chat.completions.create(request);
+    const stream = await client.chat.completions.create({ ...request, stream: true, stream_options: { include_usage: true } });
+    let [text, usage] = ["", null];
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      usage = chunk.usage ?? usage;
+    }
+    assert.equal(text, whole.choices[0].message.content);
+    assert.equal(usage.completion_tokens, 12);
+  },
+  async "the stream's own helper"() {
+    const final = await client.chat.completions.stream({ model: "gab", messages, max_tokens: 6 }).finalChatCompletion();
+    assert.equal(final.choices[0].finish_reason, "length");
+    assert.ok(final.choices[0].message.content.length > 0);
+  },
+  async completions() {
+    const whole = await client.completions.create(story);
+    assert.match(whole.choices[0].text, /^, there was a little dragon/);
+    let text = "";
+    for await (const chunk of await client.completions.create({ ...story, stream: true })) text += chunk.choices[0].text;
+    assert.equal(text, whole.choices[0].text);
+    const stopped = await client.completions.create({ ...story, stop: ["little"] });
+    assert.deepEqual([stopped.choices[0].text, stopped.choices[0].finish_reason], [", there was a ", "stop"]);
+  },
+  async embeddings() {
+    const request = { model: "bert-mean", input: ["the cat sat", "on the mat"] };
+    // The client asks for base64 unless it is told otherwise, and gives numbers.
+    const { data, usage } = await embedder.embeddings.create(request);
+    const floats = await embedder.embeddings.create({ ...request, encoding_format: "float" });
+    assert.equal(data[0].embedding.length, 24);
+    data[1].embedding.forEach((value, at) => assert.ok(Math.abs(value - floats.data[1].embedding[at]) < 1e-6));
+    assert.ok(usage.total_tokens > 0);
+  },
+  async errors() {
+    const wrong = new OpenAI({ baseURL: texts, apiKey: "wrong", maxRetries: 0 });
+    assert.equal((await refused(wrong.models.list(), 401)).code, "invalid_api_key");
+    const tools = [{ type: "function", function: { name: "f", parameters: {} } }];
+    const unsupported = await refused(client.chat.completions.create({ model: "gab", messages, tools }), 400);
+    assert.deepEqual([unsupported.param, unsupported.code, unsupported.type], ["tools", "unsupported_parameter", "invalid_request_error"]);
+    assert.equal((await refused(client.chat.completions.create({ model: "gpt-5", messages }), 404)).code, "model_not_found");
+    const long = await refused(client.completions.create({ ...story, max_tokens: 1e6, stream: true }), 400);
+    assert.equal(long.code, "context_length_exceeded");
+    await refused(client.embeddings.create({ model: "gab", input: "a" }), 400);
+  },
+  async LangChain() {
+    const options = { apiKey: key, maxRetries: 0 };
+    const model = new ChatOpenAI({ ...options, model: "gab", maxTokens: 8, configuration: { baseURL: texts } });
+    const answer = await model.invoke("Tell me of a dragon.");
+    assert.equal(answer.usage_metadata.output_tokens, 8);
+    let text = "";
+    for await (const chunk of await model.stream("Tell me of a dragon.")) text += chunk.content;
+    assert.equal(text, answer.content);
+    const embeddings = new OpenAIEmbeddings({ ...options, model: "bert-mean", configuration: { baseURL: vectors } });
+    assert.equal((await embeddings.embedQuery("the cat sat")).length, 24);
+  },
+  async "the AI SDK"() {
+    const provider = (baseURL) => createOpenAICompatible({ name: "anygpu", baseURL, apiKey: key, includeUsage: true });
+    const request = { model: provider(texts)("gab"), messages, maxOutputTokens: 8, maxRetries: 0 };
+    const answer = await generateText(request);
+    assert.deepEqual([answer.usage.outputTokens, answer.finishReason], [8, "length"]);
+    const stream = streamText(request);
+    let text = "";
+    for await (const part of stream.textStream) text += part;
+    assert.equal(text, answer.text);
+    assert.equal((await stream.usage).outputTokens, 8);
+    const { embedding } = await embed({ model: provider(vectors).embeddingModel("bert-mean"), value: "the cat sat" });
+    assert.equal(embedding.length, 24);
+  },
+  async abort() {
+    const endless = { ...story, max_tokens: 1e8, overflow: "shift", ignore_eos: true, stream: true };
+    const stream = await client.completions.create(endless);
+    for await (const chunk of stream) if (chunk.choices[0].text !== "") break;
+    // The server notices: nothing is under way any more.
+    const metrics = () => fetch(new URL("/metrics", texts), { headers: { Authorization: `Bearer ${key}` } }).then((r) => r.text());
+    while (!/^anygpu_requests_in_progress 0$/m.test(await metrics()));
+  },
+};
+
+const results = [];
+for (const [name, check] of Object.entries(CHECKS)) {
+  const message = await check().then(() => undefined, (error) => error.stack);
+  results.push({ name, ok: message === undefined, message });
+}
+console.log(JSON.stringify(results));

@@ -1,0 +1,46 @@
+/** The stage of clients that were made for OpenAI's API, which talk to `anygpu serve`. */
+
+import { spawn } from "node:child_process";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { JS, ROOT, WORK, counted, must, run } from "./common.js";
+
+const KEY = "a key";
+
+/** The command line is built, unless $ANYGPU is the program. */
+export async function openai() {
+  const project = join(WORK, "openai");
+  cpSync(join(JS, "test", "openai"), project, { recursive: true });
+  must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], project);
+  // As the other tests build it: with other packages beside it, dependencies have the same features.
+  if (!process.env.ANYGPU) must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
+  const program = process.env.ANYGPU ?? join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
+  const models = ["gab", join(ROOT, "models", "fixtures", "bert-mean.gguf")];
+  const servers = models.map((model) => serve(program, model));
+  try {
+    const addresses = await Promise.all(servers.map(({ address }) => address));
+    const { ok, output } = run(process.execPath, ["clients.js", ...addresses, KEY], project);
+    if (!ok) throw new Error(output);
+    return counted(JSON.parse(output.trimEnd().split("\n").pop() ?? ""));
+  } finally {
+    for (const { child } of servers) child.kill();
+  }
+}
+
+/** A server, and where it is once it answers. @param {string} program @param {string} model */
+function serve(program, model) {
+  const args = ["serve", "--backend", "cpu", "--port", "0", "--api-key", KEY, "--model", model];
+  const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
+  /** @type {Promise<string>} */
+  const address = new Promise((resolve, reject) => {
+    let said = "";
+    child.stderr.on("data", (data) => {
+      said += data;
+      const found = /serving .* at (\S+)/.exec(said);
+      if (found?.[1]) resolve(found[1]);
+    });
+    child.on("error", reject);
+    child.on("exit", () => reject(new Error(`anygpu serve ended: ${said}`)));
+  });
+  return { child, address };
+}
