@@ -1,7 +1,9 @@
 //! The command line. Its contracts are stable: others script against them.
 
+mod chat;
 mod session;
 
+pub use chat::ChatArgs;
 pub use session::SessionArgs;
 
 use anygpu::bench::QUEUED;
@@ -38,6 +40,11 @@ pub enum Command {
     },
     /// Continue a prompt, or answer it
     Generate(GenerateArgs),
+    /// Talk with a model in the terminal
+    ///
+    /// What is typed is answered; /help lists what else can be typed. Of a pipe each line is a turn, and the standard
+    /// output has the answers and nothing else.
+    Chat(ChatArgs),
     /// The logits of a prompt
     Logits(LogitsArgs),
     /// The embeddings of texts: vectors that point in like directions where texts mean like things

@@ -60,7 +60,7 @@ impl PerToken {
 
 impl SamplingArgs {
     /// What was asked for, if anything was.
-    fn sampling(&self) -> Option<Sampling> {
+    pub fn sampling(&self) -> Option<Sampling> {
         let given = self.temperature.is_some() || self.top_k.is_some() || self.top_p.is_some() || self.seed.is_some();
         if self.greedy || !given {
             return self.greedy.then_some(Sampling::Greedy);
@@ -190,7 +190,7 @@ fn stream(
     let mut write = |text: &str| -> io::Result<()> {
         // What it begins with waits for the first token: until then there may be an error instead of a text.
         let parts = [mem::take(&mut begin), text];
-        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::text)
+        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::said)
     };
 
     interrupt::generating(true);

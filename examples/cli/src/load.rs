@@ -261,6 +261,18 @@ impl Loaded {
         self.engine.kept(tokens)
     }
 
+    /// The end of a text, with its special tokens.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn ending(&self, tokens: &[u32]) -> Result<String> {
+        Ok(self.engine.tokenizer()?.decode(&tokens[tokens.len().saturating_sub(8)..], true))
+    }
+
+    /// Whether the file brings a chat template of its own.
+    pub fn has_chat_template(&self) -> bool {
+        self.engine.has_chat_template()
+    }
+
     /// The prompt of a conversation whose next turn is the model's.
     ///
     /// *Errors*: as [`Engine::chat_prompt`].

@@ -4,6 +4,7 @@
 mod alloc;
 mod args;
 mod bench;
+mod chat;
 mod embed;
 mod embedded;
 mod generate;
@@ -17,6 +18,7 @@ mod probe;
 mod proven;
 mod quiet;
 mod saved;
+mod text;
 mod tokens;
 mod trace;
 mod tune;
@@ -52,9 +54,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::from(interrupt::EXIT_CODE),
         Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // One line, whatever a driver's message looks like.
-            let message = format!("{error:#}");
-            output::note(&format!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" ")));
+            output::error(&error);
             ExitCode::FAILURE
         }
     }
@@ -72,6 +72,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     match &cli.command {
         None => return generate::story(device),
         Some(Command::Generate(args)) => return generate::run(args, device),
+        Some(Command::Chat(args)) => return chat::run(args, device),
         Some(Command::Probe { json }) => probe::run(device, *json)?,
         Some(Command::Logits(args)) => logits::run(args, device)?,
         Some(Command::Embed(args)) => embed::run(args, device)?,

@@ -1,6 +1,8 @@
 //! Errors that have nowhere to go, that are about what no terminal can type, and that files cause on purpose.
 
-use std::io::Write;
+mod common;
+
+use common::with_template;
 use std::process::{Command, Output, Stdio};
 
 fn command(args: &[&str]) -> Command {
@@ -70,22 +72,6 @@ fn arguments_that_are_no_text_take_one_line() {
     error(&output);
 }
 
-/// A copy of the small model with a chat template, which becomes its first key.
-fn with_template(template: &str) -> std::path::PathBuf {
-    let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
-    let key = [&string("tokenizer.chat_template")[..], &8u32.to_le_bytes()].concat();
-    // Tensors keep their alignment if the pair is a multiple of it.
-    let padding = (32 - (key.len() + 8 + template.len()) % 32) % 32;
-    let pair = [key, string(&format!("{template}{}", " ".repeat(padding)))].concat();
-    let mut file = include_bytes!("../../../models/gab-q4_0.gguf").to_vec();
-    let pairs = u64::from_le_bytes(file[16..24].try_into().unwrap());
-    file[16..24].copy_from_slice(&(pairs + 1).to_le_bytes());
-    file.splice(24..24, pair);
-    let path = std::env::temp_dir().join(format!("anygpu-template-{}.gguf", std::process::id()));
-    std::fs::File::create(&path).unwrap().write_all(&file).unwrap();
-    path
-}
-
 #[test]
 fn a_hostile_template_stops_only_chats() {
     let nested = format!("{{{{ {}1 }}}}", "(".repeat(50_000));
@@ -98,7 +84,7 @@ fn a_hostile_template_stops_only_chats() {
         ("{% set ns = namespace() %}{% set ns.x = ns %}{{ ns.y.z }}", "an undefined value has no \"z\""),
     ];
     for (template, reason) in cases {
-        let path = with_template(template);
+        let path = with_template("template", template);
         let model = path.to_str().unwrap();
         for args in [&["logits", "--tokens", "1"][..], &["generate", "--prompt", "Once", "--max-tokens", "2"]] {
             let output = command(args).args(["--model", model]).output().unwrap();
