@@ -2,9 +2,11 @@
 
 mod chat;
 mod session;
+mod text;
 
 pub use chat::ChatArgs;
 pub use session::SessionArgs;
+pub use text::{PromptArgs, TextArgs};
 
 use anygpu::bench::QUEUED;
 use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
@@ -232,9 +234,12 @@ pub struct OverflowArgs {
 pub struct GenerateArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// The text to continue; with --chat the message to answer
-    #[arg(long, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
-    pub prompt: String,
+    /// The text to continue, or - for what the standard input has; with --chat the message to answer
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    pub prompt: Option<String>,
+    /// The same from a file, without a line break at its end
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub file: Option<PathBuf>,
     /// Wrap the prompt in the model's chat template
     #[arg(long, conflicts_with = "load_session")]
     pub chat: bool,
@@ -258,6 +263,9 @@ pub struct GenerateArgs {
     pub ignore_eos: bool,
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS")]
+    /// With --chat: what the model is told before, such as who it is and how it answers
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat")]
+    pub system: Option<String>,
     pub fetch_interval: Option<usize>,
     /// Draft so many tokens at most from what the text has already and verify them in one step, which is faster where it
     /// repeats itself and changes no text; 0 is none; by default as many as suit the backend
@@ -310,30 +318,6 @@ pub struct EmbedArgs {
     /// {"embedding": [...], "pooling": "mean"}; of several texts {"embeddings": [[...], ...], "pooling": "mean"}
     #[arg(long)]
     pub json: bool,
-}
-
-/// Texts, or the tokens of one.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct TextArgs {
-    /// A text; may be given several times
-    #[arg(long, allow_hyphen_values = true)]
-    pub text: Vec<String>,
-    /// A text as token ids
-    #[arg(long, value_delimiter = ',')]
-    pub tokens: Option<Vec<u32>>,
-}
-
-/// A prompt as text or as tokens.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct PromptArgs {
-    /// The prompt as text
-    #[arg(long, allow_hyphen_values = true)]
-    pub prompt: Option<String>,
-    /// The prompt as token ids
-    #[arg(long, value_delimiter = ',')]
-    pub tokens: Option<Vec<u32>>,
 }
 
 /// What to measure.

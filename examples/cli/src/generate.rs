@@ -2,7 +2,7 @@
 
 use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
 use crate::load::Loaded;
-use crate::{alloc, embedded, interrupt, output, saved};
+use crate::{alloc, embedded, interrupt, output, saved, text};
 use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling, Saving, SnapshotSink};
 use anyhow::Result;
 use serde::Serialize;
@@ -75,10 +75,10 @@ impl SamplingArgs {
 }
 
 /// What is asked for, with its prompt, at whose end are the tokens that were generated before.
-fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
+fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
     let OverflowArgs { overflow, keep } = args.overflow;
     let sampling = args.sampling.sampling();
-    if args.prompt.is_empty()
+    if text.is_empty()
         && let Some((text, before)) = loaded.broken_off()?
     {
         let options = GenerateOptions {
@@ -102,10 +102,12 @@ fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOpti
         ..loaded.generate_options(args.fetch_interval)
     };
     let (prompt, usual) = if args.chat {
-        let ChatPrompt { tokens, keep, .. } = loaded.chat(&[Message::new("user", &*args.prompt)], &options)?;
+        let system = args.system.iter().map(|system| Message::new("system", &**system));
+        let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
+        let ChatPrompt { tokens, keep, .. } = loaded.chat(&messages, &options)?;
         (tokens, keep)
     } else {
-        let tokens = loaded.prompt(&args.prompt)?;
+        let tokens = loaded.prompt(text)?;
         let kept = loaded.kept(&tokens);
         (tokens, kept)
     };
@@ -116,12 +118,13 @@ fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOpti
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
-    let (mut prompt, mut options) = asked(args, &loaded)?;
+    let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
+    let (mut prompt, mut options) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
         let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));
         options.saving = Some(Saving { every_ms: 1000.0 * seconds, sink });
     }
-    let begin = if args.chat { "" } else { &args.prompt };
+    let begin = if args.chat { "" } else { &text };
     let (sampling, done) = (options.sampling, options.done.len());
     let (generation, heap) = stream(&mut loaded, &prompt, options, (!args.json).then_some(begin))?;
     // Those are among the new ones.

@@ -44,7 +44,7 @@ impl ModelArgs {
 
     /// The bytes of the file or of all files of a split model, or those of the built-in model.
     ///
-    /// *Errors*: a file cannot be opened.
+    /// *Errors*: a file cannot be fetched or opened.
     pub fn open(&self) -> Result<Box<dyn ByteSource>> {
         if self.model == Path::new(embedded::NAME) {
             return Ok(Box::new(BytesSource(embedded::GAB)));
@@ -265,7 +265,7 @@ impl Loaded {
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn ending(&self, tokens: &[u32]) -> Result<String> {
-        Ok(self.engine.tokenizer()?.decode(&tokens[tokens.len().saturating_sub(8)..], true))
+        Ok(self.engine.tokenizer()?.decode(&tokens[tokens.len().saturating_sub(32)..], true))
     }
 
     /// Whether the file brings a chat template of its own.

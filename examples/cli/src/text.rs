@@ -1,10 +1,33 @@
 //! Texts from files and pipes, which may hold anything.
 
 use anyhow::{Context, Result, anyhow, bail};
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 /// Longer ones fit no context.
 pub const MOST_BYTES: u64 = 16 << 20;
+
+/// What the command line gives: words, the standard input if those are `-`, a file, or nothing. Of what is read a line break
+/// at the end, which editors and shells put there, is left out.
+///
+/// *Errors*: as [`read`].
+pub fn given(words: Option<&str>, file: Option<&Path>) -> Result<String> {
+    let mut text = match (words, file) {
+        (Some("-"), _) => read(io::stdin().lock(), "the standard input")?,
+        (Some(words), _) => return Ok(words.into()),
+        (None, Some(path)) => {
+            let name = format!("{path:?}");
+            read(File::open(path).with_context(|| format!("cannot open {name}"))?, &name)?
+        }
+        (None, None) => return Ok(String::new()),
+    };
+    if text.ends_with('\n') {
+        text.pop();
+        text.truncate(text.strip_suffix('\r').unwrap_or(&text).len());
+    }
+    Ok(text)
+}
 
 /// A text whose source has a name in errors.
 ///
@@ -37,6 +60,6 @@ mod tests {
         assert_eq!(read(&b"a\xc3\xa9\n"[..], "it").unwrap(), "aé\n");
         let message = |source: &mut dyn Read| read(source, "it").unwrap_err().to_string();
         assert!(message(&mut &b"abc\xff"[..]).contains("byte 3"));
-        assert!(message(&mut std::io::repeat(b'a')).contains("more than 16777216 bytes"));
+        assert!(message(&mut io::repeat(b'a')).contains("more than 16777216 bytes"));
     }
 }

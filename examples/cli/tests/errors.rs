@@ -97,3 +97,45 @@ fn a_hostile_template_stops_only_chats() {
         assert!(error(&output).contains(reason), "{}", error(&output));
     }
 }
+
+/// A prompt from the standard input or a file is the text that it is on the command line.
+#[test]
+fn prompts_come_from_files_and_pipes() {
+    use std::io::Write;
+    let file = std::env::temp_dir().join(format!("anygpu-prompt-{}.txt", std::process::id()));
+    let path = file.to_str().unwrap();
+    let run = |args: &[&str], stdin: &[u8]| {
+        let mut child =
+            command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It may be refused before all is read.
+        let _ = child.stdin.take().unwrap().write_all(stdin);
+        child.wait_with_output().unwrap()
+    };
+    std::fs::write(&file, "Once upon\na time\n").unwrap();
+    for (name, option, more) in [
+        ("generate", "--prompt", &["--max-tokens", "3"][..]),
+        ("logits", "--prompt", &[]),
+        ("embed", "--text", &["--pooling", "last"]),
+    ] {
+        let given = |args: &[&str], stdin: &[u8]| {
+            let output = run(&[&[name], args, more].concat(), stdin);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            output.stdout
+        };
+        let words = given(&[option, "Once upon\na time"], b"");
+        assert_eq!(given(&[option, "-"], b"Once upon\na time\r\n"), words, "{name}");
+        assert_eq!(given(&["--file", path], b""), words, "{name}");
+        let refused = |args: &[&str], stdin: &[u8], part: &str| {
+            let output = run(&[&[name], args].concat(), stdin);
+            assert_eq!(output.status.code(), Some(1), "{name}");
+            assert!(output.stdout.is_empty() && error(&output).contains(part), "{}", error(&output));
+        };
+        refused(&[option, "-"], b"ab\xff", "the standard input is not UTF-8: byte 2");
+        refused(&[option, "-"], &vec![b'a'; (16 << 20) + 1], "more than 16777216 bytes");
+        refused(&["--file", "/no/such/file"], b"", "cannot open");
+        let both = run(&[name, option, "a", "--file", path], b"");
+        assert_eq!(both.status.code(), Some(2), "{name}");
+    }
+    assert_eq!(run(&["generate", "--system", "a"], b"").status.code(), Some(2), "a system prompt without --chat");
+    std::fs::remove_file(&file).unwrap();
+}
