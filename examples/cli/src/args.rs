@@ -8,6 +8,7 @@ pub use chat::ChatArgs;
 pub use session::SessionArgs;
 pub use text::{PromptArgs, TextArgs};
 
+use crate::models::Reference;
 use anygpu::bench::QUEUED;
 use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
 use clap::builder::FalseyValueParser;
@@ -81,6 +82,24 @@ pub enum Command {
     },
     /// Say what a model file is, and which backends of this machine would run it, without loading its weights
     Inspect(InspectArgs),
+    /// Fetch a model, or the rest of it, and keep it; `--model` does so, too
+    Pull {
+        /// https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it
+        #[arg(value_name = "MODEL")]
+        model: Reference,
+    },
+    /// List the models that were fetched
+    Ls {
+        /// {"models": [{"model": "...", "bytes": N, "whole": true, "path": "...", "address": "..."}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a model that was fetched
+    Rm {
+        /// As `ls` lists it, or as it was asked for
+        #[arg(value_name = "MODEL")]
+        model: Reference,
+    },
     /// Measure prefill and decode
     Bench(BenchArgs),
     /// One line for each dispatch or draw of a decode step
@@ -143,9 +162,10 @@ pub enum Layout {
 /// Which model.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
-    /// A GGUF file, of a split model any of its files, or gab: the built-in story model
-    #[arg(long, value_name = "FILE|gab", default_value = "gab")]
-    pub model: PathBuf,
+    /// A GGUF file, of a split model any of its files; https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it, which is
+    /// fetched once and kept; or gab: the built-in story model
+    #[arg(long, value_name = "MODEL", default_value = "gab")]
+    pub model: Reference,
 }
 
 /// Which model, and how much of it.
@@ -188,9 +208,9 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// Which file to look at.
 #[derive(Debug, Clone, Args)]
 pub struct InspectArgs {
-    /// A GGUF file, of a split model any of its files, or gab: the built-in story model
-    #[arg(value_name = "FILE|gab")]
-    pub file: PathBuf,
+    /// A GGUF file, of a split model any of its files; https://..., hf:OWNER/NAME, or gab: the built-in story model
+    #[arg(value_name = "MODEL")]
+    pub file: Reference,
     #[command(flatten)]
     pub context: ContextArgs,
     /// {architecture, name, parameters, n_ctx_train, n_ctx, tokenizer, tensors: [...], rungs: [...]}
@@ -243,6 +263,9 @@ pub struct GenerateArgs {
     /// Wrap the prompt in the model's chat template
     #[arg(long, conflicts_with = "load_session")]
     pub chat: bool,
+    /// With --chat: what the model is told before, such as who it is and how it answers
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat")]
+    pub system: Option<String>,
     /// End after this many tokens [default: 256, or as many as the context has room for]
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
@@ -263,9 +286,6 @@ pub struct GenerateArgs {
     pub ignore_eos: bool,
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS")]
-    /// With --chat: what the model is told before, such as who it is and how it answers
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat")]
-    pub system: Option<String>,
     pub fetch_interval: Option<usize>,
     /// Draft so many tokens at most from what the text has already and verify them in one step, which is faster where it
     /// repeats itself and changes no text; 0 is none; by default as many as suit the backend

@@ -7,6 +7,7 @@ mod thoughts;
 
 use crate::args::{ChatArgs, DeviceArgs};
 use crate::load::Loaded;
+use crate::models::Reference;
 use crate::{embedded, interrupt, output};
 use anygpu::{ChatPrompt, Finish, GenerateOptions, Generation, Sampling};
 use anyhow::{Result, anyhow, bail};
@@ -23,7 +24,7 @@ const SUGGESTED: &str = "hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF";
 
 /// Runs `chat`. Whether it was interrupted.
 pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<bool> {
-    if args.load.model.model == Path::new(embedded::NAME) {
+    if args.load.model.model == Reference::BuiltIn {
         bail!(
             "{}, the built-in model, tells stories and cannot chat; name a model that can, such as `anygpu chat --model \
              {SUGGESTED}`, which is fetched once (386 MB)",

@@ -2,7 +2,8 @@
 
 use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
 use crate::load::Loaded;
-use crate::{alloc, embedded, interrupt, output, saved, text};
+use crate::models::Reference;
+use crate::{alloc, interrupt, output, saved, text};
 use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling, Saving, SnapshotSink};
 use anyhow::Result;
 use serde::Serialize;
@@ -117,8 +118,8 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
 
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
-    let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
     let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
+    let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
     let (mut prompt, mut options) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
         let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));
@@ -162,7 +163,7 @@ const OPENING: &str = "Once upon a time";
 
 /// Tells a story with the built-in model. Whether it was interrupted.
 pub fn story(device: &DeviceArgs) -> Result<bool> {
-    let model = ModelArgs { model: embedded::NAME.into() };
+    let model = ModelArgs { model: Reference::BuiltIn };
     let load = LoadArgs { model, context: ContextArgs::default() };
     let mut loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n\n", loaded.report()))?;

@@ -1,6 +1,7 @@
 //! From the command line to a model on a device.
 
 use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
+use crate::models::{self, Reference};
 use crate::{embedded, output, proven, saved, tune};
 use anygpu::bench;
 use anygpu::native::{NativeHost, block_on, open_files};
@@ -39,18 +40,19 @@ impl DeviceArgs {
 impl ModelArgs {
     /// The model's name in reports.
     pub fn name(&self) -> String {
-        self.model.file_name().unwrap_or(self.model.as_os_str()).to_string_lossy().into_owned()
+        match &self.model {
+            Reference::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            other => other.to_string(),
+        }
     }
 
-    /// The bytes of the file or of all files of a split model, or those of the built-in model.
+    /// The bytes of the file or of all files of a split model, or those of the built-in model. What is elsewhere is fetched.
     ///
     /// *Errors*: a file cannot be fetched or opened.
     pub fn open(&self) -> Result<Box<dyn ByteSource>> {
-        if self.model == Path::new(embedded::NAME) {
-            return Ok(Box::new(BytesSource(embedded::GAB)));
-        }
-        let source = open_files(&self.model).with_context(|| {
-            let shown = self.model.display();
+        let Some(path) = models::file(&self.model)? else { return Ok(Box::new(BytesSource(embedded::GAB))) };
+        let source = open_files(&path).with_context(|| {
+            let shown = path.display();
             format!("cannot open the model {shown:?}; give the path of a GGUF file, or gab for the built-in model")
         })?;
         Ok(Box::new(source))

@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod load;
 mod logits;
+mod models;
 mod npy;
 mod output;
 mod probe;
@@ -80,6 +81,9 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Detokenize { model, tokens, no_special, json }) => {
             tokens::decode(model, tokens, !no_special, *json)?;
         }
+        Some(Command::Pull { model }) => models::pull(model)?,
+        Some(Command::Ls { json }) => models::list(*json)?,
+        Some(Command::Rm { model }) => models::remove(model)?,
         Some(Command::Bench(args)) => bench::run(args, device)?,
         Some(Command::Inspect(args)) => inspect::run(args, device)?,
         Some(Command::Trace(args)) => trace::run(args, device)?,
