@@ -8,7 +8,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 pub use backend_api::run::NativeHost;
-use model::gguf::{ReadFuture, split_names};
+use model::gguf::ReadFuture;
+pub use model::gguf::split_names;
 use model::{ByteSource, Files, SourceError};
 
 use crate::engine::{Engine, EngineOptions};

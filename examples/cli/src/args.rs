@@ -1,15 +1,21 @@
 //! The command line. Its contracts are stable: others script against them.
 
+mod chat;
 mod serve;
 mod session;
+mod text;
 
+pub use chat::ChatArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
+pub use text::{PromptArgs, TextArgs};
 
+use crate::models::Reference;
 use anygpu::bench::QUEUED;
 use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use session::seconds;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -35,11 +41,16 @@ pub enum Command {
     /// Say which backends this machine has, and which one would be chosen, and why
     Probe {
         /// The report as JSON
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Continue a prompt, or answer it
     Generate(GenerateArgs),
+    /// Talk with a model in the terminal
+    ///
+    /// What is typed is answered; /help lists what else can be typed. Of a pipe each line is a turn, and the standard
+    /// output has the answers and nothing else.
+    Chat(ChatArgs),
     /// The logits of a prompt
     Logits(LogitsArgs),
     /// The embeddings of texts: vectors that point in like directions where texts mean like things
@@ -55,7 +66,7 @@ pub enum Command {
         #[arg(long)]
         no_special: bool,
         /// {"tokens": [...]}
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Token ids to text
@@ -69,17 +80,45 @@ pub enum Command {
         #[arg(long)]
         no_special: bool,
         /// {"text": "..."}
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Serve a model over HTTP, to clients of OpenAI's API
     Serve(ServeArgs),
     /// Say what a model file is, and which backends of this machine would run it, without loading its weights
     Inspect(InspectArgs),
+    /// Fetch a model, or the rest of it, and keep it; `--model` does so, too
+    Pull {
+        /// https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it
+        #[arg(value_name = "MODEL")]
+        model: Reference,
+    },
+    /// List the models that were fetched
+    Ls {
+        /// {"models": [{"model": "...", "bytes": N, "whole": true, "path": "...", "address": "..."}]}
+        #[arg(long, help_heading = "Output")]
+        json: bool,
+    },
+    /// Delete a model that was fetched
+    Rm {
+        /// As `ls` lists it, or as it was asked for
+        #[arg(value_name = "MODEL")]
+        model: Reference,
+    },
     /// Measure prefill and decode
     Bench(BenchArgs),
     /// One line for each dispatch or draw of a decode step
     Trace(TraceArgs),
+    /// Write what a shell needs to complete this program's commands and options
+    ///
+    /// For bash: anygpu completions bash > ~/.local/share/bash-completion/completions/anygpu
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write the manual page, in roff: `anygpu man | man -l -`
+    Man,
     /// Find out what is fastest on this device, and keep it for the next time
     ///
     /// Runs a model with one value after another of each tunable of the backend. Results are the same with all of them. It
@@ -89,6 +128,7 @@ pub enum Command {
 
 /// Where to run. `--backend` and `--threads` may also stand in the environment, as `ANYGPU_BACKEND` and `ANYGPU_THREADS`.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Backend")]
 pub struct DeviceArgs {
     /// auto (the fastest that proves itself), gpu (the best that is no CPU), or one by name: webgpu, webgl, cpu
     #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
@@ -137,10 +177,12 @@ pub enum Layout {
 
 /// Which model.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// A GGUF file, of a split model any of its files, or gab: the built-in story model
-    #[arg(long, value_name = "FILE|gab", default_value = "gab")]
-    pub model: PathBuf,
+    /// A GGUF file, of a split model any of its files; https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it, which is
+    /// fetched once and kept; or gab: the built-in story model
+    #[arg(long, value_name = "MODEL", default_value = "gab")]
+    pub model: Reference,
 }
 
 /// Which model, and how much of it.
@@ -154,6 +196,7 @@ pub struct LoadArgs {
 
 /// How much of a text a model sees, and how that is kept.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Model")]
 pub struct ContextArgs {
     /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
@@ -183,18 +226,19 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 /// Which file to look at.
 #[derive(Debug, Clone, Args)]
 pub struct InspectArgs {
-    /// A GGUF file, of a split model any of its files, or gab: the built-in story model
-    #[arg(value_name = "FILE|gab")]
-    pub file: PathBuf,
+    /// A GGUF file, of a split model any of its files; https://..., hf:OWNER/NAME, or gab: the built-in story model
+    #[arg(value_name = "MODEL")]
+    pub file: Reference,
     #[command(flatten)]
     pub context: ContextArgs,
     /// {architecture, name, parameters, n_ctx_train, n_ctx, tokenizer, tensors: [...], rungs: [...]}
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
 /// How to choose tokens.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sampling")]
 pub struct SamplingArgs {
     /// Always the likeliest token; the default unless a sampling option is given
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "seed"])]
@@ -215,6 +259,7 @@ pub struct SamplingArgs {
 
 /// What to do about a text that outgrows the context.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Text")]
 pub struct OverflowArgs {
     /// When prompt and --max-tokens do not fit the context: error (refuse), stop (end with the context), or shift (drop old tokens and go on)
     #[arg(long, value_name = "error|stop|shift", default_value = "error")]
@@ -229,14 +274,20 @@ pub struct OverflowArgs {
 pub struct GenerateArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// The text to continue; with --chat the message to answer
-    #[arg(long, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
-    pub prompt: String,
+    /// The text to continue, or - for what the standard input has; with --chat the message to answer
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true, help_heading = "Text")]
+    pub prompt: Option<String>,
+    /// The same from a file, without a line break at its end
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Text")]
+    pub file: Option<PathBuf>,
     /// Wrap the prompt in the model's chat template
-    #[arg(long, conflicts_with = "load_session")]
+    #[arg(long, conflicts_with = "load_session", help_heading = "Text")]
     pub chat: bool,
+    /// With --chat: what the model is told before, such as who it is and how it answers
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat", help_heading = "Text")]
+    pub system: Option<String>,
     /// End after this many tokens [default: 256, or as many as the context has room for]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Text")]
     pub max_tokens: Option<usize>,
     #[command(flatten)]
     pub overflow: OverflowArgs,
@@ -245,23 +296,23 @@ pub struct GenerateArgs {
     #[command(flatten)]
     pub session: SessionArgs,
     /// Save so often while the text is generated, too: what a process that is killed had saved is not lost; 0 is after each token
-    #[arg(long, value_name = "SECONDS", requires = "save_session", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", requires = "save_session", value_parser = seconds, help_heading = "Sessions")]
     pub save_every: Option<f64>,
     /// End where this text would appear; may be given several times
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
     pub stop: Vec<String>,
     /// Go on where the model would end
-    #[arg(long)]
+    #[arg(long, help_heading = "Text")]
     pub ignore_eos: bool,
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", help_heading = "Backend")]
     pub fetch_interval: Option<usize>,
     /// Draft so many tokens at most from what the text has already and verify them in one step, which is faster where it
     /// repeats itself and changes no text; 0 is none; by default as many as suit the backend
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", help_heading = "Backend")]
     pub draft_max: Option<usize>,
     /// One JSON object with the tokens, the text, times and counters, at the end
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -275,13 +326,13 @@ pub struct LogitsArgs {
     #[command(flatten)]
     pub session: SessionArgs,
     /// How many of the best ids to give
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
     pub top: usize,
     /// Write the logits of all positions: float32 [tokens, vocab]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub npy: Option<PathBuf>,
     /// {"prompt_tokens": [...], "top": [[id, logit], ...]} of the last position
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -305,32 +356,8 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "N")]
     pub dimensions: Option<usize>,
     /// {"embedding": [...], "pooling": "mean"}; of several texts {"embeddings": [[...], ...], "pooling": "mean"}
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
-}
-
-/// Texts, or the tokens of one.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct TextArgs {
-    /// A text; may be given several times
-    #[arg(long, allow_hyphen_values = true)]
-    pub text: Vec<String>,
-    /// A text as token ids
-    #[arg(long, value_delimiter = ',')]
-    pub tokens: Option<Vec<u32>>,
-}
-
-/// A prompt as text or as tokens.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct PromptArgs {
-    /// The prompt as text
-    #[arg(long, allow_hyphen_values = true)]
-    pub prompt: Option<String>,
-    /// The prompt as token ids
-    #[arg(long, value_delimiter = ',')]
-    pub tokens: Option<Vec<u32>>,
 }
 
 /// What to measure.
@@ -363,7 +390,7 @@ pub struct BenchArgs {
     #[arg(long = "load", conflicts_with_all = ["ops", "ablate"])]
     pub loading: bool,
     /// The measurements as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -382,7 +409,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
     /// What was tried and what won, as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -398,9 +425,9 @@ pub struct TraceArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// One line for all blocks whose kernels are those of the block before
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub fold: bool,
     /// The kernels as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let EmbedArgs { n_ctx, pooling, .. } = *args;
     let options = EngineOptions { select: device.options(), n_ctx, pooling, ..EngineOptions::default() };
+    let given = args.input.texts()?;
     let (name, engine) = load::engine(&args.model, &options)?;
     let texts: Vec<Vec<u32>> = match &args.input.tokens {
         Some(tokens) => vec![tokens.clone()],
-        None => args.input.text.iter().map(|text| engine.encode(text)).collect::<Result<_, _>>()?,
+        None => given.iter().map(|text| engine.encode(text)).collect::<Result<_, _>>()?,
     };
     let mut embedder = engine.embedder().with_context(|| name)?;
     let mut embeddings = Vec::new();

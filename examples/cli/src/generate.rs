@@ -2,7 +2,8 @@
 
 use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
 use crate::load::Loaded;
-use crate::{alloc, embedded, interrupt, output, saved};
+use crate::models::Reference;
+use crate::{alloc, interrupt, output, saved, text};
 use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling, Saving, SnapshotSink};
 use anyhow::Result;
 use serde::Serialize;
@@ -60,7 +61,7 @@ impl PerToken {
 
 impl SamplingArgs {
     /// What was asked for, if anything was.
-    fn sampling(&self) -> Option<Sampling> {
+    pub fn sampling(&self) -> Option<Sampling> {
         let given = self.temperature.is_some() || self.top_k.is_some() || self.top_p.is_some() || self.seed.is_some();
         if self.greedy || !given {
             return self.greedy.then_some(Sampling::Greedy);
@@ -75,10 +76,10 @@ impl SamplingArgs {
 }
 
 /// What is asked for, with its prompt, at whose end are the tokens that were generated before.
-fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
+fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
     let OverflowArgs { overflow, keep } = args.overflow;
     let sampling = args.sampling.sampling();
-    if args.prompt.is_empty()
+    if text.is_empty()
         && let Some((text, before)) = loaded.broken_off()?
     {
         let options = GenerateOptions {
@@ -102,10 +103,12 @@ fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOpti
         ..loaded.generate_options(args.fetch_interval)
     };
     let (prompt, usual) = if args.chat {
-        let ChatPrompt { tokens, keep, .. } = loaded.chat(&[Message::new("user", &*args.prompt)], &options)?;
+        let system = args.system.iter().map(|system| Message::new("system", &**system));
+        let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
+        let ChatPrompt { tokens, keep, .. } = loaded.chat(&messages, &options)?;
         (tokens, keep)
     } else {
-        let tokens = loaded.prompt(&args.prompt)?;
+        let tokens = loaded.prompt(text)?;
         let kept = loaded.kept(&tokens);
         (tokens, kept)
     };
@@ -115,13 +118,14 @@ fn asked(args: &GenerateArgs, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOpti
 
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
+    let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
     let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
-    let (mut prompt, mut options) = asked(args, &loaded)?;
+    let (mut prompt, mut options) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
         let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));
         options.saving = Some(Saving { every_ms: 1000.0 * seconds, sink });
     }
-    let begin = if args.chat { "" } else { &args.prompt };
+    let begin = if args.chat { "" } else { &text };
     let (sampling, done) = (options.sampling, options.done.len());
     let (generation, heap) = stream(&mut loaded, &prompt, options, (!args.json).then_some(begin))?;
     // Those are among the new ones.
@@ -159,7 +163,7 @@ const OPENING: &str = "Once upon a time";
 
 /// Tells a story with the built-in model. Whether it was interrupted.
 pub fn story(device: &DeviceArgs) -> Result<bool> {
-    let model = ModelArgs { model: embedded::NAME.into() };
+    let model = ModelArgs { model: Reference::BuiltIn };
     let load = LoadArgs { model, context: ContextArgs::default() };
     let mut loaded = Loaded::new(&load, device)?;
     output::text(&format!("{}\n\n", loaded.report()))?;
@@ -190,7 +194,7 @@ fn stream(
     let mut write = |text: &str| -> io::Result<()> {
         // What it begins with waits for the first token: until then there may be an error instead of a text.
         let parts = [mem::take(&mut begin), text];
-        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::text)
+        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::said)
     };
 
     interrupt::generating(true);

@@ -1,6 +1,7 @@
 //! From the command line to a model on a device.
 
 use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
+use crate::models::{self, Reference};
 use crate::{embedded, output, proven, saved, tune};
 use anygpu::bench;
 use anygpu::handle::Opened;
@@ -40,18 +41,19 @@ impl DeviceArgs {
 impl ModelArgs {
     /// The model's name in reports.
     pub fn name(&self) -> String {
-        self.model.file_name().unwrap_or(self.model.as_os_str()).to_string_lossy().into_owned()
+        match &self.model {
+            Reference::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            other => other.to_string(),
+        }
     }
 
-    /// The bytes of the file or of all files of a split model, or those of the built-in model.
+    /// The bytes of the file or of all files of a split model, or those of the built-in model. What is elsewhere is fetched.
     ///
-    /// *Errors*: a file cannot be opened.
+    /// *Errors*: a file cannot be fetched or opened.
     pub fn open(&self) -> Result<Box<dyn ByteSource>> {
-        if self.model == Path::new(embedded::NAME) {
-            return Ok(Box::new(BytesSource(embedded::GAB)));
-        }
-        let source = open_files(&self.model).with_context(|| {
-            let shown = self.model.display();
+        let Some(path) = models::file(&self.model)? else { return Ok(Box::new(BytesSource(embedded::GAB))) };
+        let source = open_files(&path).with_context(|| {
+            let shown = path.display();
             format!("cannot open the model {shown:?}; give the path of a GGUF file, or gab for the built-in model")
         })?;
         Ok(Box::new(source))
@@ -269,6 +271,18 @@ impl Loaded {
     /// How many tokens at the beginning of a text stay where others make room.
     pub fn kept(&self, tokens: &[u32]) -> usize {
         self.engine.kept(tokens)
+    }
+
+    /// The end of a text, with its special tokens.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn ending(&self, tokens: &[u32]) -> Result<String> {
+        Ok(self.engine.tokenizer()?.decode(&tokens[tokens.len().saturating_sub(32)..], true))
+    }
+
+    /// Whether the file brings a chat template of its own.
+    pub fn has_chat_template(&self) -> bool {
+        self.engine.has_chat_template()
     }
 
     /// The prompt of a conversation whose next turn is the model's.

@@ -20,10 +20,11 @@ struct Report<'a> {
 
 /// Runs `logits`.
 pub fn run(args: &LogitsArgs, device: &DeviceArgs) -> Result<()> {
+    let text = args.input.text()?;
     let loaded = Loaded::going_on(&args.load, device, &args.session)?;
-    let prompt = match (&args.input.tokens, &args.input.prompt) {
-        (Some(tokens), _) => loaded.after(tokens.clone()),
-        (None, text) => loaded.prompt(text.as_deref().unwrap_or_default())?,
+    let prompt = match &args.input.tokens {
+        Some(tokens) => loaded.after(tokens.clone()),
+        None => loaded.prompt(&text)?,
     };
     let logits = loaded.logits(&prompt, args.npy.is_some())?;
     if let Some(path) = &args.session.save_session {

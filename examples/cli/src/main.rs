@@ -4,6 +4,8 @@
 mod alloc;
 mod args;
 mod bench;
+mod chat;
+mod documents;
 mod embed;
 mod embedded;
 mod generate;
@@ -11,6 +13,7 @@ mod inspect;
 mod interrupt;
 mod load;
 mod logits;
+mod models;
 mod npy;
 mod output;
 mod probe;
@@ -18,6 +21,7 @@ mod proven;
 mod quiet;
 mod saved;
 mod serve;
+mod text;
 mod tokens;
 mod trace;
 mod tune;
@@ -55,9 +59,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::from(interrupt::EXIT_CODE),
         Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // One line, whatever a driver's message looks like.
-            let message = format!("{error:#}");
-            output::note(&format!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" ")));
+            output::error(&error);
             ExitCode::FAILURE
         }
     }
@@ -76,6 +78,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         None => return generate::story(device),
         Some(Command::Generate(args)) => return generate::run(args, device),
         Some(Command::Serve(args)) => return serve::run(args, device),
+        Some(Command::Chat(args)) => return chat::run(args, device),
         Some(Command::Probe { json }) => probe::run(device, *json)?,
         Some(Command::Logits(args)) => logits::run(args, device)?,
         Some(Command::Embed(args)) => embed::run(args, device)?,
@@ -83,6 +86,11 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Detokenize { model, tokens, no_special, json }) => {
             tokens::decode(model, tokens, !no_special, *json)?;
         }
+        Some(Command::Completions { shell }) => documents::completions(*shell)?,
+        Some(Command::Man) => documents::manual()?,
+        Some(Command::Pull { model }) => models::pull(model)?,
+        Some(Command::Ls { json }) => models::list(*json)?,
+        Some(Command::Rm { model }) => models::remove(model)?,
         Some(Command::Bench(args)) => bench::run(args, device)?,
         Some(Command::Inspect(args)) => inspect::run(args, device)?,
         Some(Command::Trace(args)) => trace::run(args, device)?,

@@ -25,7 +25,9 @@ pub fn write(path: &Path, snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Writes a file aside, and swaps it in once it is on the disk.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// *Errors*: it cannot be written.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".part");
     let aside = PathBuf::from(aside);

@@ -1,6 +1,8 @@
 //! Errors that have nowhere to go, that are about what no terminal can type, and that files cause on purpose.
 
-use std::io::Write;
+mod common;
+
+use common::with_template;
 use std::process::{Command, Output, Stdio};
 
 fn command(args: &[&str]) -> Command {
@@ -70,22 +72,6 @@ fn arguments_that_are_no_text_take_one_line() {
     error(&output);
 }
 
-/// A copy of the small model with a chat template, which becomes its first key.
-fn with_template(template: &str) -> std::path::PathBuf {
-    let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
-    let key = [&string("tokenizer.chat_template")[..], &8u32.to_le_bytes()].concat();
-    // Tensors keep their alignment if the pair is a multiple of it.
-    let padding = (32 - (key.len() + 8 + template.len()) % 32) % 32;
-    let pair = [key, string(&format!("{template}{}", " ".repeat(padding)))].concat();
-    let mut file = include_bytes!("../../../models/gab-q4_0.gguf").to_vec();
-    let pairs = u64::from_le_bytes(file[16..24].try_into().unwrap());
-    file[16..24].copy_from_slice(&(pairs + 1).to_le_bytes());
-    file.splice(24..24, pair);
-    let path = std::env::temp_dir().join(format!("anygpu-template-{}.gguf", std::process::id()));
-    std::fs::File::create(&path).unwrap().write_all(&file).unwrap();
-    path
-}
-
 #[test]
 fn a_hostile_template_stops_only_chats() {
     let nested = format!("{{{{ {}1 }}}}", "(".repeat(50_000));
@@ -98,7 +84,7 @@ fn a_hostile_template_stops_only_chats() {
         ("{% set ns = namespace() %}{% set ns.x = ns %}{{ ns.y.z }}", "an undefined value has no \"z\""),
     ];
     for (template, reason) in cases {
-        let path = with_template(template);
+        let path = with_template("template", template);
         let model = path.to_str().unwrap();
         for args in [&["logits", "--tokens", "1"][..], &["generate", "--prompt", "Once", "--max-tokens", "2"]] {
             let output = command(args).args(["--model", model]).output().unwrap();
@@ -110,4 +96,46 @@ fn a_hostile_template_stops_only_chats() {
         assert_eq!(output.status.code(), Some(1), "{reason}");
         assert!(error(&output).contains(reason), "{}", error(&output));
     }
+}
+
+/// A prompt from the standard input or a file is the text that it is on the command line.
+#[test]
+fn prompts_come_from_files_and_pipes() {
+    use std::io::Write;
+    let file = std::env::temp_dir().join(format!("anygpu-prompt-{}.txt", std::process::id()));
+    let path = file.to_str().unwrap();
+    let run = |args: &[&str], stdin: &[u8]| {
+        let mut child =
+            command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It may be refused before all is read.
+        let _ = child.stdin.take().unwrap().write_all(stdin);
+        child.wait_with_output().unwrap()
+    };
+    std::fs::write(&file, "Once upon\na time\n").unwrap();
+    for (name, option, more) in [
+        ("generate", "--prompt", &["--max-tokens", "3"][..]),
+        ("logits", "--prompt", &[]),
+        ("embed", "--text", &["--pooling", "last"]),
+    ] {
+        let given = |args: &[&str], stdin: &[u8]| {
+            let output = run(&[&[name], args, more].concat(), stdin);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            output.stdout
+        };
+        let words = given(&[option, "Once upon\na time"], b"");
+        assert_eq!(given(&[option, "-"], b"Once upon\na time\r\n"), words, "{name}");
+        assert_eq!(given(&["--file", path], b""), words, "{name}");
+        let refused = |args: &[&str], stdin: &[u8], part: &str| {
+            let output = run(&[&[name], args].concat(), stdin);
+            assert_eq!(output.status.code(), Some(1), "{name}");
+            assert!(output.stdout.is_empty() && error(&output).contains(part), "{}", error(&output));
+        };
+        refused(&[option, "-"], b"ab\xff", "the standard input is not UTF-8: byte 2");
+        refused(&[option, "-"], &vec![b'a'; (16 << 20) + 1], "more than 16777216 bytes");
+        refused(&["--file", "/no/such/file"], b"", "cannot open");
+        let both = run(&[name, option, "a", "--file", path], b"");
+        assert_eq!(both.status.code(), Some(2), "{name}");
+    }
+    assert_eq!(run(&["generate", "--system", "a"], b"").status.code(), Some(2), "a system prompt without --chat");
+    std::fs::remove_file(&file).unwrap();
 }

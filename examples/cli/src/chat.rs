@@ -1,0 +1,218 @@
+//! `chat`: a conversation in the terminal, or with whatever is at the other end of a pipe.
+
+mod commands;
+mod conversation;
+mod input;
+mod thoughts;
+
+use crate::args::{ChatArgs, DeviceArgs};
+use crate::load::Loaded;
+use crate::models::Reference;
+use crate::{embedded, interrupt, output};
+use anygpu::{ChatPrompt, Finish, GenerateOptions, Generation, Sampling};
+use anyhow::{Result, anyhow, bail};
+use commands::{Ask, HELP};
+use conversation::Conversation;
+use input::{Input, Next};
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+use thoughts::{Part, Thoughts};
+
+/// A model that can chat, for whoever has none.
+const SUGGESTED: &str = "hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF";
+
+/// Runs `chat`. Whether it was interrupted.
+pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<bool> {
+    if args.load.model.model == Reference::BuiltIn {
+        bail!(
+            "{}, the built-in model, tells stories and cannot chat; name a model that can, such as `anygpu chat --model \
+             {SUGGESTED}`, which is fetched once (386 MB)",
+            embedded::NAME
+        );
+    }
+    let mut input = Input::new(!args.no_history)?;
+    let mut chat = Chat {
+        loaded: Loaded::new(&args.load, device)?,
+        conversation: Conversation::new(args.system.as_deref().unwrap_or_default()),
+        args,
+        last: None,
+        dropped: 0,
+    };
+    if !chat.loaded.has_chat_template() {
+        output::note(&format!(
+            "note: {} has no chat template, so it was hardly made to chat; its answers may be odd",
+            chat.loaded.name
+        ));
+    }
+    if input.is_terminal() {
+        interrupt::conversing();
+        let info = chat.loaded.info();
+        output::aside(&format!(
+            "{} on {} ({}). /help says what can be typed, Ctrl-D leaves.\n",
+            chat.loaded.name, info.name, info.adapter
+        ));
+    }
+    loop {
+        let lines = match input.next()? {
+            Next::Lines(lines) => lines,
+            Next::Interrupt => {
+                output::aside("Ctrl-D or /exit leaves; Ctrl-C ends an answer that is under way\n");
+                continue;
+            }
+            Next::End => return Ok(false),
+        };
+        let asked = commands::read(&lines).map_err(|message| anyhow!(message));
+        match asked.and_then(|ask| chat.follow(ask)) {
+            Ok(true) => return Ok(false),
+            Ok(false) => {}
+            // A person sees it and goes on.
+            Err(error) if input.is_terminal() && !output::reader_left(&error) => output::error(&error),
+            Err(error) => return Err(error),
+        }
+        if interrupt::interrupted() && !input.is_terminal() {
+            return Ok(true);
+        }
+    }
+}
+
+struct Chat<'a> {
+    loaded: Loaded,
+    conversation: Conversation,
+    args: &'a ChatArgs,
+    /// The last answer, and the tokens of its text.
+    last: Option<(Generation, usize)>,
+    /// Messages that the last answer did not see.
+    dropped: usize,
+}
+
+impl Chat<'_> {
+    /// Does what was asked. Whether that is to leave.
+    fn follow(&mut self, ask: Ask<'_>) -> Result<bool> {
+        match ask {
+            Ask::Nothing => {}
+            Ask::Answer(message) => self.answer(&message)?,
+            Ask::System(text) => self.conversation.set_system(text),
+            Ask::Reset => self.conversation.reset(),
+            Ask::Save(file) => {
+                self.conversation.save(Path::new(file))?;
+                output::aside(&format!("saved to {file}\n"));
+            }
+            Ask::Load(file) => {
+                self.conversation = Conversation::load(Path::new(file))?;
+                output::aside(&format!("{} messages, after which the conversation goes on\n", self.conversation.len()));
+            }
+            Ask::Stats => output::aside(&self.stats()),
+            Ask::Help => HELP.iter().for_each(|(name, about)| output::aside(&format!("{name:<14} {about}\n"))),
+            Ask::Exit => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    /// Answers a message. One that cannot be answered was not said.
+    fn answer(&mut self, message: &str) -> Result<()> {
+        self.conversation.say("user", message);
+        let answered = self.generate();
+        match &answered {
+            Ok(said) if !said.is_empty() => self.conversation.say("assistant", said),
+            _ => self.conversation.unsay(),
+        }
+        if answered?.is_empty() {
+            output::aside("(no answer; the message is taken back)\n");
+        }
+        Ok(())
+    }
+
+    /// Shows the answer as it comes. Gives what was said.
+    fn generate(&mut self) -> Result<String> {
+        let cancel = Rc::new(Cell::new(false));
+        let mut options = GenerateOptions {
+            max_tokens: Some(self.args.max_tokens),
+            overflow: self.args.overflow,
+            sampling: self.args.sampling.sampling().unwrap_or(Sampling::Greedy),
+            cancel: Some(cancel.clone()),
+            ..self.loaded.generate_options(None)
+        };
+        let messages = self.conversation.messages();
+        let ChatPrompt { tokens, keep, dropped_messages } = self.loaded.chat(&messages, &options)?;
+        options.overflow = self.args.overflow.keeping(None, keep)?;
+        if dropped_messages > self.dropped {
+            let n_ctx = self.loaded.n_ctx();
+            output::aside(&format!(
+                "(the context of {n_ctx} is full: the oldest {dropped_messages} messages are left out)\n"
+            ));
+        }
+        self.dropped = dropped_messages;
+
+        let (mut said, mut written, mut thought) = (String::new(), Ok(()), false);
+        let mut thoughts = Thoughts::after(&self.loaded.ending(&tokens)?);
+        let mut show = |part: Part, text: &str| match part {
+            Part::Thought => {
+                output::aside(text);
+                thought = true;
+            }
+            Part::Said => {
+                if thought {
+                    output::aside("\n");
+                    thought = false;
+                }
+                said += text;
+                if written.is_ok() {
+                    written = output::said(text);
+                    cancel.set(written.is_err());
+                }
+            }
+        };
+        interrupt::forget();
+        interrupt::generating(true);
+        let generated = self.loaded.generate(&tokens, &options, &mut |piece| {
+            thoughts.push(piece.text, &mut show);
+            if interrupt::interrupted() {
+                cancel.set(true);
+            }
+        });
+        interrupt::generating(false);
+        thoughts.finish(&mut show);
+        written?;
+        if !said.is_empty() {
+            output::text("\n")?;
+        }
+        let generation = generated?;
+        match (generation.finish, generation.overflow) {
+            (Finish::Cancelled, _) => output::aside("(stopped)\n"),
+            (Finish::Length, Some(over)) if over.dropped_tokens == 0 => {
+                output::aside(
+                    "(the context is full; --overflow shift leaves out what is oldest, /reset begins anew)\n",
+                );
+            }
+            (Finish::Length, _) => output::aside("(it could go on; --max-tokens allows longer answers)\n"),
+            (Finish::Stop, _) => {}
+        }
+        let text = tokens.len() + generation.tokens.len();
+        self.last = Some((generation, text));
+        Ok(said)
+    }
+
+    /// What a person may want to know.
+    fn stats(&self) -> String {
+        let (info, n_ctx) = (self.loaded.info(), self.loaded.n_ctx());
+        let mut text = format!("model         {} on {} ({})\n", self.loaded.name, info.name, info.adapter);
+        let memory = self.loaded.memory().map_or(0.0, |(held, _)| held as f64 / 1e6);
+        text += &format!("memory        {memory:.0} MB on the device\n");
+        text += &format!("conversation  {} messages", self.conversation.len());
+        text += &if self.dropped > 0 { format!(", the oldest {} left out\n", self.dropped) } else { "\n".into() };
+        let Some((last, tokens)) = &self.last else { return text };
+        let in_context = tokens - last.overflow.map_or(0, |over| over.dropped_tokens).min(*tokens);
+        text += &format!("context       {in_context} of {n_ctx} tokens\n");
+        let rate = if last.decode_ms_per_token > 0.0 { 1000.0 / last.decode_ms_per_token } else { 0.0 };
+        text += &format!(
+            "last answer   {} tokens at {rate:.1} a second, the first after {:.0} ms; of the prompt {} tokens were \
+             computed and {} were known\n",
+            last.tokens.len(),
+            last.prefill_ms,
+            last.prompt_tokens,
+            last.cached_tokens
+        );
+        text
+    }
+}

@@ -1,0 +1,65 @@
+//! Texts from files and pipes, which may hold anything.
+
+use anyhow::{Context, Result, anyhow, bail};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Longer ones fit no context.
+pub const MOST_BYTES: u64 = 16 << 20;
+
+/// What the command line gives: words, the standard input if those are `-`, a file, or nothing. Of what is read a line break
+/// at the end, which editors and shells put there, is left out.
+///
+/// *Errors*: as [`read`].
+pub fn given(words: Option<&str>, file: Option<&Path>) -> Result<String> {
+    let mut text = match (words, file) {
+        (Some("-"), _) => read(io::stdin().lock(), "the standard input")?,
+        (Some(words), _) => return Ok(words.into()),
+        (None, Some(path)) => {
+            let name = format!("{path:?}");
+            read(File::open(path).with_context(|| format!("cannot open {name}"))?, &name)?
+        }
+        (None, None) => return Ok(String::new()),
+    };
+    if text.ends_with('\n') {
+        text.pop();
+        text.truncate(text.strip_suffix('\r').unwrap_or(&text).len());
+    }
+    Ok(text)
+}
+
+/// A text whose source has a name in errors.
+///
+/// *Errors*: it cannot be read, is not UTF-8, or has more than [`MOST_BYTES`].
+pub fn read(source: impl Read, name: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    source.take(MOST_BYTES + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        bail!("{name} has more than {MOST_BYTES} bytes, which fit no context; give a shorter text");
+    }
+    utf8(bytes, name)
+}
+
+/// Bytes as text.
+///
+/// *Errors*: they are not UTF-8.
+pub fn utf8(bytes: Vec<u8>, name: &str) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        anyhow!("{name} is not UTF-8: byte {at} belongs to no character; convert it to UTF-8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_or_too_long_is_refused() {
+        assert_eq!(read(&b"a\xc3\xa9\n"[..], "it").unwrap(), "aé\n");
+        let message = |source: &mut dyn Read| read(source, "it").unwrap_err().to_string();
+        assert!(message(&mut &b"abc\xff"[..]).contains("byte 3"));
+        assert!(message(&mut io::repeat(b'a')).contains("more than 16777216 bytes"));
+    }
+}

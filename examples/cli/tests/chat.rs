@@ -1,0 +1,206 @@
+//! Conversations, through a pipe and in a terminal. The model that speaks here is the built-in one with a chat template,
+//! which it was never trained on: what it says is nonsense, and the same each time.
+
+mod common;
+
+use common::with_template;
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Roles in brackets, each with its content.
+const PLAIN: &str = "{% for m in messages %}[{{ m.role }}]{{ m.content }}\n{% endfor %}\
+                     {% if add_generation_prompt %}[assistant]{% endif %}";
+
+fn chat(model: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command.args(["chat", "--max-tokens", "12", "--model"]).arg(model).args(more).env("ANYGPU_BACKEND", "cpu");
+    command
+}
+
+/// What a conversation whose lines come through a pipe gives.
+fn piped(model: &Path, more: &[&str], lines: &[u8]) -> Output {
+    let mut command = chat(model, more);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may end before it has read all.
+    let _ = child.stdin.take().unwrap().write_all(lines);
+    child.wait_with_output().unwrap()
+}
+
+fn texts(output: &Output) -> [String; 2] {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8(bytes.clone()).unwrap())
+}
+
+#[test]
+fn each_line_of_a_pipe_is_a_turn_and_goes_on_with_what_was_computed() {
+    let model = with_template("chat-pipe", PLAIN);
+    let saved = std::env::temp_dir().join(format!("anygpu-chat-{}.json", std::process::id()));
+    let lines = format!("Tell me a story.\n\na\\\nb\n/stats\n/save {}\n", saved.display());
+    let output = piped(&model, &["--system", "Be short."], lines.as_bytes());
+    let [said, notes] = texts(&output);
+    assert!(output.status.success(), "{notes}");
+    let found: Value = serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
+    let messages = found["messages"].as_array().unwrap();
+    let texts_of = |role: &str| -> Vec<&str> {
+        messages.iter().filter(|m| m["role"] == role).map(|m| m["content"].as_str().unwrap()).collect()
+    };
+    assert_eq!(texts_of("system"), ["Be short."]);
+    assert_eq!(texts_of("user"), ["Tell me a story.", "a\nb"]);
+    let answers = texts_of("assistant");
+    assert_eq!(said, format!("{}\n{}\n", answers[0], answers[1]), "the standard output has the answers alone");
+    // What the first turn had computed was not computed again: its prompt, and its answer but for the last token.
+    let stats = notes.lines().find(|line| line.starts_with("last answer")).unwrap();
+    let numbers: Vec<usize> = stats.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let (computed, known) = (numbers[numbers.len() - 2], numbers[numbers.len() - 1]);
+    assert!(known > 12 && computed < known, "{stats}");
+
+    // The conversation goes on elsewhere as it would have here.
+    let go_on = format!("/load {}\nAnd then?\n", saved.display());
+    let lines = format!("{lines}And then?\n");
+    let [whole, _] = texts(&piped(&model, &["--system", "Be short."], lines.as_bytes()));
+    let [rest, _] = texts(&piped(&model, &[], go_on.as_bytes()));
+    assert_eq!(whole, format!("{said}{rest}"));
+    // And begins anew.
+    let [again, _] = texts(&piped(&model, &["--system", "Be short."], b"Hm?\n/reset\nTell me a story.\n/exit\nNo.\n"));
+    assert_eq!(again.lines().nth(1), Some(answers[0].lines().next().unwrap()));
+    std::fs::remove_file(&saved).unwrap();
+    std::fs::remove_file(&model).unwrap();
+}
+
+#[test]
+fn a_full_context_leaves_out_what_is_oldest() {
+    let model = with_template("chat-full", PLAIN);
+    let line = "Once there was a little dragon that lived on a mountain and had a friend.\n";
+    let lines = line.repeat(5) + "/stats\n";
+    let output = piped(&model, &["--n-ctx", "96"], lines.as_bytes());
+    let [said, notes] = texts(&output);
+    assert!(output.status.success() && said.lines().count() >= 5, "{said}\n{notes}");
+    assert!(notes.contains("the context of 96 is full: the oldest 2 messages are left out"), "{notes}");
+    assert!(notes.contains("10 messages, the oldest"), "{notes}");
+    let output = piped(&model, &["--n-ctx", "96", "--overflow", "error"], lines.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(texts(&output)[1].contains("error: "), "{:?}", texts(&output));
+    std::fs::remove_file(&model).unwrap();
+}
+
+#[test]
+fn thoughts_are_no_part_of_an_answer() {
+    let template = format!("{PLAIN}<think>\n");
+    let model = with_template("chat-thoughts", &template);
+    let output = piped(&model, &[], b"Why?\n");
+    let [said, notes] = texts(&output);
+    // All that it says is thought, since it never ends that.
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    assert!(notes.contains("the message is taken back") && notes.len() > 60, "{notes}");
+    std::fs::remove_file(&model).unwrap();
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_line() {
+    let refused = |output: &Output, part: &str| {
+        let [said, notes] = texts(output);
+        assert_eq!(output.status.code(), Some(1), "{notes}");
+        assert!(said.is_empty() && notes.lines().count() == 1 && notes.contains(part), "{notes:?} lacks {part:?}");
+    };
+    refused(&piped(Path::new("gab"), &[], b""), "cannot chat; name a model that can");
+    let model = with_template("chat-refused", PLAIN);
+    refused(&piped(&model, &[], b"/rest\n"), "there is no /rest");
+    refused(&piped(&model, &[], b"a\xff\n"), "not UTF-8: byte 1");
+    refused(&piped(&model, &[], b"/load /no/such/file\n"), "cannot open");
+    refused(&piped(&model, &["--temperature", "-1"], b"Hi\n"), "temperature");
+    std::fs::remove_file(&model).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+mod terminal {
+    use super::*;
+    use nix::pty::openpty;
+    use std::fs::File;
+    use std::io::Read;
+    use std::process::Child;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    /// A conversation whose terminal is the other end of this.
+    struct Terminal {
+        child: Child,
+        typed: File,
+        shown: Receiver<Vec<u8>>,
+        so_far: String,
+    }
+
+    impl Terminal {
+        fn new(mut chat: Command, folder: &Path) -> Terminal {
+            let pty = openpty(None, None).unwrap();
+            let end = || Stdio::from(pty.slave.try_clone().unwrap());
+            let mut command = Command::new("setsid");
+            command.arg("--ctty").arg(chat.get_program()).args(chat.get_args());
+            command.env("ANYGPU_BACKEND", "cpu").env("XDG_CACHE_HOME", folder).env("TERM", "xterm");
+            chat = command;
+            let child = chat.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+            let typed = File::from(pty.master);
+            let (send, shown) = channel();
+            let mut screen = typed.try_clone().unwrap();
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(n) = screen.read(&mut bytes) {
+                    if n == 0 || send.send(bytes[..n].to_vec()).is_err() {
+                        return;
+                    }
+                }
+            });
+            Terminal { child, typed, shown, so_far: String::new() }
+        }
+
+        fn types(&mut self, keys: &str) {
+            self.typed.write_all(keys.as_bytes()).unwrap();
+        }
+
+        /// Waits for a text; what was shown up to its end is gone then.
+        fn shows(&mut self, text: &str) {
+            while !self.so_far.contains(text) {
+                let bytes = self.shown.recv_timeout(Duration::from_secs(120));
+                let bytes = bytes.unwrap_or_else(|_| panic!("{text:?} does not come after {:?}", self.so_far));
+                self.so_far += &String::from_utf8_lossy(&bytes);
+            }
+            let end = self.so_far.find(text).unwrap() + text.len();
+            self.so_far.drain(..end);
+        }
+    }
+
+    #[test]
+    fn ctrl_c_ends_an_answer_and_ctrl_d_the_conversation() {
+        let model = with_template("chat-terminal", PLAIN);
+        let folder = std::env::temp_dir().join(format!("anygpu-terminal-{}", std::process::id()));
+        let endless = ["--max-tokens", "1000000", "--temperature", "1"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+        command.args(["chat", "--model"]).arg(&model).args(endless);
+        let mut terminal = Terminal::new(command, &folder);
+        terminal.shows("Ctrl-D leaves");
+        terminal.shows("> ");
+        terminal.types("\x03");
+        terminal.shows("/exit leaves");
+        terminal.shows("> ");
+        terminal.types("Tell me\\\rmore.\r");
+        // The brackets around pastes are switched off when the line is done, and the answer begins.
+        terminal.shows("\x1b[?2004l");
+        terminal.shows(" ");
+        terminal.types("\x03");
+        terminal.shows("(stopped)");
+        terminal.shows("> ");
+        terminal.types("/nothing\r");
+        terminal.shows("there is no /nothing");
+        terminal.shows("> ");
+        terminal.types("/sta\t\r");
+        terminal.shows("2 messages");
+        terminal.shows("> ");
+        terminal.types("\x04");
+        assert!(terminal.child.wait().unwrap().success());
+        let history = std::fs::read_to_string(folder.join("anygpu/chat-history")).unwrap();
+        assert!(history.contains("/nothing") && history.contains("more."), "{history}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_file(&model).unwrap();
+    }
+}
