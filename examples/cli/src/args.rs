@@ -1,7 +1,9 @@
 //! The command line. Its contracts are stable: others script against them.
 
+mod adjust;
 mod session;
 
+pub use adjust::AdjustArgs;
 pub use session::SessionArgs;
 
 use anygpu::bench::QUEUED;
@@ -238,6 +240,11 @@ pub struct GenerateArgs {
     pub overflow: OverflowArgs,
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub adjust: AdjustArgs,
+    /// Give log probabilities with so many of the likeliest tokens for each place, at most 20, in the shape of OpenAI's API
+    #[arg(long, value_name = "N", requires = "json")]
+    pub logprobs: Option<usize>,
     #[command(flatten)]
     pub session: SessionArgs,
     /// Save so often while the text is generated, too: what a process that is killed had saved is not lost; 0 is after each token
