@@ -480,11 +480,18 @@ export interface GenerateRequest {
   stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null;
   /** How many answers: only 1. */
   n?: number | null;
-  /** Not supported: only 0. */
+  /**
+   * -2 to 2: is subtracted from the logits of tokens that the answer has already. The prompt does not count; of a long
+   * answer the last 1,024 tokens do, as far as they are in the context.
+   */
   presence_penalty?: number | null;
-  /** Not supported: only 0. */
+  /** -2 to 2: is subtracted likewise, as often as the answer has the token. */
   frequency_penalty?: number | null;
-  /** Not supported: only `{}`. */
+  /** Divides the logits of tokens among the last 64 of prompt and answer, or multiplies negative ones; 1 by default. */
+  repetition_penalty?: number | null;
+  /** Drops candidates less likely than so many times the best one, at the temperature; 0 by default. */
+  min_p?: number | null;
+  /** -100 to 100 for at most 1,024 token ids: is added to their logits. */
   logit_bias?: Readonly<Record<string, number>> | null;
   /** Makes no difference. */
   user?: string | null;
@@ -622,6 +629,8 @@ export interface Usage {
   total_tokens: number;
   /** Tokens of the prompt that were computed before and used again. */
   cached_tokens: number;
+  /** The same, where OpenAI's API has it. */
+  prompt_tokens_details: { cached_tokens: number };
   /** Drafted tokens (`draft_max`): those that the text took over, and the others. */
   completion_tokens_details: { accepted_prediction_tokens: number; rejected_prediction_tokens: number };
 }

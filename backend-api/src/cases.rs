@@ -28,7 +28,9 @@ mod norm_add;
 mod norm_add_linear;
 mod norm_gate;
 mod pad;
+mod penalize;
 mod permute;
+mod pick;
 mod qkv_append;
 mod rope;
 mod route;
@@ -93,6 +95,8 @@ pub fn all() -> Vec<Case> {
         append::cases(),
         argmax::cases(),
         top_k::cases(),
+        penalize::cases(),
+        pick::cases(),
         sample::cases(),
         attention::cases(),
         short_conv::cases(),

@@ -71,6 +71,8 @@ fn len(tensor: &Tensor) -> u64 {
 
 /// What sorting a number costs, about: the logarithm of how many there are.
 const SORTED: u64 = 16;
+/// Tokens that each logit is compared with, about.
+const COMPARED: u64 = 64;
 /// What a number of a recurrent state costs for each row: it fades, is corrected, and is read.
 const REMEMBERED: u64 = 4;
 
@@ -98,6 +100,7 @@ fn cost(graph: &Graph, node: &Node) -> Cost {
         (Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_), ..) => {
             REMEMBERED * rows() * inputs().filter(is_state).map(len).sum::<u64>() + made() + read()
         }
+        (Op::Penalize(_), ..) => COMPARED * made() + read(),
         (Op::TopK(_) | Op::Argsort(_), ..) => SORTED * read() + made(),
         (Op::GetRows(_), ..) => 2 * made(),
         _ => made() + read(),

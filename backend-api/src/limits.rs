@@ -35,6 +35,9 @@ impl StepLimits {
                 },
                 Op::Append(op) if op.at == At::Position => (dim(1), dim(0)),
                 Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => (dim(1), usize::MAX),
+                // One row of logits is that of any step's last row.
+                Op::Penalize(_) if dim(0) == 1 => (usize::MAX, dim(1)),
+                Op::Penalize(_) => (dim(0), dim(1)),
                 Op::Rope(_) => (dim(0), dim(1)),
                 // Queries that see all keys are no rows of the step.
                 Op::Attention(op) if op.masking.cached && !op.masking.causal && op.masking.window == 0 => {

@@ -20,7 +20,9 @@ pub mod matmul;
 pub mod matmul_id;
 pub mod norm;
 pub mod pad;
+pub mod penalize;
 pub mod permute;
+pub mod pick;
 pub mod rope;
 pub mod route;
 pub mod sample;
@@ -60,7 +62,9 @@ pub use matmul::MatMul;
 pub use matmul_id::MatMulId;
 pub use norm::{Norm, NormKind};
 pub use pad::Pad;
+pub use penalize::{Penalize, Penalties};
 pub use permute::Permute;
+pub use pick::Pick;
 pub use rope::{Rope, RopeMode, RopeTable, Yarn};
 pub use route::{Gate, Route};
 pub use sample::Sample;
@@ -155,6 +159,10 @@ ops! {
     ArgMax,
     /// The k largest elements.
     TopK,
+    /// Logits as a request wants them.
+    Penalize,
+    /// Elements of each row.
+    Pick,
     /// Draws one of some candidates.
     Sample,
     /// Scaled dot-product attention.

@@ -72,7 +72,7 @@ impl Role {
             Op::Append(_) | Op::Rope(_) => Role::Cache,
             Op::MatMul(_) => Role::Matmul,
             Op::Route(_) | Op::MatMulId(_) | Op::WeightedSum(_) => Role::Experts,
-            Op::ArgMax(_) | Op::TopK(_) | Op::Sample(_) => Role::Sampling,
+            Op::ArgMax(_) | Op::TopK(_) | Op::Penalize(_) | Op::Pick(_) | Op::Sample(_) => Role::Sampling,
             Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => Role::Recurrence,
             Op::Softmax(_) | Op::Attention(_) => Role::Attention,
             Op::Resize(_) | Op::Im2Col(_) => Role::Copy,

@@ -25,6 +25,9 @@ float element(int line, int col) {
         float stayed = 0.0;
         int prefix = 0;
         for (int i = 0; i < kept; i++) {
+//!if MIN_P
+            if (i > 0 && weight(row, i) < load1(src_penalties, 8, 0, 7)) break;
+//!end
             stayed += weight(row, i);
             prefix = i + 1;
             if (stayed >= step_top_p * total) break;

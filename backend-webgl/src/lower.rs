@@ -191,10 +191,26 @@ impl<'a> Lowering<'a> {
             Op::Append(op) => self.append(op),
             Op::ArgMax(_) => self.argmax(self.draw("argmax")?, 0),
             Op::TopK(op) => self.top_k(op),
+            Op::Penalize(_) => {
+                let (logits, history) = (self.input(0)?, self.input(1)?);
+                let draw = self.draw("penalize")?.int("rows", logits.shape.rows()).int("n_ctx", history.shape.len());
+                let draw = draw.input("src_logits", 0, logits).input("src_history", 1, history);
+                Ok(draw.input("src_bias", 2, self.input(2)?).input("src_penalties", 3, self.input(3)?).into())
+            }
+            Op::Pick(_) => {
+                let (x, ids) = (self.input(0)?, self.input(1)?);
+                let draw = self.draw("pick")?.int("cols", x.shape.cols()).int("ids_cols", self.dense(ids).cols);
+                Ok(draw.input("src_x", 0, x).input("src_ids", 1, ids).into())
+            }
             Op::Sample(_) => {
                 let (values, ids) = (self.input(0)?, self.input(1)?);
                 let draw = self.draw("sample")?.int("k", values.shape.cols()).int("rows", values.shape.rows());
-                Ok(draw.input("src_values", 0, values).input("src_ids", 1, ids).into())
+                let draw = draw.input("src_values", 0, values).input("src_ids", 1, ids);
+                Ok(match self.inputs.get(2) {
+                    Some(penalties) => draw.define("MIN_P", "").input("src_penalties", 2, penalties),
+                    None => draw,
+                }
+                .into())
             }
             Op::Attention(op) => self.attention(op),
             Op::ShortConv(_) => self.short_conv(),

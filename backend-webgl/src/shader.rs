@@ -23,7 +23,7 @@ sources! {
     "columns", "concat", "decode", "dense", "elements", "embed", "epilogue", "experts", "experts_sum", "finite", "format/digits", "format/entries",
     "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "gated", "gated_delta_net", "get_rows",
     "glu", "group", "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum",
-    "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "pad", "permute", "query", "raw", "rope",
+    "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "pad", "penalize", "permute", "pick", "query", "raw", "rope",
     "rope_at", "route", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "ssm_scan", "top_k", "top_k_merge",
     "top_k_rank", "top_k_sort", "unary", "weighted_sum", "weights",
     "conv2d", "im2col", "resize", "solve_triangular",

@@ -29,6 +29,12 @@ fn choose(row: u32) -> u32 {
     var kept = n;
     var stayed = 0.0;
     for (var i = 0u; i < n; i++) {
+//!if MIN_P
+        if (i > 0u && weight(row, i) < penalties[7]) {
+            kept = i;
+            break;
+        }
+//!end
         stayed += weight(row, i);
         if (stayed >= step.top_p * total) {
             kept = i + 1u;

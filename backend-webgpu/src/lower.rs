@@ -1,5 +1,6 @@
 //! From forms to kernels: the only truth about what this backend can run.
 
+mod choice;
 mod decode;
 mod experts;
 mod images;
@@ -130,7 +131,7 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Form::Embed(_) => rows::embed(node),
-        Form::ArgMaxAppend(_) => tokens::argmax_append(node),
+        Form::ArgMaxAppend(_) => choice::argmax_append(node),
         Form::LinearQkv(op) => decode::linear_qkv(op, node),
         Form::AttentionLinear(op) => decode::attention_linear(op, node),
         Form::ExpertsGlu(op) => experts::experts_glu(op, node),
@@ -155,9 +156,11 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::Concat(op) => wise::concat(op, node),
         Op::Pad(op) => wise::pad(op, node),
         Op::Append(op) => tokens::append(op, node),
-        Op::ArgMax(_) => tokens::argmax(node),
-        Op::TopK(op) => tokens::top_k(op, node),
-        Op::Sample(_) => tokens::sample(node),
+        Op::ArgMax(_) => choice::argmax(node),
+        Op::TopK(op) => choice::top_k(op, node),
+        Op::Penalize(_) => choice::penalize(node),
+        Op::Pick(_) => choice::pick(node),
+        Op::Sample(_) => choice::sample(node),
         Op::Attention(op) => tokens::attention(op, node),
         Op::Route(op) => experts::route(op, node),
         Op::MatMulId(op) => experts::matmul_id(op, node),

@@ -18,7 +18,7 @@ macro_rules! files {
 
 files! {
     "append", "argmax", "attention", "attention_join", "attention_split", "binary", "concat", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
-    "get_rows", "glu", "linear_block", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "permute", "qkv_append", "qkv_heads",
+    "get_rows", "glu", "linear_block", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "penalize", "permute", "pick", "qkv_append", "qkv_heads",
     "rope", "route", "rows_ready", "sample", "scale", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "unary", "weighted_sum",
     "conv2d", "im2col", "resize", "solve_triangular",
     "lib/best", "lib/bytes", "lib/decode", "lib/dots", "lib/experts", "lib/few", "lib/finite", "lib/gated", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",

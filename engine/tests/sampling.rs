@@ -3,30 +3,76 @@
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
-use anygpu::{Engine, EngineOptions};
+use anygpu::{Engine, EngineOptions, GenerateOptions, Session};
 use backend_api::{Backend, Error};
-use model::{BytesSource, Sampling};
+use model::{Adjust, BytesSource, Generation, LogProb, Overflow, Sampling};
 use reference_cpu::Cpu;
 
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 const PROMPT: &str = "Once upon a time";
 
-/// The texts of these seeds. Tokens are few, since software needs up to a quarter of a second for one.
-fn texts(backend: Box<dyn Backend>, seeds: &[u64]) -> Vec<String> {
+fn engine(backend: Box<dyn Backend>) -> Engine {
     let (options, host) = (EngineOptions::default(), Rc::new(NativeHost::default()));
     let load = async { Engine::with_backend(backend, &BytesSource(GAB), &options, host, &mut |_| {}).await };
-    let engine = block_on(load).unwrap();
-    let mut session = engine.session().unwrap();
+    block_on(load).unwrap()
+}
+
+/// What follows the prompt. Tokens are few, since software needs up to a quarter of a second for one.
+fn generation(engine: &Engine, session: &mut Session, change: &dyn Fn(&mut GenerateOptions)) -> Generation {
+    let mut options = engine.generate_options();
+    options.max_tokens = Some(16);
+    options.stop_tokens = Some(Vec::new());
+    change(&mut options);
+    session.rewind(0);
     let prompt = engine.encode(PROMPT).unwrap();
-    let text = |seed: &u64| {
-        let mut options = engine.generate_options();
-        options.max_tokens = Some(16);
-        options.stop_tokens = Some(Vec::new());
-        options.sampling = Sampling::Random { temperature: 1.0, top_k: 40, top_p: 0.95, seed: *seed };
-        session.rewind(0);
-        block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap().text
-    };
+    block_on(engine.generate(session, &prompt, &options, &mut |_| {})).unwrap()
+}
+
+fn random(seed: u64) -> Sampling {
+    Sampling::Random { temperature: 1.0, top_k: 40, top_p: 0.95, seed }
+}
+
+/// The texts of these seeds.
+fn texts(backend: Box<dyn Backend>, seeds: &[u64]) -> Vec<String> {
+    let engine = engine(backend);
+    let mut session = engine.session().unwrap();
+    let text = |seed: &u64| generation(&engine, &mut session, &|options| options.sampling = random(*seed)).text;
     seeds.iter().map(text).collect()
+}
+
+/// Everything that changes the chances of tokens, each by itself and all together.
+fn adjustments() -> [Adjust; 6] {
+    let none = Adjust::default();
+    [
+        Adjust { repetition_penalty: 1.8, ..none.clone() },
+        Adjust { presence_penalty: 2.0, ..none.clone() },
+        Adjust { frequency_penalty: 1.5, ..none.clone() },
+        Adjust { min_p: 0.2, ..none.clone() },
+        Adjust { logit_bias: vec![(12, -100.0), (300, 8.0)], ..none },
+        Adjust {
+            repetition_penalty: 1.2,
+            presence_penalty: 0.5,
+            frequency_penalty: 0.5,
+            min_p: 0.05,
+            logit_bias: vec![(300, 4.0)],
+        },
+    ]
+}
+
+/// The texts of all adjustments, the likeliest and drawn.
+fn adjusted(backend: Box<dyn Backend>) -> Vec<Vec<u32>> {
+    let engine = engine(backend);
+    let mut session = engine.session().unwrap();
+    let mut texts = Vec::new();
+    for adjust in &adjustments() {
+        for sampling in [Sampling::Greedy, random(3)] {
+            let change = |options: &mut GenerateOptions| {
+                (options.sampling, options.adjust, options.max_tokens) = (sampling, adjust.clone(), Some(10));
+            };
+            texts.push(generation(&engine, &mut session, &change).tokens);
+        }
+    }
+    texts
 }
 
 fn cpu() -> Box<dyn Backend> {
@@ -34,13 +80,144 @@ fn cpu() -> Box<dyn Backend> {
 }
 
 /// The CPU is the measure: its texts of two seeds differ, and the backend's are the same.
-fn like_the_cpu<B: Backend + 'static>(name: &str, open: impl FnOnce() -> Result<B, Error>) {
+fn like_the_cpu<B: Backend + 'static>(name: &str, open: impl Fn() -> Result<B, Error>) {
     if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|s| s.trim() == name)) {
         println!("SKIPPED {name}: ANYGPU_SKIP names it");
         return;
     }
-    let backend = open().unwrap_or_else(|e| panic!("{e}; or skip it with ANYGPU_SKIP={name}"));
-    assert_eq!(texts(Box::new(backend), &[3, 4]), texts(cpu(), &[3, 4]));
+    let open = || Box::new(open().unwrap_or_else(|e| panic!("{e}; or skip it with ANYGPU_SKIP={name}")));
+    assert_eq!(texts(open(), &[3, 4]), texts(cpu(), &[3, 4]));
+    assert_eq!(adjusted(open()), adjusted(cpu()));
+    for (here, there) in told(open()).iter().zip(&told(cpu())) {
+        assert_eq!(here.token, there.token);
+        let ids = |told: &LogProb| told.top.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+        assert_eq!(ids(here), ids(there));
+        let all =
+            |told: &LogProb| [told.log_prob].into_iter().chain(told.top.iter().map(|(_, p)| *p)).collect::<Vec<_>>();
+        // The CPU multiplies with integers where others do with floats, so that logits of some 20 differ by thousandths.
+        let near = all(here).iter().zip(all(there)).all(|(a, b)| (a - b).abs() < 1e-2);
+        assert!(near, "{here:?} and {there:?}");
+    }
+}
+
+/// How likely drawn tokens were.
+fn told(backend: Box<dyn Backend>) -> Vec<LogProb> {
+    let engine = engine(backend);
+    let mut session = engine.session().unwrap();
+    let change = |options: &mut GenerateOptions| {
+        (options.sampling, options.log_probs, options.max_tokens) = (random(5), Some(4), Some(6));
+    };
+    let generation = generation(&engine, &mut session, &change);
+    assert_eq!(generation.log_probs.iter().map(|told| told.token).collect::<Vec<_>>(), generation.tokens);
+    generation.log_probs
+}
+
+#[test]
+fn each_adjustment_changes_the_text_and_none_does_not() {
+    let engine = engine(cpu());
+    let mut session = engine.session().unwrap();
+    for sampling in [Sampling::Greedy, random(3)] {
+        let mut text = |adjust: &Adjust| {
+            let change = |options: &mut GenerateOptions| {
+                (options.sampling, options.adjust, options.max_tokens) = (sampling, adjust.clone(), Some(64));
+            };
+            generation(&engine, &mut session, &change).tokens
+        };
+        let plain = text(&Adjust::default());
+        for adjust in adjustments() {
+            let drops_only = adjust.min_p > 0.0 && adjust.logit_bias.is_empty();
+            assert_eq!(text(&adjust) != plain, !(drops_only && sampling == Sampling::Greedy), "{adjust:?}");
+        }
+        // A bias of nothing goes through the kernels all the same.
+        assert_eq!(text(&Adjust { logit_bias: vec![(5, 0.0)], ..Adjust::default() }), plain);
+        let banned = Adjust { logit_bias: vec![(plain[0], -100.0)], ..Adjust::default() };
+        assert!(!text(&banned).contains(&plain[0]));
+    }
+}
+
+#[test]
+fn what_is_told_of_a_text_does_not_change_it_and_adds_up() {
+    let engine = engine(cpu());
+    let mut session = engine.session().unwrap();
+    for sampling in [Sampling::Greedy, random(5)] {
+        let plain = generation(&engine, &mut session, &|options| options.sampling = sampling);
+        assert!(plain.log_probs.is_empty());
+        let told = generation(&engine, &mut session, &|options| {
+            (options.sampling, options.log_probs) = (sampling, Some(20));
+        });
+        assert_eq!(told.tokens, plain.tokens);
+        for one in &told.log_probs {
+            let sum: f32 = one.top.iter().map(|(_, log_prob)| log_prob.exp()).sum();
+            assert!(one.top.len() == 20 && sum <= 1.0001, "{sum}");
+            assert!(one.top.is_sorted_by(|a, b| a.1 >= b.1));
+            let listed = one.top.iter().find(|(id, _)| *id == one.token);
+            assert!(listed.is_none_or(|(_, log_prob)| *log_prob == one.log_prob), "{one:?}");
+            assert!(sampling != Sampling::Greedy || one.top[0].0 == one.token);
+        }
+        // The first one's are those of the logits.
+        session.rewind(0);
+        let prompt = engine.encode(PROMPT).unwrap();
+        let logits = block_on(session.logits(&prompt, false, &NativeHost::default())).unwrap();
+        let all = logits.iter().map(|logit| f64::from(*logit).exp()).sum::<f64>().ln();
+        for (id, log_prob) in &told.log_probs[0].top {
+            let expected = f64::from(logits[*id as usize]) - all;
+            assert!((expected - f64::from(*log_prob)).abs() < 1e-4, "{id}: {log_prob}, not {expected}");
+        }
+        let few = generation(&engine, &mut session, &|options| {
+            (options.sampling, options.log_probs) = (sampling, Some(0));
+        });
+        assert!(few.log_probs.len() == few.tokens.len() && few.log_probs.iter().all(|one| one.top.is_empty()));
+    }
+}
+
+/// Broken off after any number of tokens, in a session that knows nothing of it; and where tokens make room.
+#[test]
+fn an_adjusted_text_goes_on_where_it_was_broken_off() {
+    let (options, host) = (EngineOptions { n_ctx: Some(32), ..Default::default() }, Rc::new(NativeHost::default()));
+    let load = async { Engine::with_backend(cpu(), &BytesSource(GAB), &options, host, &mut |_| {}).await };
+    let engine = block_on(load).unwrap();
+    let prompt = engine.encode(PROMPT).unwrap();
+    for sampling in [Sampling::Greedy, random(9)] {
+        for adjust in adjustments() {
+            let text = |done: &[u32]| {
+                let mut options = engine.generate_options();
+                (options.sampling, options.adjust, options.max_tokens) = (sampling, adjust.clone(), Some(60));
+                (options.overflow, options.stop_tokens) = (Overflow::Shift { keep: 2 }, Some(Vec::new()));
+                (options.done, options.draft_max) = (done.to_vec(), Some(done.len() % 3 * 3));
+                let mut session = engine.session().unwrap();
+                let text = [&prompt[..], done].concat();
+                block_on(engine.generate(&mut session, &text, &options, &mut |_| {})).unwrap().tokens
+            };
+            let whole = text(&[]);
+            for done in [1, 7, 20, 41, 59] {
+                assert_eq!(text(&whole[..done]), whole, "{adjust:?} after {done}");
+            }
+        }
+    }
+}
+
+#[test]
+fn adjustments_out_of_range_are_refused() {
+    let engine = engine(cpu());
+    let mut session = engine.session().unwrap();
+    let prompt = engine.encode(PROMPT).unwrap();
+    let none = Adjust::default();
+    let wrong = [
+        Adjust { repetition_penalty: 0.0, ..none.clone() },
+        Adjust { repetition_penalty: f32::NAN, ..none.clone() },
+        Adjust { presence_penalty: f32::INFINITY, ..none.clone() },
+        Adjust { frequency_penalty: -101.0, ..none.clone() },
+        Adjust { min_p: 1.5, ..none.clone() },
+        Adjust { logit_bias: vec![(1, f32::NAN)], ..none.clone() },
+        Adjust { logit_bias: vec![(u32::MAX, 1.0)], ..none.clone() },
+        Adjust { logit_bias: vec![(1, 1.0); 1025], ..none },
+    ];
+    for adjust in wrong {
+        let options = GenerateOptions { adjust, ..engine.generate_options() };
+        block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap_err();
+    }
+    let options = GenerateOptions { log_probs: Some(21), ..engine.generate_options() };
+    block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap_err();
 }
 
 #[test]

@@ -251,6 +251,7 @@ function outcome(result, clock) {
       completion_tokens: tokens.length,
       total_tokens: prompt_tokens + tokens.length,
       cached_tokens,
+      prompt_tokens_details: { cached_tokens },
       completion_tokens_details: {
         accepted_prediction_tokens: accepted_tokens,
         rejected_prediction_tokens: drafted_tokens - accepted_tokens,

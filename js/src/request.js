@@ -171,6 +171,29 @@ const input = (name, value) => {
   return value.map((/** @type {unknown} */ text, /** @type {number} */ index) => one(`${name}[${index}]`, text));
 };
 
+/** As many tokens with a bias as the engine takes. */
+const MOST_BIASES = 1024;
+
+/** Token ids and what is added to their logits. @type {Check} */
+const biases = (name, value) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(name, "an object of token ids and numbers", value);
+  const entries = Object.entries(/** @type {object} */ (value));
+  if (entries.length > MOST_BIASES) refuse(name, `an object of at most ${MOST_BIASES} tokens`, entries.length);
+  return entries.map(([id, bias]) => {
+    if (!/^\d{1,9}$/.test(id)) refuse(`${name}.${id}`, "of a token id", id);
+    return [Number(id), number(-100, 100)(`${name}.${id}`, bias)];
+  });
+};
+
+/** Fields that change the chances of tokens. */
+const ADJUST = {
+  presence_penalty: use(number(-2, 2)),
+  frequency_penalty: use(number(-2, 2)),
+  repetition_penalty: use(number(0.01, 100)),
+  min_p: use(number(0, 1)),
+  logit_bias: use(biases),
+};
+
 /** Fields that go to the engine. */
 const GENERATE = {
   max_tokens: use(integer(1)),
@@ -189,14 +212,12 @@ const GENERATE = {
 /** Fields of both kinds of requests. */
 const COMMON = {
   ...GENERATE,
+  ...ADJUST,
   stream: use(boolean),
   signal: use(signal),
   model: use(string),
   stream_options: use(fields({ include_usage: use(boolean), include_obfuscation: ignored })),
   n: only([1], "one answer is made at a time; ask again with another seed"),
-  presence_penalty: only([0], "there are no penalties; leave it out"),
-  frequency_penalty: only([0], "there are no penalties; leave it out"),
-  logit_bias: only([{}], "tokens cannot be favoured; leave it out"),
   user: ignored,
 };
 
@@ -359,6 +380,10 @@ export function resumeRequest(name, options) {
 const signalsOf = (request, options) =>
   [request.signal, withFields("options", options ?? {}).signal].filter((given) => given !== undefined);
 
+/** Whether a value of a field that changes chances changes any: without one, steps stay as short as they are. */
+const asks = (/** @type {string} */ key, /** @type {any} */ value) =>
+  value !== undefined && value !== (key === "repetition_penalty" ? 1 : 0) && value.length !== 0;
+
 /**
  * @param {Prompt} prompt
  * @param {Record<string, any>} request
@@ -368,6 +393,8 @@ const signalsOf = (request, options) =>
 function splitRequest(prompt, request, options) {
   const generate = Object.fromEntries(Object.keys(GENERATE).map((key) => [key, request[key]]));
   generate.max_tokens = generate.max_tokens ?? request.max_completion_tokens;
+  const adjust = Object.keys(ADJUST).filter((key) => asks(key, request[key]));
+  if (adjust.length > 0) generate.adjust = Object.fromEntries(adjust.map((key) => [key, request[key]]));
   const signals = signalsOf(request, options);
   const { session } = withFields("options", options ?? {});
   return { prompt, generate, stream: request.stream === true, signals, session, model: request.model };

@@ -9,6 +9,7 @@ use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::generate::{Finish, Sink};
 use crate::interval::{Interval, MAX_FETCH_INTERVAL};
+use crate::log_probs::{MAX_TOP, Told};
 use crate::saving::Saver;
 use crate::session::{Session, no_storage};
 
@@ -75,11 +76,11 @@ impl Session {
         let budget = most.min(self.n_ctx().saturating_sub(begin));
         let wanted = if budget == 0 { Head::None } else { head };
         let (front, again) = prompt.split_at(prompt.len() - again);
-        if again.is_empty() {
-            self.prefill(prompt, wanted, &sampling, host).await?;
+        let last = if again.is_empty() {
+            self.prefill(prompt, wanted, &sampling, host).await?
         } else {
-            self.prefill_again(front, again, (wanted, &sampling), host).await?;
-        }
+            self.prefill_again(front, again, (wanted, &sampling), host).await?
+        };
 
         let n_vocab = self.model().recipe().sizes().n_vocab;
         let buffer = [0; MAX_FETCH_INTERVAL];
@@ -100,7 +101,7 @@ impl Session {
         if budget > 0 {
             // The first token is awaited by itself: it is what a person waits for.
             run.made = 1;
-            let first = Fetch::begin(&*backend, self, begin, 1)?;
+            let first = Fetch::begin(&*backend, self, (last, head), begin, 1)?;
             finish = run.accept(self, first, sink).await?;
         }
         if let (None, Some(token)) = (finish, sink.tokens.last()) {
@@ -148,7 +149,13 @@ impl Session {
         let decoded = steps.await;
         // Steps past the end, or before a failure: nobody wants their tokens, but the read must be finished.
         let finished = match under_way {
-            Some(fetch) => finish_read(&*backend, fetch.read, run.bytes(fetch.count), host).await,
+            Some(Fetch { read, count, told, .. }) => {
+                let read = finish_read(&*backend, read, run.bytes(count), host).await;
+                match told {
+                    Some(told) => told.finish((run.likeliest(), 0), 0, &*backend, host).await.map(|_| ()).and(read),
+                    None => read,
+                }
+            }
             None => Ok(()),
         };
         decoding.total.ms += decoded?;
@@ -173,14 +180,24 @@ struct Fetch {
     count: usize,
     /// Tokens that are being verified, if they are: what is read is what the model says of them.
     draft: Option<Vec<u32>>,
+    /// A read of what is told of the token.
+    told: Option<Told<ReadId>>,
     /// What the device was given before it.
     mark: Option<Mark>,
 }
 
 impl Fetch {
-    fn begin(backend: &dyn Backend, session: &Session, first: usize, count: usize) -> Result<Fetch, ModelError> {
+    fn begin(
+        backend: &dyn Backend,
+        session: &Session,
+        program: (usize, Head),
+        first: usize,
+        count: usize,
+    ) -> Result<Fetch, ModelError> {
         let mark = session.pace.as_ref().map(Pace::mark);
-        Ok(Fetch { read: backend.read(session.history(), first, count)?, first, count, draft: None, mark })
+        let read = backend.read(session.history(), first, count)?;
+        let told = session.told(program).map(|told| told.begin(backend)).transpose()?;
+        Ok(Fetch { read, first, count, draft: None, told, mark })
     }
 }
 
@@ -212,6 +229,7 @@ impl Run<'_> {
         let (head, rows, steps) = match (&draft, self.head) {
             (None, head) => (head, 1, interval.min(left)),
             (Some(draft), Head::Sample) => (Head::AllSample, draft.len() + 1, 1),
+            (Some(draft), Head::Adjusted { sample, .. }) => (Head::AllAdjusted { sample }, draft.len() + 1, 1),
             (Some(draft), _) => (Head::AllGreedy, draft.len() + 1, 1),
         };
         if let Some(draft) = &draft {
@@ -223,15 +241,24 @@ impl Run<'_> {
         }
         if draft.is_none() {
             self.made += steps;
-            return if steps == 0 { Ok(None) } else { Fetch::begin(self.backend, session, first, steps).map(Some) };
+            return if steps == 0 {
+                Ok(None)
+            } else {
+                Fetch::begin(self.backend, session, (rows, head), first, steps).map(Some)
+            };
         }
         let chosen = session.output((rows, head)).ok_or_else(|| no_storage("chosen tokens"))?;
         let mark = session.pace.as_ref().map(Pace::mark);
-        Ok(Some(Fetch { read: self.backend.read(chosen, 0, rows)?, first, count: rows, draft, mark }))
+        Ok(Some(Fetch { read: self.backend.read(chosen, 0, rows)?, first, count: rows, draft, told: None, mark }))
     }
 
     fn bytes(&mut self, count: usize) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.buffer[..count])
+    }
+
+    /// How many of the likeliest tokens steps tell of.
+    fn likeliest(&self) -> usize {
+        MAX_TOP.min(self.n_vocab)
     }
 
     /// Waits for tokens and hands them on until the text ends.
@@ -242,7 +269,13 @@ impl Run<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<Finish>, ModelError> {
         let (backend, host) = (self.backend, self.host);
-        finish_read(backend, fetch.read, self.bytes(fetch.count), host).await?;
+        let read = finish_read(backend, fetch.read, self.bytes(fetch.count), host).await;
+        let sizes = (self.likeliest(), sink.top());
+        if let Some(told) = fetch.told {
+            let told = told.finish(sizes, self.buffer[0], backend, host).await;
+            sink.tell_next(told?);
+        }
+        read?;
         if let Some((pace, mark)) = session.pace.as_mut().filter(|pace| !pace.is_synchronous()).zip(fetch.mark) {
             pace.done(mark, host.now_ms());
         }

@@ -9,6 +9,7 @@ use crate::arch::Head;
 use crate::decode::{Decoding, Total};
 use crate::error::ModelError;
 use crate::interval::{Interval, MAX_FETCH_INTERVAL};
+use crate::log_probs::LogProb;
 use crate::overflow::{Overflow, Overflowed, Room};
 use crate::request::GenerateOptions;
 use crate::saving::Saver;
@@ -71,6 +72,8 @@ pub struct Generation {
     pub accepted_tokens: usize,
     /// What was done if the text outgrew the context.
     pub overflow: Option<Overflowed>,
+    /// How likely the new tokens were, if that was asked for; of those that were done before nothing is known any more.
+    pub log_probs: Vec<LogProb>,
 }
 
 impl Generation {
@@ -90,6 +93,8 @@ pub struct Piece<'a> {
     /// What was done so far about a text that outgrows the context, told before what is left is computed again; none
     /// with a token.
     pub overflow: Option<Overflowed>,
+    /// How likely the token was, if that was asked for.
+    pub log_prob: Option<&'a LogProb>,
 }
 
 /// Takes tokens until the text ends.
@@ -103,9 +108,22 @@ pub(crate) struct Sink<'a> {
     on_piece: &'a mut dyn FnMut(Piece<'_>),
     pub tokens: Vec<u32>,
     text: String,
+    log_probs: Vec<LogProb>,
+    /// That of the next token.
+    log_prob: Option<LogProb>,
 }
 
 impl Sink<'_> {
+    /// How many of the likeliest tokens are wanted for each place.
+    pub fn top(&self) -> usize {
+        self.options.log_probs.unwrap_or(0)
+    }
+
+    /// What the next token is told with.
+    pub fn tell_next(&mut self, log_prob: LogProb) {
+        self.log_prob = Some(log_prob);
+    }
+
     /// Whether the text ends here.
     pub fn push(&mut self, token: u32) -> Option<Finish> {
         if self.options.cancel.as_ref().is_some_and(|c| c.get()) {
@@ -127,9 +145,12 @@ impl Sink<'_> {
             self.decoder.push(tokenizer, token, &mut self.decoded);
             stopped = self.filter.push(&self.decoded, &mut self.text);
         }
+        let log_prob = self.log_prob.take();
         if tell {
-            (self.on_piece)(Piece { token: Some(token), text: &self.text[shown..], overflow: None });
+            let text = &self.text[shown..];
+            (self.on_piece)(Piece { token: Some(token), text, overflow: None, log_prob: log_prob.as_ref() });
         }
+        self.log_probs.extend(log_prob);
         if stopped { Some(Finish::Stop) } else { self.full() }
     }
 
@@ -141,21 +162,22 @@ impl Sink<'_> {
     /// Reports that tokens made room.
     fn overflowed(&mut self, overflow: Option<Overflowed>) {
         if overflow.is_some() {
-            (self.on_piece)(Piece { token: None, text: "", overflow });
+            (self.on_piece)(Piece { token: None, text: "", overflow, log_prob: None });
         }
     }
 
-    /// Reports what was held back, and returns tokens and text.
-    fn finish(mut self) -> (Vec<u32>, String) {
+    /// Reports what was held back, and returns tokens, text and how likely it was.
+    fn finish(mut self) -> (Vec<u32>, String, Vec<LogProb>) {
         let shown = self.text.len();
         self.decoded.clear();
         self.decoder.finish(&mut self.decoded);
         self.filter.push(&self.decoded, &mut self.text);
         self.filter.finish(&mut self.text);
         if self.text.len() > shown {
-            (self.on_piece)(Piece { token: None, text: &self.text[shown..], overflow: None });
+            let text = &self.text[shown..];
+            (self.on_piece)(Piece { token: None, text, overflow: None, log_prob: None });
         }
-        (self.tokens, self.text)
+        (self.tokens, self.text, self.log_probs)
     }
 }
 
@@ -164,6 +186,8 @@ struct Begin {
     room: Room,
     head: Head,
     sampling: StepParams,
+    /// The position of the text that its generated part begins at.
+    written: usize,
 }
 
 impl Session {
@@ -235,7 +259,7 @@ impl Session {
         options: &GenerateOptions,
         tokenizer: Option<&Tokenizer>,
     ) -> Result<Begin, ModelError> {
-        let (head, sampling) = options.sampling.step()?;
+        let (head, sampling) = options.step(self.model().recipe().sizes().n_vocab)?;
         options.check_stops()?;
         if let Some(given) = options.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
             return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
@@ -250,7 +274,7 @@ impl Session {
             (Overflow::Error, Some(max_tokens)) if prompt.saturating_add(max_tokens) > n_ctx => {
                 Err(ModelError::Overflow { prompt, max_tokens, n_ctx })
             }
-            _ => Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling }),
+            _ => Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling, written: prompt }),
         }
     }
 
@@ -271,6 +295,8 @@ impl Session {
             on_piece,
             tokens: Vec::with_capacity(options.most().min(self.n_ctx())),
             text: String::new(),
+            log_probs: Vec::new(),
+            log_prob: None,
         }
     }
 
@@ -297,13 +323,15 @@ impl Session {
         &mut self,
         prompt: &[u32],
         again: usize,
-        Begin { mut room, head, sampling }: Begin,
+        Begin { mut room, head, sampling, written }: Begin,
         mut sink: Sink<'_>,
         host: &dyn Host,
     ) -> Result<Generation, ModelError> {
         let (options, start, cached_tokens) = (sink.options, host.now_ms(), self.position());
-        let interval = Interval::new(options.fetch_interval, start);
-        let draft_max = options.draft_max;
+        // Of a token that is told of, all is read before the next step rewrites it.
+        let one_by_one = options.log_probs.is_some();
+        let interval = Interval::new(if one_by_one { Some(1) } else { options.fetch_interval }, start);
+        let draft_max = if one_by_one { Some(0) } else { options.draft_max };
         let mut decoding = Decoding { head, sampling, host, interval, draft_max, total: Total::default() };
         if options.done.is_empty() {
             sink.overflowed(room.so_far(0.0));
@@ -316,6 +344,11 @@ impl Session {
         let mut saver = saving.map(|saving| Saver::new(saving, self.tokens(), prompt, options, start));
         if let Some(saver) = &mut saver {
             saver.save(self, &options.done, None, host).await?;
+        }
+        let is_adjusted = matches!(head, Head::Adjusted { .. });
+        if is_adjusted {
+            self.write_bias(&options.adjust)?;
+            self.write_penalties(&options.adjust, room.place(written))?;
         }
         let mut from = sink.tokens.len();
         let most = if ended.is_some() { 0 } else { options.most() - from };
@@ -340,6 +373,9 @@ impl Session {
             let full_ms = host.now_ms();
             sink.overflowed(room.so_far(shift_ms));
             self.rewind(0);
+            if is_adjusted {
+                self.write_penalties(&options.adjust, room.place(written))?;
+            }
             (from, saver) = (sink.tokens.len(), None);
             stretch = self.stretch(&left, 0, options.most() - from, &mut decoding, &mut sink, None).await?;
             (stretches, shift_ms) = (stretches + 1, shift_ms + stretch.first_ms - full_ms);
@@ -347,7 +383,7 @@ impl Session {
         if let Some(saver) = &mut saver {
             saver.save(self, &sink.tokens, Some(finish), host).await?;
         }
-        let (tokens, text) = sink.finish();
+        let (tokens, text, log_probs) = sink.finish();
         // The first token of a stretch comes with what is before it.
         let decoded = (tokens.len() - options.done.len().min(tokens.len())).saturating_sub(stretches);
         let Total { ms, steps, steady, drafted, accepted } = decoding.total;
@@ -364,6 +400,7 @@ impl Session {
             drafted_tokens: drafted,
             accepted_tokens: accepted,
             overflow,
+            log_probs,
         })
     }
 }

@@ -3,6 +3,7 @@
 //! A file is read ([`Gguf`]), understood ([`Recipe`]), loaded onto a backend ([`Model`]) and run ([`Session`]).
 #![forbid(unsafe_code)]
 
+mod adjust;
 pub mod arch;
 mod budget;
 pub mod chat;
@@ -21,6 +22,7 @@ mod identity;
 mod interval;
 mod kv_cache;
 mod load;
+mod log_probs;
 mod logits;
 mod overflow;
 mod request;
@@ -36,6 +38,7 @@ pub mod tokenizer;
 
 pub use backend_api::run::Host;
 
+pub use adjust::Adjust;
 pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
 pub use chat::{ChatError, ChatTemplate, Message};
 pub use diagnose::Fault;
@@ -47,6 +50,7 @@ pub use gguf::{ByteSource, BytesSource, Files, Gguf, GgufError, Metadata, Source
 pub use identity::Identity;
 pub use kv_cache::KvCache;
 pub use load::{Footprint, Model};
+pub use log_probs::{LogProb, LogProbEntry, MAX_TOP, TokenEntry};
 pub use overflow::{Overflow, Overflowed};
 pub use request::{GenerateOptions, Sampling, SavedRequest};
 pub use saving::{Saving, SnapshotSink};

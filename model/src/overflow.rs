@@ -166,6 +166,14 @@ impl Room {
         Some(tokens.saturating_sub(self.n_ctx + earlier * self.step()))
     }
 
+    /// Where a position of the text is in the context: where what is left begins, if it is not there any more.
+    pub fn place(&self, position: usize) -> usize {
+        match self.policy {
+            Overflow::Shift { keep } if position > keep => position.saturating_sub(self.times * self.step()).max(keep),
+            _ => position,
+        }
+    }
+
     /// What was done so far, if anything was; in so many milliseconds.
     pub fn so_far(&self, ms: f64) -> Option<Overflowed> {
         let Room { policy, times, .. } = *self;
@@ -194,6 +202,10 @@ mod tests {
                 assert_eq!(found.context(&text), context, "{token} tokens, {n_ctx} and {keep}");
                 assert_eq!(found.since(text.len()), since, "{token} tokens, {n_ctx} and {keep}");
                 assert_eq!(found.so_far(1.0), grown.so_far(1.0));
+                for position in 0..=text.len() {
+                    let left = context.iter().filter(|token| (**token as usize) < position).count();
+                    assert_eq!(found.place(position), left, "position {position} of {token}");
+                }
                 assert!(context.len() < n_ctx && context.starts_with(&text[..keep.min(text.len())]));
                 context.push(token);
                 since = since.map(|tokens| tokens + 1);

@@ -7,9 +7,11 @@ use backend_api::StepParams;
 use backend_api::op::TopK;
 use serde::{Deserialize, Serialize};
 
+use crate::adjust::Adjust;
 use crate::arch::Head;
 use crate::error::ModelError;
 use crate::generate::Finish;
+use crate::log_probs::MAX_TOP;
 use crate::overflow::Overflow;
 use crate::saving::Saving;
 
@@ -70,6 +72,11 @@ pub struct GenerateOptions {
     pub overflow: Overflow,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// What changes the chances of tokens.
+    pub adjust: Adjust,
+    /// Has [`Generation::log_probs`](crate::Generation::log_probs) told, with so many of the likeliest tokens for each
+    /// place, at most [`MAX_TOP`]: every token is read by itself then, and none is drafted.
+    pub log_probs: Option<usize>,
     /// Tokens that end the text and are not part of it; by default those that the tokenizer says end a generation.
     pub stop_tokens: Option<Vec<u32>>,
     /// Strings that end the text and are not part of it.
@@ -93,6 +100,22 @@ pub struct GenerateOptions {
 }
 
 impl GenerateOptions {
+    /// The head that chooses tokens, and its parameters.
+    pub(crate) fn step(&self, n_vocab: usize) -> Result<(Head, StepParams), ModelError> {
+        let (head, params) = self.sampling.step()?;
+        self.adjust.check(n_vocab)?;
+        if let Some(top) = self.log_probs.filter(|top| *top > MAX_TOP) {
+            let why =
+                format!("log probabilities of {top} tokens are more than {MAX_TOP} for each place; ask for fewer");
+            return Err(ModelError::Options(why));
+        }
+        let log_probs = self.log_probs.is_some();
+        if self.adjust.is_neutral() && !log_probs {
+            return Ok((head, params));
+        }
+        Ok((Head::Adjusted { sample: head == Head::Sample, log_probs }, params))
+    }
+
     /// Refuses more than can be saved beside a text.
     pub(crate) fn check_stops(&self) -> Result<(), ModelError> {
         let refused = |why: String| Err(ModelError::Options(why));
@@ -123,6 +146,8 @@ impl Default for GenerateOptions {
             max_tokens: None,
             overflow: Overflow::default(),
             sampling: Sampling::Greedy,
+            adjust: Adjust::default(),
+            log_probs: None,
             stop_tokens: None,
             stop: Vec::new(),
             fetch_interval: None,
@@ -150,6 +175,12 @@ pub struct SavedRequest {
     pub stop: Vec<String>,
     /// [`GenerateOptions::stop_tokens`].
     pub stop_tokens: Option<Vec<u32>>,
+    /// [`GenerateOptions::adjust`].
+    #[serde(default, skip_serializing_if = "Adjust::is_neutral")]
+    pub adjust: Adjust,
+    /// [`GenerateOptions::log_probs`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_probs: Option<usize>,
     /// How it ended; none if it was under way.
     pub finish: Option<Finish>,
 }
@@ -157,14 +188,16 @@ pub struct SavedRequest {
 impl SavedRequest {
     /// What options ask, with a prompt of so many tokens.
     pub fn of(options: &GenerateOptions, prompt: usize, finish: Option<Finish>) -> SavedRequest {
-        let GenerateOptions { max_tokens, overflow, stop, stop_tokens, .. } = options;
-        let (stop, stop_tokens) = (stop.clone(), stop_tokens.clone());
+        let GenerateOptions { max_tokens, overflow, stop, stop_tokens, log_probs, .. } = options;
+        let (stop, stop_tokens, adjust, log_probs) =
+            (stop.clone(), stop_tokens.clone(), options.adjust.clone(), *log_probs);
         let max_tokens = max_tokens.map(|tokens| tokens as u64);
         let keep = match overflow {
             Overflow::Shift { keep } => Some(*keep),
             Overflow::Error | Overflow::Stop => None,
         };
-        SavedRequest { prompt, max_tokens, overflow: overflow.name().into(), keep, stop, stop_tokens, finish }
+        let overflow = overflow.name().into();
+        SavedRequest { prompt, max_tokens, overflow, keep, stop, stop_tokens, adjust, log_probs, finish }
     }
 
     /// The options that go on with a text: its tokens are the prompt then, those that were generated included.
@@ -176,6 +209,8 @@ impl SavedRequest {
             max_tokens: self.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
             overflow: overflow.keeping(self.keep, 0)?,
             sampling,
+            adjust: self.adjust.clone(),
+            log_probs: self.log_probs,
             stop_tokens: self.stop_tokens.clone(),
             stop: self.stop.clone(),
             done: text.get(self.prompt..).unwrap_or_default().to_vec(),

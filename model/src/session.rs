@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::{CHOSEN, HISTORY, Head, LOGITS};
+use crate::arch::{BEST, CHOSEN, HISTORY, Head, LOGITS, PROBABILITIES};
 use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::growing::{self, FIRST};
 use crate::load::{Model, Storages};
+use crate::log_probs::Told;
 use crate::rewind::Rewritten;
 use crate::steps::Steps;
 use backend_api::run::{self, Host, read_rows};
@@ -21,6 +22,8 @@ struct Compiled {
     program: Box<dyn Program>,
     /// The graph's output, freed with the session.
     output: Option<StorageId>,
+    /// What else it tells of the token.
+    told: Option<Told<StorageId>>,
 }
 
 /// The state of one text. Several sessions can share a model.
@@ -28,6 +31,8 @@ pub struct Session {
     // Programs go before the storages that they are bound to.
     programs: HashMap<(usize, Head), Compiled>,
     outputs: Vec<Storages>,
+    /// What requests write and all programs share.
+    pub(crate) inputs: Storages,
     pub(crate) states: Storages,
     /// Positions that the caches have room for.
     pub(crate) capacity: usize,
@@ -69,12 +74,13 @@ impl Session {
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
-        let (programs, outputs) = (HashMap::new(), Vec::new());
+        let (programs, outputs, inputs) = (HashMap::new(), Vec::new(), Storages::new(model.backend().clone()));
         let steps = Steps::default();
         let (short_prompt, prompt_rows, pace) = (0, 128, None);
         Ok(Session {
             programs,
             outputs,
+            inputs,
             states,
             capacity,
             rewritten,
@@ -147,14 +153,18 @@ impl Session {
         if self.programs.contains_key(&(rows, head)) || rows > self.capacity {
             return Ok(());
         }
+        if matches!(head, Head::Adjusted { .. } | Head::AllAdjusted { .. }) {
+            self.make_adjustable()?;
+        }
         let backend = self.model.backend();
         let plan = backend.plan(self.model.recipe().graph_for(rows, head, self.capacity)?)?;
         let mut outputs = Storages::new(backend.clone());
         let bound = self.bind(&plan, &mut outputs)?;
         let program = backend.compile(&plan, &bound)?;
         let output = outputs.get(LOGITS).or_else(|| outputs.get(CHOSEN));
+        let told = outputs.get(PROBABILITIES).zip(outputs.get(BEST)).map(|(values, ids)| Told { values, ids });
         self.outputs.push(outputs);
-        self.programs.insert((rows, head), Compiled { program, output });
+        self.programs.insert((rows, head), Compiled { program, output, told });
         Ok(())
     }
 
@@ -170,7 +180,8 @@ impl Session {
         let storage = |(_, tensor): (TensorId, &Tensor)| match tensor.kind {
             Kind::Weight => self.model.weight(&tensor.name).ok_or_else(|| missing(tensor)),
             Kind::State(_) => self.state(&tensor.name).ok_or_else(|| missing(tensor)),
-            Kind::Output | Kind::Input | Kind::Temporary => outputs.create(tensor),
+            Kind::Input => self.inputs.get(&tensor.name).map_or_else(|| outputs.create(tensor), Ok),
+            Kind::Output | Kind::Temporary => outputs.create(tensor),
         };
         plan.graph().externals().map(storage).collect()
     }
@@ -233,6 +244,11 @@ impl Session {
         self.programs.get(&program)?.output
     }
 
+    /// What a program tells of the token that it chose, beside it.
+    pub(crate) fn told(&self, program: (usize, Head)) -> Option<Told<StorageId>> {
+        self.programs.get(&program)?.told
+    }
+
     /// Waits until the device has done everything so far.
     ///
     /// *Errors*: it was lost meanwhile.
@@ -289,7 +305,7 @@ impl Session {
     /// there are states that steps rewrite. The states before it are a checkpoint, from which another answer to the prompt
     /// begins as well as a text that goes on otherwise.
     fn last_apart(&self, tokens: usize, head: Head) -> usize {
-        let chooses = matches!(head, Head::Greedy | Head::Sample);
+        let chooses = matches!(head, Head::Greedy | Head::Sample | Head::Adjusted { .. });
         usize::from(chooses && tokens > 0 && !self.rewritten.is_empty())
     }
 
@@ -315,14 +331,15 @@ impl Session {
         self.advance(last, head, sampling, host).await
     }
 
-    /// Adds a prompt and tokens that were decoded after it: those one by one, as they were.
+    /// Adds a prompt and tokens that were decoded after it: those one by one, as they were. Gives the rows of the last
+    /// step's program.
     pub(crate) async fn prefill_again(
         &mut self,
         prompt: &[u32],
         decoded: &[u32],
         (head, sampling): (Head, &StepParams),
         host: &dyn Host,
-    ) -> Result<(), ModelError> {
+    ) -> Result<usize, ModelError> {
         let (front, apart) = prompt.split_at(prompt.len() - self.last_apart(prompt.len(), head));
         let greedy = StepParams::at(0, 1);
         for part in [front, apart].into_iter().filter(|part| !part.is_empty()) {
@@ -333,7 +350,7 @@ impl Session {
             self.prefill(&[*token], Head::None, &greedy, host).await?;
         }
         self.begin(&[*last], host).await?;
-        self.advance(&[*last], head, sampling, host).await.map(|_| ())
+        self.advance(&[*last], head, sampling, host).await
     }
 
     /// Waits for the copy of states that a prompt began to make.
@@ -395,7 +412,8 @@ impl Session {
         let most = most.map_or(suits, |most| most.min(suits));
         let text = [&self.tokens[..], &[last]].concat();
         let mut drafts = self.rewritten.is_empty().then(|| Drafts::new(text, most, info.verify_after))??;
-        if self.programs.keys().any(|(_, head)| matches!(head, Head::AllGreedy | Head::AllSample)) {
+        let verifies = |head: &Head| matches!(head, Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. });
+        if self.programs.keys().any(|(_, head)| verifies(head)) {
             drafts.programs_are_made();
         }
         Some(drafts)

@@ -263,6 +263,8 @@ mod tests {
             kv_cache: "f32".into(),
             sampling: Some(Sampling::Random { temperature: 0.5, top_k: 3, top_p: 0.9, seed: u64::MAX }),
             request: Some(SavedRequest {
+                adjust: crate::Adjust { min_p: 0.25, logit_bias: vec![(7, -1.5)], ..Default::default() },
+                log_probs: Some(3),
                 prompt: 4,
                 max_tokens: Some(9),
                 overflow: "shift".into(),

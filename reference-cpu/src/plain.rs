@@ -17,6 +17,7 @@ pub(crate) mod select;
 mod softmax;
 mod solve;
 mod sums;
+mod tokens;
 
 pub(crate) use elementwise::unary;
 
@@ -42,6 +43,8 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Append(_) => rows::append,
         Op::ArgMax(_) => select::argmax,
         Op::TopK(_) => select::top_k,
+        Op::Penalize(_) => tokens::penalize,
+        Op::Pick(_) => tokens::pick,
         Op::Sample(_) => select::sample,
         Op::Attention(_) => attention::attention,
         Op::ShortConv(_) => conv::short_conv,

@@ -25,6 +25,21 @@ pub(super) fn cases() -> Vec<Case> {
             vec![values, o.external(Kind::Input, &[rows, 64], DType::I32, Fill::Shuffled)]
         }));
     }
+    // Of descending values with gaps of up to a half, few weigh a tenth of the best.
+    for (rows, min_p, top_p) in [(1, 0.1, 1.0), (1, 0.02, 0.9), (1, 0.0, 1.0), (1, 1.0, 1.0), (4, 0.05, 1.0)] {
+        for seed in 0..4 {
+            let params =
+                StepParams { temperature: 1.3, top_p, seed_lo: seed, seed_hi: 3, ..StepParams::at(11, rows as u32) };
+            let penalties =
+                Penalties { repetition: 1.0, last: 0, presence: 0.0, frequency: 0.0, counted: 0, begin: 0, min_p };
+            let name = format!("{rows} rows, min p {min_p}, p {top_p}, seed {seed}");
+            cases.push(Case::new(Sample, name, params, |o| {
+                let values = o.filled(&[rows, 64], Fill::Descending(8.0));
+                let ids = o.external(Kind::Input, &[rows, 64], DType::I32, Fill::Shuffled);
+                vec![values, ids, o.filled(&[1, Penalties::COLS], Fill::Values(penalties.row().to_vec()))]
+            }));
+        }
+    }
     for (name, fill) in [
         ("nan", Fill::Values(vec![f32::NAN])),
         ("the last is nan", Fill::odd_one(63, f32::NAN)),

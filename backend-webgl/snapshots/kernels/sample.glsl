@@ -32,6 +32,8 @@ uniform usampler2D t0;
 #define src_values t0
 uniform usampler2D t1;
 #define src_ids t1
+uniform usampler2D t2;
+#define src_penalties t2
 // sample: draws one of the candidates of each row; -1 if one is not finite. A single row is the step's last.
 // For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
@@ -136,6 +138,7 @@ float element(int line, int col) {
         float stayed = 0.0;
         int prefix = 0;
         for (int i = 0; i < kept; i++) {
+            if (i > 0 && weight(row, i) < load1(src_penalties, 8, 0, 7)) break;
             stayed += weight(row, i);
             prefix = i + 1;
             if (stayed >= step_top_p * total) break;
@@ -152,4 +155,4 @@ float element(int line, int col) {
     }
     return load1(src_ids, k, row, drawn);
 }
-// sample bits
+// sample MIN_P bits

@@ -1,4 +1,4 @@
-// sample
+// sample min_p
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -21,6 +21,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> values: array<f32>;
 @group(0) @binding(3) var<storage, read> ids: array<i32>;
 @group(0) @binding(4) var<storage, read_write> out: array<i32>;
+@group(0) @binding(5) var<storage, read> penalties: array<f32>;
 
 // Draws one of the candidates, which come in descending order; -1 if one is not finite. There are few, so one invocation
 // does it for each row. A single row is the step's last.
@@ -56,6 +57,10 @@ fn choose(row: u32) -> u32 {
     var kept = n;
     var stayed = 0.0;
     for (var i = 0u; i < n; i++) {
+        if (i > 0u && weight(row, i) < penalties[7]) {
+            kept = i;
+            break;
+        }
         stayed += weight(row, i);
         if (stayed >= step.top_p * total) {
             kept = i + 1u;

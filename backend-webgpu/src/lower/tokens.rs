@@ -1,10 +1,10 @@
-//! Operators that know tokens: positions, caches, attention, and choosing the next token.
+//! Operators that know tokens: positions, caches and attention.
 
 use super::wise::{masked, sunk};
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
 use backend_api::form::{QkNorm, QkvAppend};
-use backend_api::op::{Append, At, Attention, Rope, RopeMode, TopK};
+use backend_api::op::{Append, At, Attention, Rope, RopeMode};
 use backend_api::{DType, Tensor};
 
 /// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
@@ -112,50 +112,6 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
         .u("n_ctx", state.shape.dim(0))
         .bind("x", ty, input, x)
         .bind("state", "array<u32>", output, state);
-    Ok(vec![kernel])
-}
-
-fn search(node: &Node<'_>, at: usize) -> Kernel {
-    let x = node.inputs[at];
-    let cols = x.shape.cols();
-    node.reducing("argmax", grid(x.shape.rows()), node.tuning.search_wg)
-        .flag("VEC4", cols.is_multiple_of(4))
-        .word("LOADS", literal(node.tuning.search_loads))
-        .u("rows", x.shape.rows())
-        .u("cols", cols)
-        .bind("x", row_type(cols), Operand::Input(at), x)
-}
-
-pub fn argmax(node: &Node<'_>) -> Kernels {
-    Ok(vec![search(node, 0).output("out", 0, node.outputs[0])])
-}
-
-pub fn argmax_append(node: &Node<'_>) -> Kernels {
-    let history = node.outputs[0];
-    let kernel = search(node, 1).flag("APPEND", true).u("n_ctx", history.shape.len());
-    Ok(vec![kernel.output("out", 0, history)])
-}
-
-pub fn top_k(op: &TopK, node: &Node<'_>) -> Kernels {
-    let x = node.inputs[0];
-    let kernel = node
-        .reducing("top_k", grid(x.shape.rows()), node.tuning.search_wg)
-        .u("rows", x.shape.rows())
-        .u("cols", x.shape.cols())
-        .u("k", op.k)
-        .input("x", 0, x);
-    Ok(vec![kernel.output("values", 0, node.outputs[0]).output("ids", 1, node.outputs[1])])
-}
-
-pub fn sample(node: &Node<'_>) -> Kernels {
-    let (values, ids) = (node.inputs[0], node.inputs[1]);
-    let rows = values.shape.rows();
-    let kernel = Kernel::new("sample", grid(rows))
-        .u("rows", rows)
-        .u("k", values.shape.cols())
-        .input("values", 0, values)
-        .input("ids", 1, ids)
-        .output("out", 0, node.outputs[0]);
     Ok(vec![kernel])
 }
 

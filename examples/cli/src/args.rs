@@ -1,10 +1,12 @@
 //! The command line. Its contracts are stable: others script against them.
 
+mod adjust;
 mod chat;
 mod serve;
 mod session;
 mod text;
 
+pub use adjust::AdjustArgs;
 pub use chat::ChatArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
@@ -293,6 +295,11 @@ pub struct GenerateArgs {
     pub overflow: OverflowArgs,
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub adjust: AdjustArgs,
+    /// Give log probabilities with so many of the likeliest tokens for each place, at most 20, in the shape of OpenAI's API
+    #[arg(long, value_name = "N", requires = "json")]
+    pub logprobs: Option<usize>,
     #[command(flatten)]
     pub session: SessionArgs,
     /// Save so often while the text is generated, too: what a process that is killed had saved is not lost; 0 is after each token

@@ -1,10 +1,13 @@
 //! `generate`, and the story that is told without a command.
 
-use crate::args::{ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
+use crate::args::{AdjustArgs, ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
 use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{alloc, interrupt, output, saved, text};
-use anygpu::{ChatPrompt, GenerateOptions, Generation, Message, Overflow, Overflowed, Sampling, Saving, SnapshotSink};
+use anygpu::{
+    Adjust, ChatPrompt, GenerateOptions, Generation, LogProbEntry, Message, Overflow, Overflowed, Sampling, Saving,
+    SnapshotSink,
+};
 use anyhow::Result;
 use serde::Serialize;
 use std::cell::Cell;
@@ -22,6 +25,8 @@ struct Report<'a> {
     tokens: &'a [u32],
     text: &'a str,
     finish: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<LogProbs>,
     overflow: Option<Overflowed>,
     drafted_tokens: usize,
     accepted_tokens: usize,
@@ -29,6 +34,12 @@ struct Report<'a> {
     prefill_ms: f64,
     decode_ms_per_token: f64,
     stats: PerToken,
+}
+
+/// How likely the new tokens were, in the shape of OpenAI's API.
+#[derive(Debug, Serialize)]
+struct LogProbs {
+    content: Vec<LogProbEntry>,
 }
 
 /// Counters of steady decoding.
@@ -75,6 +86,20 @@ impl SamplingArgs {
     }
 }
 
+impl AdjustArgs {
+    /// What was asked for; what was not is as it was before.
+    fn adjust(&self, before: Adjust) -> Adjust {
+        let logit_bias = if self.logit_bias.is_empty() { before.logit_bias } else { self.logit_bias.clone() };
+        Adjust {
+            repetition_penalty: self.repetition_penalty.unwrap_or(before.repetition_penalty),
+            presence_penalty: self.presence_penalty.unwrap_or(before.presence_penalty),
+            frequency_penalty: self.frequency_penalty.unwrap_or(before.frequency_penalty),
+            min_p: self.min_p.unwrap_or(before.min_p),
+            logit_bias,
+        }
+    }
+}
+
 /// What is asked for, with its prompt, at whose end are the tokens that were generated before.
 fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
     let OverflowArgs { overflow, keep } = args.overflow;
@@ -85,6 +110,8 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         let options = GenerateOptions {
             max_tokens: args.max_tokens.or(before.max_tokens),
             sampling: sampling.unwrap_or(before.sampling),
+            adjust: args.adjust.adjust(before.adjust),
+            log_probs: args.logprobs,
             // The text is shown from its beginning on.
             untold: before.done.len(),
             draft_max: args.draft_max,
@@ -97,6 +124,8 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         max_tokens: args.max_tokens,
         overflow,
         sampling: sampling.or(loaded.sampling()).unwrap_or(Sampling::Greedy),
+        adjust: args.adjust.adjust(Adjust::default()),
+        log_probs: args.logprobs,
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
         draft_max: args.draft_max,
@@ -143,6 +172,9 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
             prompt_tokens: &prompt,
             tokens: &generation.tokens,
             text: &generation.text,
+            logprobs: args.logprobs.map(|_| LogProbs {
+                content: generation.log_probs.iter().map(|told| told.entry(loaded.tokenizer())).collect(),
+            }),
             finish: generation.finish.name(),
             overflow: generation.overflow,
             drafted_tokens: generation.drafted_tokens,

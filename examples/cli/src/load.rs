@@ -9,7 +9,7 @@ use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, ChatPrompt, Engine, EngineOptions, Event, Footprint, GenerateOptions,
     Generation, KernelInfo, KvCache, Message, Piece, Pooling, Progress, Report, Sampling, SavedRequest, SelectOptions,
-    Session, Snapshot,
+    Session, Snapshot, Tokenizer,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -222,6 +222,11 @@ impl Loaded {
         let mut snapshot: Snapshot = block_on(session.export(tokens, 0, self.engine.host()))?;
         sampling.into_iter().for_each(|sampling| snapshot.set_sampling(sampling));
         saved::write(path, &snapshot)
+    }
+
+    /// The tokenizer, if the file has one.
+    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+        self.engine.tokenizer().ok()
     }
 
     /// The backend that was chosen.

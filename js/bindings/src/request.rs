@@ -1,7 +1,7 @@
 //! What JavaScript asks of a generation, and what it is told of it.
 
 use crate::error;
-use anygpu::{Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling, SavedRequest, Stats, TopK};
+use anygpu::{Adjust, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling, SavedRequest, Stats, TopK};
 use bindings_common::json;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::JsValue;
@@ -15,6 +15,9 @@ pub struct Request {
     top_k: Option<u32>,
     top_p: Option<f32>,
     seed: Option<u64>,
+    /// What changes the chances of tokens.
+    #[serde(default, skip_serializing_if = "Adjust::is_neutral")]
+    adjust: Adjust,
     #[serde(default)]
     stop: Vec<String>,
     #[serde(default)]
@@ -52,6 +55,7 @@ impl Request {
             keep: request.keep,
             stop: request.stop.clone(),
             ignore_eos: request.stop_tokens.is_some(),
+            adjust: request.adjust.clone(),
             ..Request::default()
         };
         if let Sampling::Random { temperature, top_k, top_p, seed } = sampling {
@@ -80,6 +84,8 @@ impl Request {
             max_tokens: self.max_tokens.or(defaults.max_tokens),
             overflow: overflow.map_err(|e| error::engine(&e.into()))?,
             sampling,
+            adjust: self.adjust,
+            log_probs: None,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),

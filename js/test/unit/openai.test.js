@@ -18,6 +18,7 @@ afterEach(async () => {
 
 const messages = [{ role: "user", content: "hi" }];
 
+const CACHED = { prompt_tokens_details: { cached_tokens: 1 } };
 const DRAFTS = { completion_tokens_details: { accepted_prediction_tokens: 3, rejected_prediction_tokens: 2 } };
 
 /** @template T @param {AsyncIterable<T>} stream @returns {Promise<T[]>} */
@@ -46,7 +47,7 @@ test("a chat completion has the shape that clients know", async () => {
         finish_reason: "length",
       },
     ],
-    usage: { prompt_tokens: 8, completion_tokens: 4, total_tokens: 12, cached_tokens: 1, ...DRAFTS },
+    usage: { prompt_tokens: 8, completion_tokens: 4, total_tokens: 12, cached_tokens: 1, ...CACHED, ...DRAFTS },
     stats: { steps: 1, dispatches: 5 },
     tokens: [97, 98, 99, 100],
     overflow: null,
@@ -87,7 +88,7 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   );
   assert.equal(new Set(parts.map((part) => part.id)).size, 1);
   assert.equal(parts[0].usage, undefined);
-  const counted = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1, ...DRAFTS };
+  const counted = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1, ...CACHED, ...DRAFTS };
   assert.deepEqual(parts[2].usage, counted);
   assert.deepEqual(parts[2].tokens, [97, 98]);
   assert.equal(parts[2].model, "double");

@@ -18,6 +18,8 @@ const NEUTRAL = {
   n: [["chat", [1]], ["text", [1]]],
   presence_penalty: [["chat", [0, -0]], ["text", [0]]],
   frequency_penalty: [["chat", [0]], ["text", [0]]],
+  repetition_penalty: [["chat", [1]], ["text", [1]]],
+  min_p: [["chat", [0]], ["text", [0]]],
   logit_bias: [["chat", [{}]], ["text", [{}]]],
   user: [["chat", ["me", ""]], ["text", ["me"]]],
   stream: [["chat", [false]], ["text", [false]]],
@@ -53,9 +55,11 @@ const NEUTRAL = {
 /** Values that would change the answer, and cannot be done. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
 const REFUSED = {
   n: [["chat", [2, 0, "1"]], ["text", [2]]],
-  presence_penalty: [["chat", [0.1, "0", NaN]], ["text", [-1]]],
-  frequency_penalty: [["chat", [2]], ["text", [2]]],
-  logit_bias: [["chat", [{ 50256: -100 }, []]], ["text", [{ 5: 1 }]]],
+  presence_penalty: [["chat", [2.1, "0", NaN]], ["text", [-3]]],
+  frequency_penalty: [["chat", [-2.5]], ["text", [Infinity]]],
+  repetition_penalty: [["chat", [0, -1, "1"]], ["text", [101]]],
+  min_p: [["chat", [-0.1, 1.1]], ["text", [NaN]]],
+  logit_bias: [["chat", [[], "5", 5]]],
   logprobs: [["chat", [true]], ["text", [0, 5]]],
   top_logprobs: [["chat", [3]]],
   tools: [["chat", [[{ type: "function", function: { name: "f" } }]]]],
@@ -216,4 +220,15 @@ test("a wrong request rejects, or throws at once where a stream is asked for", a
     await assert.rejects(api.create(/** @type {any} */ (request)), { name: "OptionsError", field: "n" });
     assert.throws(() => api.create(/** @type {any} */ ({ ...request, stream: true })), { name: "OptionsError", field: "n" });
   }
+});
+
+test("what changes the chances of tokens goes to the engine, unless it changes nothing", () => {
+  const { generate } = chat({ presence_penalty: 0.5, frequency_penalty: 0, min_p: 0.05, logit_bias: { 7: -100, 9: 1.5 } });
+  assert.deepEqual(generate.adjust, { presence_penalty: 0.5, min_p: 0.05, logit_bias: [[7, -100], [9, 1.5]] });
+  assert.deepEqual(text({ repetition_penalty: 1.3 }).generate.adjust, { repetition_penalty: 1.3 });
+  for (const logit_bias of [{ a: 1 }, { "-1": 1 }, { 1.5: 1 }, { 5: "1" }, { 5: 101 }, { 5: NaN }]) {
+    assert.throws(() => chat({ logit_bias }), /logit_bias\./);
+  }
+  const many = Object.fromEntries(Array.from({ length: 1025 }, (_, id) => [id, 1]));
+  assert.throws(() => chat({ logit_bias: many }), /1024 tokens/);
 });

@@ -16,6 +16,7 @@ use crate::kv_cache::KvCache;
 mod altup;
 mod attention;
 mod bert;
+mod choose;
 mod experts;
 mod falcon_h1;
 #[cfg(test)]
@@ -65,8 +66,16 @@ use weights::Tensors;
 
 /// The output of [`Head::Logits`] and [`Head::AllLogits`].
 pub const LOGITS: &str = "logits";
-/// The name of the tokens that a graph with [`Head::AllGreedy`] or [`Head::AllSample`] makes.
+/// The name of the tokens that a graph with [`Head::AllGreedy`], [`Head::AllSample`] or [`Head::AllAdjusted`] makes.
 pub const CHOSEN: &str = "chosen";
+/// The input `[1, n_vocab]` of heads with adjusted logits: what is added to each.
+pub const BIAS: &str = "bias";
+/// The input of heads with adjusted logits that [`Penalties`](backend_api::op::Penalties) are.
+pub const PENALTIES: &str = "penalties";
+/// The output of heads that tell probabilities: that of the chosen token, and those of the likeliest.
+pub const PROBABILITIES: &str = "probabilities";
+/// The likeliest tokens, likewise.
+pub const BEST: &str = "best";
 /// The output of [`Head::Embedding`].
 pub const EMBEDDING: &str = "embedding";
 /// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made. Models with several
@@ -168,6 +177,18 @@ pub enum Head {
     AllGreedy,
     /// A token drawn after each row likewise.
     AllSample,
+    /// A token written likewise, of logits that are adjusted by penalties and biases: those in [`PENALTIES`] and [`BIAS`].
+    Adjusted {
+        /// Whether it is drawn; else it is the best one.
+        sample: bool,
+        /// Whether the outputs [`PROBABILITIES`] and [`BEST`] are made, of the logits as they were.
+        log_probs: bool,
+    },
+    /// A token after each row as the output [`CHOSEN`], of logits that are adjusted likewise.
+    AllAdjusted {
+        /// Whether it is drawn; else it is the best one.
+        sample: bool,
+    },
     /// The logits of the last row, as the output [`LOGITS`] `[1, n_vocab]`.
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use backend_api::op::{Append, ArgMax, At, GetRows, Index, Op, Sample, TopK};
+use backend_api::op::{GetRows, Index, Op};
 use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 
 use super::state::{HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
-use super::{CHOSEN, EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stage};
+use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stage};
 use crate::error::ModelError;
 use crate::kv_cache::KvCache;
 
@@ -36,7 +36,7 @@ pub(super) struct Step<'a> {
 /// Takes down what an architecture does. [`layers`](super::layers) has the words it does that in.
 pub(super) struct Recorder<'a> {
     pub step: Step<'a>,
-    graph: Graph,
+    pub graph: Graph,
     /// Goes before the names of weights: `blk.3.` within a block.
     scope: String,
     /// The block being recorded.
@@ -122,28 +122,16 @@ impl<'a> Recorder<'a> {
         }
         let x = if self.narrowed { x } else { self.wanted_row(x)? };
         let logits = head(self, x)?;
-        let token = match self.step.head {
-            Head::None => return Ok(()),
+        match self.step.head {
+            Head::None => Ok(()),
             Head::Embedding => {
                 // Encoders have no logits.
                 let pooled = self.pool(self.hidden.unwrap_or(logits))?;
-                return Ok(self.graph.output(pooled, EMBEDDING)?);
+                Ok(self.graph.output(pooled, EMBEDDING)?)
             }
-            Head::Logits | Head::AllLogits => return Ok(self.graph.output(logits, LOGITS)?),
-            Head::Greedy | Head::AllGreedy => self.op(ArgMax, &[logits])?,
-            Head::Sample | Head::AllSample => {
-                let k = TopK::MAX.min(sizes.n_vocab);
-                let best: [_; 2] = self.ops(TopK { k }, &[logits])?;
-                self.op(Sample, &best)?
-            }
-        };
-        if matches!(self.step.head, Head::AllGreedy | Head::AllSample) {
-            self.graph.round_rows_alike();
-            return Ok(self.graph.output(token, CHOSEN)?);
+            Head::Logits | Head::AllLogits => Ok(self.graph.output(logits, LOGITS)?),
+            _ => self.choose(logits),
         }
-        let history = self.history()?;
-        self.op(Append { at: At::Next }, &[history, token])?;
-        Ok(())
     }
 
     /// In the last block, the rows that the head wants: all that follows is computed for them alone.
@@ -161,7 +149,7 @@ impl<'a> Recorder<'a> {
     fn wanted_row(&mut self, x: TensorId) -> Recorded {
         let index = match (self.step.head, self.step.pooling) {
             _ if self.step.rows == 1 => return Ok(x),
-            (Head::AllLogits | Head::AllGreedy | Head::AllSample, _) => return Ok(x),
+            (Head::AllLogits | Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. }, _) => return Ok(x),
             (Head::Embedding, Some(Pooling::None | Pooling::Mean)) => return Ok(x),
             (Head::Embedding, Some(Pooling::Cls)) => Index::First,
             _ => Index::Last,

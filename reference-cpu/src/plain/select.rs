@@ -88,13 +88,14 @@ pub(super) fn sample(_: &Op, args: &mut Args<'_>) {
     let k = values.shape().cols();
     let each = values.floats().chunks_exact(k).zip(ids.ints().chunks_exact(k));
     let first = if each.len() == 1 { step.rows - 1 } else { 0 };
+    let min_p = args.inputs[2].and_then(|penalties| penalties.floats().last().copied()).unwrap_or(0.0);
     for (row, ((values, ids), out)) in (first..).zip(each.zip(args.out_ints())) {
-        *out = draw(values, ids, &step, row);
+        *out = draw(values, ids, &step, row, min_p);
     }
 }
 
 /// The candidate that is drawn after a row of the step.
-fn draw(values: &[f32], ids: &[i32], step: &StepParams, row: u32) -> i32 {
+fn draw(values: &[f32], ids: &[i32], step: &StepParams, row: u32, min_p: f32) -> i32 {
     if !is_finite(values) {
         return -1;
     }
@@ -104,7 +105,8 @@ fn draw(values: &[f32], ids: &[i32], step: &StepParams, row: u32) -> i32 {
     if step.temperature > 0.0 {
         let total: f64 = (0..candidates).map(weight).sum();
         let (mut kept, mut stays) = (0, 0.0);
-        while kept < candidates && (kept == 0 || stays < total * f64::from(step.top_p)) {
+        let stays_more = |kept, stays| stays < total * f64::from(step.top_p) && weight(kept) >= f64::from(min_p);
+        while kept < candidates && (kept == 0 || stays_more(kept, stays)) {
             stays += weight(kept);
             kept += 1;
         }

@@ -34,6 +34,8 @@ pub const ALL: &[(&str, Make)] = &[
     ("append", append),
     ("argmax", argmax),
     ("top_k", top_k),
+    ("penalize", tensors::penalize),
+    ("pick", tensors::pick),
     ("attention", attention),
     ("short_conv", short_conv),
     ("route", route),

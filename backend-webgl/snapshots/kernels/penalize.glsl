@@ -1,0 +1,126 @@
+#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp usampler2D;
+precision highp usampler2DArray;
+#define LINE_SHIFT 5
+#define LINE 32
+#define PAGE_SHIFT 11
+#define PAGE 2048
+#define WEIGHT_LINE_SHIFT 8
+#define WEIGHT_LINE 256
+#define WEIGHT_PAGE_SHIFT 11
+#define WEIGHT_PAGE 2048
+layout(std140) uniform Params {
+    int out_rows;
+    int out_cols;
+    int rows;
+    int n_ctx;
+};
+layout(std140) uniform Step {
+    uint step_position;
+    uint step_rows;
+    uint step_top_k;
+    float step_top_p;
+    float step_temperature;
+    uint step_seed_lo;
+    uint step_seed_hi;
+    uint step_sequence;
+};
+uniform usampler2D t0;
+#define src_logits t0
+uniform usampler2D t1;
+#define src_history t1
+uniform usampler2D t2;
+#define src_bias t2
+uniform usampler2D t3;
+#define src_penalties t3
+// penalize: less, or more, of the tokens that came before, and a bias. A single row is the step's last.
+// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
+// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
+// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
+// first of them.
+// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
+// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
+
+ivec2 fold(int texel) {
+    int line = texel >> LINE_SHIFT;
+    return ivec2(((line >> PAGE_SHIFT) << LINE_SHIFT) + (texel & (LINE - 1)), line & (PAGE - 1));
+}
+
+int fragment() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    int line = ((at.x >> LINE_SHIFT) << PAGE_SHIFT) + at.y;
+    return (line << LINE_SHIFT) + (at.x & (LINE - 1));
+}
+
+float pick(vec4 v, int lane) {
+    return v[lane];
+}
+
+// With BITS textures hold the bits of floats as integers, which every device can draw to.
+#define TEXEL uvec4
+#define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
+#define texel_of(value) floatBitsToUint(value)
+
+// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
+// SwiftShader in Chromium 80 to 92 reads the texture of another call.
+
+// The value of a texture that holds one value a texel in either layout.
+#define raw_at(source, index) fetch(source, fold(index)).x
+
+// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
+// makes.
+#define LANES 4
+#define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
+#define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
+#define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
+
+// Which of 4 columns from `col` on lie in start..end.
+bvec4 inside(int col, int start, int end) {
+    ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
+    return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
+}
+
+vec4 keep(vec4 v, int col, int end) {
+    return mix(vec4(0.0), v, inside(col, 0, end));
+}
+
+layout(location = 0) out TEXEL result;
+
+
+vec4 value(int row, int col);
+
+void main() {
+    int texel = fragment();
+    int row_texels = (out_cols + LANES - 1) / LANES;
+    int row = texel / row_texels;
+    int col = (texel - row * row_texels) * LANES;
+    if (row >= out_rows) discard;
+    result = texel_of(keep(value(row, col), col, out_cols));
+}
+
+vec4 value(int row, int col) {
+    // repetition, its inverse, recent tokens, presence; frequency, counted tokens, their beginning.
+    vec4 a = load4(src_penalties, 8, 0, 0);
+    vec4 b = load4(src_penalties, 8, 0, 1);
+    int at = rows < 2 ? int(step_rows) - 1 : row;
+    int end = min(int(step_position) + at + 1, n_ctx);
+    int recent_from = max(end - int(a.z), 0);
+    int counted_from = max(end - int(b.y), int(b.z));
+    ivec4 ids = ivec4(col) + ivec4(0, 1, 2, 3);
+    vec4 recent = vec4(0.0);
+    vec4 count = vec4(0.0);
+    for (int t = min(recent_from, counted_from); t < end; t++) {
+        vec4 hit = vec4(equal(ids, ivec4(int(load1(src_history, 1, t, 0)))));
+        if (t >= recent_from) recent += hit;
+        if (t >= counted_from) count += hit;
+    }
+    vec4 logit = lanes(src_logits, out_cols, row, col);
+    vec4 factor = mix(vec4(a.x), vec4(a.y), greaterThan(logit, vec4(0.0)));
+    logit = mix(logit, logit * factor, greaterThan(recent, vec4(0.0)));
+    logit = mix(logit, logit - (a.w + count * b.x), greaterThan(count, vec4(0.0)));
+    return logit + lanes(src_bias, out_cols, 0, col);
+}
+// penalize bits

@@ -1,0 +1,61 @@
+//! How a token is chosen of the logits: what follows the head in a graph.
+
+use backend_api::op::{Append, ArgMax, At, Concat, Masking, Penalize, Penalties, Pick, Sample, Softmax, TopK};
+use backend_api::{DType, TensorId};
+
+use super::recorder::{Recorded, Recorder};
+use super::{BEST, BIAS, CHOSEN, Head, PENALTIES, PROBABILITIES};
+use crate::error::ModelError;
+use crate::log_probs::MAX_TOP;
+
+impl Recorder<'_> {
+    /// Chooses a token after the last row, and writes it into the history; or after each, as an output.
+    pub(super) fn choose(&mut self, logits: TensorId) -> Result<(), ModelError> {
+        let token = match self.step.head {
+            Head::Sample | Head::AllSample => self.drawn(logits, None)?,
+            Head::Adjusted { sample, .. } | Head::AllAdjusted { sample } => self.adjusted(logits, sample)?,
+            _ => self.op(ArgMax, &[logits])?,
+        };
+        if let Head::Adjusted { log_probs: true, .. } = self.step.head {
+            self.tell(logits, token)?;
+        }
+        if matches!(self.step.head, Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. }) {
+            self.graph.round_rows_alike();
+            return Ok(self.graph.output(token, CHOSEN)?);
+        }
+        let history = self.history()?;
+        self.op(Append { at: At::Next }, &[history, token])?;
+        Ok(())
+    }
+
+    /// The best ones, and one of them.
+    fn drawn(&mut self, logits: TensorId, penalties: Option<TensorId>) -> Recorded {
+        let k = TopK::MAX.min(self.cols(logits));
+        let best: [_; 2] = self.ops(TopK { k }, &[logits])?;
+        let operands: Vec<_> = best.into_iter().chain(penalties).collect();
+        self.op(Sample, &operands)
+    }
+
+    /// One as the request wants it.
+    fn adjusted(&mut self, logits: TensorId, sample: bool) -> Recorded {
+        let cols = self.cols(logits);
+        let history = self.history()?;
+        let bias = self.graph.input(BIAS, &[1, cols], DType::F32)?;
+        let penalties = self.graph.input(PENALTIES, &[1, Penalties::COLS], DType::F32)?;
+        let adjusted = self.op(Penalize, &[logits, history, bias, penalties])?;
+        if sample { self.drawn(adjusted, Some(penalties)) } else { self.op(ArgMax, &[adjusted]) }
+    }
+
+    /// How likely a token is, and which are the likeliest.
+    fn tell(&mut self, logits: TensorId, token: TensorId) -> Result<(), ModelError> {
+        let softmax = Softmax { scale: 1.0, softcap: 0.0, masking: Masking::default(), sinks: false };
+        let probabilities = self.op(softmax, &[logits])?;
+        let k = MAX_TOP.min(self.cols(logits));
+        let [_, best]: [_; 2] = self.ops(TopK { k }, &[logits])?;
+        let chosen = self.op(Pick, &[probabilities, token])?;
+        let others = self.op(Pick, &[probabilities, best])?;
+        let values = self.op(Concat { axis: 1 }, &[chosen, others])?;
+        self.graph.output(values, PROBABILITIES)?;
+        Ok(self.graph.output(best, BEST)?)
+    }
+}
