@@ -13,6 +13,7 @@ use anygpu::bench::QUEUED;
 use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use session::seconds;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ pub enum Command {
     /// Say which backends this machine has, and which one would be chosen, and why
     Probe {
         /// The report as JSON
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Continue a prompt, or answer it
@@ -63,7 +64,7 @@ pub enum Command {
         #[arg(long)]
         no_special: bool,
         /// {"tokens": [...]}
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Token ids to text
@@ -77,7 +78,7 @@ pub enum Command {
         #[arg(long)]
         no_special: bool,
         /// {"text": "..."}
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Say what a model file is, and which backends of this machine would run it, without loading its weights
@@ -91,7 +92,7 @@ pub enum Command {
     /// List the models that were fetched
     Ls {
         /// {"models": [{"model": "...", "bytes": N, "whole": true, "path": "...", "address": "..."}]}
-        #[arg(long)]
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
     /// Delete a model that was fetched
@@ -104,6 +105,16 @@ pub enum Command {
     Bench(BenchArgs),
     /// One line for each dispatch or draw of a decode step
     Trace(TraceArgs),
+    /// Write what a shell needs to complete this program's commands and options
+    ///
+    /// For bash: anygpu completions bash > ~/.local/share/bash-completion/completions/anygpu
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write the manual page, in roff: `anygpu man | man -l -`
+    Man,
     /// Find out what is fastest on this device, and keep it for the next time
     ///
     /// Runs a model with one value after another of each tunable of the backend. Results are the same with all of them. It
@@ -113,6 +124,7 @@ pub enum Command {
 
 /// Where to run. `--backend` and `--threads` may also stand in the environment, as `ANYGPU_BACKEND` and `ANYGPU_THREADS`.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Backend")]
 pub struct DeviceArgs {
     /// auto (the fastest that proves itself), gpu (the best that is no CPU), or one by name: webgpu, webgl, cpu
     #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
@@ -161,6 +173,7 @@ pub enum Layout {
 
 /// Which model.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// A GGUF file, of a split model any of its files; https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it, which is
     /// fetched once and kept; or gab: the built-in story model
@@ -179,6 +192,7 @@ pub struct LoadArgs {
 
 /// How much of a text a model sees, and how that is kept.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Model")]
 pub struct ContextArgs {
     /// Tokens that the context holds [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
@@ -214,12 +228,13 @@ pub struct InspectArgs {
     #[command(flatten)]
     pub context: ContextArgs,
     /// {architecture, name, parameters, n_ctx_train, n_ctx, tokenizer, tensors: [...], rungs: [...]}
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
 /// How to choose tokens.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sampling")]
 pub struct SamplingArgs {
     /// Always the likeliest token; the default unless a sampling option is given
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "seed"])]
@@ -240,6 +255,7 @@ pub struct SamplingArgs {
 
 /// What to do about a text that outgrows the context.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Text")]
 pub struct OverflowArgs {
     /// When prompt and --max-tokens do not fit the context: error (refuse), stop (end with the context), or shift (drop old tokens and go on)
     #[arg(long, value_name = "error|stop|shift", default_value = "error")]
@@ -255,19 +271,19 @@ pub struct GenerateArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// The text to continue, or - for what the standard input has; with --chat the message to answer
-    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true, help_heading = "Text")]
     pub prompt: Option<String>,
     /// The same from a file, without a line break at its end
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Text")]
     pub file: Option<PathBuf>,
     /// Wrap the prompt in the model's chat template
-    #[arg(long, conflicts_with = "load_session")]
+    #[arg(long, conflicts_with = "load_session", help_heading = "Text")]
     pub chat: bool,
     /// With --chat: what the model is told before, such as who it is and how it answers
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat", help_heading = "Text")]
     pub system: Option<String>,
     /// End after this many tokens [default: 256, or as many as the context has room for]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Text")]
     pub max_tokens: Option<usize>,
     #[command(flatten)]
     pub overflow: OverflowArgs,
@@ -276,23 +292,23 @@ pub struct GenerateArgs {
     #[command(flatten)]
     pub session: SessionArgs,
     /// Save so often while the text is generated, too: what a process that is killed had saved is not lost; 0 is after each token
-    #[arg(long, value_name = "SECONDS", requires = "save_session", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", requires = "save_session", value_parser = seconds, help_heading = "Sessions")]
     pub save_every: Option<f64>,
     /// End where this text would appear; may be given several times
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
     pub stop: Vec<String>,
     /// Go on where the model would end
-    #[arg(long)]
+    #[arg(long, help_heading = "Text")]
     pub ignore_eos: bool,
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", help_heading = "Backend")]
     pub fetch_interval: Option<usize>,
     /// Draft so many tokens at most from what the text has already and verify them in one step, which is faster where it
     /// repeats itself and changes no text; 0 is none; by default as many as suit the backend
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", help_heading = "Backend")]
     pub draft_max: Option<usize>,
     /// One JSON object with the tokens, the text, times and counters, at the end
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -306,13 +322,13 @@ pub struct LogitsArgs {
     #[command(flatten)]
     pub session: SessionArgs,
     /// How many of the best ids to give
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
     pub top: usize,
     /// Write the logits of all positions: float32 [tokens, vocab]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub npy: Option<PathBuf>,
     /// {"prompt_tokens": [...], "top": [[id, logit], ...]} of the last position
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -336,7 +352,7 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "N")]
     pub dimensions: Option<usize>,
     /// {"embedding": [...], "pooling": "mean"}; of several texts {"embeddings": [[...], ...], "pooling": "mean"}
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -370,7 +386,7 @@ pub struct BenchArgs {
     #[arg(long = "load", conflicts_with_all = ["ops", "ablate"])]
     pub loading: bool,
     /// The measurements as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -389,7 +405,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
     /// What was tried and what won, as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -405,9 +421,9 @@ pub struct TraceArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// One line for all blocks whose kernels are those of the block before
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub fold: bool,
     /// The kernels as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }

@@ -5,6 +5,7 @@ mod alloc;
 mod args;
 mod bench;
 mod chat;
+mod documents;
 mod embed;
 mod embedded;
 mod generate;
@@ -81,6 +82,8 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Detokenize { model, tokens, no_special, json }) => {
             tokens::decode(model, tokens, !no_special, *json)?;
         }
+        Some(Command::Completions { shell }) => documents::completions(*shell)?,
+        Some(Command::Man) => documents::manual()?,
         Some(Command::Pull { model }) => models::pull(model)?,
         Some(Command::Ls { json }) => models::list(*json)?,
         Some(Command::Rm { model }) => models::remove(model)?,

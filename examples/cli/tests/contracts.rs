@@ -329,6 +329,40 @@ fn a_reader_who_leaves_is_no_error() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+#[test]
+fn help_is_in_groups_and_shells_and_man_are_told_the_same() {
+    let text = |args: &[&str]| {
+        let output = anygpu(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let help = text(&["generate", "--help"]);
+    let at = |group: &str| help.find(&format!("\n{group}:\n")).unwrap_or_else(|| panic!("{group} in {help}"));
+    for (group, option) in [
+        ("Model", "--n-ctx"),
+        ("Text", "--prompt"),
+        ("Sampling", "--top-k"),
+        ("Sessions", "--load-session"),
+        ("Output", "--json"),
+    ] {
+        let lines = &help[at(group) + 1..];
+        let end = lines.find("\n\n").filter(|_| group != "Output").map_or(lines.len(), |_| {
+            let next = ["Model", "Text", "Sampling", "Sessions", "Backend", "Output"];
+            next.iter().filter_map(|next| lines.find(&format!("\n{next}:\n"))).min().unwrap_or(lines.len())
+        });
+        assert!(lines[..end].contains(option), "{group} lacks {option}: {help}");
+    }
+    assert!(!help.contains('\u{1b}'), "colours in a pipe");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(text(&["completions", shell]).contains("load-session"), "{shell}");
+    }
+    let page = text(&["man"]);
+    assert!(
+        page.contains(".TH anygpu") && page.contains(".SH \"GENERATE\"") && page.contains("load\\-session"),
+        "{page}"
+    );
+}
+
 /// With `--help` at the end a command line is only parsed.
 #[test]
 fn every_command_that_the_documents_name_can_be_parsed() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// Where a text comes from and goes to.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Sessions")]
 pub struct SessionArgs {
     /// Save the text and what was computed of it, to go on later, also on another backend
     #[arg(long, value_name = "FILE")]

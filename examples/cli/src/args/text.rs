@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Texts, or the tokens of one.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Text")]
 #[group(required = true, multiple = false)]
 pub struct TextArgs {
     /// A text, or - for what the standard input has; may be given several times
@@ -32,6 +33,7 @@ impl TextArgs {
 
 /// A prompt as text or as tokens.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Text")]
 #[group(required = true, multiple = false)]
 pub struct PromptArgs {
     /// The prompt as text, or - for what the standard input has

@@ -1,0 +1,37 @@
+//! `completions` and `man`: what is known of the command line, for shells and for `man`.
+
+use crate::args::Cli;
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::io::{self, Write};
+
+/// Runs `completions`.
+pub fn completions(shell: Shell) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "anygpu", &mut script);
+    write(&script)
+}
+
+/// Runs `man`: one page, with the commands behind each other.
+pub fn manual() -> Result<()> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    for command in command.get_subcommands() {
+        writeln!(page, ".SH \"{}\"", command.get_name().to_uppercase())?;
+        let man = clap_mangen::Man::new(command.clone());
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+    }
+    write(&page)
+}
+
+/// A reader who has gone away is told to the caller.
+fn write(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
