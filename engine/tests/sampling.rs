@@ -116,7 +116,7 @@ fn told(backend: Box<dyn Backend>) -> Vec<LogProb> {
 fn each_adjustment_changes_the_text_and_none_does_not() {
     let engine = engine(cpu());
     let mut session = engine.session().unwrap();
-    for sampling in [Sampling::Greedy, random(3)] {
+    for sampling in [Sampling::Greedy, random(9)] {
         let mut text = |adjust: &Adjust| {
             let change = |options: &mut GenerateOptions| {
                 (options.sampling, options.adjust, options.max_tokens) = (sampling, adjust.clone(), Some(64));
