@@ -29,8 +29,8 @@ pub(crate) enum Job {
 
 /// What the model is for.
 enum Work {
-    Texts(Sessions),
-    Vectors(Embedder),
+    Texts(Box<Sessions>),
+    Vectors(Box<Embedder>),
 }
 
 /// A request that takes turns.
@@ -121,7 +121,7 @@ impl Actor {
             Job::Generate { request, told, place } => {
                 self.opened.engine.tell_time();
                 let texts = match &self.work {
-                    Work::Texts(sessions) => Ok(sessions),
+                    Work::Texts(sessions) => Ok(sessions.as_ref()),
                     Work::Vectors(_) => Err(ModelError::NoText { architecture: self.facts().architecture }.into()),
                 };
                 let text = Text::admit(request, told, place, &self.opened.engine, texts);
@@ -174,7 +174,7 @@ impl Actor {
     fn reload(&mut self) -> bool {
         let Some(opened) = (self.reopen)() else { return false };
         let Ok(embedder) = opened.engine.embedder() else { return false };
-        self.work = Work::Vectors(embedder);
+        self.work = Work::Vectors(Box::new(embedder));
         self.opened = opened;
         true
     }
@@ -195,12 +195,12 @@ fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> 
     let begun = limits.begun.max(1);
     let recipe = engine.model().recipe();
     if recipe.pooling().is_some() {
-        return Ok((Work::Vectors(engine.embedder()?), begun));
+        return Ok((Work::Vectors(Box::new(engine.embedder()?)), begun));
     }
     // One of them is on the device.
     let whole = usize::try_from(Model::footprint(recipe, engine.backend())?.states).unwrap_or(usize::MAX).max(1);
     let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
-    Ok((Work::Texts(engine.sessions(budget)?), begun.min(1 + budget / whole)))
+    Ok((Work::Texts(Box::new(engine.sessions(budget)?)), begun.min(1 + budget / whole)))
 }
 
 /// The name of a text that was answered and goes on: a prompt that begins with an earlier one is its next turn.

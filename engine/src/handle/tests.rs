@@ -41,8 +41,11 @@ fn text(text: &str) -> Generate {
     Generate::new(Prompt::Text(text.into()))
 }
 
+/// A prompt, and how it is to be continued.
+type Asked = (&'static str, fn(&mut GenerateOptions));
+
 /// What texts are asked for: sampled, greedy, and with a string that ends it in the middle of a token.
-fn asked() -> [(&'static str, fn(&mut GenerateOptions)); 3] {
+fn asked() -> [Asked; 3] {
     [
         ("Once upon a time", |options| {
             options.sampling = Sampling::Random { temperature: 1.0, top_k: 40, top_p: 0.95, seed: 7 };
@@ -56,7 +59,7 @@ fn asked() -> [(&'static str, fn(&mut GenerateOptions)); 3] {
 /// The same, one by one on an engine of this thread.
 fn alone() -> Vec<(Vec<u32>, String, Finish)> {
     let Opened { engine, .. } = opened(GAB, None, usize::MAX).unwrap();
-    let alone = |(prompt, configure): (&str, fn(&mut GenerateOptions))| {
+    let alone = |(prompt, configure): Asked| {
         let mut options = engine.generate_options();
         options.max_tokens = Some(500);
         configure(&mut options);
@@ -105,7 +108,7 @@ fn outcomes(answers: Vec<Answer>) -> Vec<Outcome> {
     let of = |at: usize| events.iter().filter(move |(of, _)| *of == at).map(|(_, told)| told);
     let outcome = |at| {
         assert!(matches!(of(at).next(), Some(Told::Begun { .. })));
-        let Some(Told::Ended(outcome)) = of(at).last() else { panic!("no end") };
+        let Some(Told::Ended(outcome)) = of(at).next_back() else { panic!("no end") };
         let pieces =
             of(at).filter_map(|told| if let Told::Piece { token, text } = told { Some((token, text)) } else { None });
         let (tokens, texts): (Vec<_>, Vec<&str>) = pieces.map(|(token, text)| (*token, text.as_str())).unzip();

@@ -47,12 +47,12 @@ pub enum Command {
         json: bool,
     },
     /// Continue a prompt, or answer it
-    Generate(GenerateArgs),
+    Generate(Box<GenerateArgs>),
     /// Talk with a model in the terminal
     ///
     /// What is typed is answered; /help lists what else can be typed. Of a pipe each line is a turn, and the standard
     /// output has the answers and nothing else.
-    Chat(ChatArgs),
+    Chat(Box<ChatArgs>),
     /// The logits of a prompt
     Logits(LogitsArgs),
     /// The embeddings of texts: vectors that point in like directions where texts mean like things

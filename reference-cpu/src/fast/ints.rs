@@ -26,12 +26,9 @@ struct Rounded<'a> {
 
 impl<'a> Rounded<'a> {
     /// Rounds rows of `k` elements, whole groups.
-    #[inline(always)]
     fn new(x: &[f32], k: usize, memory: &'a mut [f32]) -> Rounded<'a> {
         let (q, scales) = split(memory);
-        for ((x, q), scales) in x.as_chunks::<GROUP>().0.iter().zip(&mut *q).zip(&mut *scales) {
-            *scales = round(x, q);
-        }
+        dispatch(Round { x, q, scales });
         Rounded { q, scales, groups: k / GROUP }
     }
 
@@ -44,14 +41,30 @@ impl<'a> Rounded<'a> {
 
 /// Memory of [`size_of_groups`] as what it is for.
 #[inline(always)]
-fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 3]]) {
+pub(super) fn split(memory: &mut [f32]) -> (&mut [Ints], &mut [[f32; 3]]) {
     let (q, rest) = memory.split_at_mut(memory.len() / 19 * 16);
     (bytemuck::cast_slice_mut(q), bytemuck::cast_slice_mut(rest))
 }
 
+/// Rounds groups.
+pub(super) struct Round<'a> {
+    pub x: &'a [f32],
+    pub q: &'a mut [Ints],
+    pub scales: &'a mut [[f32; 3]],
+}
+
+impl Work for Round<'_> {
+    #[inline(always)]
+    fn run(self, _: impl Lanes) {
+        for ((x, q), scales) in self.x.as_chunks::<GROUP>().0.iter().zip(self.q).zip(self.scales) {
+            *scales = round(x, q);
+        }
+    }
+}
+
 /// Rounds a group; gives its scale and the scaled sums of its halves.
 #[inline(always)]
-pub(super) fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
+fn round(x: &[f32; GROUP], q: &mut Ints) -> [f32; 3] {
     /// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
     const SHIFT: f32 = 12_582_912.0;
     // Compared as integers, so that NaN is the largest and spoils the group, as it must. From 1e-30 on, so that the
@@ -133,10 +146,10 @@ fn tile<R: Row, L: Lanes, W: WRow, const M: usize>(
                 *sums = lanes.add_pairs(*sums, [first, second], dots);
             }
             if quants::minima::<R>() {
-                for g in g..=next {
-                    let [_, low, high] = x.scales[g];
+                for ((x, a), b) in x.scales[g..=next].iter().zip(&scales[0][g..=next]).zip(&scales[1][g..=next]) {
+                    let [_, low, high] = x;
                     let of = |[_, first, last]: &[f32; 3]| first * low + last * high;
-                    *out = [out[0] + of(&scales[0][g]), out[1] + of(&scales[1][g])];
+                    *out = [out[0] + of(a), out[1] + of(b)];
                 }
             }
         }
@@ -153,68 +166,77 @@ pub(super) const fn size_of_groups(len: usize) -> usize {
     len / 2 + len / GROUP * 3
 }
 
-/// The f32 values of memory that [`Dots`] need: for all of x, and for two rows of weights of `k` elements.
-pub(super) fn scratch(x: usize, k: usize) -> usize {
-    size_of_groups(x) + 2 * size_of_groups(k)
+/// The f32 values of memory that [`dots`] needs for `m` rows of x of `k` elements: for these, for two rows of weights, and
+/// for their sums.
+pub(super) fn scratch(m: usize, k: usize) -> usize {
+    size_of_groups(m * k) + 2 * size_of_groups(k) + 2 * m
 }
 
-/// The dot products of rows of x with the rows of weights of a part.
-pub(super) struct Dots<'a, P> {
-    /// The part's rows, of `k` elements.
-    pub x: &'a [f32],
-    pub k: usize,
-    /// The blocks of all rows of weights.
-    pub w: &'a [u8],
-    pub pairs: &'a P,
-    pub part: Part<'a>,
-    /// [`scratch`] values.
-    pub memory: &'a mut [f32],
-}
-
-impl<P: Pairs> Dots<'_, P> {
-    /// Computes them for weights whose elements are [integers](quants::are_integers). There is nothing to do here for
-    /// others.
-    pub fn run(self, format: Format) {
-        format.visit(self);
-    }
-
-    #[inline(always)]
-    fn all<R: Row>(self, lanes: impl Lanes) {
-        let Dots { x, k, w, pairs, mut part, memory } = self;
-        let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
-        let (x, m) = (Rounded::new(x, k, rounded), x.len() / k);
-        let row_bytes = k / R::SPEC.block_len * R::SPEC.block_bytes;
-        let (a, b) = memory.split_at_mut(size_of_groups(k));
-        let mut memory = [split(a), split(&mut b[..size_of_groups(k)])];
-        let tiled = m - m % TILE_X;
-        for p in part.pairs::<P>() {
-            let w = pairs.rows(p).map(|j| Blocks::<R>(&w[j * row_bytes..][..row_bytes], PhantomData));
-            for (w, (q, scales)) in w.iter().zip(&mut memory) {
-                quants::scales::<R>(w.0, scales);
-                if tiled > 0 {
-                    for (g, q) in q.iter_mut().enumerate() {
-                        *q = w.group(lanes, g);
-                    }
-                }
-            }
-            let [(a, a_scales), (b, b_scales)] = &memory;
-            for i in (0..tiled).step_by(TILE_X) {
-                let x = std::array::from_fn(|r| x.row(i + r));
-                let sums = tile::<R, _, _, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
-                for (r, sums) in sums.into_iter().enumerate() {
-                    part.put(pairs, i + r, p, sums);
-                }
-            }
-            for i in tiled..m {
-                let [a, b] = &w;
-                let [sums] = tile::<R, _, _, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
-                part.put(pairs, i, p, sums);
-            }
+/// The dot products of rows of x, of `k` elements, with the rows of weights of a part. `w` are the blocks of all rows of
+/// weights, whose elements are [integers](quants::are_integers). `memory` has [`scratch`] values.
+pub(super) fn dots<P: Pairs>(
+    (x, k): (&[f32], usize),
+    (format, w): (Format, &[u8]),
+    pairs: &P,
+    mut part: Part<'_>,
+    memory: &mut [f32],
+) {
+    let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
+    let x = Rounded::new(x, k, rounded);
+    let (a, memory) = memory.split_at_mut(size_of_groups(k));
+    let (b, memory) = memory.split_at_mut(size_of_groups(k));
+    let sums = bytemuck::cast_slice_mut(&mut memory[..2 * part.rows()]);
+    for p in part.pairs::<P>() {
+        format.visit(Dots { x, k, w, rows: pairs.rows(p), memory: [split(a), split(b)], sums });
+        for (i, sums) in sums.iter().enumerate() {
+            part.put(pairs, i, p, *sums);
         }
     }
 }
 
-impl<P: Pairs> Visit for Dots<'_, P> {
+/// The dot products of rows of x with a pair of rows of weights. What becomes of them is not known here, so that it is
+/// compiled once for each format.
+struct Dots<'a> {
+    x: Rounded<'a>,
+    k: usize,
+    /// The blocks of all rows of weights.
+    w: &'a [u8],
+    rows: [usize; 2],
+    /// For the groups of both rows.
+    memory: [(&'a mut [Ints], &'a mut [[f32; 3]]); 2],
+    /// Of each row of x.
+    sums: &'a mut [[f32; 2]],
+}
+
+impl Dots<'_> {
+    #[inline(always)]
+    fn all<R: Row>(self, lanes: impl Lanes) {
+        let Dots { x, k, w, rows, mut memory, sums } = self;
+        let row_bytes = k / R::SPEC.block_len * R::SPEC.block_bytes;
+        let w = rows.map(|j| Blocks::<R>(&w[j * row_bytes..][..row_bytes], PhantomData));
+        let tiled = sums.len() - sums.len() % TILE_X;
+        for (w, (q, scales)) in w.iter().zip(&mut memory) {
+            quants::scales::<R>(w.0, scales);
+            if tiled > 0 {
+                for (g, q) in q.iter_mut().enumerate() {
+                    *q = w.group(lanes, g);
+                }
+            }
+        }
+        let [(a, a_scales), (b, b_scales)] = &memory;
+        for (i, sums) in sums.chunks_exact_mut(TILE_X).enumerate() {
+            let x = std::array::from_fn(|r| x.row(i * TILE_X + r));
+            let found = tile::<R, _, _, TILE_X>(lanes, x, [&**a, b], [a_scales, b_scales]);
+            sums.copy_from_slice(&found);
+        }
+        for (i, sums) in sums.iter_mut().enumerate().skip(tiled) {
+            let [a, b] = &w;
+            [*sums] = tile::<R, _, _, 1>(lanes, [x.row(i)], [a, b], [a_scales, b_scales]);
+        }
+    }
+}
+
+impl Visit for Dots<'_> {
     type Out = ();
 
     #[inline(always)]
@@ -225,10 +247,10 @@ impl<P: Pairs> Visit for Dots<'_, P> {
     }
 }
 
-/// Dots with the format of the weights.
+/// Products with the format of the weights.
 pub(super) struct Typed<R, D>(pub D, pub PhantomData<R>);
 
-impl<R: Row, P: Pairs> Work for Typed<R, Dots<'_, P>> {
+impl<R: Row> Work for Typed<R, Dots<'_>> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         self.0.all::<R>(lanes);
@@ -263,9 +285,9 @@ pub(super) mod tests {
     }
 
     pub fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
-        let (mut out, mut memory) = (vec![0.0; x.len() / k * n], vec![0.0; scratch(x.len(), k)]);
-        let part = Part { row: 0, pair: 0, cols: n, out: &mut out };
-        Dots { x, k, w, pairs: &All, part, memory: &mut memory }.run(format);
+        let m = x.len() / k;
+        let (mut out, mut memory) = (vec![0.0; m * n], vec![0.0; scratch(m, k)]);
+        super::dots((x, k), (format, w), &All, Part { row: 0, pair: 0, cols: n, out: &mut out }, &mut memory);
         out
     }
 

@@ -3,7 +3,7 @@
 //! Weights that are [integers](quants::are_integers) are multiplied [as such](super::ints), all others row by row as floats.
 
 use super::Needs;
-use super::ints::{self, Dots, TILE_X, size_of_groups};
+use super::ints::{self, TILE_X, size_of_groups};
 use super::lanes::{Lanes, Work, dispatch};
 use super::math::{activate, dot};
 use super::pairs::{Cut, Pairs, Part};
@@ -46,8 +46,7 @@ fn is_by_panels(m: usize, w: &Tensor) -> bool {
 
 /// The f32 values of scratch memory for a part: normed rows, and what the dot products need.
 fn scratch(cut: Cut, k: usize) -> usize {
-    let x = cut.rows() * k;
-    x + (2 * k).max(ints::scratch(x, k))
+    cut.rows() * k + (2 * k).max(ints::scratch(cut.rows(), k))
 }
 
 pub(super) fn matmul(_: &Form, args: &mut Args<'_>) {
@@ -268,7 +267,7 @@ impl Product<'_> {
             None => x,
         };
         if let Some((format, w)) = self.w.packed().filter(|(format, _)| quants::are_integers(format.spec())) {
-            return Dots { x, k, w, pairs, part, memory }.run(format);
+            return ints::dots((x, k), (format, w), pairs, part, memory);
         }
         let (first, second) = memory.split_at_mut(k);
         dispatch(FloatRows { x, w: self.w, pairs, part, first, second });

@@ -4,8 +4,8 @@
 //! For that 16 rows of weights are laid beside each other, which pays where many rows of x are multiplied by them. The
 //! sums of a group are exact and groups follow each other as for few rows, so that all row counts give the same bits.
 
-use super::ints::{Blocks, Typed, WRow, round, size_of_groups};
-use super::lanes::{Floats, IntPairs, Ints, Lanes, Work, dispatch};
+use super::ints::{Blocks, Round, Typed, WRow, size_of_groups, split};
+use super::lanes::{Floats, IntPairs, Lanes, Work, dispatch};
 use super::pairs::{Pairs, Part};
 use crate::decode::quants;
 use crate::threads::{for_each_part, parts};
@@ -61,7 +61,8 @@ pub(super) fn round_all(
     for_each_part(memory, each * size, rows, k, |part, memory, x| {
         for (i, memory) in memory.chunks_exact_mut(size).enumerate() {
             row(part * each + i, x);
-            dispatch(Round { x, memory });
+            let (q, scales) = split(memory);
+            dispatch(Round { x, q, scales });
         }
     });
 }
@@ -70,24 +71,6 @@ pub(super) fn round_all(
 pub(super) fn parts_of_x(m: usize, k: usize, threads: usize) -> usize {
     const WORK: usize = 8;
     parts(threads, m, WORK * m * k)
-}
-
-/// Rounds one row.
-struct Round<'a> {
-    x: &'a [f32],
-    memory: &'a mut [f32],
-}
-
-impl Work for Round<'_> {
-    #[inline(always)]
-    fn run(self, _: impl Lanes) {
-        let (q, scales) = self.memory.split_at_mut(self.memory.len() / 19 * 16);
-        let (q, scales): (&mut [Ints], &mut [[f32; 3]]) =
-            (bytemuck::cast_slice_mut(q), bytemuck::cast_slice_mut(scales));
-        for ((x, q), scales) in self.x.as_chunks::<GROUP>().0.iter().zip(q).zip(scales) {
-            *scales = round(x, q);
-        }
-    }
 }
 
 /// The products of all rows of x, of `k` elements and as [`round_all`] made them, with the pairs of rows of weights of a
