@@ -176,8 +176,11 @@ fn a_connection_that_breaks_is_taken_up_where_it_broke() {
     let hub = Hub::new("breaks");
     let path = hub.done(&["pull", "hf:o/r:breaks.gguf"]);
     assert!(std::fs::read(path.trim()).unwrap() == GAB);
-    let from: Vec<usize> =
-        hub.requests().iter().filter(|(path, _)| path.starts_with("/store")).map(|(_, from)| *from).collect();
+    // From which byte on the file was asked for.
+    let asked = || -> Vec<usize> {
+        hub.requests().iter().filter(|(path, _)| path.starts_with("/store")).map(|(_, from)| *from).collect()
+    };
+    let from = asked();
     assert_eq!(from.len(), 2);
     assert!(from[0] == 0 && from[1] > 0 && from[1] <= GAB.len() / 2, "{from:?}");
     // A process that ended in the middle leaves as much for the next.
@@ -187,14 +190,14 @@ fn a_connection_that_breaks_is_taken_up_where_it_broke() {
     std::fs::write(&part, &GAB[..4321]).unwrap();
     std::fs::write(path.with_extension("gguf.part.tag"), digest(GAB)).unwrap();
     hub.done(&["pull", "hf:o/r:breaks.gguf"]);
-    assert_eq!(hub.requests().last().unwrap().1, 4321);
+    assert_eq!(asked()[0], 4321);
     assert!(std::fs::read(&path).unwrap() == GAB && !part.exists());
     // Of a file that has changed meanwhile nothing is kept.
     hub.done(&["rm", "hf:o/r:breaks.gguf"]);
     std::fs::write(&part, [7; 4321]).unwrap();
     std::fs::write(path.with_extension("gguf.part.tag"), "another").unwrap();
     hub.done(&["pull", "hf:o/r:breaks.gguf"]);
-    assert_eq!(hub.requests().last().unwrap().1, 0);
+    assert_eq!(asked()[..2], [4321, 0]);
     assert!(std::fs::read(&path).unwrap() == GAB);
 }
 

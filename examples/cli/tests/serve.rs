@@ -168,7 +168,9 @@ fn what_cannot_be_answered_is_refused_by_name() {
         (json!({ "messages": say, "tools": [{}] }), "tools"),
         (json!({ "messages": say, "logprobs": true }), "logprobs"),
         (json!({ "messages": say, "n": 2 }), "n"),
-        (json!({ "messages": say, "presence_penalty": 0.5 }), "presence_penalty"),
+        (json!({ "messages": say, "presence_penalty": 3 }), "presence_penalty"),
+        (json!({ "messages": say, "logit_bias": { "x": 1 } }), "logit_bias"),
+        (json!({ "messages": say, "logit_bias": { "1": 200 } }), "logit_bias.1"),
         (json!({ "messages": say, "response_format": { "type": "json_object" } }), "response_format"),
         (json!({ "messages": say, "temperature": "1" }), "temperature"),
         (json!({ "messages": say, "max_tokens": 0 }), "max_tokens"),
@@ -206,6 +208,27 @@ fn what_cannot_be_answered_is_refused_by_name() {
     let neutral = json!({ "messages": say, "model": "other", "n": 1, "presence_penalty": 0.0, "tools": [], "user": "me",
         "response_format": { "type": "text" }, "logit_bias": null, "max_completion_tokens": 2 });
     assert_eq!(server.post(CHAT, &neutral).0, 200);
+}
+
+#[test]
+fn chances_of_tokens_are_changed() {
+    let server = Server::new(&[]);
+    let text = |more: Value| {
+        let mut body = json!({ "prompt": "Once upon a time", "max_tokens": 150 });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, answer) = server.post(TEXT, &body);
+        assert_eq!(status, 200, "{answer}");
+        answer["choices"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let plain = text(json!({}));
+    assert_eq!(text(json!({ "presence_penalty": 0, "repetition_penalty": 1, "logit_bias": {} })), plain);
+    assert_ne!(text(json!({ "frequency_penalty": 2, "presence_penalty": 2 })), plain);
+    assert_ne!(text(json!({ "repetition_penalty": 1.5 })), plain);
+    let biased =
+        |tokens: usize| text(json!({ "logit_bias": { "300": 100 }, "max_tokens": tokens, "ignore_eos": true }));
+    let once = biased(1);
+    assert!(!once.is_empty());
+    assert_eq!(biased(3), once.repeat(3));
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn is(text: &str, value: &Value) -> bool {
 }
 
 impl Kind {
-    fn check(&self, name: &str, value: &Value) -> Result<(), ApiError> {
+    pub fn check(&self, name: &str, value: &Value) -> Result<(), ApiError> {
         let (sound, expected) = match self {
             Kind::Integer(least, most) => {
                 let sound = value.as_u64().is_some_and(|n| (*least..=*most).contains(&n));

@@ -6,7 +6,7 @@ use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
 use anygpu::handle::{Embed, Generate, Prompt};
-use anygpu::{GenerateOptions, Message, Overflow, Sampling, TopK};
+use anygpu::{Adjust, GenerateOptions, Message, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 
@@ -19,7 +19,6 @@ const MOST_TEXTS: usize = 2048;
 
 const ONLY_TEXT: &str = "only text is read; leave this part out";
 const NO_LOGPROBS: &str = "probabilities are not given; leave it out";
-const NO_PENALTIES: &str = "there are no penalties; leave it out";
 const NO_TOOLS: &str = "tools cannot be called; describe them in the messages, and leave this out";
 
 /// Fields of both kinds of requests for text.
@@ -40,12 +39,12 @@ const COMMON: Table = &[
     ("overflow", Use(OneOf(&Overflow::NAMES))),
     ("keep", Use(Integer(0, MOST))),
     ("n", Only(&["1"], "one answer is made at a time; ask again with another seed")),
-    ("presence_penalty", Only(&["0"], NO_PENALTIES)),
-    ("frequency_penalty", Only(&["0"], NO_PENALTIES)),
-    ("repetition_penalty", Only(&["1"], NO_PENALTIES)),
-    ("repeat_penalty", Only(&["1"], NO_PENALTIES)),
-    ("min_p", Only(&["0"], "candidates are chosen by top_k and top_p; leave it out")),
-    ("logit_bias", Only(&["{}"], "tokens cannot be favoured; leave it out")),
+    ("presence_penalty", Use(Number(-2.0, 2.0))),
+    ("frequency_penalty", Use(Number(-2.0, 2.0))),
+    ("repetition_penalty", Use(Number(0.01, 100.0))),
+    ("repeat_penalty", Only(&["1"], "its name is repetition_penalty")),
+    ("min_p", Use(Number(0.0, 1.0))),
+    ("logit_bias", Use(Checked(check_biases))),
     ("user", Ignored),
     ("metadata", Ignored),
     ("prompt_cache_key", Ignored),
@@ -129,6 +128,22 @@ fn check_stop(name: &str, value: &Value) -> Result<(), ApiError> {
         text => sound(text),
     };
     if all { Ok(()) } else { Err(refused(name, "a string that is not empty, or at most 64 of them", value)) }
+}
+
+/// Token ids, and what is added to their logits. The engine knows how many there may be.
+fn biases(name: &str, value: &Value) -> Result<Vec<(u32, f32)>, ApiError> {
+    let biases = value.as_object().ok_or_else(|| refused(name, "an object of token ids and numbers", value))?;
+    let bias = |(id, bias): (&String, &Value)| {
+        let path = format!("{name}.{id}");
+        let id = id.parse().map_err(|_| refused(name, "an object of token ids and numbers", value))?;
+        Number(-100.0, 100.0).check(&path, bias)?;
+        Ok((id, bias.as_f64().unwrap_or_default() as f32))
+    };
+    biases.iter().map(bias).collect()
+}
+
+fn check_biases(name: &str, value: &Value) -> Result<(), ApiError> {
+    biases(name, value).map(|_| ())
 }
 
 fn check_role(name: &str, value: &Value) -> Result<(), ApiError> {
@@ -258,11 +273,24 @@ impl Sound<'_> {
         }
     }
 
+    /// What changes the chances of tokens.
+    fn adjust(&self) -> Adjust {
+        let neutral = Adjust::default();
+        let number = |name, neutral| self.number(name).map_or(neutral, |number| number as f32);
+        Adjust {
+            repetition_penalty: number("repetition_penalty", neutral.repetition_penalty),
+            presence_penalty: number("presence_penalty", neutral.presence_penalty),
+            frequency_penalty: number("frequency_penalty", neutral.frequency_penalty),
+            min_p: number("min_p", neutral.min_p),
+            logit_bias: self.get("logit_bias").and_then(|value| biases("logit_bias", value).ok()).unwrap_or_default(),
+        }
+    }
+
     /// What the engine is asked.
     fn generate(&self, prompt: Prompt) -> Generate {
         let max_tokens = self.size("max_tokens").or(self.size("max_completion_tokens"));
         let overflow = self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or_default();
-        let (sampling, stop) = (self.sampling(), self.stop());
+        let (sampling, adjust, stop) = (self.sampling(), self.adjust(), self.stop());
         let ignore_eos = self.is_true("ignore_eos");
         let (fetch_interval, draft_max) = (self.size("fetch_interval"), self.size("draft_max"));
         let generate = Generate::new(prompt).with(move |options| {
@@ -270,6 +298,7 @@ impl Sound<'_> {
                 max_tokens,
                 overflow,
                 sampling,
+                adjust,
                 stop_tokens: ignore_eos.then(Vec::new),
                 stop,
                 fetch_interval: fetch_interval.or(options.fetch_interval),
