@@ -6,7 +6,17 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 
 /// Where lock files are.
-const FOLDERS: &[&str] = &["js/test/baseline", "js/test/openai", "js/test/peers", "js/test/types", "js/test/vite"];
+const FOLDERS: &[&str] = &[
+    "js/test/baseline",
+    "js/test/bundlers",
+    "js/test/next",
+    "js/test/openai",
+    "js/test/peers",
+    "js/test/runtimes",
+    "js/test/sdk",
+    "js/test/types",
+    "js/test/vite",
+];
 
 /// Asks the registry about all of them. False if it knows of a vulnerability.
 ///
