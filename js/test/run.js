@@ -5,9 +5,10 @@
  *
  *     node test/run.js [STAGE...]        all of them by default, but for those of a night
  *
- * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it) and fetch the packages of their `package-lock.json`; those
- * of pages need Chromium: $CHROMIUM, or chromium of the PATH, without which they are skipped. All that they make lies in
- * the workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
+ * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it), and all but `unit` fetch the packages of their
+ * `package-lock.json`. Those of pages need Chromium: $CHROMIUM, or chromium of the PATH, without which they are skipped;
+ * `openai` builds the command line, unless $ANYGPU is the program. All that they make lies in the workspace's
+ * `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
 
 import { mkdirSync, rmSync } from "node:fs";
