@@ -68,6 +68,11 @@ pub struct BackendInfo {
     ///
     /// *Units*: rows.
     pub verify_rows: usize,
+    /// Rows of a step that advances several sequences by a row each, at most, in about the time of one. 1 if they are run one
+    /// after another.
+    ///
+    /// *Units*: rows.
+    pub batch_rows: usize,
     /// Tokens of a text that must have been foreseen before its first draft is made, because making a program that verifies
     /// drafts takes as long as the steps that so many of them save. 0 if it takes no time.
     ///
@@ -203,6 +208,16 @@ pub trait Backend {
     /// *Errors*: limits exceeded, out of memory, device lost.
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error>;
 
+    /// Rows of a state as a storage of their own, which shares their memory: what one sequence has of a state that
+    /// holds those of several. It must be destroyed before the whole is.
+    ///
+    /// *Errors*: rows out of range or where the device can bind none; a backend whose
+    /// [`batch_rows`](BackendInfo::batch_rows) are 1.
+    fn view(&self, id: StorageId, first_row: usize, rows: usize) -> Result<StorageId, Error> {
+        let what = format!("rows {first_row}+{rows} of storage {}", id.0);
+        Err(Error::Invalid(format!("{} has no views of {what}; make a storage for each sequence", self.info().name)))
+    }
+
     /// Writes whole rows: file bytes of the weight format for packed storages (see
     /// [`Packing::repack`](crate::format::Packing::repack) for the alignment), otherwise little-endian values of
     /// [`DType::row_bytes`] a row.
@@ -273,8 +288,10 @@ pub trait Program {
     fn step(&mut self, params: &StepParams) -> Result<(), Error>;
 
     /// Advances several sequences, each by its rows, as if step followed step. What they share is not kept apart: all read
-    /// the same inputs, and outputs are those of the last. A backend may run them together, so that weights are read once;
-    /// by default they follow one another.
+    /// the same inputs, and outputs are those of the last. By default they follow one another.
+    ///
+    /// Of a graph whose [rows are of several sequences](Graph::take_rows_of) it is one step: each sequence advances by a row,
+    /// in the order given, and weights are read once for all.
     ///
     /// *Errors*: as [`Self::step`], of the first that fails; those before it were run.
     fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {

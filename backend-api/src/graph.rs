@@ -44,6 +44,7 @@ pub struct Graph {
     continued: Vec<Option<TensorId>>,
     nodes: Vec<Node>,
     rows_alike: bool,
+    sequences: usize,
 }
 
 impl Default for Graph {
@@ -57,6 +58,7 @@ impl Default for Graph {
             continued: Vec::new(),
             nodes: Vec::new(),
             rows_alike: false,
+            sequences: 1,
         }
     }
 }
@@ -72,6 +74,24 @@ impl Graph {
     /// [`verify_rows`](crate::BackendInfo::verify_rows); further rows are computed as always.
     pub fn round_rows_alike(&mut self) {
         self.rows_alike = true;
+    }
+
+    /// Makes each row of a step one of a sequence of its own. Of a state, which has as many times the rows, each sequence has
+    /// as many, one after another. For backends whose [`batch_rows`](crate::BackendInfo::batch_rows) are more than 1.
+    pub fn take_rows_of(&mut self, sequences: usize) {
+        self.sequences = sequences.max(1);
+    }
+
+    /// How many sequences states hold: 1 unless each row of a step is one of another sequence.
+    pub fn sequences(&self) -> usize {
+        self.sequences
+    }
+
+    /// The rows of a tensor; of a state, those of one sequence.
+    pub(crate) fn rows_of_one(&self, id: TensorId) -> usize {
+        let tensor = self.tensor(id);
+        let all = tensor.shape.dims().next().unwrap_or(0);
+        if matches!(tensor.kind, Kind::State(_)) { all / self.sequences } else { all }
     }
 
     /// Whether rows are to be rounded as a step of one row rounds them.

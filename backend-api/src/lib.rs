@@ -43,7 +43,7 @@ pub use error::{Error, Unsupported};
 pub use form::{Cover, Form, Matcher};
 pub use format::Format;
 pub use graph::{Graph, Node, TensorId};
-pub use limits::{StepLimits, check_sequences};
+pub use limits::{StepLimits, check_one_sequence, check_sequences};
 pub use links::Links;
 pub use op::Op;
 pub use pace::Pace;

@@ -16,15 +16,19 @@ pub struct StepLimits {
     pub tokens: usize,
     /// How many sequences the program was compiled for.
     pub sequences: usize,
+    /// Whether each row is of a sequence of its own.
+    pub apart: bool,
 }
 
 impl StepLimits {
-    /// The limits of a graph that is compiled for so many sequences.
+    /// The limits of a graph that is compiled for so many sequences, unless its rows are of several.
     pub fn of(graph: &Graph, sequences: usize) -> StepLimits {
-        let mut limits = StepLimits { rows: usize::MAX, tokens: usize::MAX, sequences };
+        let (apart, sequences) = (graph.sequences() > 1, sequences * graph.sequences());
+        let mut limits = StepLimits { rows: usize::MAX, tokens: usize::MAX, sequences, apart };
         for node in graph.nodes() {
             let dim = |i: usize| {
-                node.inputs.get(i).and_then(|id| graph.tensor(*id).shape.dims().next()).unwrap_or(usize::MAX)
+                let of_one = |id| Some(graph.rows_of_one(id)).filter(|rows| *rows > 0);
+                node.inputs.get(i).and_then(|id| of_one(*id)).unwrap_or(usize::MAX)
             };
             let (rows, tokens) = match &node.op {
                 Op::GetRows(op) => match op.index {
@@ -33,7 +37,7 @@ impl StepLimits {
                     Index::Last => (dim(0), usize::MAX),
                     Index::First | Index::Ids => continue,
                 },
-                Op::Append(op) if op.at == At::Position => (dim(1), dim(0)),
+                Op::Append(op) if op.at != At::Next => (dim(1), dim(0)),
                 Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) => (dim(1), usize::MAX),
                 // One row of logits is that of any step's last row.
                 Op::Penalize(_) if dim(0) == 1 => (usize::MAX, dim(1)),
@@ -76,7 +80,42 @@ impl StepLimits {
                 params.sequence, self.sequences
             )));
         }
+        if self.apart && rows != 1 {
+            let why = format!("{rows} rows of a sequence were asked of a program that takes one of each; give it one");
+            return Err(Error::Invalid(why));
+        }
         Ok(())
+    }
+
+    /// Checks what a step takes of several sequences, a row of each.
+    ///
+    /// *Errors*: as [`Self::check`]; more of them than rows, or none; a sequence twice.
+    pub fn check_apart(&self, runs: &[StepParams]) -> Result<(), Error> {
+        if runs.is_empty() || runs.len() > self.rows {
+            let why = format!("a step of {} sequences is not in 1..={}; compile more rows", runs.len(), self.rows);
+            return Err(Error::Invalid(why));
+        }
+        runs.iter().try_for_each(|params| self.check(params))?;
+        let is_twice = |at: usize| runs[..at].iter().any(|other| other.sequence == runs[at].sequence);
+        match (0..runs.len()).find(|at| is_twice(*at)) {
+            Some(at) => Err(Error::Invalid(format!(
+                "sequence {} stands twice in a step; give it one row a step",
+                runs[at].sequence
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses graphs whose rows are of several sequences, for backends that run them one after another.
+///
+/// *Errors*: it is such a graph.
+pub fn check_one_sequence(graph: &Graph) -> Result<(), Error> {
+    match graph.sequences() {
+        1 => Ok(()),
+        many => Err(Error::Invalid(format!(
+            "this backend advances one sequence a step, and the graph's rows are of {many}; run them one after another"
+        ))),
     }
 }
 

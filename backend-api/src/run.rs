@@ -1,11 +1,13 @@
 //! Running graphs: how to wait for a backend, and a graph with storages of its own.
 
 mod host;
+mod join;
 mod paced;
 mod rig;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use host::NativeHost;
 pub use host::{Host, Turn, finish_read, read_rows};
+pub use join::{Local, join};
 pub use paced::{step, turn};
 pub use rig::{OVERRUN, Rig};

@@ -8,7 +8,11 @@ int append_first() {
 //!if APPEND_NEXT
     return int(step_position) + int(step_rows);
 //!else
+//!if APPEND_EACH
+    return int(step_position) + 1;
+//!else
     return int(step_position);
+//!end
 //!end
 }
 

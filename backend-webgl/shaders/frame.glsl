@@ -17,7 +17,11 @@ int append_first() {
 //!if APPEND_NEXT
     return (int(step_position) + int(step_rows)) * append_unit;
 //!else
+//!if APPEND_EACH
+    return (int(step_position) + 1) * append_unit;
+//!else
     return int(step_position) * append_unit;
+//!end
 //!end
 }
 //!end

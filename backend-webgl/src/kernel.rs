@@ -159,9 +159,7 @@ impl Draw {
             .int("out_cols", state.cols)
             .int("append_unit", unit_rows)
             .int("append_max", max);
-        if at == At::Next {
-            draw = draw.define("APPEND_NEXT", "");
-        }
+        draw = draw.define_if(at == At::Next, "APPEND_NEXT").define_if(at == At::EachNext, "APPEND_EACH");
         draw.bytes += (unit_rows * max * state.cols * 4) as u64;
         draw.targets.push(to);
         draw

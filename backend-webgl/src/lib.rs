@@ -25,7 +25,7 @@ use backend_api::format::Codebook;
 use backend_api::testing::ShaderPatch;
 use backend_api::{
     Backend, BackendInfo, Cover, Error, Graph, Matcher, Plan, Products, Program, ReadId, Stats, StorageDesc, StorageId,
-    Tensor, Tunable, Tuned, Unsupported, check_sequences,
+    Tensor, Tunable, Tuned, Unsupported, check_one_sequence, check_sequences,
 };
 use dense::{Dense, Fold};
 use gl::Gl;
@@ -197,6 +197,7 @@ impl WebGl {
             synchronous: false,
             short_prompt: 0,
             verify_rows: 1,
+            batch_rows: 1,
             verify_after: 0,
             prompt_rows: 128,
             products: Products::F32,
@@ -287,6 +288,7 @@ impl Backend for WebGl {
 
     fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         self.shared.gl.enter()?;
+        check_one_sequence(plan.graph())?;
         check_sequences(plan.graph(), sequences, |id, tensor| Ok(self.storage(id)?.holds(tensor)))?;
         let storages = |storages: &&[StorageId]| storages.iter().map(|id| self.storage(*id)).collect();
         let sequences = sequences.iter().map(storages).collect::<Result<Vec<_>, _>>()?;

@@ -285,6 +285,7 @@ impl Compiled {
                 let (row, rows) = match at {
                     At::Position => (params.position as usize, max.min(params.rows as usize)),
                     At::Next => (params.position as usize + params.rows as usize, 1),
+                    At::EachNext => (params.position as usize + 1, max.min(params.rows as usize)),
                 };
                 (row.saturating_mul(unit), (row + rows).saturating_mul(unit).min(texels))
             }

@@ -36,6 +36,7 @@ const TARGETS: u32 = 8;
 /// Flags of files that nearly all kernels include, and those kernels that may be given them.
 const ONLY: &[(&str, &[&str])] = &[
     ("APPEND", &["append", "argmax", "kv_append", "linear"]),
+    ("APPEND_EACH", &["append"]),
     ("APPEND_NEXT", &["append", "argmax"]),
     ("PART", &["gated_delta_net", "ssm_scan"]),
     (

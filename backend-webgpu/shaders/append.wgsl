@@ -1,4 +1,5 @@
 // Writes rows into a state. Rows that are not real and rows beyond the state's end are dropped.
+//!include lib/position.wgsl
 //!if BLOCKS
 //!writer state
 //!end
@@ -18,20 +19,25 @@ fn main(
     let target_row = step.position + step.rows + row;
 //!else
     let real = min(step.rows, p.rows);
-    let target_row = step.position + row;
+//!if EACH_NEXT
+    let target_row = position_of(row) + 1u;
+//!else
+    let target_row = position_of(row);
+//!end
 //!end
     if (row < real && target_row < p.n_ctx) {
+        let at = before_sequence(row, p.n_ctx) + target_row;
 //!if BLOCKS
         var block: array<f32, EACH>;
         for (var j = 0u; j < EACH; j++) {
             block[j] = x[i * EACH + j];
         }
-        state_write(target_row, i % p.cols, block);
+        state_write(at, i % p.cols, block);
 //!else
 //!if HALVES
-        state[target_row * p.cols + i % p.cols] = pack2x16float(x[i]);
+        state[at * p.cols + i % p.cols] = pack2x16float(x[i]);
 //!else
-        state[target_row * p.cols + i % p.cols] = x[i];
+        state[at * p.cols + i % p.cols] = x[i];
 //!end
 //!end
     }

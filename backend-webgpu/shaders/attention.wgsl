@@ -40,6 +40,7 @@ fn main(
 //!end
     workgroupBarrier();
     let range = visible(row);
+    let before = before_sequence(row, p.n);
     let channel = lane % CHANNELS;
     let part = lane / CHANNELS;
     var sums: array<VALUE, PER>;
@@ -56,12 +57,12 @@ fn main(
         if (key < range.y) {
             var product = 0.0;
 //!if VEC4
-            let at = (key * p.n_head_kv + kv_head) * (D / 4u);
+            let at = ((before + key) * p.n_head_kv + kv_head) * (D / 4u);
             for (var c = 0u; c < D / 4u; c++) {
                 product += dot(query[c], key_at(at + c));
             }
 //!else
-            let at = (key * p.n_head_kv + kv_head) * D;
+            let at = ((before + key) * p.n_head_kv + kv_head) * D;
             for (var c = 0u; c < D; c++) {
                 product += query[c] * key_at(at + c);
             }
@@ -71,9 +72,9 @@ fn main(
             score = max(score + mask[(head * p.mask_rows + row) * p.n + key], LOWEST);
 //!end
         }
-        let before = highest;
+        let lowered = highest;
         highest = max(highest, workgroup_max(lane, score));
-        let shrink = exp(before - highest);
+        let shrink = exp(lowered - highest);
         let own = select(0.0, exp(score - highest), key < range.y);
         weight[lane] = own;
         total = total * shrink + workgroup_sum(lane, own);
@@ -83,7 +84,7 @@ fn main(
             var sum = sums[c] * shrink;
             if (at < VALUES) {
                 for (var i = part; i < count; i += PARTS) {
-                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * VALUES + at);
+                    sum += weight[i] * value_at(((before + first + i) * p.n_head_kv + kv_head) * VALUES + at);
                 }
             }
             sums[c] = sum;

@@ -29,6 +29,7 @@ fn main(
     let start = all.x + split * split_keys(all);
     let end = min(start + split_keys(all), all.y);
     let kv_head = head * p.n_head_kv / HEADS;
+    let before = before_sequence(query, p.n);
     let channel = lane % CHANNELS;
     let run = lane / CHANNELS;
     var sums: array<vec4<f32>, PER>;
@@ -40,7 +41,7 @@ fn main(
         let key = first + own_key;
         var product = vec4<f32>(0.0);
         if (key < end) {
-            let at = (key * p.n_head_kv + kv_head) * D4;
+            let at = ((before + key) * p.n_head_kv + kv_head) * D4;
             for (var c = share; c < D4; c += SHARE) {
                 product += q[(query * HEADS + head) * D4 + c] * key_at(at + c);
             }
@@ -59,12 +60,12 @@ fn main(
         // Values do not wait for the weights.
         var early: array<vec4<f32>, ROUNDS>;
         for (var i = 0u; i < ROUNDS; i++) {
-            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * VALUES + min(channel, VALUES - 1u));
+            early[i] = value_at(((before + min(first + run + i * RUNS, end - 1u)) * p.n_head_kv + kv_head) * VALUES + min(channel, VALUES - 1u));
         }
 //!end
-        let before = highest;
+        let lowered = highest;
         highest = max(highest, workgroup_max(lane, score));
-        let shrink = exp(before - highest);
+        let shrink = exp(lowered - highest);
         let own = select(0.0, exp(score - highest), key < end && share == 0u);
         if (share == 0u) {
             weight[own_key] = own;
@@ -84,7 +85,7 @@ fn main(
             var sum = sums[c] * shrink;
             if (at < VALUES) {
                 for (var i = run; i < count; i += RUNS) {
-                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * VALUES + at);
+                    sum += weight[i] * value_at(((before + first + i) * p.n_head_kv + kv_head) * VALUES + at);
                 }
             }
             sums[c] = sum;

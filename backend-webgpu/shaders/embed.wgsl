@@ -1,6 +1,7 @@
 // Token rows plus position rows; an invocation decodes one group of 32 elements of each. Tables in several chunks
 // take one dispatch for each pair of chunks.
 //!include lib/decode.wgsl
+//!include lib/position.wgsl
 //!decoder w
 //!decoder u
 
@@ -18,8 +19,8 @@ fn main(
     if (row >= p.rows) {
         return;
     }
-    let at = step.position + row;
-    let id = min(u32(max(ids[min(at, p.n_ctx - 1u)], 0)), p.w_rows - 1u);
+    let at = position_of(row);
+    let id = min(u32(max(ids[before_sequence(row, p.n_ctx) + min(at, p.n_ctx - 1u)], 0)), p.w_rows - 1u);
     let position = min(at, p.u_rows - 1u);
     let here = id >= p.w_first && id < p.w_first + p.w_count;
     if (!here || position < p.u_first || position >= p.u_first + p.u_count) {

@@ -57,7 +57,7 @@ fn main(
     var turn: array<vec2<f32>, ROWS>;
 //!each ROW
     {
-        let at = min(step.position + ROW, p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
+        let at = min(position_of(ROW), p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
         turn[ROW] = vec2<f32>(table[at], table[at + 1u]);
     }
 //!end

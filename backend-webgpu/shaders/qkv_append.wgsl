@@ -9,7 +9,7 @@ fn turned(row: u32, col: u32) -> f32 {
     let i = row * p.cols + col;
 //!if ROPE
     if (col < p.q_cols + p.kv_cols) {
-        return rotated(i, col, step.position + row);
+        return rotated(i, col, position_of(row));
     }
 //!end
     return x[i];

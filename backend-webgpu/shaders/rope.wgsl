@@ -1,4 +1,5 @@
 // Rotary position embedding.
+//!include lib/position.wgsl
 //!include lib/rotate.wgsl
 
 @compute @workgroup_size(WG)
@@ -12,5 +13,5 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    out[i] = rotated(i, i % p.cols, step.position + i / p.cols);
+    out[i] = rotated(i, i % p.cols, position_of(i / p.cols));
 }

@@ -1,6 +1,13 @@
 // Draws one of the candidates, which come in descending order; -1 if one is not finite. There are few, so one invocation
 // does it for each row. A single row is the step's last.
 //!include lib/finite.wgsl
+//!include lib/position.wgsl
+//!if SEQUENCES
+//!include lib/drawn_each.wgsl
+//!else
+//!include lib/drawn.wgsl
+//!end
+
 fn pcg(x: u32) -> u32 {
     let state = x * 747796405u + 2891336453u;
     let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
@@ -8,20 +15,20 @@ fn pcg(x: u32) -> u32 {
 }
 
 fn uniform_draw(row: u32) -> f32 {
-    let at = select(row, step.rows - 1u, p.rows == 1u);
-    let h = pcg((step.position + at) ^ pcg(step.seed_lo ^ pcg(step.seed_hi)));
+    let seed = seed_of(row);
+    let h = pcg(drawn_at(row) ^ pcg(seed.x ^ pcg(seed.y)));
     return f32(h >> 8u) / 16777216.0;
 }
 
 fn weight(row: u32, i: u32) -> f32 {
-    return exp((values[row * p.k + i] - values[row * p.k]) / step.temperature);
+    return exp((values[row * p.k + i] - values[row * p.k]) / temperature_of(row));
 }
 
 fn choose(row: u32) -> u32 {
-    if (!(step.temperature > 0.0)) {
+    if (!(temperature_of(row) > 0.0)) {
         return 0u;
     }
-    let n = select(p.k, min(step.top_k, p.k), step.top_k > 0u);
+    let n = select(p.k, min(top_k_of(row), p.k), top_k_of(row) > 0u);
     var total = 0.0;
     for (var i = 0u; i < n; i++) {
         total += weight(row, i);
@@ -36,7 +43,7 @@ fn choose(row: u32) -> u32 {
         }
 //!end
         stayed += weight(row, i);
-        if (stayed >= step.top_p * total) {
+        if (stayed >= top_p_of(row) * total) {
             kept = i + 1u;
             break;
         }

@@ -12,8 +12,8 @@ use crate::tuning::Tuning;
 use backend_api::format::Codebook;
 use backend_api::testing::ShaderPatch;
 use backend_api::{
-    Backend, BackendInfo, Cover, DType, Error, Graph, Matcher, Plan, Products, Program, ReadId, Stats, StorageDesc,
-    StorageId, Tensor, Tunable, Tuned, Unsupported, check_sequences, host_rows,
+    Backend, BackendInfo, Cover, DType, Error, Graph, Matcher, Plan, Products, Program, ReadId, Shape, Stats,
+    StorageDesc, StorageId, Tensor, Tunable, Tuned, Unsupported, check_sequences, host_rows,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -73,11 +73,18 @@ pub struct Storage {
     pub desc: StorageDesc,
     pub chunks: Vec<Chunk>,
     pub buffers: Vec<wgpu::Buffer>,
+    /// Where it begins, if it is a view of another one, which has the memory.
+    pub view: Option<u64>,
 }
 
 impl Storage {
     fn bytes(&self) -> u64 {
         self.buffers.iter().map(wgpu::Buffer::size).sum()
+    }
+
+    /// Its first byte in the first buffer.
+    pub fn begin(&self) -> u64 {
+        self.view.unwrap_or(0)
     }
 
     /// Rows, guard rows included, and bytes of a row as the host writes it.
@@ -97,7 +104,7 @@ impl Storage {
                 self.desc.name
             )));
         }
-        Ok((first as u64 * row as u64, rows as u64 * row as u64))
+        Ok((self.begin() + first as u64 * row as u64, rows as u64 * row as u64))
     }
 }
 
@@ -288,6 +295,7 @@ impl WebGpu {
             // The tiles of a prefill take software seconds to compile.
             short_prompt: if software { 8 } else { 0 },
             verify_rows: FEW,
+            batch_rows: FEW,
             verify_after: VERIFY_AFTER,
             prompt_rows: if software { 128 } else { 512 },
             products: options.products,
@@ -405,7 +413,7 @@ impl Backend for WebGpu {
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
         let chunks = chunks(desc.dtype, &desc.shape, &self.shared.limits)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
-        let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new() };
+        let mut storage = Storage { desc: desc.clone(), chunks, buffers: Vec::new(), view: None };
         let dense = dense_bytes(desc)?;
         for chunk in &storage.chunks {
             let bytes = if chunk.packing.is_some() { chunk.bytes() } else { dense };
@@ -420,6 +428,28 @@ impl Backend for WebGpu {
         let id = self.next.get();
         self.next.set(id.wrapping_add(1));
         self.storages.borrow_mut().insert(id, storage);
+        Ok(StorageId(id))
+    }
+
+    fn view(&self, id: StorageId, first_row: usize, rows: usize) -> Result<StorageId, Error> {
+        let mut storages = self.storages.borrow_mut();
+        let whole = storages.get(&id.0).ok_or_else(|| unknown(id))?;
+        let (begin, _) = whole.range(first_row, rows)?;
+        let align = u64::from(self.shared.device.limits().min_storage_buffer_offset_alignment).max(1);
+        let is_state = whole.chunks.iter().all(|chunk| chunk.packing.is_none()) && whole.desc.guard_rows == 0;
+        if !is_state || !begin.is_multiple_of(align) {
+            let name = &whole.desc.name;
+            let why = format!("rows {first_row}+{rows} of {name} begin at byte {begin}, not at a multiple of {align}");
+            return Err(Error::Invalid(format!("{why}; use a context that is a multiple of 64 tokens")));
+        }
+        let mut dims: Vec<usize> = whole.desc.shape.dims().collect();
+        dims.iter_mut().take(1).for_each(|dim| *dim = rows);
+        let shape = Shape::new(&dims).map_err(|why| Error::Invalid(format!("{}: {why}", whole.desc.name)))?;
+        let desc = StorageDesc { shape, ..whole.desc.clone() };
+        let view = Storage { desc, chunks: whole.chunks.clone(), buffers: whole.buffers.clone(), view: Some(begin) };
+        let id = self.next.get();
+        self.next.set(id.wrapping_add(1));
+        storages.insert(id, view);
         Ok(StorageId(id))
     }
 
@@ -475,7 +505,8 @@ impl Backend for WebGpu {
     }
 
     fn destroy(&self, id: StorageId) {
-        if let Some(storage) = self.storages.borrow_mut().remove(&id.0) {
+        let removed = self.storages.borrow_mut().remove(&id.0);
+        if let Some(storage) = removed.filter(|storage| storage.view.is_none()) {
             storage.buffers.iter().for_each(|b| self.shared.free(b));
         }
     }

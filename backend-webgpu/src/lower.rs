@@ -23,7 +23,8 @@ use backend_api::form::{
     ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd,
     NormAddLinear, NormGate, QkvAppend, Scan,
 };
-use backend_api::{Cover, DType, Form, Graph, Matcher, Op, Tensor, TensorId, Unsupported};
+use backend_api::op::{At, Index};
+use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Most workgroups of one dimension of a grid.
 pub const MAX_GRID: usize = 65_535;
@@ -58,9 +59,17 @@ pub struct Node<'a> {
     pub tuning: Tuning,
     /// Whether rows are to be rounded as a step of one row rounds them.
     pub alike: bool,
+    /// How many sequences states hold.
+    pub sequences: usize,
 }
 
 impl Node<'_> {
+    /// The rows of a state that one sequence has.
+    fn capacity(&self, state: &Tensor) -> usize {
+        let rows = state.shape.dim(0);
+        if matches!(state.kind, Kind::State(_)) { rows / self.sequences } else { rows }
+    }
+
     /// Whether so many rows of x go through the kernels of one row.
     fn is_few(&self, rows: usize) -> bool {
         rows == 1 || self.alike && rows <= FEW
@@ -97,8 +106,9 @@ impl Node<'_> {
 pub fn lower_cover(graph: &Graph, cover: &Cover, limits: Limits, tuning: Tuning) -> Result<Vec<Kernel>, Unsupported> {
     let tensors = |ids: &[TensorId]| ids.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
     let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
-    let alike = graph.rows_alike();
-    lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning, alike })
+    let (alike, sequences) = (graph.rows_alike(), graph.sequences());
+    let kernels = lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning, alike, sequences })?;
+    Ok(kernels.into_iter().map(|kernel| kernel.flag("SEQUENCES", sequences > 1)).collect())
 }
 
 /// The kernels of a form, in order.
@@ -119,6 +129,9 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
             return Err(unsupported(reason));
         }
     }
+    if node.sequences > 1 && !is_by_row(form) {
+        return Err(unsupported("its rows are of one sequence".into()));
+    }
     let kernels = match form {
         Form::Op(op) => primitive(op, node),
         Form::Linear(op) => linear::linear(op, node),
@@ -138,6 +151,22 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::ExpertsSum(op) => experts::experts_sum(op, node),
     };
     kernels.map_err(unsupported)
+}
+
+/// Whether rows may be of different sequences: what goes from row to row of one, or takes its last, is not made for that.
+fn is_by_row(form: &Form) -> bool {
+    let op = match form {
+        Form::Conv(_) | Form::Scan(_) | Form::Delta(_) | Form::ArgMaxAppend(_) => return false,
+        Form::Op(op) => op,
+        _ => return true,
+    };
+    match op {
+        Op::Append(op) => op.at != At::Next,
+        Op::GetRows(op) => !matches!(op.index, Index::First | Index::Last),
+        Op::Attention(op) => op.masking.cached && op.masking.causal && !op.masking.explicit,
+        Op::Penalize(_) | Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) | Op::Softmax(_) => false,
+        _ => true,
+    }
 }
 
 fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {

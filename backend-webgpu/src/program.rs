@@ -2,6 +2,7 @@
 
 use crate::backend::{Shared, Storage, count};
 use crate::kernel::{Binding, Kernel, Operand};
+use crate::lower::FEW;
 use crate::profile;
 use crate::shader::assemble;
 use backend_api::{
@@ -13,6 +14,9 @@ use std::rc::Rc;
 
 /// The first workgroup of a dispatch, behind the step's parameters.
 type Origin = [u32; 4];
+
+/// Of each sequence whose rows are advanced together: position, place and seed, and how its token is drawn.
+type Each = [u32; 8];
 
 /// Bytes of the step's parameters, and of those with the origin.
 const PARAMS: u64 = size_of::<StepParams>() as u64;
@@ -134,6 +138,8 @@ pub struct GpuProgram {
     is_moved: bool,
     owned: Vec<wgpu::Buffer>,
     limits: StepLimits,
+    /// Parameters of the rows, if they are of several sequences.
+    each: Vec<Each>,
 }
 
 /// Compiles a plan; `sequences` are the storages of its externals, for each sequence.
@@ -145,14 +151,21 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         .enumerate()
         .flat_map(|(at, list)| list.into_iter().map(move |kernel| (at, kernel)))
         .collect();
+    let limits = StepLimits::of(graph, sequences.len());
+    if limits.apart && limits.rows > FEW {
+        let why = format!("a step of {} sequences is more than the {FEW} that kernels advance; split it", limits.rows);
+        return Err(Error::Invalid(why));
+    }
+    let block = BLOCK + if limits.apart { (FEW * size_of::<Each>()) as u64 } else { 0 };
     let mut program = GpuProgram {
         shared: shared.clone(),
         dispatches: Vec::with_capacity(kernels.len()),
         pieces: Vec::with_capacity(kernels.len()),
-        step: shared.buffer("step parameters", BLOCK, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST)?,
+        step: shared.buffer("step parameters", block, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST)?,
         is_moved: false,
         owned: Vec::new(),
-        limits: StepLimits::of(graph, sequences.len()),
+        limits,
+        each: Vec::with_capacity(if limits.apart { FEW } else { 0 }),
     };
     program.owned.push(program.step.clone());
     let mut slots = Vec::with_capacity(plan.slots().len());
@@ -171,8 +184,8 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
     let (arena, offsets) = parameters(shared, &kernels)?;
     program.owned.push(arena.clone());
     let buffer_of = |storages: &[&Storage], id: TensorId, chunk: usize| match plan.place(id) {
-        Some(Place::External(i)) => storages.get(i).and_then(|s| s.buffers.get(chunk).cloned()),
-        Some(Place::Slot(i)) => slots.get(i).cloned(),
+        Some(Place::External(i)) => storages.get(i).and_then(|s| Some((s.buffers.get(chunk)?.clone(), s.begin()))),
+        Some(Place::Slot(i)) => slots.get(i).map(|slot| (slot.clone(), 0)),
         None => None,
     };
     for ((at, kernel), (offset, size)) in kernels.iter().zip(offsets) {
@@ -190,13 +203,13 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
                 let buffer = match binding.operand {
                     Operand::Input(i) => of(&cover.inputs, i),
                     Operand::Output(i) => of(&cover.outputs, i),
-                    Operand::Scratch { .. } => scratch.clone(),
+                    Operand::Scratch { .. } => scratch.clone().map(|scratch| (scratch, 0)),
                 };
                 buffer.ok_or_else(|| Error::Invalid(format!("{} has no place", binding.name)))
             });
             let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
-            let operands = buffers.iter().zip(&kernel.bindings).map(|(buffer, binding)| (buffer, 0, binding.bytes));
-            let entries: Vec<_> = [(&arena, offset, size), (&program.step, 0, BLOCK)]
+            let operands = buffers.iter().zip(&kernel.bindings).map(|((buffer, at), b)| (buffer, *at, b.bytes));
+            let entries: Vec<_> = [(&arena, offset, size), (&program.step, 0, block)]
                 .into_iter()
                 .chain(operands)
                 .chain(books.iter().map(|book| (book, 0, book.size())))
@@ -224,7 +237,9 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         let info = KernelInfo::new(graph, cover, title, kernel.grid, bytes);
         program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info });
     }
-    for of_cover in kernels.chunk_by(|(one, _), (next, _)| one == next) {
+    // A step of several sequences runs whole.
+    let whole = if limits.apart { 0 } else { kernels.len() };
+    for of_cover in kernels[..whole].chunk_by(|(one, _), (next, _)| one == next) {
         let at = program.pieces.len();
         let dispatches = program.dispatches[at..at + of_cover.len()].iter();
         let kernels = dispatches.map(|d| (d.info.bytes, d.grid[outermost(d.grid)]));
@@ -265,20 +280,31 @@ impl GpuProgram {
     /// Writes the parameters of a step, or of a part with so many dispatches that begin at a workgroup.
     fn write(&mut self, params: &StepParams, dispatches: usize, origin: Origin) -> Result<(), Error> {
         self.limits.check(params)?;
-        self.shared.faults.check_patiently("a step", 0)?;
-        // The step before must go first: writes to the parameters take effect before the next submit.
-        self.shared.submit_pending();
-        let bytes = bytemuck::bytes_of(params);
-        self.shared.queue.write_buffer(&self.step, 0, bytes);
-        count(&self.shared.counters.uploaded, bytes.len() as u64);
+        self.begin()?;
+        self.put(params, dispatches);
         let moves = origin != Origin::default();
         if moves || self.is_moved {
             self.shared.queue.write_buffer(&self.step, PARAMS, bytemuck::bytes_of(&origin));
             count(&self.shared.counters.uploaded, size_of::<Origin>() as u64);
             self.is_moved = moves;
         }
-        count(&self.shared.counters.dispatches, dispatches as u64);
         Ok(())
+    }
+
+    /// What comes before the parameters of a step are written.
+    fn begin(&self) -> Result<(), Error> {
+        self.shared.faults.check_patiently("a step", 0)?;
+        // The step before must go first: writes to the parameters take effect before the next submit.
+        self.shared.submit_pending();
+        Ok(())
+    }
+
+    /// Writes the parameters of what has so many dispatches.
+    fn put(&self, params: &StepParams, dispatches: usize) {
+        let bytes = bytemuck::bytes_of(params);
+        self.shared.queue.write_buffer(&self.step, 0, bytes);
+        count(&self.shared.counters.uploaded, bytes.len() as u64);
+        count(&self.shared.counters.dispatches, dispatches as u64);
     }
 
     /// Encodes what is submitted together.
@@ -301,7 +327,29 @@ impl GpuProgram {
 
 impl Program for GpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        if self.limits.apart {
+            return self.steps(&[*params]);
+        }
         self.run(params, 0..self.dispatches.len())
+    }
+
+    fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {
+        if !self.limits.apart {
+            return runs.iter().try_for_each(|params| self.step(params));
+        }
+        self.limits.check_apart(runs)?;
+        let each = |run: &StepParams| {
+            let StepParams { position, top_k, top_p, temperature, seed_lo, seed_hi, sequence, .. } = *run;
+            [position, sequence, seed_lo, seed_hi, top_k, top_p.to_bits(), temperature.to_bits(), 0]
+        };
+        self.each.clear();
+        self.each.extend(runs.iter().map(each));
+        self.begin()?;
+        let bytes: &[u8] = bytemuck::cast_slice(&self.each);
+        self.shared.queue.write_buffer(&self.step, BLOCK, bytes);
+        count(&self.shared.counters.uploaded, bytes.len() as u64);
+        self.put(&StepParams { rows: runs.len() as u32, ..runs[0] }, self.dispatches.len());
+        self.encode(|pass| self.dispatches.iter().for_each(|dispatch| dispatch.encode(pass, 0)))
     }
 
     fn pieces(&self) -> &[Piece] {
@@ -309,11 +357,14 @@ impl Program for GpuProgram {
     }
 
     fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
+        let missing = || Error::Invalid(format!("the program has no {part:?}; cut its own pieces"));
+        if self.limits.apart {
+            return Err(missing());
+        }
         let (at, units) = match part {
             Part::Kernels(range) => return self.run(params, range.clone()),
             Part::Units(at, units) => (*at, units),
         };
-        let missing = || Error::Invalid(format!("the program has no {part:?}; cut its own pieces"));
         let (mut grid, mut origin) = (self.dispatches.get(at).ok_or_else(missing)?.grid, Origin::default());
         let axis = outermost(grid);
         if units.end > grid[axis] {
@@ -326,7 +377,7 @@ impl Program for GpuProgram {
     }
 
     fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
-        if !profile::possible(&self.shared, self.dispatches.len()) {
+        if self.limits.apart || !profile::possible(&self.shared, self.dispatches.len()) {
             return Ok(None);
         }
         self.write(params, self.dispatches.len(), Origin::default())?;

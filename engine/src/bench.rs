@@ -13,6 +13,7 @@ mod ops;
 mod profile;
 mod spread;
 mod text;
+mod together;
 
 pub use ablate::{Ablation, AblationReport, ablate};
 pub use floors::{Bandwidth, Floors, floors};
@@ -22,3 +23,4 @@ pub use model::{DecodeFloor, FirstToken, ModelOptions, ModelReport, PerToken, ru
 pub use ops::{OpTime, OpsReport, QUEUED, ops};
 pub use profile::{KernelTime, profile};
 pub use spread::Spread;
+pub use together::{TogetherReport, together};

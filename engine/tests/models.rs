@@ -297,6 +297,17 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_advance_together() {
+                // Other backends take a step for each.
+                let Some(backend) = $open.filter(|backend| backend.info().batch_rows > 1) else { return };
+                common::batch("gpt2-tiny", "f32", &backend);
+                common::batch("qwen3-d32", "f16", &backend);
+                common::batch("gemma3-swa", "q8_0", &backend);
+                common::batch("gpt-oss-mxfp4", "f32", &backend);
+                common::no_batch("lfm2-tiny", &backend);
+            }
+
+            #[test]
             fn texts_that_go_back_to_a_prompt() {
                 if let Some(backend) = $open {
                     common::again("lfm2-tiny", &backend);

@@ -108,6 +108,7 @@ impl Session {
             run.drafts = self.drafts(*token, decoding.draft_max);
         }
         let first_ms = host.now_ms();
+        let joined = finish.is_none().then(|| self.join(head)).flatten();
         let interval = &mut decoding.interval;
         interval.skip_to(first_ms);
         let mut under_way: Option<Fetch> = None;
@@ -147,6 +148,7 @@ impl Session {
             Ok::<_, ModelError>(host.now_ms() - first_ms)
         };
         let decoded = steps.await;
+        drop(joined);
         // Steps past the end, or before a failure: nobody wants their tokens, but the read must be finished.
         let finished = match under_way {
             Some(Fetch { read, count, told, .. }) => {

@@ -5,6 +5,7 @@
 
 mod adjust;
 pub mod arch;
+mod batch;
 mod budget;
 pub mod chat;
 mod decode;
@@ -40,6 +41,7 @@ pub use backend_api::run::Host;
 
 pub use adjust::Adjust;
 pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
+pub use batch::Batch;
 pub use chat::{ChatError, ChatTemplate, Message};
 pub use diagnose::Fault;
 pub use embed::{Embedder, Embedding};

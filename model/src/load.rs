@@ -31,6 +31,11 @@ impl Storages {
         Ok(id)
     }
 
+    /// Takes over one that is there, and will destroy it.
+    pub fn insert(&mut self, name: String, id: StorageId) {
+        self.ids.insert(name, id);
+    }
+
     pub fn remove(&mut self, name: &str) {
         if let Some(id) = self.ids.remove(name) {
             self.backend.destroy(id);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
 
 use crate::arch::{BEST, CHOSEN, HISTORY, Head, LOGITS, PROBABILITIES};
+use crate::batch::{Joined, Seat};
 use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::growing::{self, FIRST};
@@ -44,6 +45,8 @@ pub struct Session {
     short_prompt: usize,
     prompt_rows: usize,
     pub(crate) pace: Option<Pace>,
+    /// Its place in a batch, which has the memory of its states.
+    seat: Option<Seat>,
 }
 
 impl Session {
@@ -66,11 +69,24 @@ impl Session {
             return Err(ModelError::NoText { architecture: model.recipe().architecture() });
         }
         let mut states = Storages::new(model.backend().clone());
-        let mut rewritten = Rewritten::default();
         let capacity = tokens.clamp(1, model.recipe().sizes().n_ctx);
         for spec in model.recipe().states_for(capacity)? {
-            let state = growing::tensor(&spec)?;
-            rewritten.add(states.create(&state)?, &state, spec.update)?;
+            states.create(&growing::tensor(&spec)?)?;
+        }
+        Session::with_states(model, states, capacity, None)
+    }
+
+    /// The same with states that are there already.
+    pub(crate) fn with_states(
+        model: Rc<Model>,
+        states: Storages,
+        capacity: usize,
+        seat: Option<Seat>,
+    ) -> Result<Session, ModelError> {
+        let mut rewritten = Rewritten::default();
+        for spec in model.recipe().states_for(capacity)? {
+            let id = states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
+            rewritten.add(id, &growing::tensor(&spec)?, spec.update)?;
         }
         let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
@@ -91,6 +107,7 @@ impl Session {
             short_prompt,
             prompt_rows,
             pace,
+            seat,
         })
     }
 
@@ -215,6 +232,11 @@ impl Session {
         host: &dyn Host,
     ) -> Result<(), ModelError> {
         let position = params.position as usize;
+        if let Some(seat) = self.seat.as_ref().filter(|seat| rows == 1 && seat.is_shared()) {
+            self.rewritten.moved_to(position + 1);
+            self.steps.push(position, 1, 1);
+            return seat.advance(head, params).await;
+        }
         self.reserve(position + rows, position, host).await?;
         self.prepare(rows, head)?;
         self.rewritten.moved_to(position + params.rows as usize);
@@ -224,6 +246,12 @@ impl Session {
         };
         let backend = &**self.model.backend();
         Ok(run::step(&mut *compiled.program, rows, params, self.pace.as_mut(), (backend, host)).await?)
+    }
+
+    /// Has steps with this head advance together with those of other texts of the batch, if this is one of them, until
+    /// what is returned goes.
+    pub(crate) fn join(&self, head: Head) -> Option<Joined> {
+        self.seat.as_ref()?.join(head)
     }
 
     /// Takes note of tokens whose keys and values decode steps have cached.

@@ -7,7 +7,7 @@ use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
     Backend, BackendInfo, Cover, DType, Error, Form, Graph, Matcher, Piece, Plan, Products, Program, ReadId, Stats,
-    StepLimits, StorageDesc, StorageId, Tensor, Unsupported, check_sequences, host_rows,
+    StepLimits, StorageDesc, StorageId, Tensor, Unsupported, check_one_sequence, check_sequences, host_rows,
 };
 use program::CpuProgram;
 use std::cell::RefCell;
@@ -94,6 +94,7 @@ impl Cpu {
             synchronous: true,
             short_prompt: 0,
             verify_rows: 8,
+            batch_rows: 1,
             verify_after: 0,
             prompt_rows: 128,
             products: Products::F32,
@@ -260,6 +261,7 @@ impl Backend for Cpu {
 
     fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         let graph = plan.graph();
+        check_one_sequence(graph)?;
         let lowered = |cover: &Cover| {
             let refused = |reason: &str| Unsupported { op: cover.form.name().into(), reason: reason.into() };
             self.supports(graph, cover)?;

@@ -24,6 +24,12 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new(Append { at: At::Next }, "next token", StepParams::at(4, 3), |o| {
             vec![o.history(16, 1000), o.ids(&[1], 50_000)]
         }),
+        Case::new(Append { at: At::EachNext }, "after each row", StepParams::at(4, 3), |o| {
+            vec![o.history(16, 1000), o.ids(&[5], 50_000)]
+        }),
+        Case::new(Append { at: At::EachNext }, "after each row, at the end", StepParams::at(9, 2), |o| {
+            vec![o.state(Some(Codec::F16), &[11, 8]), o.input(&[2, 8])]
+        }),
         Case::new(Append { at: At::Next }, "next row", StepParams::at(4, 3), |o| {
             vec![o.state(None, &[9, 6]), o.filled(&[1, 6], Fill::Uniform(-3.0, 3.0))]
         }),

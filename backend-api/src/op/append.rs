@@ -14,6 +14,8 @@ pub enum At {
     Position,
     /// One row, right after the step's real rows: where the next token belongs.
     Next,
+    /// As many rows as the step has real ones, each right after the row of the step with its number.
+    EachNext,
 }
 
 /// See the [module page](self).
@@ -39,7 +41,7 @@ impl Describe for Append {
         let same = rank == x.shape.rank() && rank >= 1 && state.shape.dims().skip(1).eq(x.shape.dims().skip(1));
         ensure(same, || "rows have different shapes".into())?;
         ensure(x.shape.dim(0) <= state.shape.dim(0), || "there are more rows than the state has".into())?;
-        ensure(self.at == At::Position || x.shape.dim(0) == 1, || "only one row can be next".into())?;
+        ensure(self.at != At::Next || x.shape.dim(0) == 1, || "only one row can be next".into())?;
         Ok(vec![Output::Continues(0)])
     }
 }

@@ -1,13 +1,15 @@
+//!include lib/position.wgsl
+
 // The row of the table that row i of the result comes from; ids below 0 count as 0.
 fn row_id(i: u32) -> u32 {
 //!if IDS
     return u32(max(ids[i], 0));
 //!end
 //!if TOKENS
-    return u32(max(ids[min(step.position + i, p.n_ctx - 1u)], 0));
+    return u32(max(ids[before_sequence(i, p.n_ctx) + min(position_of(i), p.n_ctx - 1u)], 0));
 //!end
 //!if POSITIONS
-    return step.position + i;
+    return position_of(i);
 //!end
 //!if FIRST
     return i;

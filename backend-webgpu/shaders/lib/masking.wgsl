@@ -1,4 +1,5 @@
 // The cap of scores, and which of them count.
+//!include lib/position.wgsl
 //!include lib/tanh.wgsl
 
 // Caps a score; `p.softcap` = 0 means no cap.
@@ -14,8 +15,12 @@ fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
     if (p.cached != 0u) {
+        at = position_of(i);
+//!if SEQUENCES
+        filled = min(at + 1u, p.n);
+//!else
         filled = min(step.position + step.rows, p.n);
-        at = step.position + i;
+//!end
     }
     var start = 0u;
     var end = filled;

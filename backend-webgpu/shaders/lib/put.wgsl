@@ -1,6 +1,7 @@
 // Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
 // that are not real or beyond their end are dropped. EACH neighbours go together: with HALVES two, for they share a word,
 // with BLOCKS a block.
+//!include lib/position.wgsl
 //!if BLOCKS
 //!writer k_cache
 //!writer v_cache
@@ -12,15 +13,16 @@ fn put(row: u32, col: u32, value: VALUE) {
         }
         return;
     }
-    let position = step.position + row;
+    let position = position_of(row);
     if (row >= step.rows || position >= p.n_ctx) {
         return;
     }
+    let at = before_sequence(row, p.n_ctx) + position;
     let block = (col - p.q_cols) / EACH;
     if (col < p.q_cols + p.kv_cols) {
-        k_cache_write(position, block, value);
+        k_cache_write(at, block, value);
     } else {
-        v_cache_write(position, block - p.kv_cols / EACH, value);
+        v_cache_write(at, block - p.kv_cols / EACH, value);
     }
 }
 //!else
@@ -39,11 +41,11 @@ fn put(row: u32, col: u32, value: VALUE) {
         q[(row * p.q_cols + col) / EACH] = value;
         return;
     }
-    let position = step.position + row;
+    let position = position_of(row);
     if (row >= step.rows || position >= p.n_ctx) {
         return;
     }
-    let at = position * p.kv_cols + col - p.q_cols;
+    let at = (before_sequence(row, p.n_ctx) + position) * p.kv_cols + col - p.q_cols;
     if (col < p.q_cols + p.kv_cols) {
         k_cache[at / EACH] = cached(value);
     } else {

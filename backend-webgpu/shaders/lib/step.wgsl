@@ -10,4 +10,8 @@ struct Step {
     sequence: u32,
     // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
+//!if SEQUENCES
+    // For each row: position, sequence and seed; then top_k, top_p and temperature, the latter two as bits.
+    each: array<vec4<u32>, 16>,
+//!end
 }

@@ -184,7 +184,7 @@ pub fn attention_linear(op: &AttentionLinear, node: &Node<'_>) -> Kernels {
     if !d.is_multiple_of(4) || !dv.is_multiple_of(4) {
         return Err(format!("heads of {d} and {dv} channels are not multiples of 4"));
     }
-    let parts = Parts { attention, tuning: node.tuning, queries, n: k.shape.dim(0), d4: d / 4, values: dv / 4 };
+    let parts = Parts { attention, tuning: node.tuning, queries, n: node.capacity(k), d4: d / 4, values: dv / 4 };
     // A workgroup's memory has no room for several rows.
     let once = queries > 1 || parts.joining().is_none();
     let bind = |kernel: Kernel| {

@@ -37,7 +37,7 @@ pub fn get_rows(op: &GetRows, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
             .table("w", 0, table, chunk);
         kernel = rows_of(kernel, "w", table, chunk);
         if let Some(ids) = node.inputs.get(1) {
-            kernel = kernel.u("n_ctx", ids.shape.len()).input("ids", 1, ids);
+            kernel = kernel.u("n_ctx", node.capacity(ids)).input("ids", 1, ids);
         }
         kernel.output("out", 0, out)
     };
@@ -54,7 +54,7 @@ pub fn embed(node: &Node<'_>) -> Result<Vec<Kernel>, String> {
                 .elementwise("embed", rows * d.div_ceil(GROUP))
                 .u("rows", rows)
                 .u("d", d)
-                .u("n_ctx", history.shape.len())
+                .u("n_ctx", node.capacity(history))
                 .table("w", 0, tokens, &a)
                 .table("u", 2, positions, &b)
                 .input("ids", 1, history)

@@ -85,7 +85,7 @@ pub fn put(kernel: Kernel, node: &Node<'_>) -> Result<Kernel, String> {
         .word("EACH", literal(each))
         .u("q_cols", q.shape.cols())
         .u("kv_cols", k.shape.cols())
-        .u("n_ctx", k.shape.dim(0))
+        .u("n_ctx", node.capacity(k))
         .bind("q", row, Operand::Output(0), q)
         .output("k_cache", 1, k)
         .output("v_cache", 2, v))
@@ -105,11 +105,12 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
     let kernel = node
         .elementwise("append", x.shape.len() / each)
         .flag("NEXT", op.at == At::Next)
+        .flag("EACH_NEXT", op.at == At::EachNext)
         .codec(state, &["state"])
         .word("EACH", literal(each))
         .u("rows", rows)
         .u("cols", x.shape.len() / rows / each)
-        .u("n_ctx", state.shape.dim(0))
+        .u("n_ctx", node.capacity(state))
         .bind("x", ty, input, x)
         .bind("state", "array<u32>", output, state);
     Ok(vec![kernel])
@@ -117,7 +118,7 @@ pub fn append(op: &Append, node: &Node<'_>) -> Kernels {
 
 pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
     let (q, k, v, out) = (node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]);
-    let (m, n) = (q.shape.dim(0), k.shape.dim(0));
+    let (m, n) = (q.shape.dim(0), node.capacity(k));
     let (d, dv) = op.head_dims(node.inputs);
     if d > MAX_HEAD || dv > MAX_HEAD {
         return Err(format!("heads of {d} and {dv} channels exceed {MAX_HEAD}"));

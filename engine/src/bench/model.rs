@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use backend_api::{Backend, DType, Graph, Kind, Op, Stats, Update};
-use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Session};
+use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Session, Sizes};
 use serde::Serialize;
 
 use super::profile::by_kernel;
@@ -37,9 +37,22 @@ impl ModelOptions {
         self.prefill.saturating_add(self.decode).saturating_add(1)
     }
 
-    fn check(&self) -> Result<(), EngineError> {
+    fn check_counts(&self) -> Result<(), EngineError> {
         if self.prefill == 0 || self.decode == 0 || self.repeat == 0 {
             return Err(refused("prefill, decode and repeat must be at least 1"));
+        }
+        Ok(())
+    }
+
+    /// Refuses what makes no sense, or does not fit the context.
+    pub(super) fn check(&self, sizes: &Sizes) -> Result<(), EngineError> {
+        self.check_counts()?;
+        if sizes.n_ctx < self.n_ctx() {
+            let (need, have) = (self.n_ctx(), sizes.n_ctx);
+            return Err(refused(&format!(
+                "the context of {have} is too short for {} + {} tokens; use smaller numbers or a context of {need}",
+                self.prefill, self.decode
+            )));
         }
         Ok(())
     }
@@ -224,18 +237,8 @@ pub(crate) async fn time(
     host: &dyn Host,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Timed, EngineError> {
-    options.check()?;
-    let sizes = *model.recipe().sizes();
-    if sizes.n_ctx < options.n_ctx() {
-        let (need, have) = (options.n_ctx(), sizes.n_ctx);
-        return Err(refused(&format!(
-            "the context of {have} is too short for {} + {} tokens; use smaller numbers or a context of {need}",
-            options.prefill, options.decode
-        )));
-    }
-    // Any ids will do: no operator's time depends on values.
-    let n_vocab = sizes.n_vocab.max(1);
-    let prompt: Vec<u32> = (0..options.prefill).map(|i| (i.wrapping_mul(7919) % n_vocab) as u32).collect();
+    options.check(model.recipe().sizes())?;
+    let prompt = prompt(options.prefill, model.recipe().sizes().n_vocab);
     let fetch_interval = options.fetch_interval.or_else(|| fetch_interval(&**model.backend()));
     // One token more: the first comes with the prefill.
     let generate = GenerateOptions {
@@ -306,7 +309,7 @@ pub async fn run(
     loading: &mut dyn FnMut(Progress),
     progress: &mut dyn FnMut(&str),
 ) -> Result<ModelReport, EngineError> {
-    options.check()?;
+    options.check_counts()?;
     let start = host.now_ms();
     let engine = Engine::load(source, engine, host.clone(), loading).await?;
     let model = engine.model().clone();
@@ -346,6 +349,11 @@ pub async fn run(
         floors,
         profile: timed.profile,
     })
+}
+
+/// A prompt of so many tokens. Any ids will do: no operator's time depends on values.
+pub(super) fn prompt(tokens: usize, n_vocab: usize) -> Vec<u32> {
+    (0..tokens).map(|i| (i.wrapping_mul(7919) % n_vocab.max(1)) as u32).collect()
 }
 
 /// So many in so many milliseconds, a second.

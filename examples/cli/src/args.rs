@@ -396,6 +396,9 @@ pub struct BenchArgs {
     /// Time loading in its stages, and the repacking of each weight format, instead
     #[arg(long = "load", conflicts_with_all = ["ops", "ablate"])]
     pub loading: bool,
+    /// Time so many conversations that advance together, and one by itself, instead
+    #[arg(long, value_name = "N", conflicts_with_all = ["ops", "ablate", "loading"])]
+    pub conversations: Option<usize>,
     /// The measurements as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -38,6 +38,12 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
         bar.clear();
         return show(&report.with_context(|| name.clone())?, args.json);
     }
+    if let Some(texts) = args.conversations {
+        let report = bench::together(&name, &*source, &engine, &options, texts, host, &mut loading, &mut doing);
+        let report = block_on(report).with_context(|| name.clone());
+        bar.clear();
+        return show(&report?, args.json);
+    }
     if args.ablate {
         let report = bench::ablate(&name, &*source, &engine, &options, &*host, &mut loading, &mut doing);
         let report = block_on(report).with_context(|| name.clone());

@@ -12,7 +12,7 @@ impl Recorder<'_> {
     /// Chooses a token after the last row, and writes it into the history; or after each, as an output.
     pub(super) fn choose(&mut self, logits: TensorId) -> Result<(), ModelError> {
         let token = match self.step.head {
-            Head::Sample | Head::AllSample => self.drawn(logits, None)?,
+            Head::Sample | Head::AllSample | Head::Each { sample: true } => self.drawn(logits, None)?,
             Head::Adjusted { sample, .. } | Head::AllAdjusted { sample } => self.adjusted(logits, sample)?,
             _ => self.op(ArgMax, &[logits])?,
         };
@@ -24,7 +24,14 @@ impl Recorder<'_> {
             return Ok(self.graph.output(token, CHOSEN)?);
         }
         let history = self.history()?;
-        self.op(Append { at: At::Next }, &[history, token])?;
+        let at = match self.step.head {
+            Head::Each { .. } => {
+                self.graph.round_rows_alike();
+                At::EachNext
+            }
+            _ => At::Next,
+        };
+        self.op(Append { at }, &[history, token])?;
         Ok(())
     }
 

@@ -189,6 +189,12 @@ pub enum Head {
         /// Whether it is drawn; else it is the best one.
         sample: bool,
     },
+    /// A token after each row, written into the history after it: that of a sequence of its own, as in the graphs of
+    /// [`Recipe::graph_of_sequences`].
+    Each {
+        /// Whether it is drawn; else it is the best one.
+        sample: bool,
+    },
     /// The logits of the last row, as the output [`LOGITS`] `[1, n_vocab]`.
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.
@@ -394,7 +400,42 @@ impl Recipe {
         self.record(rows, head, capacity)?.into_graph()
     }
 
+    /// The graph of a step that advances up to `rows` of so many sequences by a token each, which [`Head::Each`] chooses. Its
+    /// states are those of [`Self::states_of_sequences`].
+    ///
+    /// *Errors*: as [`Self::graph`]; fewer than two sequences.
+    pub fn graph_of_sequences(
+        &self,
+        rows: usize,
+        sample: bool,
+        capacity: usize,
+        sequences: usize,
+    ) -> Result<Graph, ModelError> {
+        self.record_of(rows, Head::Each { sample }, capacity, sequences)?.into_graph()
+    }
+
+    /// The states of so many sequences, one after another in each, with room for so many positions of each.
+    ///
+    /// *Errors*: as [`Self::states`]; fewer than two sequences.
+    pub fn states_of_sequences(&self, capacity: usize, sequences: usize) -> Result<Vec<StateSpec>, ModelError> {
+        Ok(self.record_of(1, Head::Each { sample: false }, capacity, sequences)?.into_states())
+    }
+
     fn record(&self, rows: usize, head: Head, capacity: usize) -> Result<Recorder<'_>, ModelError> {
+        self.record_of(rows, head, capacity, 1)
+    }
+
+    fn record_of(
+        &self,
+        rows: usize,
+        head: Head,
+        capacity: usize,
+        sequences: usize,
+    ) -> Result<Recorder<'_>, ModelError> {
+        if matches!(head, Head::Each { .. }) != (sequences > 1) {
+            let why = format!("{head:?} is not for steps of {sequences} sequences; ask for two or more, and for each");
+            return Err(ModelError::Options(why));
+        }
         let Recipe { tensors, stage, kv_cache, causal, pooling, .. } = self;
         match (head, pooling) {
             (Head::Embedding, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
@@ -403,7 +444,8 @@ impl Recipe {
         }
         let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
         let hidden = self.architecture.hidden();
-        let step = Step { tensors, sizes, stage, kv_cache: *kv_cache, capacity, causal, pooling, rows, head, hidden };
+        let kv_cache = *kv_cache;
+        let step = Step { tensors, sizes, stage, kv_cache, capacity, sequences, causal, pooling, rows, head, hidden };
         let mut recorder = Recorder::new(step);
         self.architecture.record(&mut recorder)?;
         Ok(recorder)

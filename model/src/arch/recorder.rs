@@ -23,6 +23,8 @@ pub(super) struct Step<'a> {
     pub kv_cache: KvCache,
     /// Positions that caches have room for.
     pub capacity: usize,
+    /// How many sequences states hold: if there are several, each row is one of them.
+    pub sequences: usize,
     /// Whether tokens see only those before them.
     pub causal: bool,
     /// How the rows of a text become one, in embedding models.
@@ -55,9 +57,11 @@ pub(super) struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     pub fn new(step: Step<'a>) -> Recorder<'a> {
+        let mut graph = Graph::new();
+        graph.take_rows_of(step.sequences);
         Recorder {
             step,
-            graph: Graph::new(),
+            graph,
             scope: String::new(),
             block: 0,
             narrowed: false,
@@ -150,6 +154,7 @@ impl<'a> Recorder<'a> {
         let index = match (self.step.head, self.step.pooling) {
             _ if self.step.rows == 1 => return Ok(x),
             (Head::AllLogits | Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. }, _) => return Ok(x),
+            (Head::Each { .. }, _) => return Ok(x),
             (Head::Embedding, Some(Pooling::None | Pooling::Mean)) => return Ok(x),
             (Head::Embedding, Some(Pooling::Cls)) => Index::First,
             _ => Index::Last,
@@ -203,9 +208,11 @@ impl<'a> Recorder<'a> {
         if let Some(id) = self.known.get(&name) {
             return Ok(*id);
         }
-        let id = self.graph.external(Kind::State(update), &name, shape, dtype)?;
+        let mut shape = shape.to_vec();
+        shape.iter_mut().take(1).for_each(|rows| *rows *= self.step.sequences);
+        let id = self.graph.external(Kind::State(update), &name, &shape, dtype)?;
         self.known.insert(name.clone(), id);
-        self.states.push(StateSpec { name, shape: shape.to_vec(), dtype, update });
+        self.states.push(StateSpec { name, shape, dtype, update });
         Ok(id)
     }
 
@@ -234,7 +241,9 @@ impl<'a> Recorder<'a> {
 
     /// The tokens so far.
     pub fn history(&mut self) -> Recorded {
-        self.state(HISTORY.into(), &[self.step.sizes.n_ctx], DType::I32, Update::Append)
+        let Step { sizes, capacity, sequences, .. } = self.step;
+        let tokens = if sequences > 1 { capacity } else { sizes.n_ctx };
+        self.state(HISTORY.into(), &[tokens], DType::I32, Update::Append)
     }
 
     /// A block's cache of a row for each position.

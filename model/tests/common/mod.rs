@@ -12,6 +12,7 @@ use backend_api::{Backend, Codec, compare};
 use reference_cpu::{Cpu, Options};
 
 mod again;
+mod batch;
 mod drafts;
 mod embeddings;
 mod growing;
@@ -23,6 +24,7 @@ mod states;
 pub mod turns;
 
 pub use again::again;
+pub use batch::{batch, no_batch};
 pub use drafts::drafts;
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use growing::growing;

@@ -32,6 +32,7 @@ pub(super) fn append(op: &Op, args: &mut Args<'_>) {
     let (first, count) = match op.at {
         At::Position => (position, rows.min(t)),
         At::Next => (position + rows, 1),
+        At::EachNext => (position + 1, rows.min(t)),
     };
     let Bytes::Words(x) = x.bytes else { return };
     let count = count.min(n_ctx.saturating_sub(first));

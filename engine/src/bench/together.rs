@@ -1,0 +1,137 @@
+//! Several texts that advance together, against one.
+
+use std::fmt::{self, Display, Formatter};
+use std::rc::Rc;
+
+use backend_api::run::{Local, join};
+use model::{Batch, ByteSource, GenerateOptions, Host, Session};
+use serde::Serialize;
+
+use super::model::{prompt, rate};
+use super::{ModelOptions, Spread};
+use crate::engine::fetch_interval;
+use crate::error::EngineError;
+use crate::{Engine, EngineOptions, Progress};
+
+/// What was measured. Field names are a contract: others read the JSON.
+#[derive(Debug, Clone, Serialize)]
+pub struct TogetherReport {
+    /// The kind of backend.
+    pub backend: &'static str,
+    /// The device.
+    pub adapter: String,
+    /// The model, as the caller names it.
+    pub model: String,
+    /// Tokens of each prompt, which were computed before.
+    pub prefill_tokens: usize,
+    /// Tokens decoded after it.
+    pub decode_tokens: usize,
+    /// Texts that advance together.
+    pub conversations: usize,
+    /// All tokens of one text.
+    pub one_ms: Spread,
+    /// All tokens of all texts.
+    pub together_ms: Spread,
+    /// From the median.
+    pub one_tokens_per_s: f64,
+    /// Of all texts, from the median.
+    pub together_tokens_per_s: f64,
+    /// The latter over the former.
+    pub ratio: f64,
+    /// Texts that a step advanced, on average.
+    pub rows_per_step: f64,
+    /// What the device holds.
+    pub device_memory_bytes: u64,
+}
+
+/// Measures so many texts that advance together, and one by itself, in turn.
+///
+/// *Errors*: as [`super::run`]; a backend or model that does not advance so many together.
+#[expect(clippy::too_many_arguments, reason = "as its siblings, and how many texts")]
+pub async fn together(
+    name: &str,
+    source: &dyn ByteSource,
+    engine: &EngineOptions,
+    options: &ModelOptions,
+    conversations: usize,
+    host: Rc<dyn Host>,
+    loading: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(&str),
+) -> Result<TogetherReport, EngineError> {
+    let engine = Engine::load(source, engine, host.clone(), loading).await?;
+    let (model, backend) = (engine.model().clone(), engine.backend());
+    options.check(model.recipe().sizes())?;
+    let generate = GenerateOptions {
+        max_tokens: Some(options.decode),
+        stop_tokens: Some(Vec::new()),
+        fetch_interval: options.fetch_interval.or_else(|| fetch_interval(backend)),
+        draft_max: Some(0),
+        ..GenerateOptions::default()
+    };
+    let n_vocab = model.recipe().sizes().n_vocab;
+    progress("compiling");
+    let mut alone = Session::new(model.clone())?;
+    let mut batch = Batch::new(model.clone(), conversations)?;
+    let (mut one_ms, mut together_ms, mut steps) = (Vec::new(), Vec::new(), (0, 0));
+    for run in 0..=options.repeat {
+        progress(&format!("run {run} of {}", options.repeat));
+        let prompt = prompt(options.prefill, n_vocab);
+        let start = host.now_ms();
+        alone.generate_after(&prompt, &generate, None, &*host, &mut |_| {}).await?;
+        let one = host.now_ms() - start;
+        let before = batch.steps();
+        let start = host.now_ms();
+        let (generate, host) = (&generate, &*host);
+        let text = async |session: &mut Session, id: usize| -> Result<(), EngineError> {
+            // Each goes its own way after the same prompt.
+            let mut text = prompt.clone();
+            text.iter_mut().rev().take(1).for_each(|last| *last = (*last + id as u32) % n_vocab as u32);
+            session.generate_after(&text, generate, None, host, &mut |_| {}).await?;
+            Ok(())
+        };
+        let text = &text;
+        let sessions = batch.sessions_mut().iter_mut().enumerate();
+        let all = sessions.map(|(id, session)| -> Local<'_, _> { Box::pin(text(session, id)) }).collect();
+        join(all).await.into_iter().collect::<Result<(), EngineError>>()?;
+        let all = host.now_ms() - start;
+        // The first run computes the prompts and compiles.
+        if run > 0 {
+            one_ms.push(one);
+            together_ms.push(all);
+            let (taken, rows) = batch.steps();
+            steps = (steps.0 + taken - before.0, steps.1 + rows - before.1);
+        }
+    }
+    let (one_ms, together_ms) = (Spread::of(one_ms), Spread::of(together_ms));
+    let one_tokens_per_s = rate(options.decode as f64, one_ms.median);
+    let together_tokens_per_s = rate((conversations * options.decode) as f64, together_ms.median);
+    Ok(TogetherReport {
+        backend: backend.info().name,
+        adapter: backend.info().adapter.clone(),
+        model: name.into(),
+        prefill_tokens: options.prefill,
+        decode_tokens: options.decode,
+        conversations,
+        one_ms,
+        together_ms,
+        one_tokens_per_s,
+        together_tokens_per_s,
+        ratio: together_tokens_per_s / one_tokens_per_s.max(f64::MIN_POSITIVE),
+        rows_per_step: steps.1 as f64 / (steps.0 as f64).max(1.0),
+        device_memory_bytes: backend.stats().memory,
+    })
+}
+
+impl Display for TogetherReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let TogetherReport { model, backend, adapter, conversations, decode_tokens, prefill_tokens, .. } = self;
+        writeln!(f, "{model} on {backend} ({adapter}), {decode_tokens} tokens after {prefill_tokens}")?;
+        writeln!(f, "one text     {}, {:.1} tokens/s", self.one_ms, self.one_tokens_per_s)?;
+        writeln!(
+            f,
+            "{conversations:<2} together  {}, {:.1} tokens/s: {:.2} times as many, {:.1} texts a step",
+            self.together_ms, self.together_tokens_per_s, self.ratio, self.rows_per_step
+        )?;
+        writeln!(f, "memory       {:.1} MiB on the device", self.device_memory_bytes as f64 / f64::from(1 << 20))
+    }
+}

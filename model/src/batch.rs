@@ -1,0 +1,229 @@
+//! Several texts that advance by a token each in one step, so that weights are read once for all of them.
+//!
+//! Each has a [`Session`] of its own, with which it is generated as any other; sessions of a batch whose futures are polled
+//! together wait for each other before each token. Backends round the rows of such a step as those of a step of one row, so a
+//! text does not depend on the others.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use backend_api::{Error, Program, StepParams, StorageId, Update};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::growing;
+use crate::load::{Model, Storages};
+use crate::session::{Session, no_storage};
+
+/// Positions that a sequence has room for are a multiple of this: devices bind memory from round addresses on.
+const ROUND: usize = 64;
+
+/// Sessions that can advance together.
+pub struct Batch {
+    // Views go before what they are of.
+    sessions: Vec<Session>,
+    shared: Rc<Shared>,
+}
+
+impl Batch {
+    /// So many empty texts, each with room for the whole context.
+    ///
+    /// *Errors*: fewer than two; a backend whose [`batch_rows`](backend_api::BackendInfo::batch_rows) are fewer; a model whose
+    /// steps rewrite states, or that makes no text; memory, or the device was lost.
+    pub fn new(model: Rc<Model>, sequences: usize) -> Result<Batch, ModelError> {
+        let (info, recipe) = (model.backend().info(), model.recipe());
+        if sequences < 2 || sequences > info.batch_rows {
+            let (name, most) = (info.name, info.batch_rows);
+            let why = format!("{sequences} texts cannot advance together on {name}: it takes 2 to {most}");
+            return Err(ModelError::Options(why));
+        }
+        let n_ctx = recipe.sizes().n_ctx;
+        let capacity = n_ctx.next_multiple_of(ROUND);
+        let each = recipe.states_for(n_ctx)?;
+        if let Some(spec) = each.iter().find(|spec| spec.update != Update::Append) {
+            let why = format!("steps of this model rewrite {}, so texts cannot advance together", spec.name);
+            return Err(ModelError::Options(why));
+        }
+        let specs = recipe.states_of_sequences(capacity, sequences)?;
+        // What is refused is refused before memory is taken.
+        model.backend().plan(recipe.graph_of_sequences(2, true, capacity, sequences)?)?;
+        let mut states = Storages::new(model.backend().clone());
+        specs.iter().try_for_each(|spec| states.create(&growing::tensor(spec)?).map(|_| ()))?;
+        let shared = Rc::new(Shared { model: model.clone(), sequences, capacity, states, steps: RefCell::default() });
+        let session = |sequence: usize| {
+            let mut views = Storages::new(model.backend().clone());
+            for spec in &each {
+                let whole = shared.states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
+                let rows = spec.shape.first().copied().unwrap_or(0);
+                views.insert(spec.name.clone(), model.backend().view(whole, sequence * capacity, rows)?);
+            }
+            let seat = Seat { shared: shared.clone(), sequence, joined: Rc::default() };
+            Session::with_states(model.clone(), views, n_ctx, Some(seat))
+        };
+        let sessions = (0..sequences).map(session).collect::<Result<_, ModelError>>()?;
+        Ok(Batch { sessions, shared })
+    }
+
+    /// The sessions.
+    pub fn sessions_mut(&mut self) -> &mut [Session] {
+        &mut self.sessions
+    }
+
+    /// The sessions by themselves, which stay a batch.
+    pub fn into_sessions(self) -> Vec<Session> {
+        self.sessions
+    }
+
+    /// Steps so far that several texts took together, and the rows of all of them.
+    pub fn steps(&self) -> (u64, u64) {
+        let steps = self.shared.steps.borrow();
+        (steps.taken, steps.rows)
+    }
+}
+
+/// What the sessions of a batch have in common.
+struct Shared {
+    // Programs go before what they are bound to.
+    steps: RefCell<Steps>,
+    states: Storages,
+    model: Rc<Model>,
+    sequences: usize,
+    capacity: usize,
+}
+
+/// The steps that are taken together.
+#[derive(Default)]
+struct Steps {
+    /// By rows, and whether tokens are drawn.
+    programs: HashMap<(usize, bool), Box<dyn Program>>,
+    /// Who takes part.
+    joined: usize,
+    /// Who waits for the next step, with how its token is chosen.
+    waiting: Vec<(bool, StepParams)>,
+    /// Goes up with each step, whose outcome is the last.
+    round: u64,
+    outcome: Option<Error>,
+    taken: u64,
+    rows: u64,
+}
+
+impl Shared {
+    fn compile(&self, rows: usize, sample: bool) -> Result<Box<dyn Program>, ModelError> {
+        let (model, backend) = (&self.model, self.model.backend());
+        let plan = backend.plan(model.recipe().graph_of_sequences(rows, sample, self.capacity, self.sequences)?)?;
+        let storage = |name: &str| model.weight(name).or_else(|| self.states.get(name)).ok_or_else(|| no_storage(name));
+        let externals = plan.graph().externals();
+        let bound = externals.map(|(_, tensor)| storage(&tensor.name)).collect::<Result<Vec<StorageId>, Error>>()?;
+        Ok(backend.compile(&plan, &bound)?)
+    }
+
+    /// Takes the step that all wait for.
+    fn step(&self) -> Result<(), ModelError> {
+        let mut steps = self.steps.borrow_mut();
+        let waiting = std::mem::take(&mut steps.waiting);
+        for sample in [false, true] {
+            let runs: Vec<StepParams> = waiting.iter().filter(|one| one.0 == sample).map(|one| one.1).collect();
+            if runs.is_empty() {
+                continue;
+            }
+            let rows = runs.len().next_power_of_two().max(2);
+            if !steps.programs.contains_key(&(rows, sample)) {
+                let program = self.compile(rows, sample)?;
+                steps.programs.insert((rows, sample), program);
+            }
+            steps.programs.get_mut(&(rows, sample)).map_or(Ok(()), |program| program.steps(&runs))?;
+            (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// The place of a session in a batch.
+pub(crate) struct Seat {
+    shared: Rc<Shared>,
+    sequence: usize,
+    joined: Rc<Cell<bool>>,
+}
+
+impl Seat {
+    /// Takes part in steps with this head, if texts can take them together.
+    pub fn join(&self, head: Head) -> Option<Joined> {
+        if !matches!(head, Head::Greedy | Head::Sample) {
+            return None;
+        }
+        self.joined.set(true);
+        self.shared.steps.borrow_mut().joined += 1;
+        Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
+    }
+
+    /// Whether it takes part, and not alone.
+    pub fn is_shared(&self) -> bool {
+        self.joined.get() && self.shared.steps.borrow().joined > 1
+    }
+
+    /// Takes the next step with all that take part, once they are there.
+    pub async fn advance(&self, head: Head, params: &StepParams) -> Result<(), ModelError> {
+        let params = StepParams { sequence: self.sequence as u32, ..*params };
+        let mut waiting = Waiting { seat: self, round: None };
+        poll_fn(|context| {
+            let mut steps = self.shared.steps.borrow_mut();
+            let round = *waiting.round.get_or_insert_with(|| {
+                steps.waiting.push((head == Head::Sample, params));
+                steps.round
+            });
+            if steps.round == round {
+                if steps.waiting.len() < steps.joined {
+                    // The others are polled beside this one; what they wait for wakes them.
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                drop(steps);
+                let ended = self.shared.step();
+                steps = self.shared.steps.borrow_mut();
+                steps.round += 1;
+                steps.waiting.clear();
+                let (outcome, ended) = match ended {
+                    Ok(()) => (None, Ok(())),
+                    Err(ModelError::Backend(error)) => (Some(error.clone()), Err(ModelError::Backend(error))),
+                    Err(error) => (Some(Error::Invalid(error.to_string())), Err(error)),
+                };
+                steps.outcome = outcome;
+                return Poll::Ready(ended);
+            }
+            Poll::Ready(steps.outcome.clone().map_or(Ok(()), |error| Err(error.into())))
+        })
+        .await
+    }
+}
+
+/// Somebody who waits for a step.
+struct Waiting<'a> {
+    seat: &'a Seat,
+    round: Option<u64>,
+}
+
+impl Drop for Waiting<'_> {
+    /// Who is gone before its step is not waited for.
+    fn drop(&mut self) {
+        let mut steps = self.seat.shared.steps.borrow_mut();
+        if self.round == Some(steps.round) {
+            steps.waiting.retain(|(_, params)| params.sequence != self.seat.sequence as u32);
+        }
+    }
+}
+
+/// Somebody who takes part in steps, until this goes.
+pub(crate) struct Joined {
+    shared: Rc<Shared>,
+    joined: Rc<Cell<bool>>,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.joined.set(false);
+        self.shared.steps.borrow_mut().joined -= 1;
+    }
+}

@@ -1,0 +1,80 @@
+//! Texts that advance together.
+
+use super::*;
+use anygpu_model::{Batch, Sampling};
+use backend_api::run::{Local, join};
+
+/// New tokens of each text.
+const TOKENS: usize = 24;
+
+fn model(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> Rc<Model> {
+    let bytes = models(&format!("fixtures/{name}.gguf"));
+    // A context that is not round.
+    let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(90)).unwrap();
+    let recipe = recipe.with_kv_cache(kv_cache.parse().unwrap());
+    let host = NativeHost::default();
+    Rc::new(block_on(Model::load(&BytesSource(bytes), recipe, backend.clone(), &host, &mut |_, _| {})).unwrap())
+}
+
+/// Texts of different lengths, drawn and greedy, have the tokens and the states, bit for bit, that each has by itself; and most
+/// steps are taken together.
+pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
+    let (model, host) = (model(name, kv_cache, backend), NativeHost::default());
+    let n_vocab = model.recipe().sizes().n_vocab as u32;
+    let count = 5;
+    let prompt = |i: usize| -> Vec<u32> { (0..7 + 9 * i).map(|at| (at * (3 + i) + i) as u32 % n_vocab).collect() };
+    let prompts: Vec<Vec<u32>> = (0..count).map(prompt).collect();
+    let options = |i: usize| GenerateOptions {
+        // They end one after another.
+        max_tokens: Some(TOKENS - 3 * i),
+        sampling: match i {
+            0 | 3 => Sampling::Greedy,
+            _ => Sampling::Random { temperature: 0.9, top_k: 4 + i as u32, top_p: 0.95, seed: 11 + i as u64 },
+        },
+        stop_tokens: Some(Vec::new()),
+        draft_max: Some(0),
+        fetch_interval: (i == 2).then_some(1),
+        ..Default::default()
+    };
+    let answer = async |session: &mut Session, i: usize| {
+        let (prompt, options) = (&prompts[i], options(i));
+        let generation = session.generate_after(prompt, &options, None, &host, &mut |_| {}).await.unwrap();
+        let text = [&prompt[..], &generation.tokens].concat();
+        (session.export(&text, 0, &host).await.unwrap(), generation.tokens)
+    };
+    let alone: Vec<_> = (0..count).map(|i| block_on(answer(&mut Session::new(model.clone()).unwrap(), i))).collect();
+
+    let mut batch = Batch::new(model.clone(), count).unwrap();
+    let answer = &answer;
+    // Again with programs that are there, and in caches with other texts in them.
+    for round in 0..2 {
+        let before = batch.steps();
+        let each = batch.sessions_mut().iter_mut().enumerate();
+        let all = each.map(|(i, session)| -> Local<'_, _> { Box::pin(answer(session, (i + round) % count)) }).collect();
+        let together = block_on(join(all));
+        for (i, found) in together.iter().enumerate() {
+            let (states, tokens) = &alone[(i + round) % count];
+            assert_eq!(&found.1, tokens, "{name} with {kv_cache}: other tokens of text {i}");
+            assert!(&found.0 == states, "{name} with {kv_cache}: other states of text {i}");
+        }
+        let (steps, rows) = batch.steps();
+        let (steps, rows) = (steps - before.0, rows - before.1);
+        // The first token of each comes with its prompt; a step may be of those that draw, or of the others, alone.
+        let all: usize = (0..count).map(|i| TOKENS - 3 * i - 1).sum();
+        assert!(rows as usize > all / 2 && rows as usize <= all + count * 8, "{rows} rows of {all}");
+        assert!(3 * steps < 2 * rows, "{steps} steps for {rows} rows");
+    }
+    let why = Batch::new(model.clone(), 9).err().unwrap().to_string();
+    assert!(why.contains("2 to 8"), "{why}");
+    drop(batch);
+    // Memory that reads go through stays.
+    let memory = backend.stats().memory;
+    drop(Batch::new(model.clone(), count).unwrap());
+    assert_eq!(backend.stats().memory, memory, "memory of a batch");
+}
+
+/// A model whose steps rewrite states has no batch, and says why.
+pub fn no_batch(name: &str, backend: &Rc<dyn Backend>) {
+    let why = Batch::new(model(name, "f32", backend), 2).err().unwrap().to_string();
+    assert!(why.contains("rewrite"), "{why}");
+}
