@@ -59,20 +59,20 @@ fn adjustments() -> [Adjust; 6] {
     ]
 }
 
-/// The texts of all adjustments, the likeliest and drawn.
+/// The drawn texts of all adjustments, and the likeliest of all of them together.
 fn adjusted(backend: Box<dyn Backend>) -> Vec<Vec<u32>> {
     let engine = engine(backend);
     let mut session = engine.session().unwrap();
-    let mut texts = Vec::new();
-    for adjust in &adjustments() {
-        for sampling in [Sampling::Greedy, random(3)] {
-            let change = |options: &mut GenerateOptions| {
-                (options.sampling, options.adjust, options.max_tokens) = (sampling, adjust.clone(), Some(10));
-            };
-            texts.push(generation(&engine, &mut session, &change).tokens);
-        }
-    }
-    texts
+    let all = adjustments();
+    let drawn = all.iter().map(|adjust| (random(3), adjust));
+    let likeliest = all.last().map(|adjust| (Sampling::Greedy, adjust));
+    let mut text = |(sampling, adjust): (Sampling, &Adjust)| {
+        let change = |options: &mut GenerateOptions| {
+            (options.sampling, options.adjust, options.max_tokens) = (sampling, adjust.clone(), Some(6));
+        };
+        generation(&engine, &mut session, &change).tokens
+    };
+    drawn.chain(likeliest).map(&mut text).collect()
 }
 
 fn cpu() -> Box<dyn Backend> {
