@@ -1,11 +1,12 @@
-//! Several texts that take turns on the device. The states of those that are not there wait in host memory, within a
-//! budget; and a text begins with what any of them has computed of it already, such as a prompt that all have in
+//! Several texts that take turns on the device, which has room for one or more at a time. The states of those that are not
+//! there wait in host memory, within a budget; and a text begins with what any of them has computed of it already, such as a prompt that all have in
 //! common.
 
 use std::borrow::Cow;
 
 use backend_api::run::Host;
 
+use crate::batch::Batch;
 use crate::error::ModelError;
 use crate::request::{Sampling, SavedRequest};
 use crate::session::{Session, common_prefix};
@@ -13,6 +14,8 @@ use crate::snapshot::Snapshot;
 
 /// Bytes that a text takes besides its tokens and states, at most.
 const OVERHEAD: usize = 4096;
+/// Tokens that another text on the device must have computed for this one, beyond its own, to be copied.
+const COPIED: usize = 32;
 /// Bytes of a name, at most.
 const MAX_NAME: usize = 256;
 
@@ -27,11 +30,11 @@ pub struct SessionInfo<'a> {
     ///
     /// *Units*: bytes.
     pub bytes: usize,
-    /// Whether it is the one on the device.
+    /// Whether it is on the device.
     pub is_on_device: bool,
 }
 
-/// The text on the device.
+/// A text on the device.
 #[derive(Debug, Default)]
 struct Text {
     name: String,
@@ -40,7 +43,30 @@ struct Text {
     request: Option<SavedRequest>,
 }
 
-/// A text in host memory. That of the text on the device stays, so that only what is new has to be read when it goes.
+/// A place on the device, with the text that has it.
+struct Seat {
+    session: Session,
+    text: Text,
+    /// When it was used last, in turns.
+    used: u64,
+}
+
+impl Seat {
+    fn new(session: Session) -> Seat {
+        Seat { session, text: Text::default(), used: 0 }
+    }
+
+    /// Reads its text, from a position on.
+    async fn read(&mut self, from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
+        let Text { tokens, sampling, request, .. } = &self.text;
+        let mut snapshot = self.session.export(tokens, from, host).await?;
+        sampling.iter().for_each(|sampling| snapshot.set_sampling(*sampling));
+        request.iter().for_each(|request| snapshot.set_request(request.clone()));
+        Ok(snapshot)
+    }
+}
+
+/// A text in host memory. That of a text on the device stays, so that only what is new has to be read when it goes.
 #[derive(Debug)]
 struct Aside {
     name: String,
@@ -66,13 +92,16 @@ impl Aside {
     }
 }
 
-/// Texts with names, which share one session on the device. A request goes to one of them: [`Self::turn_to`] brings it
-/// to the device, then [`Self::session_mut`] generates, and [`Self::note`] takes note of the text.
+/// Texts with names, which share one session on the device, or those of a [`Batch`]. A request goes to one of them:
+/// [`Self::turn_to`] brings it to the device, then [`Self::session_mut`] generates, and [`Self::note`] takes note of the
+/// text.
 pub struct Sessions {
-    session: Session,
+    /// At least one.
+    seats: Vec<Seat>,
+    /// The seat of the text whose turn it is.
+    at: usize,
     budget: usize,
     turns: u64,
-    text: Text,
     aside: Vec<Aside>,
 }
 
@@ -87,28 +116,54 @@ impl Sessions {
     ///
     /// *Units*: bytes.
     pub fn new(session: Session, budget: usize) -> Sessions {
-        Sessions { session, budget, turns: 0, text: Text::default(), aside: Vec::new() }
+        Sessions { seats: vec![Seat::new(session)], at: 0, budget, turns: 0, aside: Vec::new() }
     }
 
-    /// The session on the device.
+    /// The same for as many texts on the device as a batch has sessions: they can advance together.
+    pub fn of_batch(batch: Batch, budget: usize) -> Sessions {
+        let seats = batch.into_sessions().into_iter().map(Seat::new).collect();
+        Sessions { seats, at: 0, budget, turns: 0, aside: Vec::new() }
+    }
+
+    /// How many texts are on the device at a time.
+    pub fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The seat of the text whose turn it is.
+    pub fn seat(&self) -> usize {
+        self.at
+    }
+
+    /// Makes the text of a seat the one whose turn it is.
+    pub fn select(&mut self, seat: usize) {
+        self.at = seat.min(self.seats.len() - 1);
+    }
+
+    /// The session of the text whose turn it is.
     pub fn session(&self) -> &Session {
-        &self.session
+        &self.seats[self.at].session
     }
 
     /// The same, to generate with.
     pub fn session_mut(&mut self) -> &mut Session {
-        &mut self.session
+        &mut self.seats[self.at].session
     }
 
-    /// The name of the text on the device.
+    /// The sessions of all seats, in order.
+    pub fn sessions_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.seats.iter_mut().map(|seat| &mut seat.session)
+    }
+
+    /// The name of the text whose turn it is.
     pub fn name(&self) -> &str {
-        &self.text.name
+        &self.seats[self.at].text.name
     }
 
     /// The tokens of a text; none if there is no such text.
     pub fn tokens(&self, name: &str) -> Option<&[u32]> {
-        if self.text.name == name {
-            return Some(&self.text.tokens);
+        if let Some(seat) = self.seat_of(name) {
+            return Some(&self.seats[seat].text.tokens);
         }
         self.find(name).map(|at| self.aside[at].snapshot.tokens())
     }
@@ -116,9 +171,18 @@ impl Sessions {
     /// All texts, last used first.
     pub fn list(&self) -> Vec<SessionInfo<'_>> {
         let bytes = |name| self.find(name).map_or(0, |at| self.aside[at].bytes());
-        let Text { name, tokens, .. } = &self.text;
-        let mut all = vec![SessionInfo { name, tokens: tokens.len(), bytes: bytes(name), is_on_device: true }];
-        let mut others: Vec<&Aside> = self.aside.iter().filter(|aside| aside.name != *name).collect();
+        let mut seats: Vec<&Seat> = self.seats.iter().collect();
+        seats.sort_by_key(|seat| std::cmp::Reverse(seat.used));
+        let mut all: Vec<SessionInfo<'_>> = seats
+            .into_iter()
+            .map(|Seat { text: Text { name, tokens, .. }, .. }| SessionInfo {
+                name,
+                tokens: tokens.len(),
+                bytes: bytes(name),
+                is_on_device: true,
+            })
+            .collect();
+        let mut others: Vec<&Aside> = self.aside.iter().filter(|aside| self.seat_of(&aside.name).is_none()).collect();
         others.sort_by_key(|aside| std::cmp::Reverse(aside.used));
         all.extend(others.into_iter().map(|aside| SessionInfo {
             name: &aside.name,
@@ -130,63 +194,94 @@ impl Sessions {
         all
     }
 
-    /// Makes a text the one on the device, as far as it helps with a prompt: the text that was there is set aside, by
+    /// Makes it a text's turn: unless it is on the device, the text there that was not used for longest is set aside, by
     /// the rows that were not set aside before, and of all texts the one that begins like the prompt for longest gives
-    /// its rows.
+    /// its rows, as far as that helps.
     ///
     /// *Errors*: a name of more than 256 bytes; the device was lost.
     pub async fn turn_to(&mut self, name: &str, prompt: &[u32], host: &dyn Host) -> Result<(), ModelError> {
+        self.turn_beside(name, prompt, &[], host).await
+    }
+
+    /// The same, but the texts of some seats stay where they are: not of all.
+    ///
+    /// *Errors*: likewise.
+    pub async fn turn_beside(
+        &mut self,
+        name: &str,
+        prompt: &[u32],
+        stay: &[usize],
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
         check(name)?;
-        if self.text.name != name {
+        self.at = self.seat_for(name, stay);
+        if self.name() != name {
             self.set_aside(host).await?;
         }
-        let session = &self.session;
-        let reusable = |aside: &Aside| session.reusable_of(&aside.snapshot, prompt);
-        let best = self.aside.iter().max_by_key(|aside| (reusable(aside), aside.used));
-        if let Some(best) = best
-            && let count = reusable(best)
-            && count > session.reusable(prompt)
-        {
-            self.session.bring(&best.snapshot, count, host).await?;
+        let session = self.session();
+        let own = session.reusable(prompt);
+        let of_aside = |aside: &Aside| session.reusable_of(&aside.snapshot, prompt);
+        let aside = (0..self.aside.len()).max_by_key(|at| (of_aside(&self.aside[*at]), self.aside[*at].used));
+        let aside = aside.map(|at| (of_aside(&self.aside[at]), at));
+        // What others on the device have computed is copied only if that is more than a few steps.
+        let of_seat = |at: usize| common_prefix(self.seats[at].session.tokens(), prompt);
+        let others = (0..self.seats.len()).filter(|at| *at != self.at);
+        let seat = others.map(|at| (of_seat(at), at)).max().filter(|(count, _)| *count >= own + COPIED);
+        match (seat, aside) {
+            (Some((count, seat)), aside) if aside.is_none_or(|(other, _)| count > other) => {
+                let snapshot = self.seats[seat].read(0, host).await?;
+                let count = self.session().reusable_of(&snapshot, prompt);
+                if count > own {
+                    self.seats[self.at].session.bring(&snapshot, count, host).await?;
+                }
+            }
+            (_, Some((count, at))) if count > own => {
+                self.seats[self.at].session.bring(&self.aside[at].snapshot, count, host).await?;
+            }
+            _ => {}
         }
-        self.text = Text { name: name.into(), tokens: prompt.to_vec(), ..Text::default() };
         self.turns += 1;
+        let seat = &mut self.seats[self.at];
+        seat.used = self.turns;
+        seat.text = Text { name: name.into(), tokens: prompt.to_vec(), ..Text::default() };
         if let Some(at) = self.find(name) {
             self.aside[at].used = self.turns;
         }
         Ok(())
     }
 
-    /// Takes note of the text on the device after a generation: all of its tokens, how they were chosen, and what was
+    /// Takes note of the text whose turn it is after a generation: all of its tokens, how they were chosen, and what was
     /// asked, unless some of that had to make room.
     pub fn note(&mut self, tokens: Vec<u32>, sampling: Sampling, request: Option<SavedRequest>) {
-        self.text.tokens = tokens;
-        self.text.sampling = Some(sampling);
-        self.text.request = request;
+        let text = &mut self.seats[self.at].text;
+        text.tokens = tokens;
+        text.sampling = Some(sampling);
+        text.request = request;
     }
 
     /// A text with its states; none if there is no such text.
     ///
     /// *Errors*: the device was lost.
     pub async fn export(&mut self, name: &str, host: &dyn Host) -> Result<Option<Cow<'_, Snapshot>>, ModelError> {
-        if self.text.name != name {
+        let Some(seat) = self.seat_of(name) else {
             return Ok(self.find(name).map(|at| Cow::Borrowed(&self.aside[at].snapshot)));
-        }
-        Ok(Some(Cow::Owned(self.read(0, host).await?)))
+        };
+        Ok(Some(Cow::Owned(self.seats[seat].read(0, host).await?)))
     }
 
-    /// Makes a saved text the one on the device, under a name.
+    /// Makes it a saved text's turn, under a name.
     ///
     /// *Errors*: as [`Session::import`], or a name of more than 256 bytes; then all texts are as they were.
     pub async fn import(&mut self, name: &str, snapshot: &Snapshot, host: &dyn Host) -> Result<(), ModelError> {
         check(name)?;
-        self.session.check(snapshot)?;
-        if self.text.name != name {
+        self.session().check(snapshot)?;
+        self.at = self.seat_for(name, &[]);
+        if self.name() != name {
             self.set_aside(host).await?;
         }
-        self.session.import(snapshot, host).await?;
+        self.session_mut().import(snapshot, host).await?;
         let header = snapshot.header();
-        self.text = Text {
+        self.seats[self.at].text = Text {
             name: name.into(),
             tokens: snapshot.tokens().to_vec(),
             sampling: header.sampling,
@@ -197,8 +292,9 @@ impl Sessions {
 
     /// What was asked of the last generation of a text, and how its tokens are chosen.
     pub fn request(&self, name: &str) -> Option<(&SavedRequest, Sampling)> {
-        let (request, sampling) = if self.text.name == name {
-            (self.text.request.as_ref(), self.text.sampling)
+        let (request, sampling) = if let Some(seat) = self.seat_of(name) {
+            let text = &self.seats[seat].text;
+            (text.request.as_ref(), text.sampling)
         } else {
             let header = self.aside[self.find(name)?].snapshot.header();
             (header.request.as_ref(), header.sampling)
@@ -210,49 +306,56 @@ impl Sessions {
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.aside.len();
         self.aside.retain(|aside| aside.name != name);
-        let is_on_device = self.text.name == name && !self.text.tokens.is_empty();
-        if self.text.name == name {
-            self.session.rewind(0);
-            self.text = Text::default();
+        let seat = self.seat_of(name).map(|at| &mut self.seats[at]);
+        let is_on_device = seat.as_ref().is_some_and(|seat| !seat.text.tokens.is_empty());
+        if let Some(seat) = seat {
+            seat.session.rewind(0);
+            seat.text = Text::default();
         }
         is_on_device || self.aside.len() < before
+    }
+
+    /// The seat of a text that is on the device.
+    fn seat_of(&self, name: &str) -> Option<usize> {
+        // Seats that nobody has had have texts without a name as well.
+        let has = |at: &usize| self.seats[*at].text.name == name;
+        Some(self.at).filter(has).or_else(|| (0..self.seats.len()).find(has))
+    }
+
+    /// The seat that a text has or gets: an empty one, or that of the text that was not used for longest, but none of some.
+    fn seat_for(&self, name: &str, stay: &[usize]) -> usize {
+        let free = (0..self.seats.len()).filter(|at| !stay.contains(at));
+        let emptiest = free.min_by_key(|at| (!self.seats[*at].session.tokens().is_empty(), self.seats[*at].used));
+        self.seat_of(name).or(emptiest).unwrap_or(self.at)
     }
 
     fn find(&self, name: &str) -> Option<usize> {
         self.aside.iter().position(|aside| aside.name == name)
     }
 
-    /// Reads the text on the device, from a position on.
-    async fn read(&mut self, from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
-        let Text { tokens, sampling, request, .. } = &self.text;
-        let mut snapshot = self.session.export(tokens, from, host).await?;
-        sampling.iter().for_each(|sampling| snapshot.set_sampling(*sampling));
-        request.iter().for_each(|request| snapshot.set_request(request.clone()));
-        Ok(snapshot)
-    }
-
-    /// Copies what is new of the text on the device to host memory.
+    /// Copies what is new of the text whose turn it is to host memory.
     async fn set_aside(&mut self, host: &dyn Host) -> Result<(), ModelError> {
-        let position = self.session.saves(&self.text.tokens);
-        let own = self.find(&self.text.name);
-        let known = own.map_or(0, |at| common_prefix(self.aside[at].computed(), &self.text.tokens));
+        let position = self.session().saves(&self.seats[self.at].text.tokens);
+        let own = self.find(&self.name());
+        let known = own.map_or(0, |at| common_prefix(self.aside[at].computed(), &self.seats[self.at].text.tokens));
         // Of states that steps rewrite, an earlier copy may be of a later position than can be gone back to now.
         if let Some(at) = own.filter(|at| known > position && known == self.aside[*at].computed().len()) {
-            let bytes = self.aside[at].bytes_with(&self.text.tokens);
+            let bytes = self.aside[at].bytes_with(&self.seats[self.at].text.tokens);
             if !self.make_room(bytes) {
                 self.forget_copy();
-            } else if let Some(at) = self.find(&self.text.name) {
-                let Text { tokens, sampling, request, .. } = &self.text;
+            } else if let Some(at) = self.find(&self.name()) {
+                let Text { tokens, sampling, request, .. } = &self.seats[self.at].text;
                 self.aside[at].snapshot.set_text(tokens, *sampling, request.clone());
             }
             return Ok(());
         }
-        if position == 0 || !self.make_room(self.session.snapshot_bytes(&self.text.tokens)? + OVERHEAD) {
+        if position == 0 || !self.make_room(self.session().snapshot_bytes(&self.seats[self.at].text.tokens)? + OVERHEAD)
+        {
             self.forget_copy();
             return Ok(());
         }
         let from = known.min(position);
-        let part = match self.read(from, host).await {
+        let part = match self.seats[self.at].read(from, host).await {
             Ok(part) => part,
             Err(ModelError::Backend(lost @ backend_api::Error::Lost(_))) => return Err(lost.into()),
             // A text that cannot be read is computed again when its turn comes.
@@ -261,27 +364,27 @@ impl Sessions {
                 return Ok(());
             }
         };
-        match own.and_then(|_| self.find(&self.text.name)) {
+        match own.and_then(|_| self.find(&self.name())) {
             Some(at) if from > 0 => self.aside[at].snapshot.extend(part)?,
             found => {
                 found.into_iter().for_each(|at| drop(self.aside.swap_remove(at)));
                 // It was on the device until now.
-                self.aside.push(Aside { name: self.text.name.clone(), snapshot: part, used: self.turns });
+                self.aside.push(Aside { name: self.name().to_owned(), snapshot: part, used: self.turns });
             }
         }
         Ok(())
     }
 
-    /// Forgets what was set aside of the text on the device earlier.
+    /// Forgets what was set aside of the text whose turn it is earlier.
     fn forget_copy(&mut self) {
-        let name = &self.text.name;
+        let name = self.name().to_owned();
         self.aside.retain(|aside| aside.name != *name);
     }
 
-    /// Makes room for the text on the device to have so many bytes in host memory; says whether there is. The texts
+    /// Makes room for the text whose turn it is to have so many bytes in host memory; says whether there is. The texts
     /// that were not used for longest go.
     fn make_room(&mut self, bytes: usize) -> bool {
-        let name = &self.text.name;
+        let name = self.name().to_owned();
         if bytes > self.budget {
             return false;
         }
