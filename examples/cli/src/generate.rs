@@ -5,10 +5,10 @@ use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{alloc, interrupt, output, saved, text};
 use anygpu::{
-    Adjust, ChatPrompt, GenerateOptions, Generation, LogProbEntry, Message, Overflow, Overflowed, Sampling, Saving,
-    SnapshotSink,
+    Adjust, ChatOptions, ChatPrompt, GenerateOptions, Generation, LogProbEntry, Message, Overflow, Overflowed,
+    Sampling, Saving, SnapshotSink,
 };
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io;
@@ -134,7 +134,8 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
     let (prompt, usual) = if args.chat {
         let system = args.system.iter().map(|system| Message::new("system", &**system));
         let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
-        let ChatPrompt { tokens, keep, .. } = loaded.chat(&messages, &options)?;
+        let chat = ChatOptions { variables: args.template.variables(), ..ChatOptions::default() };
+        let ChatPrompt { tokens, keep, .. } = loaded.chat(&loaded.template(&chat)?, &messages, &options)?;
         (tokens, keep)
     } else {
         let tokens = loaded.prompt(text)?;
@@ -147,6 +148,9 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
 
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
+    if !args.chat && !args.template.template_arg.is_empty() {
+        bail!("--template-arg is for chat templates; use it with --chat");
+    }
     let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
     let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
     let (mut prompt, mut options) = asked(args, &text, &loaded)?;
