@@ -1,5 +1,6 @@
 //! Answers in the ways of the families, in pieces of every size.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::tests::template;
@@ -119,6 +120,12 @@ fn mistral() {
             ("[TOOL_CALLS]no[ARGS]{} [", "", "[TOOL_CALLS]no[ARGS]{} [", &[]),
             ("[TOOL_CALLS]weather(1)", "", "[TOOL_CALLS]weather(1)", &[]),
             ("[TOOL", "", "[TOOL", &[]),
+            (
+                &format!("[TOOL_CALLS]{}{{}}", "\u{e4}".repeat(200)),
+                "",
+                &format!("[TOOL_CALLS]{}{{}}", "\u{e4}".repeat(200)),
+                &[],
+            ),
         ],
     );
 }
@@ -145,6 +152,8 @@ fn granite_and_phi() {
 #[test]
 fn lfm2() {
     let literals = r#"<|tool_call_start|>[weather(city='Pa"ris\'\n', days=-3,), time(a=[1.5, {"k": None}], b=True)]<|tool_call_end|>"#;
+    let newer = LFM2.replace("tool_list_start", "tool_call_start");
+    are(&newer, &[("<|tool_call_start|>[time()]<|tool_call_end|>", "", "", &["time({})"])]);
     let deep = format!("<|tool_call_start|>[time(a={}1", "[".repeat(99));
     are(
         LFM2,
@@ -278,4 +287,54 @@ fn what_a_template_cannot_do_is_refused() {
     let none = ChatOptions { tool_choice: ToolChoice::None, ..options };
     let plain = template("{{ messages[0].content }}{{ tools }}").unwrap().with(&none).unwrap();
     assert_eq!(plain.render(&[Message::new("user", "U")], true).unwrap(), "U");
+}
+
+/// What answers are made of, and what looks like it.
+const FRAGMENTS: [&str; 30] = [
+    "<tool_call>",
+    "</tool_call>",
+    "<function=time>",
+    "</function>",
+    "<parameter=city>",
+    "</parameter>",
+    "[TOOL_CALLS]",
+    "time",
+    "[ARGS]",
+    "<|tool_call|>",
+    "<|tool_call_start|>",
+    "<|tool_call_end|>",
+    "[time(city=",
+    ")]",
+    "<|python_tag|>",
+    "{\"name\": \"time\"",
+    ", \"arguments\": {",
+    "}",
+    "]",
+    "\"",
+    "\\",
+    "'",
+    ";",
+    " \n",
+    "<think>",
+    "</think>",
+    "<|channel|>analysis",
+    "<|message|>",
+    "<|end|>",
+    " to=functions.time \u{1f999}<",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Nothing panics, and nothing depends on how a text is cut.
+    #[test]
+    fn pieces_make_no_difference(parts in prop::collection::vec(prop::sample::select(&FRAGMENTS[..]), 0..14), size in 1..9usize) {
+        let text = parts.concat();
+        let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
+        for source in [TAGS, HERMES, MISTRAL, GRANITE, LFM2, LLAMA, HARMONY] {
+            let whole = told(source, &options, "", &text, usize::MAX);
+            prop_assert_eq!(&told(source, &options, "", &text, size), &whole);
+            prop_assert_eq!(&told(source, &options, "", &text, 1), &whole);
+        }
+    }
 }

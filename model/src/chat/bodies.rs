@@ -34,6 +34,9 @@ impl Body {
     }
 }
 
+/// Bytes before the arguments, if a name precedes them.
+const MAX_NAME: usize = 256;
+
 /// Looks for the end of a body in a text that grows; no byte is looked at twice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Extent {
@@ -60,7 +63,16 @@ impl Extent {
         if self.begin.is_none() {
             let first = text.find(|c: char| !c.is_whitespace())?;
             self.nested = text[first..].starts_with(['{', '[']);
-            let begin = if mark.is_empty() && !self.nested { text.find('{')? } else { first };
+            let begin = if mark.is_empty() && !self.nested {
+                let mut name = text[first..].char_indices().take(MAX_NAME + 1);
+                match name.find(|(at, c)| *c == '{' || *at >= MAX_NAME)? {
+                    (at, '{') => first + at,
+                    // No function has such a name.
+                    (at, _) => return Some((first + at, first + at)),
+                }
+            } else {
+                first
+            };
             self.nested |= mark.is_empty();
             (self.begin, self.scanned) = (Some(begin), begin);
         }

@@ -24,7 +24,7 @@ pub(super) struct Syntax {
 }
 
 /// All of them. The first whose texts a template has is its own.
-static SYNTAXES: [Syntax; 6] = [
+static SYNTAXES: [Syntax; 7] = [
     // Qwen3-Coder, Qwen 3.5
     Syntax {
         template: &["<tool_call>", "<function="],
@@ -48,6 +48,14 @@ static SYNTAXES: [Syntax; 6] = [
     // LFM2
     Syntax {
         template: &["<|tool_list_start|>"],
+        begins: &["<|tool_call_start|>"],
+        bare: false,
+        end: "<|tool_call_end|>",
+        body: Body::Python,
+    },
+    // LFM2.5
+    Syntax {
+        template: &["<|tool_call_start|>"],
         begins: &["<|tool_call_start|>"],
         bare: false,
         end: "<|tool_call_end|>",

@@ -6,6 +6,7 @@ use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
 use anygpu::{ChatOptions, Message, ToolChoice};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// As many as OpenAI's API takes.
 const MOST_TOOLS: usize = 128;
@@ -200,6 +201,10 @@ fn message(turn: &Value) -> Message {
             message = message.with(field, text.into());
         }
     }
+    // LFM2.5 and gpt-oss have another name for it.
+    if let Some(thought) = message.fields.get("reasoning_content").cloned() {
+        message = message.with("thinking", thought);
+    }
     match turn["tool_calls"].as_array() {
         Some(calls) if !calls.is_empty() => {
             let calls = calls.iter().map(|call| {
@@ -226,8 +231,8 @@ pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
         (Some("none"), _) => ToolChoice::None,
         (Some("required"), _) => ToolChoice::Required,
         (_, Some(name)) if tools.iter().all(|tool| tool["function"]["name"] != name) => {
-            return Err(ApiError::request(format!("tool_choice names {name:?}, which is not among the tools"))
-                .about("tool_choice"));
+            let message = format!("tool_choice names {name:?}, which is not among the tools");
+            return Err(ApiError::request(message).about("tool_choice"));
         }
         (_, Some(name)) => ToolChoice::Named(name.into()),
         _ => ToolChoice::Auto,
@@ -235,12 +240,8 @@ pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
     if tools.is_empty() && !matches!(tool_choice, ToolChoice::Auto | ToolChoice::None) {
         return Err(ApiError::request("tool_choice wants a call, but there are no tools to call").about("tool_choice"));
     }
-    let mut variables: std::collections::BTreeMap<String, Value> = get("chat_template_kwargs")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
+    let given = get("chat_template_kwargs").and_then(Value::as_object);
+    let mut variables: BTreeMap<String, Value> = given.cloned().into_iter().flatten().collect();
     variables.extend(get("reasoning_effort").map(|effort| ("reasoning_effort".into(), effort.clone())));
     let one_call = get("parallel_tool_calls").is_some_and(|several| several == false);
     Ok(ChatOptions { tools, tool_choice, one_call, variables })
