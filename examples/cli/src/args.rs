@@ -11,7 +11,7 @@ pub use adjust::AdjustArgs;
 pub use chat::ChatArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
-pub use template::TemplateArgs;
+pub use template::{TemplateArgs, Tools};
 pub use text::{PromptArgs, TextArgs};
 
 use crate::models::Reference;
@@ -292,6 +292,9 @@ pub struct GenerateArgs {
     pub system: Option<String>,
     #[command(flatten)]
     pub template: TemplateArgs,
+    /// With --chat: functions that the model may call, in the shape of OpenAI's API; --json tells the calls
+    #[arg(long, value_name = "JSON|FILE", allow_hyphen_values = true, requires = "chat", value_parser = template::tools, help_heading = "Text")]
+    pub tools: Option<Tools>,
     /// End after this many tokens [default: 256, or as many as the context has room for]
     #[arg(long, value_name = "N", help_heading = "Text")]
     pub max_tokens: Option<usize>,

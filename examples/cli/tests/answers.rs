@@ -4,6 +4,7 @@ mod common;
 
 use common::server::{CHAT, Server, TEXT, fixture, tools};
 use serde_json::{Value, json};
+use std::process::{Command, Output};
 
 /// The first choice of an answer that came as a stream, put together as clients do.
 fn put_together(events: &[String]) -> Value {
@@ -111,6 +112,42 @@ fn tools_are_called_and_answered() {
         json!({ "messages": [{ "role": "user", "content": "Hi" }], "tools": both, "tool_choice": "required" });
     let (status, refused) = server.post(CHAT, &required);
     assert_eq!((status, &refused["error"]["param"]), (400, &json!("tool_choice")));
+}
+
+/// What the command line gives with some options.
+fn generated(more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command
+        .args(["generate", "--backend", "cpu", "--model", &fixture("by-heart"), "--prompt", "Is it warm?"])
+        .args(more);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_command_line_tells_calls_too() {
+    let both = tools(&["weather", "time"]).to_string();
+    let message = |more: &[&str]| {
+        let output = generated(&[&["--chat", "--json"], more].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["message"].clone()
+    };
+    let called = message(&["--tools", &both]);
+    let call = |at: usize| called["tool_calls"][at]["function"].clone();
+    assert_eq!(call(0), json!({ "name": "weather", "arguments": r#"{"city":"Paris"}"# }));
+    assert_eq!((call(1)["name"].as_str(), &called["content"]), (Some("time"), &Value::Null));
+    assert_eq!(called["reasoning_content"], "Let me look.");
+    let quick = message(&["--tools", &both, "--template-arg", "enable_thinking=false"]);
+    assert!(quick["tool_calls"][1].is_object() && quick["reasoning_content"].is_null(), "{quick}");
+    assert_eq!(message(&[]), json!({ "role": "assistant", "content": "It is warm." }));
+    let refused = |more: &[&str], code: i32, why: &str| {
+        let output = generated(more);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(code) && error.contains(why), "{error}");
+    };
+    refused(&["--chat", "--template-arg", "thinking=false"], 1, "takes no argument thinking");
+    refused(&["--template-arg", "enable_thinking=false"], 1, "use it with --chat");
+    refused(&["--chat", "--tools", "/no/such"], 2, "cannot open");
+    refused(&["--tools", &both], 2, "--chat");
 }
 
 #[test]

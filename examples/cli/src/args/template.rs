@@ -1,5 +1,6 @@
 //! What chat templates are given.
 
+use crate::text;
 use clap::Args;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -19,6 +20,23 @@ impl TemplateArgs {
     }
 }
 
+/// Functions as JSON, or those of a file.
+pub fn tools(text: &str) -> Result<Tools, String> {
+    let read =
+        if text.trim_start().starts_with('[') { Ok(text.into()) } else { text::given(None, Some(text.as_ref())) };
+    let json = read.map_err(|error| format!("{error:#}; give a file, or an array as JSON"))?;
+    let tools: Vec<Value> =
+        serde_json::from_str(&json).map_err(|error| format!("that is no array as JSON: {error}"))?;
+    match tools.iter().position(|tool| !tool["function"]["name"].is_string()) {
+        Some(at) => Err(format!("tool {at} is no {{\"type\": \"function\", \"function\": {{\"name\": ..., ...}}}}")),
+        None => Ok(Tools(tools)),
+    }
+}
+
+/// Functions that a model may call.
+#[derive(Debug, Clone)]
+pub struct Tools(pub Vec<Value>);
+
 /// A name, and a value as JSON; what is no JSON is a text.
 fn variable(text: &str) -> Result<(String, Value), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.trim().is_empty());
@@ -28,7 +46,7 @@ fn variable(text: &str) -> Result<(String, Value), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::variable;
+    use super::{tools, variable};
     use serde_json::json;
 
     #[test]
@@ -40,6 +58,15 @@ mod tests {
         );
         for wrong in ["a", "=1", ""] {
             assert!(variable(wrong).unwrap_err().contains("enable_thinking=false"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tools_are_an_array_of_functions() {
+        let read = tools(r#" [{"type": "function", "function": {"name": "f"}}]"#).unwrap();
+        assert_eq!(read.0[0]["function"]["name"], "f");
+        for (wrong, why) in [("[{}]", "tool 0"), ("[", "no array"), ("/no/such", "cannot open")] {
+            assert!(tools(wrong).unwrap_err().contains(why), "{wrong}");
         }
     }
 }
