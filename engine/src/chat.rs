@@ -1,6 +1,6 @@
 //! Conversations that outgrow the context: their oldest turns make room.
 
-use model::{ChatTemplate, GenerateOptions, Message, ModelError, Overflow, Tokenizer};
+use model::{ChatTemplate, GenerateOptions, Message, ModelError, Overflow, Parts, Tokenizer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -25,7 +25,19 @@ impl Engine {
     ///
     /// *Errors*: as [`Self::encode_chat`]; turns are left out, but the last one alone does not fit.
     pub fn chat_prompt(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt, EngineError> {
-        let (chat, tokenizer) = (self.chat()?, self.tokenizer()?);
+        self.chat_prompt_with(self.chat()?, messages, options)
+    }
+
+    /// The same by a template that has options of the conversation ([`ChatTemplate::with`]).
+    ///
+    /// *Errors*: as [`Self::chat_prompt`].
+    pub fn chat_prompt_with(
+        &self,
+        chat: &ChatTemplate,
+        messages: &[Message],
+        options: &GenerateOptions,
+    ) -> Result<ChatPrompt, EngineError> {
+        let tokenizer = self.tokenizer()?;
         match options.overflow {
             Overflow::Shift { .. } => {
                 let n_ctx = self.model().recipe().sizes().n_ctx;
@@ -35,6 +47,19 @@ impl Engine {
                 Ok(ChatPrompt { tokens: chat.encode(tokenizer, messages, true)?, keep: 0, dropped_messages: 0 })
             }
         }
+    }
+}
+
+/// Tokens at the end of a prompt that may say how an answer begins.
+const ENDING: usize = 32;
+
+impl Engine {
+    /// What tells the parts of an answer apart that follows a prompt by such a template.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn answer_parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<Parts, EngineError> {
+        let ending = &prompt[prompt.len().saturating_sub(ENDING)..];
+        Ok(chat.parts(&self.tokenizer()?.decode(ending, true)))
     }
 }
 

@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
-use model::{ByteSource, GenerateOptions, Message, Pooling};
+use model::{ByteSource, ChatOptions, GenerateOptions, Message, Pooling};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
@@ -105,6 +105,7 @@ type Configure = Box<dyn FnOnce(&mut GenerateOptions) + Send>;
 pub struct Generate {
     prompt: Prompt,
     keep: Option<usize>,
+    chat: ChatOptions,
     configure: Configure,
 }
 
@@ -112,7 +113,7 @@ impl Generate {
     /// With the options that suit the backend. Unless [`Self::with`] says how many tokens at most, there may be as many as
     /// the context has room for.
     pub fn new(prompt: Prompt) -> Generate {
-        Generate { prompt, keep: None, configure: Box::new(|_| ()) }
+        Generate { prompt, keep: None, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
     }
 
     /// The same with other options, which are made on the engine's thread. It has its own use for
@@ -120,6 +121,14 @@ impl Generate {
     #[must_use]
     pub fn with(mut self, configure: impl FnOnce(&mut GenerateOptions) + Send + 'static) -> Generate {
         self.configure = Box::new(configure);
+        self
+    }
+
+    /// The same for a conversation with tools, or with variables of its template. [`Told::Begun`] has what tells the parts
+    /// of the answer apart.
+    #[must_use]
+    pub fn chatting(mut self, chat: ChatOptions) -> Generate {
+        self.chat = chat;
         self
     }
 

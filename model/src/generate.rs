@@ -289,7 +289,7 @@ impl Session {
             options,
             tokenizer,
             stop_tokens: options.stop_tokens.as_deref().unwrap_or(eog),
-            decoder: StreamDecoder::default(),
+            decoder: StreamDecoder::showing(&options.shown),
             filter: StopFilter::new(&options.stop),
             decoded: String::new(),
             on_piece,

@@ -42,7 +42,7 @@ pub use backend_api::run::Host;
 pub use adjust::Adjust;
 pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
 pub use batch::Batch;
-pub use chat::{ChatError, ChatTemplate, Message};
+pub use chat::{ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, ToolCall, ToolChoice};
 pub use diagnose::Fault;
 pub use embed::{Embedder, Embedding};
 pub use error::ModelError;

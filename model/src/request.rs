@@ -81,6 +81,9 @@ pub struct GenerateOptions {
     pub stop_tokens: Option<Vec<u32>>,
     /// Strings that end the text and are not part of it.
     pub stop: Vec<String>,
+    /// Control tokens whose text is shown, such as those around calls of tools
+    /// ([`ChatTemplate::marks`](crate::ChatTemplate::marks)).
+    pub shown: Vec<u32>,
     /// Decode steps in flight between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
     /// as many as take a few milliseconds on this device.
     pub fetch_interval: Option<usize>,
@@ -150,6 +153,7 @@ impl Default for GenerateOptions {
             log_probs: None,
             stop_tokens: None,
             stop: Vec::new(),
+            shown: Vec::new(),
             fetch_interval: None,
             draft_max: None,
             cancel: None,

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use futures_channel::mpsc::{self, Receiver, Sender};
 use futures_core::Stream;
-use model::{Finish, Overflowed};
+use model::{Finish, LogProbEntry, Overflowed, Parts};
 
 use super::HandleError;
 use crate::error::EngineError;
@@ -23,6 +23,8 @@ pub enum Told {
         prompt_tokens: usize,
         /// Messages that were left out, since others needed their room.
         dropped_messages: usize,
+        /// What tells the parts of the text apart, which comes as it is.
+        parts: Box<Parts>,
     },
     /// More text.
     Piece {
@@ -30,6 +32,8 @@ pub enum Told {
         token: Option<u32>,
         /// Text that is certain by now; it may be empty.
         text: String,
+        /// How likely the token was, if that was asked for ([`GenerateOptions::log_probs`](crate::GenerateOptions::log_probs)).
+        log_prob: Option<Box<LogProbEntry>>,
     },
     /// The text outgrew the context, and old tokens made room.
     Overflowed(Overflowed),

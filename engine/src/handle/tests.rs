@@ -109,8 +109,8 @@ fn outcomes(answers: Vec<Answer>) -> Vec<Outcome> {
     let outcome = |at| {
         assert!(matches!(of(at).next(), Some(Told::Begun { .. })));
         let Some(Told::Ended(outcome)) = of(at).next_back() else { panic!("no end") };
-        let pieces =
-            of(at).filter_map(|told| if let Told::Piece { token, text } = told { Some((token, text)) } else { None });
+        let pieces = of(at)
+            .filter_map(|told| if let Told::Piece { token, text, .. } = told { Some((token, text)) } else { None });
         let (tokens, texts): (Vec<_>, Vec<&str>) = pieces.map(|(token, text)| (*token, text.as_str())).unzip();
         assert_eq!(
             (tokens.into_iter().flatten().collect(), texts.concat()),

@@ -4,12 +4,14 @@ mod adjust;
 mod chat;
 mod serve;
 mod session;
+mod template;
 mod text;
 
 pub use adjust::AdjustArgs;
 pub use chat::ChatArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
+pub use template::{TemplateArgs, Tools};
 pub use text::{PromptArgs, TextArgs};
 
 use crate::models::Reference;
@@ -288,6 +290,11 @@ pub struct GenerateArgs {
     /// With --chat: what the model is told before, such as who it is and how it answers
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "chat", help_heading = "Text")]
     pub system: Option<String>,
+    #[command(flatten)]
+    pub template: TemplateArgs,
+    /// With --chat: functions that the model may call, in the shape of OpenAI's API; --json tells the calls
+    #[arg(long, value_name = "JSON|FILE", allow_hyphen_values = true, requires = "chat", value_parser = template::tools, help_heading = "Text")]
+    pub tools: Option<Tools>,
     /// End after this many tokens [default: 256, or as many as the context has room for]
     #[arg(long, value_name = "N", help_heading = "Text")]
     pub max_tokens: Option<usize>,

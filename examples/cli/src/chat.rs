@@ -3,13 +3,12 @@
 mod commands;
 mod conversation;
 mod input;
-mod thoughts;
 
 use crate::args::{ChatArgs, DeviceArgs};
 use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{embedded, interrupt, output};
-use anygpu::{ChatPrompt, Finish, GenerateOptions, Generation, Sampling};
+use anygpu::{ChatOptions, ChatPrompt, Finish, GenerateOptions, Generation, Part, Sampling};
 use anyhow::{Result, anyhow, bail};
 use commands::{Ask, HELP};
 use conversation::Conversation;
@@ -17,7 +16,6 @@ use input::{Input, Next};
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
-use thoughts::{Part, Thoughts};
 
 /// A model that can chat, for whoever has none.
 const SUGGESTED: &str = "hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF";
@@ -134,7 +132,11 @@ impl Chat<'_> {
             ..self.loaded.generate_options(None)
         };
         let messages = self.conversation.messages();
-        let ChatPrompt { tokens, keep, dropped_messages } = self.loaded.chat(&messages, &options)?;
+        let chat = ChatOptions { variables: self.args.template.variables(), ..ChatOptions::default() };
+        let chat = self.loaded.template(&chat)?;
+        let ChatPrompt { tokens, keep, dropped_messages } = self.loaded.chat(&chat, &messages, &options)?;
+        let (mut parts, shown) = self.loaded.parts(&chat, &tokens)?;
+        options.shown = shown;
         options.overflow = self.args.overflow.keeping(None, keep)?;
         if dropped_messages > self.dropped {
             let n_ctx = self.loaded.n_ctx();
@@ -145,34 +147,38 @@ impl Chat<'_> {
         self.dropped = dropped_messages;
 
         let (mut said, mut written, mut thought) = (String::new(), Ok(()), false);
-        let mut thoughts = Thoughts::after(&self.loaded.ending(&tokens)?);
-        let mut show = |part: Part, text: &str| match part {
-            Part::Thought => {
-                output::aside(text);
+        let mut show = |part: Part| match part {
+            Part::Thought(text) => {
+                output::aside(&text);
                 thought = true;
             }
-            Part::Said => {
+            Part::Said(text) => {
                 if thought {
-                    output::aside("\n");
+                    output::aside("\n\n");
                     thought = false;
                 }
-                said += text;
+                said += &text;
                 if written.is_ok() {
-                    written = output::said(text);
+                    written = output::said(&text);
                     cancel.set(written.is_err());
                 }
             }
+            // There are no tools here.
+            Part::Call(_) => {}
         };
         interrupt::forget();
         interrupt::generating(true);
         let generated = self.loaded.generate(&tokens, &options, &mut |piece| {
-            thoughts.push(piece.text, &mut show);
+            parts.push(piece.text).into_iter().for_each(&mut show);
             if interrupt::interrupted() {
                 cancel.set(true);
             }
         });
         interrupt::generating(false);
-        thoughts.finish(&mut show);
+        parts.finish().into_iter().for_each(&mut show);
+        if thought {
+            output::aside("\n");
+        }
         written?;
         if !said.is_empty() {
             output::text("\n")?;

@@ -1,14 +1,19 @@
 //! `generate`, and the story that is told without a command.
 
-use crate::args::{AdjustArgs, ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs};
+mod message;
+
+use crate::args::{
+    AdjustArgs, ContextArgs, DeviceArgs, GenerateArgs, LoadArgs, ModelArgs, OverflowArgs, SamplingArgs, Tools,
+};
 use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{alloc, interrupt, output, saved, text};
 use anygpu::{
-    Adjust, ChatPrompt, GenerateOptions, Generation, LogProbEntry, Message, Overflow, Overflowed, Sampling, Saving,
-    SnapshotSink,
+    Adjust, ChatOptions, ChatPrompt, GenerateOptions, Generation, LogProbEntry, Message, Overflow, Overflowed, Parts,
+    Sampling, Saving, SnapshotSink,
 };
-use anyhow::Result;
+use anyhow::{Result, bail};
+use message::Answer;
 use serde::Serialize;
 use std::cell::Cell;
 use std::io;
@@ -24,6 +29,9 @@ struct Report<'a> {
     prompt_tokens: &'a [u32],
     tokens: &'a [u32],
     text: &'a str,
+    /// Of a chat: the parts of the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Answer>,
     finish: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     logprobs: Option<LogProbs>,
@@ -100,8 +108,9 @@ impl AdjustArgs {
     }
 }
 
-/// What is asked for, with its prompt, at whose end are the tokens that were generated before.
-fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions)> {
+/// What is asked for, with its prompt, at whose end are the tokens that were generated before, and what tells the parts of a
+/// chat's answer apart.
+fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions, Option<Parts>)> {
     let OverflowArgs { overflow, keep } = args.overflow;
     let sampling = args.sampling.sampling();
     if text.is_empty()
@@ -118,8 +127,9 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
             fetch_interval: loaded.generate_options(args.fetch_interval).fetch_interval,
             ..before
         };
-        return Ok((text, options));
+        return Ok((text, options, None));
     }
+    let mut parts = None;
     let mut options = GenerateOptions {
         max_tokens: args.max_tokens,
         overflow,
@@ -134,7 +144,12 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
     let (prompt, usual) = if args.chat {
         let system = args.system.iter().map(|system| Message::new("system", &**system));
         let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
-        let ChatPrompt { tokens, keep, .. } = loaded.chat(&messages, &options)?;
+        let tools = args.tools.clone().map_or_else(Vec::new, |Tools(tools)| tools);
+        let chat = ChatOptions { tools, variables: args.template.variables(), ..ChatOptions::default() };
+        let chat = loaded.template(&chat)?;
+        let ChatPrompt { tokens, keep, .. } = loaded.chat(&chat, &messages, &options)?;
+        let (found, shown) = loaded.parts(&chat, &tokens)?;
+        (parts, options.shown) = (Some(found), shown);
         (tokens, keep)
     } else {
         let tokens = loaded.prompt(text)?;
@@ -142,14 +157,17 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         (tokens, kept)
     };
     options.overflow = overflow.keeping(keep, usual)?;
-    Ok((prompt, options))
+    Ok((prompt, options, parts))
 }
 
 /// Runs `generate`. Whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
+    if !args.chat && !args.template.template_arg.is_empty() {
+        bail!("--template-arg is for chat templates; use it with --chat");
+    }
     let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
     let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
-    let (mut prompt, mut options) = asked(args, &text, &loaded)?;
+    let (mut prompt, mut options, parts) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
         let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));
         options.saving = Some(Saving { every_ms: 1000.0 * seconds, sink });
@@ -172,6 +190,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
             prompt_tokens: &prompt,
             tokens: &generation.tokens,
             text: &generation.text,
+            message: parts.map(|parts| Answer::of(parts, &generation.text)),
             logprobs: args.logprobs.map(|_| LogProbs {
                 content: generation.log_probs.iter().map(|told| told.entry(loaded.tokenizer())).collect(),
             }),

@@ -7,9 +7,9 @@ use anygpu::bench;
 use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, ChatPrompt, Engine, EngineOptions, Event, Footprint, GenerateOptions,
-    Generation, KernelInfo, KvCache, Message, Piece, Pooling, Progress, Report, Sampling, SavedRequest, SelectOptions,
-    Session, Snapshot, Tokenizer,
+    BackendInfo, ByteSource, BytesSource, ChatOptions, ChatPrompt, ChatTemplate, Engine, EngineOptions, Event,
+    Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece, Pooling, Progress, Report,
+    Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
 };
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -278,13 +278,6 @@ impl Loaded {
         self.engine.kept(tokens)
     }
 
-    /// The end of a text, with its special tokens.
-    ///
-    /// *Errors*: the file has no tokenizer.
-    pub fn ending(&self, tokens: &[u32]) -> Result<String> {
-        Ok(self.engine.tokenizer()?.decode(&tokens[tokens.len().saturating_sub(32)..], true))
-    }
-
     /// Whether the file brings a chat template of its own.
     pub fn has_chat_template(&self) -> bool {
         self.engine.has_chat_template()
@@ -293,8 +286,22 @@ impl Loaded {
     /// The prompt of a conversation whose next turn is the model's.
     ///
     /// *Errors*: as [`Engine::chat_prompt`].
-    pub fn chat(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt> {
-        Ok(self.engine.chat_prompt(messages, options)?)
+    pub fn chat(&self, chat: &ChatTemplate, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt> {
+        Ok(self.engine.chat_prompt_with(chat, messages, options)?)
+    }
+
+    /// The chat template for a conversation with such options.
+    ///
+    /// *Errors*: as [`ChatTemplate::with`].
+    pub fn template(&self, options: &ChatOptions) -> Result<ChatTemplate> {
+        Ok(self.engine.chat()?.with(options)?)
+    }
+
+    /// What tells the parts of an answer to a prompt apart, and the control tokens that this has to see.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<(Parts, Vec<u32>)> {
+        Ok((self.engine.answer_parts(chat, prompt)?, chat.marks(self.engine.tokenizer()?)))
     }
 
     /// Tokens that the context holds.

@@ -1,9 +1,11 @@
 //! `serve`: a model for clients of OpenAI's API.
 
 mod answer;
+mod choice;
 mod connections;
 mod error;
 mod fields;
+mod messages;
 mod metrics;
 mod request;
 mod routes;
@@ -52,6 +54,8 @@ struct Server {
     model: String,
     aliases: Vec<String>,
     key: Option<String>,
+    /// Requests at a time.
+    queue: usize,
     max_body: usize,
     /// Since 1970.
     ///
@@ -106,6 +110,7 @@ async fn serve(args: &ServeArgs, device: &DeviceArgs, origins: &[HeaderValue]) -
         model: name.strip_suffix(".gguf").unwrap_or(&name).to_owned(),
         aliases: args.alias.clone(),
         key: args.api_key.clone(),
+        queue: args.queue,
         max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         started: answer::now(),
         metrics: Metrics::default(),

@@ -1,100 +1,12 @@
 //! `serve`, asked over HTTP as clients do.
 
+mod common;
+
+use common::server::{CHAT, JSON, Server, TEXT, command, fixture, tools};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
-    command.arg("serve").args(args).env("ANYGPU_BACKEND", "cpu").env("ANYGPU_THREADS", "1").stdin(Stdio::null());
-    command
-}
-
-/// A server of a test's own, which ends with it.
-struct Server {
-    child: Child,
-    address: String,
-    stderr: BufReader<std::process::ChildStderr>,
-}
-
-impl Server {
-    fn new(args: &[&str]) -> Server {
-        let mut child = command(&["--port", "0"]).args(args).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut greeting = String::new();
-        while !greeting.contains("curl ") {
-            assert!(stderr.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
-        }
-        let address = greeting.split("http://").nth(1).unwrap().split("/v1").next().unwrap().to_owned();
-        assert!(greeting.starts_with("serving ") && greeting.contains("on cpu"), "{greeting}");
-        Server { child, address, stderr }
-    }
-
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: {length}\r\n");
-        stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes()).unwrap();
-        stream
-    }
-
-    /// The status, the head and the body of a response.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
-        let mut response = String::new();
-        self.send(method, path, headers, body).read_to_string(&mut response).unwrap();
-        let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
-    }
-
-    fn get(&self, path: &str) -> (u16, String) {
-        let (status, _, body) = self.ask("GET", path, "", "");
-        (status, body)
-    }
-
-    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let (status, _, body) = self.ask("POST", path, JSON, &body.to_string());
-        (status, serde_json::from_str(&body).unwrap())
-    }
-
-    /// The events of a stream.
-    fn stream(&self, path: &str, body: &Value) -> Vec<String> {
-        let (status, head, body) = self.ask("POST", path, JSON, &body.to_string());
-        assert!(status == 200 && head.contains("content-type: text/event-stream"), "{head}");
-        body.lines().filter_map(|line| line.strip_prefix("data: ")).map(Into::into).collect()
-    }
-
-    fn metric(&self, name: &str) -> f64 {
-        let text = self.get("/metrics").1;
-        let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
-        line.rsplit(' ').next().unwrap().parse().unwrap()
-    }
-
-    /// Sends a signal, and waits for the end.
-    fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
-        let mut rest = String::new();
-        self.stderr.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const JSON: &str = "Content-Type: application/json\r\n";
-const TEXT: &str = "/v1/completions";
-const CHAT: &str = "/v1/chat/completions";
-
-fn fixture(name: &str) -> String {
-    format!("{}/../../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"))
-}
+use std::process::{Command, Output};
 
 /// What the command line says of the same.
 fn generated(prompt: &str, tokens: &str) -> Value {
@@ -152,7 +64,7 @@ fn texts_are_those_of_the_command_line_whole_and_as_a_stream() {
 
 #[test]
 fn what_cannot_be_answered_is_refused_by_name() {
-    let server = Server::new(&["--max-body", "2000", "--alias", "other"]);
+    let server = Server::new(&["--max-body", "2000", "--alias", "other", "--queue", "4"]);
     let error = |path: &str, body: &Value| {
         let (status, value) = server.post(path, body);
         let error = &value["error"];
@@ -165,9 +77,28 @@ fn what_cannot_be_answered_is_refused_by_name() {
     };
     let say = json!([{ "role": "user", "content": "Hi" }]);
     let cases = [
-        (json!({ "messages": say, "tools": [{}] }), "tools"),
-        (json!({ "messages": say, "logprobs": true }), "logprobs"),
-        (json!({ "messages": say, "n": 2 }), "n"),
+        (json!({ "messages": say, "tools": [{}] }), "tools[0].type"),
+        (
+            json!({ "messages": say, "tools": [{ "type": "function", "function": { "name": "a b" } }] }),
+            "tools[0].function.name",
+        ),
+        (json!({ "messages": say, "tools": tools(&["time"]) }), "tools"),
+        (json!({ "messages": say, "tool_choice": "required" }), "tool_choice"),
+        (json!({ "messages": say, "tool_choice": "any" }), "tool_choice"),
+        (json!({ "messages": say, "chat_template_kwargs": { "enable_thinking": false } }), "chat_template_kwargs"),
+        (json!({ "messages": say, "reasoning_effort": "low" }), "reasoning_effort"),
+        (json!({ "messages": say, "logprobs": 3 }), "logprobs"),
+        (json!({ "messages": say, "top_logprobs": 3 }), "top_logprobs"),
+        (json!({ "messages": say, "logprobs": true, "top_logprobs": 21 }), "top_logprobs"),
+        (json!({ "messages": say, "n": 0 }), "n"),
+        (json!({ "messages": say, "n": 17 }), "n"),
+        (json!({ "messages": say, "n": 5 }), "n"),
+        (json!({ "messages": [{ "role": "user", "content": "Hi", "name": "me" }] }), "messages[0].name"),
+        (json!({ "messages": [{ "role": "tool", "content": "Hi" }] }), "messages[0].tool_call_id"),
+        (
+            json!({ "messages": [{ "role": "assistant", "tool_calls": [{ "function": { "name": "f", "arguments": "[" } }] }] }),
+            "messages[0].tool_calls[0].function.arguments",
+        ),
         (json!({ "messages": say, "presence_penalty": 3 }), "presence_penalty"),
         (json!({ "messages": say, "logit_bias": { "x": 1 } }), "logit_bias"),
         (json!({ "messages": say, "logit_bias": { "1": 200 } }), "logit_bias.1"),
@@ -206,6 +137,7 @@ fn what_cannot_be_answered_is_refused_by_name() {
     assert_eq!(error(TEXT, &json!({ "prompt": "a".repeat(3000) })).0, 413);
     // What asks for nothing passes.
     let neutral = json!({ "messages": say, "model": "other", "n": 1, "presence_penalty": 0.0, "tools": [], "user": "me",
+        "tool_choice": "none", "parallel_tool_calls": true, "chat_template_kwargs": {}, "logprobs": false, "top_logprobs": 0,
         "response_format": { "type": "text" }, "logit_bias": null, "max_completion_tokens": 2 });
     assert_eq!(server.post(CHAT, &neutral).0, 200);
 }

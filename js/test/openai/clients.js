@@ -3,15 +3,21 @@
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
-import { embed, generateText, streamText } from "ai";
+import { embed, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import OpenAI, { APIError } from "openai";
 
-const [, , texts = "", vectors = "", key = ""] = process.argv;
+const [, , texts = "", vectors = "", calls = "", key = ""] = process.argv;
 const client = new OpenAI({ baseURL: texts, apiKey: key, maxRetries: 0 });
 const embedder = new OpenAI({ baseURL: vectors, apiKey: key, maxRetries: 0 });
+/** Its model knows by heart what to say: thoughts and two calls if there are tools, else an answer. */
+const caller = new OpenAI({ baseURL: calls, apiKey: key, maxRetries: 0 });
 
 const messages = [{ role: "user", content: "Tell me of a dragon." }];
 const story = { model: "gab", prompt: "Once upon a time", max_tokens: 24 };
+
+const described = (name, parameters) => ({ type: "function", function: { name, parameters: { type: "object", ...parameters } } });
+const tools = [described("weather", { properties: { city: { type: "string" } } }), described("time")];
+const question = [{ role: "user", content: "Is it warm in Paris?" }];
 
 /** The error of what must fail. */
 async function refused(promise, status) {
@@ -78,13 +84,69 @@ const CHECKS = {
   async errors() {
     const wrong = new OpenAI({ baseURL: texts, apiKey: "wrong", maxRetries: 0 });
     assert.equal((await refused(wrong.models.list(), 401)).code, "invalid_api_key");
-    const tools = [{ type: "function", function: { name: "f", parameters: {} } }];
     const unsupported = await refused(client.chat.completions.create({ model: "gab", messages, tools }), 400);
     assert.deepEqual([unsupported.param, unsupported.code, unsupported.type], ["tools", "unsupported_parameter", "invalid_request_error"]);
     assert.equal((await refused(client.chat.completions.create({ model: "gpt-5", messages }), 404)).code, "model_not_found");
     const long = await refused(client.completions.create({ ...story, max_tokens: 1e6, stream: true }), 400);
     assert.equal(long.code, "context_length_exceeded");
     await refused(client.embeddings.create({ model: "gab", input: "a" }), 400);
+  },
+  async tools() {
+    const request = { model: "by-heart", messages: question, tools };
+    const [{ message, finish_reason }] = (await caller.chat.completions.create(request)).choices;
+    assert.equal(finish_reason, "tool_calls");
+    assert.deepEqual([message.content, message.reasoning_content], [null, "Let me look."]);
+    const called = message.tool_calls.map(({ type, function: { name, arguments: given } }) => [type, name, JSON.parse(given)]);
+    assert.deepEqual(called, [["function", "weather", { city: "Paris" }], ["function", "time", {}]]);
+    // The client puts a stream together to the same.
+    const stream = caller.chat.completions.stream(request);
+    const final = (await stream.finalChatCompletion()).choices[0];
+    assert.equal(final.finish_reason, "tool_calls");
+    assert.deepEqual(final.message.tool_calls.map((call) => call.function.arguments), message.tool_calls.map((call) => call.function.arguments));
+    const answered = message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "25 degrees" }));
+    const end = await caller.chat.completions.create({ ...request, messages: [...question, message, ...answered] });
+    assert.deepEqual([end.choices[0].message.content, end.choices[0].finish_reason], ["It is warm.", "stop"]);
+    const none = await caller.chat.completions.create({ ...request, tool_choice: "none" });
+    assert.equal(none.choices[0].message.content, "It is warm.");
+    const named = { type: "function", function: { name: "time" } };
+    const forced = await refused(caller.chat.completions.create({ ...request, tool_choice: named }), 400);
+    assert.deepEqual([forced.param, forced.code], ["tool_choice", "unsupported_parameter"]);
+  },
+  async "the client runs tools itself"() {
+    const seen = [];
+    const own = (name, parameters) => {
+      const run = (given) => {
+        seen.push([name, given]);
+        return "25 degrees";
+      };
+      return { type: "function", function: { name, function: run, parse: JSON.parse, parameters: { type: "object", ...parameters }, description: name } };
+    };
+    const runner = caller.chat.completions.runTools({ model: "by-heart", messages: question, tools: [own("weather"), own("time")] });
+    assert.equal(await runner.finalContent(), "It is warm.");
+    assert.deepEqual(seen, [["weather", { city: "Paris" }], ["time", {}]]);
+  },
+  async "several answers and log probabilities"() {
+    const request = { model: "gab", messages, max_tokens: 6, n: 3, temperature: 1, seed: 5, logprobs: true, top_logprobs: 2 };
+    const { choices, usage } = await client.chat.completions.create(request);
+    assert.equal(new Set(choices.map(({ message }) => message.content)).size, 3);
+    assert.deepEqual([choices.map(({ index }) => index), usage.completion_tokens], [[0, 1, 2], 18]);
+    for (const { logprobs } of choices) {
+      assert.equal(logprobs.content.length, 6);
+      assert.ok(logprobs.content.every(({ logprob, bytes, top_logprobs }) => logprob <= 0 && bytes.length > 0 && top_logprobs.length === 2));
+    }
+    const streamed = ["", "", ""];
+    const chunks = [];
+    const stream = await client.chat.completions.create({ ...request, stream: true, stream_options: { include_usage: true } });
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      for (const { index, delta } of chunk.choices) streamed[index] += delta.content ?? "";
+    }
+    assert.deepEqual(streamed, choices.map(({ message }) => message.content));
+    const last = chunks.pop();
+    assert.deepEqual([last.choices, last.usage.completion_tokens, last.usage.prompt_tokens], [[], 18, usage.prompt_tokens]);
+    assert.ok(chunks.every((chunk) => chunk.usage === null));
+    const legacy = await client.completions.create({ ...story, max_tokens: 3, logprobs: 1 });
+    assert.equal(legacy.choices[0].logprobs.tokens.join(""), legacy.choices[0].text);
   },
   async LangChain() {
     const options = { apiKey: key, maxRetries: 0 };
@@ -94,6 +156,9 @@ const CHECKS = {
     let text = "";
     for await (const chunk of await model.stream("Tell me of a dragon.")) text += chunk.content;
     assert.equal(text, answer.content);
+    const bound = new ChatOpenAI({ ...options, model: "by-heart", configuration: { baseURL: calls } }).bindTools(tools);
+    const called = await bound.invoke("Is it warm in Paris?");
+    assert.deepEqual(called.tool_calls.map(({ name, args }) => [name, args]), [["weather", { city: "Paris" }], ["time", {}]]);
     const embeddings = new OpenAIEmbeddings({ ...options, model: "bert-mean", configuration: { baseURL: vectors } });
     assert.equal((await embeddings.embedQuery("the cat sat")).length, 24);
   },
@@ -107,6 +172,12 @@ const CHECKS = {
     for await (const part of stream.textStream) text += part;
     assert.equal(text, answer.text);
     assert.equal((await stream.usage).outputTokens, 8);
+    const own = tool({ inputSchema: jsonSchema({ type: "object" }), execute: () => "25 degrees" });
+    const asked = { model: provider(calls)("by-heart"), messages: question, tools: { weather: own, time: own }, maxRetries: 0 };
+    const steps = streamText({ ...asked, stopWhen: stepCountIs(3) });
+    assert.equal(await steps.text, "It is warm.");
+    const [thought] = await steps.steps;
+    assert.deepEqual([thought.reasoningText, thought.toolCalls.map(({ toolName, input }) => [toolName, input])], ["Let me look.", [["weather", { city: "Paris" }], ["time", {}]]]);
     const { embedding } = await embed({ model: provider(vectors).embeddingModel("bert-mean"), value: "the cat sat" });
     assert.equal(embedding.length, 24);
   },

@@ -15,7 +15,8 @@ export async function openai() {
   // As the other tests build it: with other packages beside it, dependencies have the same features.
   if (!process.env.ANYGPU) must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
   const program = process.env.ANYGPU ?? join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
-  const models = ["gab", join(ROOT, "models", "fixtures", "bert-mean.gguf")];
+  const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", `${name}.gguf`);
+  const models = ["gab", fixture("bert-mean"), fixture("by-heart")];
   const servers = models.map((model) => serve(program, model));
   try {
     const addresses = await Promise.all(servers.map(({ address }) => address));

@@ -3,10 +3,19 @@
 //! Files carry a Jinja2 template, written for Python. A file is not trusted: the size and the nesting of a template,
 //! and all that a rendering does, are bounded.
 
+#[cfg(test)]
+mod answers;
+mod bodies;
+mod calls;
 mod clock;
+mod harmony;
 mod jinja;
+mod parts;
+mod python;
 #[cfg(test)]
 mod tests;
+mod thoughts;
+mod tools;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +25,10 @@ use serde::Serialize;
 use crate::gguf::{GgufError, Metadata, StringArray};
 use crate::tokenizer::Tokenizer;
 use jinja::{Input, Template};
+use tools::Answers;
+
+pub use parts::{Part, Parts, ToolCall};
+pub use tools::{ChatOptions, ToolChoice};
 
 /// Real templates take a few kilobytes.
 const MAX_TEMPLATE: usize = 256 << 10;
@@ -69,15 +82,33 @@ pub enum ChatError {
         "the chat template refuses these messages ({0}); change their roles or order, or send the prompt without it"
     )]
     Render(String),
+    /// The template does not read a variable that the caller gives, or has one of its own by that name.
+    #[error("the chat template of the file takes no argument {0}; leave it out")]
+    Variable(String),
+    /// Functions are given to a template that tells the model of none.
+    #[error(
+        "the chat template of the file has no place for tools, so this model was not made to call them; leave tools out, \
+         or use a model that was"
+    )]
+    NoTools,
+    /// The template prescribes a way to write calls that is not among the known ones.
+    #[error(
+        "the chat template of the file has calls of tools written in a way that is not known here; leave tools out"
+    )]
+    Calls,
+    /// A call is demanded.
+    #[error("answers cannot be held to calling tools; let the model choose (auto), or leave tools out (none)")]
+    Demanded,
     /// Metadata of the wrong type.
     #[error(transparent)]
     Metadata(#[from] GgufError),
 }
 
 /// The chat template of a file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ChatTemplate {
-    template: Template,
+    template: Arc<Template>,
+    answers: Answers,
     variables: BTreeMap<String, serde_json::Value>,
     now: Option<i64>,
     bos: String,
@@ -100,7 +131,8 @@ impl ChatTemplate {
             Ok(id.zip(tokens).and_then(|(id, tokens)| tokens.get(id)).unwrap_or_default().to_owned())
         };
         Ok(ChatTemplate {
-            template,
+            template: Arc::new(template),
+            answers: Answers::of(source),
             variables: BTreeMap::new(),
             now: None,
             bos: token("tokenizer.ggml.bos_token_id")?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::gguf;
 
-fn template(source: &str) -> Result<ChatTemplate, ChatError> {
+pub(super) fn template(source: &str) -> Result<ChatTemplate, ChatError> {
     let mut m = Metadata::default();
     m.insert("tokenizer.chat_template", gguf::Value::String(source.into()));
     m.insert("tokenizer.ggml.tokens", gguf::Value::Strings(Arc::new(["<bos>", "<eos>"].into_iter().collect())));

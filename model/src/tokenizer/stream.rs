@@ -8,12 +8,18 @@ use super::Tokenizer;
 #[derive(Debug, Clone, Default)]
 pub struct StreamDecoder {
     held: Vec<u8>,
+    shown: Vec<u32>,
 }
 
 impl StreamDecoder {
+    /// One that shows these control tokens; others are never shown.
+    pub fn showing(shown: &[u32]) -> StreamDecoder {
+        StreamDecoder { held: Vec::new(), shown: shown.to_vec() }
+    }
+
     /// Appends to `out` what is certain after one more token.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32, out: &mut String) {
-        tokenizer.write_piece(id, false, &mut self.held);
+        tokenizer.write_piece(id, self.shown.contains(&id), &mut self.held);
         let used = drain_chars(&self.held, out);
         self.held.drain(..used);
     }
@@ -60,7 +66,7 @@ mod tests {
         let mut out = String::new();
         assert_eq!(drain_chars(b"a\xffb\xc3", &mut out), 3);
         assert_eq!(out, "a\u{fffd}b");
-        let mut decoder = StreamDecoder { held: vec![0xc3] };
+        let mut decoder = StreamDecoder { held: vec![0xc3], ..StreamDecoder::default() };
         decoder.finish(&mut out);
         assert_eq!(out, "a\u{fffd}b\u{fffd}");
     }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use model::{Finish, GenerateOptions, Generation, Overflow, Piece, Sessions};
+use model::{Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Sessions};
 
 use super::super::answer::{Outcome, Teller, Told};
 use super::super::{Generate, Opened, Place, Prompt};
@@ -51,14 +51,14 @@ impl Text {
         texts: Result<&Sessions, EngineError>,
     ) -> Option<Text> {
         let prepared = texts.and_then(|sessions| prepare(request, engine, sessions));
-        let (prompt, options, dropped_messages) = match prepared {
+        let Prepared { prompt, options, dropped_messages, parts } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 told.tell(Err(error));
                 return None;
             }
         };
-        told.tell(Ok(Told::Begun { prompt_tokens: prompt.len(), dropped_messages }));
+        told.tell(Ok(Told::Begun { prompt_tokens: prompt.len(), dropped_messages, parts: Box::new(parts) }));
         let (asked, times, context) = (Instant::now(), Times::default(), prompt.clone());
         Some(Text { told, prompt, options, context, name: None, asked, times, _place: place })
     }
@@ -116,7 +116,7 @@ impl Text {
             return self.is_wanted();
         }
         if !tail.is_empty() {
-            self.told.tell(Ok(Told::Piece { token: None, text: tail }));
+            self.told.tell(Ok(Told::Piece { token: None, text: tail, log_prob: None }));
         }
         self.told.tell(Ok(Told::Ended(Box::new(self.outcome(fresh)))));
         false
@@ -144,6 +144,7 @@ impl Text {
         let text = [&self.prompt[..], &self.options.done].concat();
         let cancel = Rc::new(Cell::new(false));
         let options = GenerateOptions { cancel: Some(cancel.clone()), ..self.options.clone() };
+        let tokenizer = engine.shared_tokenizer();
         let (told, mut count, mut tail) = (&mut self.told, 0, String::new());
         let mut on_event = |event: Event<'_>| {
             let heard = match event {
@@ -154,9 +155,10 @@ impl Text {
                     tail.push_str(text);
                     true
                 }
-                Event::Piece(Piece { token, text, .. }) => {
+                Event::Piece(Piece { token, text, log_prob, .. }) => {
                     count += 1;
-                    told.tell(Ok(Told::Piece { token, text: text.into() }))
+                    let log_prob = log_prob.map(|log_prob| Box::new(log_prob.entry(tokenizer.as_deref())));
+                    told.tell(Ok(Told::Piece { token, text: text.into(), log_prob }))
                 }
             };
             if !heard || (count >= slice && others()) {
@@ -189,19 +191,26 @@ impl Text {
     }
 }
 
-/// The tokens of a prompt, options, and how many messages were left out.
-fn prepare(
-    request: Generate,
-    engine: &Engine,
-    sessions: &Sessions,
-) -> Result<(Vec<u32>, GenerateOptions, usize), EngineError> {
-    let Generate { prompt, keep, configure } = request;
+/// A request that was found sound.
+struct Prepared {
+    prompt: Vec<u32>,
+    options: GenerateOptions,
+    dropped_messages: usize,
+    parts: Parts,
+}
+
+fn prepare(request: Generate, engine: &Engine, sessions: &Sessions) -> Result<Prepared, EngineError> {
+    let Generate { prompt, keep, chat, configure } = request;
     let mut options = engine.generate_options();
     configure(&mut options);
-    let (prompt, usual, dropped) = match prompt {
+    let mut parts = Parts::default();
+    let (prompt, usual, dropped_messages) = match prompt {
         Prompt::Chat(messages) => {
-            let ChatPrompt { tokens, keep, dropped_messages } = engine.chat_prompt(&messages, &options)?;
+            let chat = engine.chat()?.with(&chat)?;
+            let ChatPrompt { tokens, keep, dropped_messages } = engine.chat_prompt_with(&chat, &messages, &options)?;
             check(engine, &tokens)?;
+            parts = engine.answer_parts(&chat, &tokens)?;
+            options.shown = chat.marks(engine.tokenizer()?);
             (tokens, keep, dropped_messages)
         }
         prompt => {
@@ -219,5 +228,5 @@ fn prepare(
     options.max_tokens = options.max_tokens.or(Some(room));
     options.done = Vec::new();
     sessions.session().check_request(prompt.len(), &options, engine.tokenizer().ok())?;
-    Ok((prompt, options, dropped))
+    Ok(Prepared { prompt, options, dropped_messages, parts })
 }

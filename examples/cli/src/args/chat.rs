@@ -1,6 +1,6 @@
 //! What a conversation takes.
 
-use super::{LoadArgs, SamplingArgs};
+use super::{LoadArgs, SamplingArgs, TemplateArgs};
 use anygpu::Overflow;
 use clap::Args;
 
@@ -12,6 +12,8 @@ pub struct ChatArgs {
     /// What the model is told before the conversation: who it is, how it answers
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
     pub system: Option<String>,
+    #[command(flatten)]
+    pub template: TemplateArgs,
     /// End an answer after this many tokens
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Text")]
     pub max_tokens: usize,

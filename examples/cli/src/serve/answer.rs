@@ -1,17 +1,19 @@
 //! Answers in the shapes of OpenAI's API, whole and as streams of events.
 
+use super::choice::Choice;
 use super::error::{ApiError, respond};
 use super::request::{Shape, TextRequest, random};
 use super::{Phase, Server, reached};
-use anygpu::Finish;
-use anygpu::handle::{Answer, Embedded, Outcome, Told};
+use anygpu::EngineError;
+use anygpu::handle::{Embedded, Generate, HandleError, Outcome, Told};
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use futures_util::{StreamExt, stream};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream, SelectAll};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -32,6 +34,15 @@ impl Shape {
 
     fn part(self) -> &'static str {
         if self == Shape::Chat { "chat.completion.chunk" } else { "text_completion" }
+    }
+
+    /// What a stream begins with.
+    fn first(self) -> Option<Value> {
+        (self == Shape::Chat).then(|| json!({ "delta": { "role": "assistant", "content": "" } }))
+    }
+
+    fn last(self) -> Value {
+        if self == Shape::Chat { json!({ "delta": {} }) } else { json!({ "text": "" }) }
     }
 }
 
@@ -70,62 +81,57 @@ impl Head {
     }
 
     /// A chunk of one choice.
-    fn chunk(&self, mut choice: Value, finish: Option<&str>) -> Map<String, Value> {
-        choice["index"] = json!(0);
-        choice["logprobs"] = Value::Null;
-        choice["finish_reason"] = json!(finish);
+    fn chunk(&self, choice: Value) -> Map<String, Value> {
         self.object(self.shape.part(), json!([choice]))
     }
-
-    fn piece(&self, text: &str) -> Value {
-        if self.shape == Shape::Chat { json!({ "delta": { "content": text } }) } else { json!({ "text": text }) }
-    }
-
-    /// What a stream begins with.
-    fn first(&self) -> Option<Value> {
-        (self.shape == Shape::Chat).then(|| json!({ "delta": { "role": "assistant", "content": "" } }))
-    }
-
-    fn last(&self) -> Value {
-        if self.shape == Shape::Chat { json!({ "delta": {} }) } else { json!({ "text": "" }) }
-    }
 }
 
-fn finish(outcome: &Outcome) -> &'static str {
-    match outcome.finish {
-        Finish::Length => "length",
-        Finish::Stop | Finish::Cancelled => "stop",
-    }
-}
-
-fn usage(outcome: &Outcome) -> Value {
-    let (prompt, completion) = (outcome.prompt_tokens, outcome.tokens.len());
+/// Tokens of the prompt, which all choices have in common, and of all choices.
+fn usage(choices: &[Choice]) -> Value {
+    let outcomes = || choices.iter().filter_map(|choice| choice.outcome.as_ref());
+    let sum = |count: fn(&Outcome) -> usize| outcomes().map(count).sum::<usize>();
+    let prompt = outcomes().map(|outcome| outcome.prompt_tokens).next().unwrap_or(0);
+    // Those that come later find what the first has computed.
+    let cached = outcomes().map(|outcome| outcome.cached_tokens).min().unwrap_or(0);
+    let completion = sum(|outcome| outcome.tokens.len());
     json!({
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        "prompt_tokens_details": { "cached_tokens": outcome.cached_tokens },
+        "prompt_tokens_details": { "cached_tokens": cached, "audio_tokens": 0 },
         "completion_tokens_details": {
-            "accepted_prediction_tokens": outcome.accepted_tokens,
-            "rejected_prediction_tokens": outcome.drafted_tokens - outcome.accepted_tokens,
+            "reasoning_tokens": choices.iter().map(|choice| choice.thought_tokens).sum::<usize>(),
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": sum(|outcome| outcome.accepted_tokens),
+            "rejected_prediction_tokens": sum(|outcome| outcome.drafted_tokens - outcome.accepted_tokens),
         },
     })
 }
 
-/// Times, besides what OpenAI's API has.
-fn timings(outcome: &Outcome) -> Value {
-    let Outcome { waited_ms, prefill_ms, decode_ms, .. } = outcome;
-    json!({ "queue_ms": waited_ms, "prefill_ms": prefill_ms, "decode_ms": decode_ms })
+/// Times, besides what OpenAI's API has: those of the choice that took longest.
+fn timings(choices: &[Choice]) -> Value {
+    let longest = |time: fn(&Outcome) -> f64| {
+        choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(time).fold(0.0, f64::max)
+    };
+    json!({
+        "queue_ms": longest(|outcome| outcome.waited_ms),
+        "prefill_ms": longest(|outcome| outcome.prefill_ms),
+        "decode_ms": longest(|outcome| outcome.decode_ms),
+    })
 }
 
-/// The next event of an answer, unless the server stops before.
-async fn next(server: &Server, answer: &mut Answer) -> Result<Told, ApiError> {
+/// The answers to one request, as they come. Dropping them cancels.
+type Answers = SelectAll<BoxStream<'static, (usize, Result<Told, EngineError>)>>;
+
+/// The next event of any answer, unless the server stops before.
+async fn next(server: &Server, answers: &mut Answers) -> Result<(usize, Told), ApiError> {
     let mut phase = server.phase.clone();
     let told = tokio::select! {
-        told = answer.next() => told,
+        told = answers.next() => told,
         () = reached(&mut phase, Phase::Ending) => return Err(ApiError::stopping()),
     };
-    let told = told.ok_or(anygpu::handle::HandleError::Stopped)??;
+    let (index, told) = told.ok_or(HandleError::Stopped)?;
+    let told = told?;
     match &told {
         Told::Recovered(to) => {
             server.metrics.recovered();
@@ -135,42 +141,84 @@ async fn next(server: &Server, answer: &mut Answer) -> Result<Told, ApiError> {
         Told::Ended(outcome) => server.metrics.generated(outcome),
         Told::Begun { .. } | Told::Piece { .. } | Told::Overflowed(_) => {}
     }
-    Ok(told)
+    Ok((index, told))
+}
+
+/// A response under way.
+struct Responding {
+    server: Arc<Server>,
+    /// When the client has gone, the server's part of the connection goes, and all of this with it.
+    answers: Answers,
+    choices: Vec<Choice>,
+    head: Head,
+}
+
+impl Responding {
+    /// Once all answers are known to come.
+    async fn begin(server: Arc<Server>, shape: Shape, generate: Vec<Generate>) -> Result<Responding, ApiError> {
+        let (mut answers, mut choices) = (Answers::new(), Vec::new());
+        for (index, generate) in generate.into_iter().enumerate() {
+            let mut answer = server.handle.generate(generate)?;
+            let mut phase = server.phase.clone();
+            let begun = tokio::select! {
+                begun = answer.next() => begun,
+                () = reached(&mut phase, Phase::Ending) => return Err(ApiError::stopping()),
+            };
+            match begun.ok_or(HandleError::Stopped)?? {
+                Told::Begun { parts, .. } => choices.push(Choice::new(index, shape, *parts)),
+                _ => return Err(HandleError::Stopped.into()),
+            }
+            answers.push(answer.map(move |told| (index, told)).boxed());
+        }
+        let head = Head::new(shape, &server);
+        Ok(Responding { server, answers, choices, head })
+    }
+
+    /// What comes next: the choice, what it adds, and whether that was its last.
+    async fn next(&mut self) -> Result<(&mut Choice, Vec<Value>, bool), ApiError> {
+        let (index, told) = next(&self.server, &mut self.answers).await?;
+        let choice = self.choices.get_mut(index).ok_or(HandleError::Stopped)?;
+        let (deltas, ended) = match told {
+            Told::Piece { token, text, log_prob } => {
+                (choice.take(&text, token.is_some(), log_prob.map(|log_prob| *log_prob)), false)
+            }
+            Told::Ended(outcome) => (choice.end(*outcome), true),
+            Told::Begun { .. } | Told::Overflowed(_) | Told::Recovered(_) => (Vec::new(), false),
+        };
+        Ok((choice, deltas, ended))
+    }
+
+    fn is_over(&self) -> bool {
+        self.choices.iter().all(|choice| choice.outcome.is_some())
+    }
 }
 
 /// Answers a request for text. Of a stream the response begins once the request was found sound.
 pub async fn text(server: Arc<Server>, shape: Shape, request: TextRequest) -> Result<Response, ApiError> {
     let TextRequest { generate, stream, include_usage, .. } = request;
-    let mut answer = server.handle.generate(generate)?;
-    next(&server, &mut answer).await?;
-    let head = Head::new(shape, &server);
-    if stream {
-        return Ok(events(server, answer, head, include_usage));
+    let queue = server.queue;
+    if generate.len() > queue {
+        let message = format!("n can be at most {queue}, as this server has that many requests at a time");
+        return Err(ApiError::request(message).about("n"));
     }
-    let outcome = loop {
-        if let Told::Ended(outcome) = next(&server, &mut answer).await? {
-            break outcome;
-        }
-    };
-    let mut choice = match shape {
-        Shape::Chat => json!({ "message": { "role": "assistant", "content": outcome.text, "refusal": null } }),
-        Shape::Text => json!({ "text": outcome.text }),
-    };
-    choice["index"] = json!(0);
-    choice["logprobs"] = Value::Null;
-    choice["finish_reason"] = json!(finish(&outcome));
-    let mut whole = head.object(shape.whole(), json!([choice]));
-    whole.insert("usage".into(), usage(&outcome));
-    whole.insert("timings".into(), timings(&outcome));
+    let mut responding = Responding::begin(server, shape, generate).await?;
+    if stream {
+        return Ok(events(responding, include_usage));
+    }
+    while !responding.is_over() {
+        responding.next().await?;
+    }
+    let Responding { mut choices, head, .. } = responding;
+    let (usage, timings) = (usage(&choices), timings(&choices));
+    let mut whole = head.object(shape.whole(), choices.iter_mut().map(Choice::whole).collect());
+    whole.insert("usage".into(), usage);
+    whole.insert("timings".into(), timings);
     Ok(respond(StatusCode::OK, &Value::Object(whole)))
 }
 
-/// An answer under way.
+/// A response as a stream.
 struct Streamed {
-    server: Arc<Server>,
-    /// Dropping it cancels: when the client has gone, the server's part of the connection goes, and all of this with it.
-    answer: Answer,
-    head: Head,
+    responding: Responding,
     include_usage: bool,
     ready: VecDeque<Event>,
     ended: bool,
@@ -187,13 +235,23 @@ impl Streamed {
     /// Waits for something to say.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Streamed)> {
         while self.ready.is_empty() && !self.ended {
-            match next(&self.server, &mut self.answer).await {
-                Ok(Told::Piece { text, .. }) if !text.is_empty() => {
-                    let chunk = self.head.chunk(self.head.piece(&text), None);
-                    self.push(chunk);
+            match self.responding.next().await {
+                Ok((choice, deltas, ended)) => {
+                    let mut parts: Vec<Value> = deltas.into_iter().map(|delta| choice.dress(delta, None)).collect();
+                    if ended {
+                        let finish = choice.finish();
+                        parts.push(choice.dress(choice.shape().last(), Some(finish)));
+                    }
+                    let mut chunks: Vec<_> = parts.into_iter().map(|part| self.responding.head.chunk(part)).collect();
+                    let over = self.responding.is_over();
+                    if let Some(last) = chunks.last_mut().filter(|_| over) {
+                        last.insert("timings".into(), timings(&self.responding.choices));
+                    }
+                    chunks.into_iter().for_each(|chunk| self.push(chunk));
+                    if over {
+                        self.end();
+                    }
                 }
-                Ok(Told::Ended(outcome)) => self.end(&outcome),
-                Ok(_) => {}
                 Err(error) => {
                     self.ready.push_back(Event::default().data(error.json().to_string()));
                     self.ended = true;
@@ -204,13 +262,11 @@ impl Streamed {
         Some((Ok(event), self))
     }
 
-    fn end(&mut self, outcome: &Outcome) {
-        let mut last = self.head.chunk(self.head.last(), Some(finish(outcome)));
-        last.insert("timings".into(), timings(outcome));
-        self.push(last);
+    fn end(&mut self) {
         if self.include_usage {
-            let mut chunk = self.head.object(self.head.shape.part(), json!([]));
-            chunk.insert("usage".into(), usage(outcome));
+            let Responding { choices, head, .. } = &self.responding;
+            let mut chunk = head.object(head.shape.part(), json!([]));
+            chunk.insert("usage".into(), usage(choices));
             self.push(chunk);
         }
         self.ready.push_back(Event::default().data("[DONE]"));
@@ -218,11 +274,12 @@ impl Streamed {
     }
 }
 
-fn events(server: Arc<Server>, answer: Answer, head: Head, include_usage: bool) -> Response {
-    let mut streamed = Streamed { server, answer, head, include_usage, ready: VecDeque::new(), ended: false };
-    if let Some(first) = streamed.head.first() {
-        let chunk = streamed.head.chunk(first, None);
-        streamed.push(chunk);
+fn events(responding: Responding, include_usage: bool) -> Response {
+    let mut streamed = Streamed { responding, include_usage, ready: VecDeque::new(), ended: false };
+    let Responding { choices, head, .. } = &mut streamed.responding;
+    if let Some(first) = head.shape.first() {
+        let first: Vec<_> = choices.iter_mut().map(|choice| head.chunk(choice.dress(first.clone(), None))).collect();
+        first.into_iter().for_each(|chunk| streamed.push(chunk));
     }
     // Comments keep proxies from giving up while others have their turns.
     Sse::new(stream::unfold(streamed, Streamed::next)).keep_alive(KeepAlive::default()).into_response()

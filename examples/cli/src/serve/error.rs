@@ -61,6 +61,11 @@ impl ApiError {
     }
 }
 
+/// What the model's template cannot do.
+fn unsupported(error: &ChatError, param: &str) -> ApiError {
+    ApiError::request(error.to_string()).about(param).with_code("unsupported_parameter")
+}
+
 impl From<HandleError> for ApiError {
     fn from(error: HandleError) -> ApiError {
         let message = error.to_string();
@@ -83,6 +88,12 @@ impl From<HandleError> for ApiError {
                 | ModelError::NoText { .. },
             )
             | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),
+            EngineError::Chat(error @ (ChatError::NoTools | ChatError::Calls)) => unsupported(&error, "tools"),
+            EngineError::Chat(error @ ChatError::Demanded) => unsupported(&error, "tool_choice"),
+            EngineError::Chat(error @ ChatError::Variable(_)) => {
+                let effort = ChatError::Variable("reasoning_effort".into());
+                unsupported(&error, if error == effort { "reasoning_effort" } else { "chat_template_kwargs" })
+            }
             _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message),
         }
     }

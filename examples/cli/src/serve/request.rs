@@ -5,8 +5,9 @@ use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
+use super::messages;
 use anygpu::handle::{Embed, Generate, Prompt};
-use anygpu::{Adjust, GenerateOptions, Message, Overflow, Sampling, TopK};
+use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 
@@ -17,9 +18,10 @@ const LEAST_TOP_P: f64 = 1.0 / (1 << 24) as f64;
 /// As many texts as OpenAI's API takes at once.
 const MOST_TEXTS: usize = 2048;
 
-const ONLY_TEXT: &str = "only text is read; leave this part out";
-const NO_LOGPROBS: &str = "probabilities are not given; leave it out";
-const NO_TOOLS: &str = "tools cannot be called; describe them in the messages, and leave this out";
+/// Answers to one request.
+const MOST_ANSWERS: u64 = 16;
+
+const RENAMED: &str = "its name is tools, and tool_choice";
 
 /// Fields of both kinds of requests for text.
 const COMMON: Table = &[
@@ -38,7 +40,7 @@ const COMMON: Table = &[
     ("draft_max", Use(Integer(0, MOST))),
     ("overflow", Use(OneOf(&Overflow::NAMES))),
     ("keep", Use(Integer(0, MOST))),
-    ("n", Only(&["1"], "one answer is made at a time; ask again with another seed")),
+    ("n", Use(Integer(1, MOST_ANSWERS))),
     ("presence_penalty", Use(Number(-2.0, 2.0))),
     ("frequency_penalty", Use(Number(-2.0, 2.0))),
     ("repetition_penalty", Use(Number(0.01, 100.0))),
@@ -52,19 +54,19 @@ const COMMON: Table = &[
 
 /// The other fields of a chat request.
 const CHAT: Table = &[
-    ("messages", Use(Checked(check_messages))),
-    ("logprobs", Only(&["false"], NO_LOGPROBS)),
-    ("top_logprobs", Only(&["0"], NO_LOGPROBS)),
-    ("tools", Only(&["[]"], NO_TOOLS)),
-    ("tool_choice", Only(&["\"none\"", "\"auto\""], NO_TOOLS)),
-    ("parallel_tool_calls", Ignored),
-    ("functions", Only(&["[]"], NO_TOOLS)),
-    ("function_call", Only(&["\"none\"", "\"auto\""], NO_TOOLS)),
+    ("messages", Use(Checked(messages::check_messages))),
+    ("logprobs", Use(Boolean)),
+    ("top_logprobs", Use(Integer(0, MAX_TOP as u64))),
+    ("tools", Use(Checked(messages::check_tools))),
+    ("tool_choice", Use(Checked(messages::check_choice))),
+    ("parallel_tool_calls", Use(Boolean)),
+    ("functions", Only(&["[]"], RENAMED)),
+    ("function_call", Only(&["\"none\"", "\"auto\""], RENAMED)),
     ("response_format", Only(&["{\"type\":\"text\"}"], "answers are text; ask for a format in the messages")),
     ("modalities", Only(&["[\"text\"]"], "answers are text")),
     ("audio", Only(&[], "answers are text; leave it out")),
-    ("reasoning_effort", Only(&[], "the model's template decides; leave it out")),
-    ("chat_template_kwargs", Only(&["{}"], "the model's template decides; leave it out")),
+    ("reasoning_effort", Use(Text)),
+    ("chat_template_kwargs", Use(Checked(messages::check_variables))),
     ("verbosity", Only(&["\"medium\""], "the model decides; ask for it in the messages")),
     ("web_search_options", Only(&[], "nothing is looked up; leave it out")),
     ("moderation", Only(&[], "nothing is moderated; leave it out")),
@@ -83,7 +85,7 @@ const TEXT: Table = &[
     ("prompt", Use(Checked(check_prompt))),
     ("best_of", Only(&["1"], "one answer is made at a time; leave it out")),
     ("echo", Only(&["false"], "answers do not repeat the prompt; put it before them")),
-    ("logprobs", Only(&["false"], NO_LOGPROBS)),
+    ("logprobs", Use(Checked(check_logprobs))),
     ("suffix", Only(&["\"\""], "nothing is filled in; leave it out")),
 ];
 
@@ -97,30 +99,6 @@ const EMBEDDING: Table = &[
     ("user", Ignored),
 ];
 
-/// The fields of a turn. Those that a service adds to its own answers must be empty.
-const MESSAGE: Table = &[
-    ("role", Use(Checked(check_role))),
-    ("content", Use(Checked(check_content))),
-    ("name", Only(&["\"\""], "templates are given roles only; put it into the content")),
-    ("refusal", Only(&["\"\""], "only content is read; put it there")),
-    ("tool_calls", Only(&["[]"], NO_TOOLS)),
-    ("tool_call_id", Only(&["\"\""], NO_TOOLS)),
-    ("function_call", Only(&[], NO_TOOLS)),
-    ("audio", Only(&[], "only text is read; leave it out")),
-    ("annotations", Ignored),
-];
-
-/// The fields of a part of a turn.
-const PART: Table = &[
-    ("type", Use(OneOf(&["text"]))),
-    ("text", Use(Text)),
-    ("image_url", Only(&[], ONLY_TEXT)),
-    ("input_audio", Only(&[], ONLY_TEXT)),
-    ("file", Only(&[], ONLY_TEXT)),
-    ("refusal", Only(&[], ONLY_TEXT)),
-    ("prompt_cache_breakpoint", Ignored),
-];
-
 fn check_stop(name: &str, value: &Value) -> Result<(), ApiError> {
     let sound = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
     let all = match value {
@@ -128,6 +106,11 @@ fn check_stop(name: &str, value: &Value) -> Result<(), ApiError> {
         text => sound(text),
     };
     if all { Ok(()) } else { Err(refused(name, "a string that is not empty, or at most 64 of them", value)) }
+}
+
+/// How many of the likeliest tokens are told for each; some clients say false for none.
+fn check_logprobs(name: &str, value: &Value) -> Result<(), ApiError> {
+    if *value == false { Ok(()) } else { Integer(0, MAX_TOP as u64).check(name, value) }
 }
 
 /// Token ids, and what is added to their logits. The engine knows how many there may be.
@@ -144,47 +127,6 @@ fn biases(name: &str, value: &Value) -> Result<Vec<(u32, f32)>, ApiError> {
 
 fn check_biases(name: &str, value: &Value) -> Result<(), ApiError> {
     biases(name, value).map(|_| ())
-}
-
-fn check_role(name: &str, value: &Value) -> Result<(), ApiError> {
-    let sound = value.as_str().is_some_and(|role| !role.is_empty());
-    if sound { Ok(()) } else { Err(refused(name, "a string such as user", value)) }
-}
-
-/// The text of a turn: a string, or parts of it.
-fn check_content(name: &str, value: &Value) -> Result<(), ApiError> {
-    let Value::Array(parts) = value else {
-        let expected = "a string, or an array of { type: \"text\", text }";
-        return if value.is_string() { Ok(()) } else { Err(refused(name, expected, value)) };
-    };
-    for (index, part) in parts.iter().enumerate() {
-        let path = format!("{name}[{index}]");
-        let part = check(&path, part, &[PART])?;
-        for key in ["type", "text"] {
-            if part.get(key).is_none_or(Value::is_null) {
-                return Err(refused(&format!("{path}.{key}"), "a string", &Value::Null));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_messages(name: &str, value: &Value) -> Result<(), ApiError> {
-    let turns = value.as_array().filter(|turns| !turns.is_empty());
-    let turns = turns.ok_or_else(|| refused(name, "an array with at least one message", value))?;
-    for (index, turn) in turns.iter().enumerate() {
-        let path = format!("{name}[{index}]");
-        let turn = check(&path, turn, &[MESSAGE])?;
-        let role = turn.get("role").and_then(Value::as_str);
-        if role.is_none() {
-            return Err(refused(&format!("{path}.role"), "a string such as user", &Value::Null));
-        }
-        // Services answer without content after a tool call, and such answers come back in the conversation.
-        if turn.get("content").is_none_or(Value::is_null) && role != Some("assistant") {
-            return Err(refused(&format!("{path}.content"), "a string", &Value::Null));
-        }
-    }
-    Ok(())
 }
 
 /// A text, or its tokens.
@@ -251,8 +193,8 @@ impl Sound<'_> {
         self.get(name)?.as_str()
     }
 
-    /// Without a temperature the likeliest token is taken, as everywhere in anygpu. Without a seed, any.
-    fn sampling(&self) -> Sampling {
+    /// Without a temperature the likeliest token is taken, as everywhere in anygpu.
+    fn sampling(&self, seed: u64) -> Sampling {
         match self.number("temperature") {
             None | Some(0.0) => Sampling::Greedy,
             Some(temperature) => Sampling::Random {
@@ -260,7 +202,7 @@ impl Sound<'_> {
                 // More than the device can keep means as many as it can.
                 top_k: self.integer("top_k").filter(|k| *k <= TopK::MAX as u64).unwrap_or(0) as u32,
                 top_p: self.number("top_p").unwrap_or(1.0).max(LEAST_TOP_P) as f32,
-                seed: self.integer("seed").unwrap_or_else(random),
+                seed,
             },
         }
     }
@@ -286,19 +228,29 @@ impl Sound<'_> {
         }
     }
 
+    /// With how many of the likeliest tokens log probabilities are told, if they are.
+    fn log_probs(&self) -> Option<usize> {
+        match self.get("logprobs")? {
+            Value::Bool(told) => told.then(|| self.size("top_logprobs").unwrap_or(0)),
+            _ => self.size("logprobs"),
+        }
+    }
+
     /// What the engine is asked.
-    fn generate(&self, prompt: Prompt) -> Generate {
+    fn generate(&self, prompt: Prompt, chat: ChatOptions, seed: u64) -> Generate {
         let max_tokens = self.size("max_tokens").or(self.size("max_completion_tokens"));
         let overflow = self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or_default();
-        let (sampling, adjust, stop) = (self.sampling(), self.adjust(), self.stop());
+        let (sampling, adjust, stop) = (self.sampling(seed), self.adjust(), self.stop());
+        let log_probs = self.log_probs();
         let ignore_eos = self.is_true("ignore_eos");
         let (fetch_interval, draft_max) = (self.size("fetch_interval"), self.size("draft_max"));
-        let generate = Generate::new(prompt).with(move |options| {
+        let generate = Generate::new(prompt).chatting(chat).with(move |options| {
             *options = GenerateOptions {
                 max_tokens,
                 overflow,
                 sampling,
                 adjust,
+                log_probs,
                 stop_tokens: ignore_eos.then(Vec::new),
                 stop,
                 fetch_interval: fetch_interval.or(options.fetch_interval),
@@ -310,15 +262,6 @@ impl Sound<'_> {
             Some(keep) => generate.keeping(keep),
             None => generate,
         }
-    }
-
-    fn messages(&self) -> Vec<Message> {
-        let turns = self.get("messages").and_then(Value::as_array).into_iter().flatten();
-        let content = |content: &Value| match content {
-            Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-            text => text.as_str().unwrap_or_default().to_owned(),
-        };
-        turns.map(|turn| Message::new(turn["role"].as_str().unwrap_or_default(), content(&turn["content"]))).collect()
     }
 }
 
@@ -336,7 +279,8 @@ pub enum Shape {
 
 /// A request for text.
 pub struct TextRequest {
-    pub generate: Generate,
+    /// One for each answer.
+    pub generate: Vec<Generate>,
     pub model: Option<String>,
     pub stream: bool,
     pub include_usage: bool,
@@ -351,7 +295,10 @@ impl TextRequest {
             Shape::Chat if sound.get("messages").is_none() => {
                 return Err(refused("messages", "an array with at least one message", &Value::Null));
             }
-            Shape::Chat => Prompt::Chat(sound.messages()),
+            Shape::Chat if sound.get("top_logprobs").is_some_and(|top| *top != 0) && !sound.is_true("logprobs") => {
+                return Err(ApiError::request("top_logprobs needs logprobs to be true").about("top_logprobs"));
+            }
+            Shape::Chat => Prompt::Chat(messages::messages(&value["messages"])),
             Shape::Text => match value.get("prompt") {
                 None => return Err(refused("prompt", "a string or an array of token ids", &Value::Null)),
                 Some(Value::Null) => Prompt::Text(String::new()),
@@ -359,8 +306,12 @@ impl TextRequest {
             },
         };
         let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
+        let chat = messages::options(sound.0)?;
+        // Answers differ by their seeds: that of the request, and those after it. Without one, any.
+        let seed = sound.integer("seed").unwrap_or_else(random);
+        let seeds = (0..sound.integer("n").unwrap_or(1)).map(|at| seed.wrapping_add(at));
         Ok(TextRequest {
-            generate: sound.generate(prompt),
+            generate: seeds.map(|seed| sound.generate(prompt.clone(), chat.clone(), seed)).collect(),
             model: sound.string("model").map(Into::into),
             stream: sound.is_true("stream"),
             include_usage,

@@ -1,4 +1,7 @@
-//! What several tests need.
+//! What several tests need, each a part of it.
+#![allow(dead_code, reason = "a test need not use all of it")]
+
+pub mod server;
 
 use std::path::PathBuf;
 

@@ -30,9 +30,11 @@ mod text;
 mod value;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::Message;
+use lexer::Token;
 use machine::Machine;
 use parser::Parser;
 use value::{MAX_NESTING, Map, Value};
@@ -65,6 +67,8 @@ pub(super) struct TemplateError {
 pub(super) struct Template {
     block: ast::Block,
     macros: Vec<ast::Macro>,
+    /// All names that stand in tags: of variables, fields, filters and words of the language.
+    names: BTreeSet<Arc<str>>,
 }
 
 /// What a rendering begins with.
@@ -83,17 +87,31 @@ impl Template {
     /// *Errors*: it is malformed, nests too deeply, or uses blocks that are not supported.
     pub fn parse(source: &str) -> Result<Template, TemplateError> {
         let at = |(Fault(what), line)| TemplateError { line, what };
-        let mut parser = Parser::new(lexer::tokens(source).map_err(at)?);
+        let tokens = lexer::tokens(source).map_err(at)?;
+        let named = tokens.iter().filter_map(|(token, _)| match token {
+            Token::Name(name) => Some(name.clone()),
+            _ => None,
+        });
+        let names = named.collect();
+        let mut parser = Parser::new(tokens);
         match parser.template() {
-            Ok(block) => Ok(Template { block, macros: parser.macros }),
+            Ok(block) => Ok(Template { block, macros: parser.macros, names }),
             Err(fault) => Err(at((fault, parser.line()))),
         }
     }
 
+    /// Whether it may read a variable: one that it does not name makes no difference.
+    pub fn names(&self, variable: &str) -> bool {
+        self.names.contains(variable)
+    }
+
     /// *Errors*: the template raises one, does what its language does not allow, or takes too much.
     pub fn render(&self, input: &Input<'_>) -> Result<String, TemplateError> {
-        let fields = |message: &Message| message.fields.values().map(|value| value.to_string().len()).sum::<usize>();
-        let bytes: usize = input.messages.iter().map(|m| m.role.len() + m.content.len() + fields(m)).sum();
+        let size = |values: &BTreeMap<String, serde_json::Value>| -> usize {
+            values.values().map(|value| value.to_string().len()).sum()
+        };
+        let said: usize = input.messages.iter().map(|m| m.role.len() + m.content.len() + size(&m.fields)).sum();
+        let bytes = said + size(input.variables);
         let budget = budget::Budget::new(WORK.saturating_add(bytes.saturating_mul(WORK_PER_BYTE)));
         let mut machine = Machine::new(self, budget, input.now);
         let result = globals(input, &mut machine).and_then(|()| machine.run());

@@ -1,0 +1,72 @@
+//! What chat templates are given.
+
+use crate::text;
+use clap::Args;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What the chat template is given besides messages.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TemplateArgs {
+    /// Give the chat template a variable, such as enable_thinking=false; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Text")]
+    pub template_arg: Vec<(String, Value)>,
+}
+
+impl TemplateArgs {
+    /// The variables; of one that is given twice, the last.
+    pub fn variables(&self) -> BTreeMap<String, Value> {
+        self.template_arg.iter().cloned().collect()
+    }
+}
+
+/// Functions as JSON, or those of a file.
+pub fn tools(text: &str) -> Result<Tools, String> {
+    let read =
+        if text.trim_start().starts_with('[') { Ok(text.into()) } else { text::given(None, Some(text.as_ref())) };
+    let json = read.map_err(|error| format!("{error:#}; give a file, or an array as JSON"))?;
+    let tools: Vec<Value> =
+        serde_json::from_str(&json).map_err(|error| format!("that is no array as JSON: {error}"))?;
+    match tools.iter().position(|tool| !tool["function"]["name"].is_string()) {
+        Some(at) => Err(format!("tool {at} is no {{\"type\": \"function\", \"function\": {{\"name\": ..., ...}}}}")),
+        None => Ok(Tools(tools)),
+    }
+}
+
+/// Functions that a model may call.
+#[derive(Debug, Clone)]
+pub struct Tools(pub Vec<Value>);
+
+/// A name, and a value as JSON; what is no JSON is a text.
+fn variable(text: &str) -> Result<(String, Value), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.trim().is_empty());
+    let (name, value) = pair.ok_or_else(|| format!("{text:?} is not NAME=VALUE, such as enable_thinking=false"))?;
+    Ok((name.trim().into(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{tools, variable};
+    use serde_json::json;
+
+    #[test]
+    fn a_variable_is_a_name_and_a_value() {
+        let read = |text: &str| variable(text).unwrap().1;
+        assert_eq!(
+            [read("a=false"), read("a=3"), read("a=\"3\""), read("a=high"), read("a=b=c"), read("a=")],
+            [json!(false), json!(3), json!("3"), json!("high"), json!("b=c"), json!("")]
+        );
+        for wrong in ["a", "=1", ""] {
+            assert!(variable(wrong).unwrap_err().contains("enable_thinking=false"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tools_are_an_array_of_functions() {
+        let read = tools(r#" [{"type": "function", "function": {"name": "f"}}]"#).unwrap();
+        assert_eq!(read.0[0]["function"]["name"], "f");
+        for (wrong, why) in [("[{}]", "tool 0"), ("[", "no array"), ("/no/such", "cannot open")] {
+            assert!(tools(wrong).unwrap_err().contains(why), "{wrong}");
+        }
+    }
+}

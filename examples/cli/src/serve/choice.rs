@@ -1,0 +1,163 @@
+//! One of an answer's choices while it comes.
+
+use super::request::Shape;
+use anygpu::handle::Outcome;
+use anygpu::{Finish, LogProbEntry, Part, Parts, ToolCall};
+use serde_json::{Map, Value, json};
+use std::hash::{BuildHasher, RandomState};
+
+/// A choice: what tells its parts apart, and what was said so far.
+pub struct Choice {
+    index: usize,
+    shape: Shape,
+    parts: Parts,
+    said: String,
+    thought: String,
+    calls: Vec<Value>,
+    /// Those that were not told yet.
+    log_probs: Vec<LogProbEntry>,
+    /// Characters of the tokens before them.
+    offset: usize,
+    /// Tokens that were thought.
+    pub thought_tokens: usize,
+    pub outcome: Option<Outcome>,
+}
+
+impl Choice {
+    pub fn new(index: usize, shape: Shape, parts: Parts) -> Choice {
+        let (said, thought) = (String::new(), String::new());
+        let (calls, log_probs) = (Vec::new(), Vec::new());
+        Choice { index, shape, parts, said, thought, calls, log_probs, offset: 0, thought_tokens: 0, outcome: None }
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Takes a piece of the text. Gives what it adds to the answer, as OpenAI's API has it in streams.
+    pub fn take(&mut self, text: &str, is_token: bool, log_prob: Option<LogProbEntry>) -> Vec<Value> {
+        let parts = self.parts.push(text);
+        self.thought_tokens += usize::from(is_token && self.parts.is_thinking());
+        self.log_probs.extend(log_prob);
+        parts.into_iter().map(|part| self.add(part)).collect()
+    }
+
+    /// The text has ended. Gives what that adds.
+    pub fn end(&mut self, outcome: Outcome) -> Vec<Value> {
+        self.outcome = Some(outcome);
+        self.parts.finish().into_iter().map(|part| self.add(part)).collect()
+    }
+
+    fn add(&mut self, part: Part) -> Value {
+        match part {
+            Part::Said(text) => {
+                let delta = match self.shape {
+                    Shape::Chat => json!({ "delta": { "content": text } }),
+                    Shape::Text => json!({ "text": text }),
+                };
+                self.said += &text;
+                delta
+            }
+            Part::Thought(text) => {
+                let delta = json!({ "delta": { "reasoning_content": text } });
+                self.thought += &text;
+                delta
+            }
+            Part::Call(ToolCall { name, arguments }) => {
+                let function = json!({ "name": name, "arguments": arguments });
+                let call = json!({ "id": id(), "type": "function", "function": function });
+                let mut delta = call.clone();
+                delta["index"] = json!(self.calls.len());
+                self.calls.push(call);
+                json!({ "delta": { "tool_calls": [delta] } })
+            }
+        }
+    }
+
+    /// What ended it, in the words of OpenAI's API.
+    pub fn finish(&self) -> &'static str {
+        match self.outcome.as_ref().map(|outcome| outcome.finish) {
+            Some(Finish::Length) => "length",
+            _ if !self.calls.is_empty() => "tool_calls",
+            _ => "stop",
+        }
+    }
+
+    /// A choice of a response, with what is known of it so far.
+    pub fn dress(&mut self, mut choice: Value, finish: Option<&str>) -> Value {
+        choice["index"] = json!(self.index);
+        choice["logprobs"] = self.log_probs();
+        choice["finish_reason"] = json!(finish);
+        choice
+    }
+
+    /// All of it.
+    pub fn whole(&mut self) -> Value {
+        let choice = match self.shape {
+            Shape::Text => json!({ "text": self.said }),
+            Shape::Chat => {
+                // Who only calls says nothing.
+                let content = (!self.said.is_empty() || self.calls.is_empty()).then_some(&self.said);
+                let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
+                if !self.thought.is_empty() {
+                    message["reasoning_content"] = json!(self.thought);
+                }
+                if !self.calls.is_empty() {
+                    message["tool_calls"] = json!(self.calls);
+                }
+                json!({ "message": message })
+            }
+        };
+        let finish = self.finish();
+        self.dress(choice, Some(finish))
+    }
+
+    /// How likely the tokens were that were not told yet.
+    fn log_probs(&mut self) -> Value {
+        let entries = std::mem::take(&mut self.log_probs);
+        match self.shape {
+            _ if entries.is_empty() => Value::Null,
+            Shape::Chat => json!({ "content": entries, "refusal": null }),
+            Shape::Text => {
+                let offsets: Vec<usize> = entries
+                    .iter()
+                    .map(|entry| {
+                        let at = self.offset;
+                        self.offset += entry.chosen.token.chars().count();
+                        at
+                    })
+                    .collect();
+                let likeliest = |entry: &LogProbEntry| -> Map<String, Value> {
+                    let all = entry.top_logprobs.iter().chain([&entry.chosen]);
+                    all.map(|token| (token.token.clone(), json!(token.logprob))).collect()
+                };
+                let chosen = || entries.iter().map(|entry| &entry.chosen);
+                json!({
+                    "tokens": chosen().map(|token| &token.token).collect::<Vec<_>>(),
+                    "token_logprobs": chosen().map(|token| token.logprob).collect::<Vec<_>>(),
+                    "top_logprobs": entries.iter().map(likeliest).collect::<Vec<_>>(),
+                    "text_offset": offsets,
+                })
+            }
+        }
+    }
+}
+
+/// What tells a call from others. Mistral's templates take nine letters and digits, and others anything.
+fn id() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnopqrstuvwxyz2345679";
+    let number = RandomState::new().hash_one(0);
+    (0..9).map(|at| char::from(LETTERS[(number >> (5 * at)) as usize % LETTERS.len()])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_what_mistral_takes() {
+        let ids = [id(), id()];
+        assert!(ids[0] != ids[1]);
+        assert!(ids.iter().all(|id| id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric())), "{ids:?}");
+    }
+}

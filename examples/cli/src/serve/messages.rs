@@ -1,0 +1,248 @@
+//! Conversations in requests: messages, tools, and what else a template is given.
+
+use super::error::ApiError;
+use super::fields::Kind::{Checked, Integer, OneOf, Text};
+use super::fields::Rule::{Ignored, Only, Use};
+use super::fields::{Table, check, refused};
+use anygpu::{ChatOptions, Message, ToolChoice};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// As many as OpenAI's API takes.
+const MOST_TOOLS: usize = 128;
+/// Variables of a template that a request may give.
+const MOST_VARIABLES: usize = 32;
+
+const ONLY_TEXT: &str = "only text is read; leave this part out";
+
+/// The fields of a turn. Those that a service adds to its own answers must be empty.
+const MESSAGE: Table = &[
+    ("role", Use(Checked(check_role))),
+    ("content", Use(Checked(check_content))),
+    ("reasoning_content", Use(Text)),
+    ("name", Use(Text)),
+    ("tool_calls", Use(Checked(check_calls))),
+    ("tool_call_id", Use(Text)),
+    ("refusal", Only(&["\"\""], "only content is read; put it there")),
+    ("function_call", Only(&[], "its name is tool_calls")),
+    ("audio", Only(&[], "only text is read; leave it out")),
+    ("annotations", Ignored),
+];
+
+/// The fields of a part of a turn.
+const PART: Table = &[
+    ("type", Use(OneOf(&["text"]))),
+    ("text", Use(Text)),
+    ("image_url", Only(&[], ONLY_TEXT)),
+    ("input_audio", Only(&[], ONLY_TEXT)),
+    ("file", Only(&[], ONLY_TEXT)),
+    ("refusal", Only(&[], ONLY_TEXT)),
+    ("prompt_cache_breakpoint", Ignored),
+];
+
+const FUNCTION: &[&str] = &["function"];
+
+/// The fields of a call in a turn.
+const CALL: Table = &[
+    ("id", Use(Text)),
+    ("type", Use(OneOf(FUNCTION))),
+    ("function", Use(Checked(check_called))),
+    ("index", Use(Integer(0, MOST_TOOLS as u64))),
+];
+
+const CALLED: Table = &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments)))];
+
+const TOOL: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_function)))];
+
+const DESCRIBED: Table = &[
+    ("name", Use(Checked(check_name))),
+    ("description", Use(Text)),
+    ("parameters", Use(Checked(check_object))),
+    ("strict", Only(&["false"], "calls cannot be held to a schema; leave it out")),
+];
+
+const CHOICE: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_chosen)))];
+
+const CHOSEN: Table = &[("name", Use(Checked(check_name)))];
+
+/// Checks an object, some of whose fields must be there.
+fn check_with(name: &str, value: &Value, table: Table, required: &[&str]) -> Result<(), ApiError> {
+    let fields = check(name, value, &[table])?;
+    match required.iter().find(|key| fields.get(**key).is_none_or(Value::is_null)) {
+        Some(key) => Err(refused(&format!("{name}.{key}"), "given", &Value::Null)),
+        None => Ok(()),
+    }
+}
+
+fn check_role(name: &str, value: &Value) -> Result<(), ApiError> {
+    let sound = value.as_str().is_some_and(|role| !role.is_empty());
+    if sound { Ok(()) } else { Err(refused(name, "a string such as user", value)) }
+}
+
+/// The text of a turn: a string, or parts of it.
+fn check_content(name: &str, value: &Value) -> Result<(), ApiError> {
+    let Value::Array(parts) = value else {
+        let expected = "a string, or an array of { type: \"text\", text }";
+        return if value.is_string() { Ok(()) } else { Err(refused(name, expected, value)) };
+    };
+    for (index, part) in parts.iter().enumerate() {
+        let path = format!("{name}[{index}]");
+        let part = check(&path, part, &[PART])?;
+        for key in ["type", "text"] {
+            if part.get(key).is_none_or(Value::is_null) {
+                return Err(refused(&format!("{path}.{key}"), "a string", &Value::Null));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_calls(name: &str, value: &Value) -> Result<(), ApiError> {
+    let calls = value.as_array().ok_or_else(|| refused(name, "an array of calls", value))?;
+    let check = |(at, call)| check_with(&format!("{name}[{at}]"), call, CALL, &["function"]);
+    calls.iter().enumerate().try_for_each(check)
+}
+
+fn check_called(name: &str, value: &Value) -> Result<(), ApiError> {
+    check_with(name, value, CALLED, &["name"])
+}
+
+/// The arguments of a call; some services leave the text empty where there are none.
+fn arguments(text: &str) -> Option<Value> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    serde_json::from_str::<Map<String, Value>>(text).ok().map(Value::Object)
+}
+
+fn check_arguments(name: &str, value: &Value) -> Result<(), ApiError> {
+    let sound = value.as_str().is_some_and(|text| arguments(text).is_some());
+    if sound { Ok(()) } else { Err(refused(name, "a string that is an object as JSON", value)) }
+}
+
+pub fn check_messages(name: &str, value: &Value) -> Result<(), ApiError> {
+    let turns = value.as_array().filter(|turns| !turns.is_empty());
+    let turns = turns.ok_or_else(|| refused(name, "an array with at least one message", value))?;
+    for (index, turn) in turns.iter().enumerate() {
+        let path = format!("{name}[{index}]");
+        let turn = check(&path, turn, &[MESSAGE])?;
+        let has = |field: &str| turn.get(field).is_some_and(|value| !value.is_null() && value != "");
+        let Some(role) = turn.get("role").and_then(Value::as_str) else {
+            return Err(refused(&format!("{path}.role"), "a string such as user", &Value::Null));
+        };
+        // Services answer without content where they call tools, and such answers come back in the conversation.
+        if turn.get("content").is_none_or(Value::is_null) && role != "assistant" {
+            return Err(refused(&format!("{path}.content"), "a string", &Value::Null));
+        }
+        if role == "tool" && !has("tool_call_id") {
+            return Err(refused(&format!("{path}.tool_call_id"), "the id of the call that this answers", &Value::Null));
+        }
+        if role != "tool" && has("name") {
+            let path = format!("{path}.name");
+            let error = format!("{path} is not supported: templates are given roles only; put it into the content");
+            return Err(ApiError::request(error).about(&path).with_code("unsupported_parameter"));
+        }
+    }
+    Ok(())
+}
+
+/// A name as OpenAI's API takes it.
+fn check_name(name: &str, value: &Value) -> Result<(), ApiError> {
+    let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let sound = value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.chars().all(is));
+    if sound { Ok(()) } else { Err(refused(name, "1 to 64 letters, digits, _ and -", value)) }
+}
+
+fn check_object(name: &str, value: &Value) -> Result<(), ApiError> {
+    if value.is_object() { Ok(()) } else { Err(refused(name, "an object", value)) }
+}
+
+fn check_function(name: &str, value: &Value) -> Result<(), ApiError> {
+    check_with(name, value, DESCRIBED, &["name"])
+}
+
+pub fn check_tools(name: &str, value: &Value) -> Result<(), ApiError> {
+    let expected = format!("an array of at most {MOST_TOOLS} tools");
+    let tools = value.as_array().filter(|tools| tools.len() <= MOST_TOOLS);
+    let tools = tools.ok_or_else(|| refused(name, &expected, value))?;
+    let check = |(at, tool)| check_with(&format!("{name}[{at}]"), tool, TOOL, &["type", "function"]);
+    tools.iter().enumerate().try_for_each(check)
+}
+
+fn check_chosen(name: &str, value: &Value) -> Result<(), ApiError> {
+    check_with(name, value, CHOSEN, &["name"])
+}
+
+pub fn check_choice(name: &str, value: &Value) -> Result<(), ApiError> {
+    match value {
+        Value::Object(_) => check_with(name, value, CHOICE, &["type", "function"]),
+        _ => OneOf(&["none", "auto", "required"]).check(name, value),
+    }
+}
+
+/// Variables of the template.
+pub fn check_variables(name: &str, value: &Value) -> Result<(), ApiError> {
+    let sound = value.as_object().is_some_and(|variables| variables.len() <= MOST_VARIABLES);
+    let expected = format!("an object of at most {MOST_VARIABLES} values");
+    if sound { Ok(()) } else { Err(refused(name, &expected, value)) }
+}
+
+/// The messages of a request that was found sound.
+pub fn messages(value: &Value) -> Vec<Message> {
+    value.as_array().into_iter().flatten().map(message).collect()
+}
+
+fn message(turn: &Value) -> Message {
+    let content = match &turn["content"] {
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        text => text.as_str().unwrap_or_default().to_owned(),
+    };
+    let mut message = Message::new(turn["role"].as_str().unwrap_or_default(), content);
+    for field in ["reasoning_content", "name", "tool_call_id"] {
+        if let Some(text) = turn[field].as_str().filter(|text| !text.is_empty()) {
+            message = message.with(field, text.into());
+        }
+    }
+    // LFM2.5 and gpt-oss have another name for it.
+    if let Some(thought) = message.fields.get("reasoning_content").cloned() {
+        message = message.with("thinking", thought);
+    }
+    match turn["tool_calls"].as_array() {
+        Some(calls) if !calls.is_empty() => {
+            let calls = calls.iter().map(|call| {
+                // Templates write the arguments as JSON themselves.
+                let given = call["function"]["arguments"].as_str().unwrap_or_default();
+                let mut call = call.clone();
+                call["function"]["arguments"] = arguments(given).unwrap_or_default();
+                call
+            });
+            message.with("tool_calls", calls.collect())
+        }
+        _ => message,
+    }
+}
+
+/// What else there is in a request that was found sound.
+///
+/// *Errors*: fields that do not go with each other.
+pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
+    let get = |name: &str| request.get(name).filter(|value| !value.is_null());
+    let tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    let choice = get("tool_choice").unwrap_or(&Value::Null);
+    let tool_choice = match (choice.as_str(), choice["function"]["name"].as_str()) {
+        (Some("none"), _) => ToolChoice::None,
+        (Some("required"), _) => ToolChoice::Required,
+        (_, Some(name)) if tools.iter().all(|tool| tool["function"]["name"] != name) => {
+            let message = format!("tool_choice names {name:?}, which is not among the tools");
+            return Err(ApiError::request(message).about("tool_choice"));
+        }
+        (_, Some(name)) => ToolChoice::Named(name.into()),
+        _ => ToolChoice::Auto,
+    };
+    if tools.is_empty() && !matches!(tool_choice, ToolChoice::Auto | ToolChoice::None) {
+        return Err(ApiError::request("tool_choice wants a call, but there are no tools to call").about("tool_choice"));
+    }
+    let given = get("chat_template_kwargs").and_then(Value::as_object);
+    let mut variables: BTreeMap<String, Value> = given.cloned().into_iter().flatten().collect();
+    variables.extend(get("reasoning_effort").map(|effort| ("reasoning_effort".into(), effort.clone())));
+    let one_call = get("parallel_tool_calls").is_some_and(|several| several == false);
+    Ok(ChatOptions { tools, tool_choice, one_call, variables })
+}

@@ -1,0 +1,212 @@
+//! What `serve` answers besides text: calls of tools, thoughts, log probabilities, several answers.
+
+mod common;
+
+use common::server::{CHAT, Server, TEXT, fixture, tools};
+use serde_json::{Value, json};
+use std::process::{Command, Output};
+
+/// The first choice of an answer that came as a stream, put together as clients do.
+fn put_together(events: &[String]) -> Value {
+    let mut choice = json!({ "content": "", "reasoning": "", "calls": [], "finish": null });
+    for event in &events[..events.len() - 1] {
+        let chunk: Value = serde_json::from_str(event).unwrap();
+        let part = &chunk["choices"][0];
+        for (into, from) in [("content", "content"), ("reasoning", "reasoning_content")] {
+            let text = part["delta"][from].as_str().unwrap_or_default();
+            choice[into] = json!(choice[into].as_str().unwrap().to_owned() + text);
+        }
+        for call in part["delta"]["tool_calls"].as_array().into_iter().flatten() {
+            let calls = choice["calls"].as_array_mut().unwrap();
+            assert_eq!(call["index"], calls.len(), "{chunk}");
+            calls.push(call["function"].clone());
+        }
+        if part["finish_reason"].is_string() {
+            choice["finish"] = part["finish_reason"].clone();
+        }
+    }
+    choice
+}
+
+/// The model of this test knows its answers by heart: thoughts and two calls if there are tools, an answer if not.
+#[test]
+fn tools_are_called_and_answered() {
+    let server = Server::new(&["--model", &fixture("by-heart")]);
+    let ask = |more: Value| {
+        let mut body = json!({ "messages": [{ "role": "user", "content": "Is it warm?" }] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, answer) = server.post(CHAT, &body);
+        assert_eq!(status, 200, "{answer}");
+        let streamed = json!({ "stream": true });
+        body.as_object_mut().unwrap().extend(streamed.as_object().unwrap().clone());
+        let message = &answer["choices"][0]["message"];
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        let whole = json!({
+            "content": message["content"].as_str().unwrap_or_default(),
+            "reasoning": message["reasoning_content"].as_str().unwrap_or_default(),
+            "calls": calls.iter().map(|call| call["function"].clone()).collect::<Vec<_>>(),
+            "finish": answer["choices"][0]["finish_reason"],
+        });
+        assert_eq!(put_together(&server.stream(CHAT, &body)), whole, "as a stream");
+        answer
+    };
+    let call = |answer: &Value, at: usize| {
+        let function = &answer["choices"][0]["message"]["tool_calls"][at]["function"];
+        (
+            function["name"].as_str().unwrap_or_default().to_owned(),
+            function["arguments"].as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    let both = tools(&["weather", "time"]);
+    let answer = ask(json!({ "tools": both }));
+    let choice = &answer["choices"][0];
+    assert_eq!(choice["finish_reason"], "tool_calls");
+    assert_eq!(
+        (&choice["message"]["content"], &choice["message"]["reasoning_content"]),
+        (&Value::Null, &json!("Let me look."))
+    );
+    assert_eq!(call(&answer, 0), ("weather".into(), r#"{"city":"Paris"}"#.into()));
+    assert_eq!(call(&answer, 1), ("time".into(), "{}".into()));
+    assert_eq!(answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 3);
+    // Tokens, not pieces: nothing of it is left out of the log probabilities.
+    let told = ask(json!({ "tools": both, "logprobs": true }));
+    assert_eq!(told["choices"][0]["logprobs"]["content"].as_array().unwrap().len(), 9);
+    // A function that there is not is not called, and one call may be all that is wanted.
+    let one = ask(json!({ "tools": tools(&["weather"]) }));
+    assert_eq!((call(&one, 0).0.as_str(), call(&one, 1).0.as_str()), ("weather", ""));
+    assert!(one["choices"][0]["message"]["content"].as_str().unwrap().contains("\"time\""));
+    let one = ask(json!({ "tools": both, "parallel_tool_calls": false }));
+    assert_eq!((call(&one, 0).0.as_str(), &one["choices"][0]["message"]["tool_calls"][1]), ("weather", &Value::Null));
+    let quick = ask(json!({ "tools": both, "chat_template_kwargs": { "enable_thinking": false } }));
+    assert_eq!(
+        (&quick["choices"][0]["message"]["reasoning_content"], call(&quick, 1).0.as_str()),
+        (&Value::Null, "time")
+    );
+    // A call that does not end is no call.
+    let cut = ask(json!({ "tools": both, "max_tokens": 6 }));
+    assert_eq!(
+        (&cut["choices"][0]["finish_reason"], &cut["choices"][0]["message"]["tool_calls"]),
+        (&json!("length"), &Value::Null)
+    );
+    // The answer of the function goes into the conversation, and the model's comes of it.
+    let calls = choice["message"]["tool_calls"].clone();
+    let id = calls[0]["id"].clone();
+    let conversation = json!([
+        { "role": "user", "content": "Is it warm?" },
+        choice["message"],
+        { "role": "tool", "tool_call_id": id, "name": "weather", "content": "25 degrees" }
+    ]);
+    let end = ask(json!({ "tools": both, "messages": conversation }));
+    assert_eq!(
+        (&end["choices"][0]["message"]["content"], &end["choices"][0]["finish_reason"]),
+        (&json!("It is warm."), &json!("stop"))
+    );
+    let none = ask(json!({ "tools": both, "tool_choice": "none" }));
+    assert_eq!(none["choices"][0]["message"]["content"], "It is warm.");
+    let plain = ask(json!({}));
+    assert!(
+        none["usage"]["prompt_tokens"] == plain["usage"]["prompt_tokens"]
+            && answer["usage"]["prompt_tokens"].as_u64() > plain["usage"]["prompt_tokens"].as_u64()
+    );
+    let required =
+        json!({ "messages": [{ "role": "user", "content": "Hi" }], "tools": both, "tool_choice": "required" });
+    let (status, refused) = server.post(CHAT, &required);
+    assert_eq!((status, &refused["error"]["param"]), (400, &json!("tool_choice")));
+}
+
+/// What the command line gives with some options.
+fn generated(more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+    command
+        .args(["generate", "--backend", "cpu", "--model", &fixture("by-heart"), "--prompt", "Is it warm?"])
+        .args(more);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_command_line_tells_calls_too() {
+    let both = tools(&["weather", "time"]).to_string();
+    let message = |more: &[&str]| {
+        let output = generated(&[&["--chat", "--json"], more].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["message"].clone()
+    };
+    let called = message(&["--tools", &both]);
+    let call = |at: usize| called["tool_calls"][at]["function"].clone();
+    assert_eq!(call(0), json!({ "name": "weather", "arguments": r#"{"city":"Paris"}"# }));
+    assert_eq!((call(1)["name"].as_str(), &called["content"]), (Some("time"), &Value::Null));
+    assert_eq!(called["reasoning_content"], "Let me look.");
+    let quick = message(&["--tools", &both, "--template-arg", "enable_thinking=false"]);
+    assert!(quick["tool_calls"][1].is_object() && quick["reasoning_content"].is_null(), "{quick}");
+    assert_eq!(message(&[]), json!({ "role": "assistant", "content": "It is warm." }));
+    let refused = |more: &[&str], code: i32, why: &str| {
+        let output = generated(more);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(code) && error.contains(why), "{error}");
+    };
+    refused(&["--chat", "--template-arg", "thinking=false"], 1, "takes no argument thinking");
+    refused(&["--template-arg", "enable_thinking=false"], 1, "use it with --chat");
+    refused(&["--chat", "--tools", "/no/such"], 2, "cannot open");
+    refused(&["--tools", &both], 2, "--chat");
+}
+
+#[test]
+fn several_answers_come_at_once_and_say_how_likely_they_are() {
+    let server = Server::new(&[]);
+    let mut request =
+        json!({ "prompt": "One day", "temperature": 1, "seed": 7, "max_tokens": 12, "n": 3, "logprobs": 2 });
+    let (status, whole) = server.post(TEXT, &request);
+    assert_eq!(status, 200, "{whole}");
+    let choices = whole["choices"].as_array().unwrap();
+    assert_eq!(choices.iter().map(|choice| choice["index"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(choices[0]["text"] != choices[1]["text"] && choices[1]["text"] != choices[2]["text"], "{whole}");
+    let usage = &whole["usage"];
+    assert_eq!(
+        (usage["completion_tokens"].as_u64(), usage["total_tokens"].as_u64()),
+        (Some(36), usage["prompt_tokens"].as_u64().map(|n| n + 36))
+    );
+    // Each is that of its seed.
+    for at in 0..3 {
+        let one = json!({ "prompt": "One day", "temperature": 1, "seed": 7 + at, "max_tokens": 12 });
+        assert_eq!(server.post(TEXT, &one).1["choices"][0]["text"], choices[at]["text"], "{at}");
+    }
+    let told = &choices[0]["logprobs"];
+    let sizes =
+        ["tokens", "token_logprobs", "top_logprobs", "text_offset"].map(|name| told[name].as_array().unwrap().len());
+    assert_eq!(sizes, [12; 4]);
+    let text: String = told["tokens"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(text, choices[0]["text"].as_str().unwrap());
+    for at in 0..12 {
+        let token = told["tokens"][at].as_str().unwrap();
+        assert_eq!(told["top_logprobs"][at][token], told["token_logprobs"][at]);
+    }
+    request["stream"] = json!(true);
+    request["stream_options"] = json!({ "include_usage": true });
+    let events = server.stream(TEXT, &request);
+    let chunks: Vec<Value> =
+        events[..events.len() - 1].iter().map(|event| serde_json::from_str(event).unwrap()).collect();
+    for at in 0..3 {
+        let own = || chunks.iter().filter(|chunk| chunk["choices"][0]["index"] == at);
+        let text: String = own().filter_map(|chunk| chunk["choices"][0]["text"].as_str()).collect();
+        assert_eq!(text, choices[at]["text"].as_str().unwrap());
+        let told: usize =
+            own().filter_map(|chunk| Some(chunk["choices"][0]["logprobs"]["tokens"].as_array()?.len())).sum();
+        assert_eq!((told, own().filter(|chunk| chunk["choices"][0]["finish_reason"] == "length").count()), (12, 1));
+    }
+    // Usage comes once, at the end; before, it is null.
+    let (last, before) = chunks.split_last().unwrap();
+    assert!(before.iter().all(|chunk| chunk.as_object().unwrap().get("usage") == Some(&Value::Null)));
+    assert_eq!((&last["choices"], &last["usage"]["completion_tokens"]), (&json!([]), &json!(36)));
+    // As in chats.
+    let say = json!([{ "role": "user", "content": "Hi" }]);
+    let chat =
+        server.post(CHAT, &json!({ "messages": say, "max_tokens": 4, "n": 2, "logprobs": true, "top_logprobs": 3 })).1;
+    for choice in chat["choices"].as_array().unwrap() {
+        let content = choice["logprobs"]["content"].as_array().unwrap();
+        assert_eq!(content.len(), 4, "{chat}");
+        // Without a temperature the likeliest is taken.
+        assert!(content.iter().all(|entry| entry["top_logprobs"][0]["token"] == entry["token"]
+            && entry["top_logprobs"].as_array().unwrap().len() == 3));
+    }
+    assert_eq!(chat["choices"][0]["message"], chat["choices"][1]["message"]);
+}

@@ -1,0 +1,340 @@
+//! Answers in the ways of the families, in pieces of every size.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::tests::template;
+use super::{ChatError, ChatOptions, Message, Part, ToolChoice};
+
+/// Templates that say to a model of tools what those of the families say, as short as it gets.
+const TAGS: &str = "{{ tools | tojson }}<tool_call><function=NAME></tool_call></think>";
+const HERMES: &str = "{{ tools | tojson }}<tool_call>{}</tool_call><think></think>";
+const MISTRAL: &str = "{{ tools | tojson }}[TOOL_CALLS][THINK][/THINK]";
+const GRANITE: &str = "{{ tools | tojson }}answer with <|tool_call|>";
+const LFM2: &str = "<|tool_list_start|>{{ tools | tojson }}<|tool_list_end|>";
+const LLAMA: &str = "<|start_header_id|>{{ tools | tojson }}answer with \"name\" and \"parameters\"";
+const HARMONY: &str = "{{ tools | tojson }}<|channel|>{{ x }}<|message|>";
+
+fn tools() -> Vec<Value> {
+    let kinds =
+        json!({ "city": { "type": "string" }, "days": { "type": "integer" }, "on": { "type": ["string", "null"] } });
+    let parameters = json!({ "type": "object", "properties": kinds });
+    ["weather", "time"]
+        .map(|name| json!({ "type": "function", "function": { "name": name, "parameters": parameters } }))
+        .to_vec()
+}
+
+/// Thoughts, what is said, and calls of a text that comes in pieces of so many characters.
+fn told(source: &str, options: &ChatOptions, prompt: &str, text: &str, size: usize) -> (String, String, Vec<String>) {
+    let mut parts = template(source).unwrap().with(options).unwrap().parts(prompt);
+    let (mut thought, mut said, mut calls) = (String::new(), String::new(), Vec::new());
+    let mut take = |told: Vec<Part>| {
+        for part in told {
+            match part {
+                Part::Thought(text) => thought += &text,
+                Part::Said(text) => said += &text,
+                Part::Call(call) => calls.push(format!("{}({})", call.name, call.arguments)),
+            }
+        }
+    };
+    let chars: Vec<char> = text.chars().collect();
+    chars.chunks(size).for_each(|piece| take(parts.push(&piece.iter().collect::<String>())));
+    take(parts.finish());
+    (thought, said, calls)
+}
+
+#[track_caller]
+fn are(source: &str, cases: &[(&str, &str, &str, &[&str])]) {
+    let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
+    for (text, thought, said, calls) in cases {
+        for size in 1..=text.chars().count().max(1) {
+            let expected = ((*thought).into(), (*said).into(), calls.iter().map(|&call| call.into()).collect());
+            assert_eq!(told(source, &options, "", text, size), expected, "{text:?} by {size}");
+        }
+    }
+}
+
+const PARIS: &str = r#"weather({"city":"Paris"})"#;
+
+#[test]
+fn hermes() {
+    let call = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
+    let two = format!("<think>\nhm\n</think>\n\nI look. \n{call}\n{{\n{call}\n");
+    let quoted = "<tool_call>{\"name\": \"time\", \"arguments\": {\"a\": \"\\\"</tool_call>\"}}</tool_call>";
+    are(
+        HERMES,
+        &[
+            (call, "", "", &[PARIS]),
+            (&format!("{call}\n{call}"), "", "", &[PARIS, PARIS]),
+            (&two, "hm", "I look.\n{", &[PARIS, PARIS]),
+            (quoted, "", "", &[r#"time({"a":"\"</tool_call>"})"#]),
+            ("<tool_call>{\"name\": \"time\"}</tool_call>", "", "", &["time({})"]),
+            // Only the mark of the end is missing.
+            ("<tool_call>{\"name\": \"time\", \"arguments\": {}}", "", "", &["time({})"]),
+            // None of these is a call.
+            ("<tool_call>{\"name\": \"time\"", "", "<tool_call>{\"name\": \"time\"", &[]),
+            ("<tool_call>{\"name\": \"no\"}</tool_call> So.", "", "<tool_call>{\"name\": \"no\"}</tool_call> So.", &[]),
+            (&format!("<tool_call>?</tool_call>{call}"), "", "<tool_call>?</tool_call>", &[PARIS]),
+            ("<tool_call>[1]</tool_call>", "", "<tool_call>[1]</tool_call>", &[]),
+            ("<tool_call>", "", "<tool_call>", &[]),
+            ("So \n<tool_call> {}", "", "So \n<tool_call> {}", &[]),
+            ("a <tool_ca", "", "a <tool_ca", &[]),
+            ("a <b> c\n\n", "", "a <b> c\n\n", &[]),
+            ("<think>a <tool_call>", "a <tool_call>", "", &[]),
+        ],
+    );
+}
+
+#[test]
+fn tags() {
+    let call = "<tool_call>\n<function=weather>\n<parameter=city>\n12 \"a\"\nb\n</parameter>\n<parameter=days>\n3\n\
+                </parameter>\n<parameter=other>\n[1, {}]\n</parameter>\n<parameter=on>null</parameter>\n</function>\n\
+                </tool_call>";
+    let read = r#"weather({"city":"12 \"a\"\nb","days":3,"other":[1,{}],"on":"null"})"#;
+    are(
+        TAGS,
+        &[
+            (call, "", "", &[read]),
+            ("<tool_call><function=time>\n</function></tool_call>", "", "", &["time({})"]),
+            (
+                "<tool_call><function=time><parameter=a></function></tool_call>",
+                "",
+                "<tool_call><function=time><parameter=a></function></tool_call>",
+                &[],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn mistral() {
+    let list =
+        r#"[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Paris"}, "id": "123456789"}, {"name": "time"}]"#;
+    let named = r#"[THINK]hm[/THINK]Well.[TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]time[CALL_ID]1[ARGS]{}"#;
+    are(
+        MISTRAL,
+        &[
+            (list, "", "", &[PARIS, "time({})"]),
+            (&list.replace("S][", "S] ["), "", "", &[PARIS, "time({})"]),
+            (named, "hm", "Well.", &[PARIS, "time({})"]),
+            ("[TOOL_CALLS]no[ARGS]{} [", "", "[TOOL_CALLS]no[ARGS]{} [", &[]),
+            ("[TOOL_CALLS]weather(1)", "", "[TOOL_CALLS]weather(1)", &[]),
+            ("[TOOL", "", "[TOOL", &[]),
+            (
+                &format!("[TOOL_CALLS]{}{{}}", "\u{e4}".repeat(200)),
+                "",
+                &format!("[TOOL_CALLS]{}{{}}", "\u{e4}".repeat(200)),
+                &[],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn granite_and_phi() {
+    let list = r#"<|tool_call|>[{"name": "weather", "arguments": "{\"city\":\"Paris\"}"}]"#;
+    are(
+        GRANITE,
+        &[
+            (list, "", "", &[PARIS]),
+            (&format!("{list}<|/tool_call|>"), "", "", &[PARIS]),
+            ("<|tool_call|>[]", "", "<|tool_call|>[]", &[]),
+            (
+                r#"<|tool_call|>[{"name": "time", "arguments": "x"}]"#,
+                "",
+                r#"<|tool_call|>[{"name": "time", "arguments": "x"}]"#,
+                &[],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn lfm2() {
+    let literals = r#"<|tool_call_start|>[weather(city='Pa"ris\'\n', days=-3,), time(a=[1.5, {"k": None}], b=True)]<|tool_call_end|>"#;
+    let newer = LFM2.replace("tool_list_start", "tool_call_start");
+    are(&newer, &[("<|tool_call_start|>[time()]<|tool_call_end|>", "", "", &["time({})"])]);
+    let deep = format!("<|tool_call_start|>[time(a={}1", "[".repeat(99));
+    are(
+        LFM2,
+        &[
+            (
+                &format!("Well. {literals}"),
+                "",
+                "Well.",
+                &[r#"weather({"city":"Pa\"ris'\n","days":-3})"#, r#"time({"a":[1.5,{"k":null}],"b":true})"#],
+            ),
+            (r#"<|tool_call_start|>[{"name": "time", "arguments": {}}]<|tool_call_end|>"#, "", "", &["time({})"]),
+            (
+                "<|tool_call_start|>[time(a=b)]<|tool_call_end|>",
+                "",
+                "<|tool_call_start|>[time(a=b)]<|tool_call_end|>",
+                &[],
+            ),
+            ("<|tool_call_start|>[time(", "", "<|tool_call_start|>[time(", &[]),
+            (&deep, "", &deep, &[]),
+        ],
+    );
+}
+
+#[test]
+fn llama() {
+    let call = r#"{"name": "weather", "parameters": {"city": "Paris"}}"#;
+    let typed = r#" { "type": "function", "name": "time", "parameters": null }"#;
+    let answer = r#"{"name": "Bob", "parameters": 1} is JSON."#;
+    are(
+        LLAMA,
+        &[
+            (call, "", "", &[PARIS]),
+            (&format!("{call}; {call}\n{typed}"), "", "", &[PARIS, PARIS, "time({})"]),
+            (&format!("<|python_tag|>{call}"), "", "", &[PARIS]),
+            (&format!("So: {call}"), "", &format!("So: {call}"), &[]),
+            (answer, "", answer, &[]),
+            ("{\"na", "", "{\"na", &[]),
+            ("{ \"key\": 1}", "", "{ \"key\": 1}", &[]),
+            ("<|python_tag|>search.call(q=\"x\")", "", "<|python_tag|>search.call(q=\"x\")", &[]),
+            (&call[..30], "", &call[..30], &[]),
+        ],
+    );
+}
+
+#[test]
+fn harmony() {
+    let call = "<|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"city\": \"Paris\"}";
+    let thought = "<|channel|>analysis<|message|>hm < a<|end|>";
+    are(
+        HARMONY,
+        &[
+            (&format!("{thought}<|start|>assistant<|channel|>final<|message|>Yes <b>."), "hm < a", "Yes <b>.", &[]),
+            (&format!("{thought}{call}"), "hm < a", "", &[PARIS]),
+            (
+                &format!("<|channel|>commentary<|message|>I look.<|end|>{call}<|end|>{call}"),
+                "",
+                "I look.",
+                &[PARIS, PARIS],
+            ),
+            (" to=functions.time<|channel|>commentary json<|message|>{}", "", "", &["time({})"]),
+            (" to=functions.time<|channel|>commentary json<|message|>{\"a", "", "{\"a", &[]),
+            (" to=functions.no<|channel|>commentary<|message|>{}", "", "{}", &[]),
+            ("<|channel|>analysis", "", "", &[]),
+            ("Yes.", "", "Yes.", &[]),
+        ],
+    );
+}
+
+#[test]
+fn thoughts_are_told_from_answers() {
+    let options = ChatOptions::default();
+    let prompt = "<|im_start|>assistant\n";
+    let cases = [
+        (HERMES, prompt, "<think>\nhm <b>\n</think>\n\nYes.", "hm <b>", "Yes."),
+        (HERMES, prompt, " \n<think></think>Yes.", "", "Yes."),
+        (HERMES, prompt, "Yes <think> no </think>.", "", "Yes <think> no </think>."),
+        (HERMES, prompt, "<thin", "", "<thin"),
+        (HERMES, prompt, "<think>hm </thi", "hm </thi", ""),
+        (HERMES, prompt, "<think>a\n\nb</think>\n", "a\n\nb", ""),
+        (HERMES, prompt, "<think> \n", "", ""),
+        (HERMES, prompt, "  so", "", "  so"),
+        (HERMES, "assistant\n<think>\n", "hm</think>\nYes.", "hm", "Yes."),
+        (HERMES, "assistant\n<think>\n\n</think>\n\n", "Yes.", "", "Yes."),
+        (HERMES, prompt, "", "", ""),
+        // Without tools nothing is a call, and without thoughts in the template nothing is a thought.
+        (
+            HERMES,
+            prompt,
+            "<tool_call>{\"name\": \"time\"}</tool_call>",
+            "",
+            "<tool_call>{\"name\": \"time\"}</tool_call>",
+        ),
+        (LLAMA, prompt, "<think>hm</think>{\"name\"", "", "<think>hm</think>{\"name\""),
+    ];
+    for (source, prompt, text, thought, said) in cases {
+        for size in 1..=text.len().max(1) {
+            let expected = (thought.into(), said.into(), Vec::new());
+            assert_eq!(told(source, &options, prompt, text, size), expected, "{text:?} by {size}");
+        }
+    }
+}
+
+#[test]
+fn one_call_may_be_all_that_is_wanted() {
+    let options = ChatOptions { tools: tools(), one_call: true, ..ChatOptions::default() };
+    let list = r#"[TOOL_CALLS][{"name": "time"}, {"name": "weather"}][TOOL_CALLS][{"name": "time"}]"#;
+    assert_eq!(told(MISTRAL, &options, "", list, 5).2, ["time({})"]);
+    let call = " to=functions.time<|message|>{}<|end|>";
+    assert_eq!(told(HARMONY, &options, "", &call.repeat(2), 5).2, ["time({})"]);
+}
+
+#[test]
+fn what_a_template_cannot_do_is_refused() {
+    let refused = |source: &str, options: ChatOptions| template(source).unwrap().with(&options).unwrap_err();
+    let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
+    assert_eq!(refused("{{ messages[0].content }}<tool_call>", options.clone()), ChatError::NoTools);
+    // It names them, and does nothing with them.
+    assert_eq!(refused("{% if tools %}{% endif %}<tool_call>", options.clone()), ChatError::NoTools);
+    assert_eq!(refused("{{ tools }}", options.clone()), ChatError::Calls);
+    assert!(matches!(refused("{{ raise_exception('no') }}", options.clone()), ChatError::Render(_)));
+    let demanded = ChatOptions { tool_choice: ToolChoice::Named("time".into()), ..options.clone() };
+    assert_eq!(refused(HERMES, demanded), ChatError::Demanded);
+    let given = |name: &str| ChatOptions { variables: [(name.into(), json!(false))].into(), ..ChatOptions::default() };
+    let source = "{{ enable_thinking }}{{ messages }}";
+    for name in ["thinking", "messages", "", "\n"] {
+        assert!(matches!(refused(source, given(name)), ChatError::Variable(_)), "{name}");
+    }
+    let with = template(source).unwrap().with(&given("enable_thinking")).unwrap();
+    assert!(with.render(&[], true).unwrap().starts_with("False"));
+    // Tools that the model is not to know of ask for nothing of the template.
+    let none = ChatOptions { tool_choice: ToolChoice::None, ..options };
+    let plain = template("{{ messages[0].content }}{{ tools }}").unwrap().with(&none).unwrap();
+    assert_eq!(plain.render(&[Message::new("user", "U")], true).unwrap(), "U");
+}
+
+/// What answers are made of, and what looks like it.
+const FRAGMENTS: [&str; 30] = [
+    "<tool_call>",
+    "</tool_call>",
+    "<function=time>",
+    "</function>",
+    "<parameter=city>",
+    "</parameter>",
+    "[TOOL_CALLS]",
+    "time",
+    "[ARGS]",
+    "<|tool_call|>",
+    "<|tool_call_start|>",
+    "<|tool_call_end|>",
+    "[time(city=",
+    ")]",
+    "<|python_tag|>",
+    "{\"name\": \"time\"",
+    ", \"arguments\": {",
+    "}",
+    "]",
+    "\"",
+    "\\",
+    "'",
+    ";",
+    " \n",
+    "<think>",
+    "</think>",
+    "<|channel|>analysis",
+    "<|message|>",
+    "<|end|>",
+    " to=functions.time \u{1f999}<",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Nothing panics, and nothing depends on how a text is cut.
+    #[test]
+    fn pieces_make_no_difference(parts in prop::collection::vec(prop::sample::select(&FRAGMENTS[..]), 0..14), size in 1..9usize) {
+        let text = parts.concat();
+        let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
+        for source in [TAGS, HERMES, MISTRAL, GRANITE, LFM2, LLAMA, HARMONY] {
+            let whole = told(source, &options, "", &text, usize::MAX);
+            prop_assert_eq!(&told(source, &options, "", &text, size), &whole);
+            prop_assert_eq!(&told(source, &options, "", &text, 1), &whole);
+        }
+    }
+}

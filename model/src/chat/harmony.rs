@@ -1,0 +1,125 @@
+//! Answers of gpt-oss: messages one after the other, each with a header that says which channel it is on and to whom it
+//! goes.
+//!
+//! *Source*: <https://cookbook.openai.com/articles/openai-harmony>.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::bodies;
+use super::parts::Part;
+use super::thoughts::{partial, tell};
+use super::tools::{Tool, find};
+
+const START: &str = "<|start|>";
+const CHANNEL: &str = "<|channel|>";
+const MESSAGE: &str = "<|message|>";
+const END: &str = "<|end|>";
+/// What answers have besides text.
+pub(super) const MARKS: [&str; 5] = [START, CHANNEL, MESSAGE, END, "<|constrain|>"];
+
+/// Whether a template is of this kind.
+pub(super) fn is_of(template: &str) -> bool {
+    template.contains(CHANNEL) && template.contains(MESSAGE)
+}
+
+/// Where in an answer it is.
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    Header,
+    Thinking,
+    Saying,
+    /// The arguments of a call of this function.
+    Calling(String),
+}
+
+/// Tells the channels of an answer apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Harmony {
+    tools: Arc<[Tool]>,
+    /// How many more calls are wanted.
+    wanted: usize,
+    state: State,
+    held: String,
+}
+
+impl Harmony {
+    /// The prompt ends within the first header.
+    pub fn new(tools: Arc<[Tool]>, wanted: usize) -> Harmony {
+        Harmony { tools, wanted, state: State::Header, held: String::new() }
+    }
+
+    pub fn is_thinking(&self) -> bool {
+        self.state == State::Thinking
+    }
+
+    /// Takes a piece, and gives what is certain by now.
+    pub fn push(&mut self, piece: &str, on_part: &mut dyn FnMut(Part)) {
+        self.held += piece;
+        while self.step(on_part) {}
+    }
+
+    /// Goes one step on; whether there may be another.
+    fn step(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
+        if self.state == State::Header {
+            let Some(end) = self.held.find(MESSAGE) else { return false };
+            self.state = self.goes(&self.held[..end]);
+            self.held.drain(..end + MESSAGE.len());
+            return true;
+        }
+        let end = [END, START].iter().filter_map(|mark| Some((self.held.find(mark)?, mark.len()))).min();
+        let sure = end
+            .map_or_else(|| self.held.len() - partial(&self.held, END).max(partial(&self.held, START)), |(end, _)| end);
+        match self.state {
+            State::Calling(_) if end.is_none() => return false,
+            State::Calling(_) => self.call(sure, on_part),
+            State::Thinking => tell(Part::Thought, &self.held[..sure], on_part),
+            State::Saying | State::Header => tell(Part::Said, &self.held[..sure], on_part),
+        }
+        self.held.drain(..end.map_or(sure, |(end, mark)| end + mark));
+        if end.is_some() {
+            self.state = State::Header;
+        }
+        end.is_some()
+    }
+
+    /// What a message with this header is.
+    fn goes(&self, header: &str) -> State {
+        let word =
+            |text: &str| text.split(|c: char| c.is_whitespace() || c == '<').next().unwrap_or_default().to_owned();
+        let to = header.split_once("to=").map(|(_, to)| word(to)).unwrap_or_default();
+        let to = to.strip_prefix("functions.").unwrap_or(&to);
+        if find(&self.tools, to).is_some() {
+            return State::Calling(to.into());
+        }
+        let channel = header.split_once(CHANNEL).map(|(_, channel)| word(channel)).unwrap_or_default();
+        if channel == "analysis" { State::Thinking } else { State::Saying }
+    }
+
+    /// Calls what the header named, with what is held up to a place. Arguments that are none are said.
+    fn call(&mut self, end: usize, on_part: &mut dyn FnMut(Part)) {
+        let State::Calling(name) = &self.state else { return };
+        let arguments = serde_json::from_str(&self.held[..end]).unwrap_or(Value::Bool(false));
+        match bodies::call(name, &arguments, &self.tools) {
+            Some(_) if self.wanted == 0 => {}
+            Some(call) => {
+                self.wanted -= 1;
+                on_part(Part::Call(call));
+            }
+            None => tell(Part::Said, &self.held[..end], on_part),
+        }
+    }
+
+    /// Gives what was held back at the end of the text.
+    pub fn finish(&mut self, on_part: &mut dyn FnMut(Part)) {
+        match self.state {
+            State::Calling(_) => self.call(self.held.len(), on_part),
+            State::Thinking => tell(Part::Thought, &self.held, on_part),
+            // A header that does not end is none.
+            State::Header if self.held.contains("<|") => {}
+            State::Header | State::Saying => tell(Part::Said, &self.held, on_part),
+        }
+        self.held.clear();
+    }
+}

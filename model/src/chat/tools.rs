@@ -1,0 +1,150 @@
+//! What a conversation has besides its messages: functions that the model may call, and variables of the template.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::calls::{Calls, Syntax};
+use super::harmony::{self, Harmony};
+use super::parts::Parts;
+use super::thoughts::{Marks, Thoughts};
+use super::{ChatError, ChatTemplate, Message};
+use crate::tokenizer::{TokenKind, Tokenizer};
+
+/// Variables that templates have anyway.
+const OWN: [&str; 5] = ["messages", "tools", "bos_token", "eos_token", "add_generation_prompt"];
+
+/// What a conversation has besides its messages.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChatOptions {
+    /// Functions that the model may call, in the shape of OpenAI's API: `{ "type": "function", "function": { "name",
+    /// "description", "parameters" } }`.
+    pub tools: Vec<Value>,
+    /// Whether it calls them.
+    pub tool_choice: ToolChoice,
+    /// Whether all but the first call of an answer are dropped.
+    pub one_call: bool,
+    /// Variables of the template, such as `enable_thinking`.
+    pub variables: BTreeMap<String, Value>,
+}
+
+/// Whether a model calls functions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// If it wants to.
+    #[default]
+    Auto,
+    /// It is not told that there are any.
+    None,
+    /// It must call one.
+    Required,
+    /// It must call the one of this name.
+    Named(String),
+}
+
+/// A function that may be called.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tool {
+    pub name: String,
+    /// What its parameters are, by their names.
+    properties: Value,
+}
+
+/// The function of a name.
+pub(super) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
+    tools.iter().find(|tool| tool.name == name)
+}
+
+impl Tool {
+    fn of(value: &Value) -> Option<Tool> {
+        let function = value.get("function").unwrap_or(value);
+        let properties = function.pointer("/parameters/properties").cloned().unwrap_or_default();
+        Some(Tool { name: function.get("name")?.as_str()?.to_owned(), properties })
+    }
+
+    /// An argument that was written as plain text.
+    pub fn argument(&self, name: &str, text: &str) -> Value {
+        let is_text = match self.properties.pointer(&format!("/{}/type", name.replace('~', "~0").replace('/', "~1"))) {
+            Some(Value::String(kind)) => kind == "string",
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
+            _ => false,
+        };
+        let value = if is_text { None } else { serde_json::from_str(text.trim()).ok() };
+        value.unwrap_or_else(|| Value::String(text.into()))
+    }
+}
+
+/// How the answers to a template are written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answers {
+    thoughts: Option<Marks>,
+    harmony: bool,
+    syntax: Option<&'static Syntax>,
+    /// The functions of the conversation.
+    tools: Arc<[Tool]>,
+    wanted: usize,
+}
+
+impl Answers {
+    pub fn of(template: &str) -> Answers {
+        let (thoughts, syntax) = (Marks::of(template), Syntax::of(template));
+        Answers { thoughts, harmony: harmony::is_of(template), syntax, tools: Arc::default(), wanted: 0 }
+    }
+}
+
+impl ChatTemplate {
+    /// The same for a conversation with these options.
+    ///
+    /// *Errors*: the template does not read a variable, tells the model of no functions, or has it write calls in a way
+    /// that is not known here; a call is demanded.
+    pub fn with(&self, options: &ChatOptions) -> Result<ChatTemplate, ChatError> {
+        let mut chat = self.clone();
+        for (name, value) in &options.variables {
+            if OWN.contains(&name.as_str()) || !self.template.names(name) {
+                return Err(ChatError::Variable(super::one_line(name)));
+            }
+            chat.set_variable(name, value);
+        }
+        if options.tools.is_empty() || options.tool_choice == ToolChoice::None {
+            return Ok(chat);
+        }
+        if !matches!(options.tool_choice, ToolChoice::Auto) {
+            return Err(ChatError::Demanded);
+        }
+        // What it does tells more than what it says.
+        let probe = [Message::new("user", "?")];
+        let without = chat.render(&probe, true);
+        chat.set_variable("tools", &Value::Array(options.tools.clone()));
+        if Ok(chat.render(&probe, true)?) == without {
+            return Err(ChatError::NoTools);
+        }
+        if chat.answers.syntax.is_none() && !chat.answers.harmony {
+            return Err(ChatError::Calls);
+        }
+        chat.answers.tools = options.tools.iter().filter_map(Tool::of).collect();
+        chat.answers.wanted = if options.one_call { 1 } else { usize::MAX };
+        Ok(chat)
+    }
+
+    /// What tells the parts of an answer apart that follows a prompt which ends so.
+    pub fn parts(&self, prompt: &str) -> Parts {
+        let Answers { thoughts, harmony, syntax, tools, wanted } = &self.answers;
+        if *harmony {
+            return Parts::harmony(Harmony::new(tools.clone(), *wanted));
+        }
+        let calls = syntax.filter(|_| !tools.is_empty()).map(|syntax| Calls::new(syntax, tools.clone(), *wanted));
+        Parts::marked(Thoughts::after(prompt, *thoughts), calls)
+    }
+
+    /// The control tokens that [`Self::parts`] has to see: for
+    /// [`GenerateOptions::shown`](crate::GenerateOptions::shown).
+    pub fn marks(&self, tokenizer: &Tokenizer) -> Vec<u32> {
+        let Answers { thoughts, harmony, syntax, tools, .. } = &self.answers;
+        let calls = syntax.filter(|_| !tools.is_empty()).into_iter().flat_map(Syntax::marks);
+        let thoughts = thoughts.iter().flat_map(|marks| [marks.begin, marks.end]);
+        let channels = harmony::MARKS.into_iter().filter(|_| *harmony);
+        let ids = calls.chain(thoughts).chain(channels).filter_map(|mark| tokenizer.token_id(mark));
+        ids.filter(|id| tokenizer.token_kind(*id) == TokenKind::Control && !tokenizer.is_eog(*id)).collect()
+    }
+}
