@@ -15,6 +15,8 @@ function equal(actual, expected) {
 
 /** What it was asked last. @type {any} */
 let asked;
+/** What went beside that. @type {any} */
+let beside;
 /** Whether the signal of that ended it. */
 let stopped = false;
 const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9, prompt_tokens_details: { cached_tokens: 3 } };
@@ -22,20 +24,24 @@ const engine = /** @type {any} */ ({
   info: { name: "double", architecture: "llama" },
   chat: {
     completions: {
-      create(/** @type {any} */ body, /** @type {any} */ { signal }) {
+      create(/** @type {any} */ body, /** @type {any} */ { signal, ...others }) {
         asked = body;
-        const choice = { index: 0, finish_reason: "length" };
-        const whole = { id: "1", created: 1, model: "double", usage };
-        if (!body.stream) return Promise.resolve({ ...whole, choices: [{ ...choice, message: { role: "assistant", content: "a b" } }] });
+        beside = others;
+        const common = { id: "1", created: 1, model: "double" };
+        const logprobs = (/** @type {string} */ token) => (body.logprobs ? { content: [{ token, logprob: -1, bytes: [], top_logprobs: [] }] } : null);
+        const choice = { index: 0, finish_reason: "length", logprobs: null };
+        const message = { role: "assistant", content: "a b" };
+        if (!body.stream) return Promise.resolve({ ...common, usage, choices: [{ ...choice, message, logprobs: logprobs("a b") }] });
         return (async function* () {
           const endless = body.messages[0].content === "go on";
           for (let content = "a"; content !== ""; content = endless || content === "a" ? " b" : "") {
             if (endless) await new Promise((resolve) => setTimeout(resolve, 5));
             stopped = signal.aborted;
             if (stopped) throw signal.reason;
-            yield { choices: [{ index: 0, finish_reason: null, delta: { content } }] };
+            yield { ...common, choices: [{ index: 0, finish_reason: null, logprobs: logprobs(content), delta: { content } }] };
           }
-          yield { choices: [{ ...choice, delta: {} }], usage };
+          yield { ...common, choices: [{ ...choice, delta: {} }] };
+          yield { ...common, choices: [], usage };
         })();
       },
     },
@@ -67,6 +73,30 @@ const results = await checked({
     for await (const piece of result.textStream) pieces.push(piece);
     equal([pieces, await result.finishReason, (await result.usage).totalTokens], [["a", " b"], "length", 9]);
   },
+  "what only this engine has goes by its own name, and how likely tokens were comes back": async () => {
+    const anygpu = { logprobs: true, top_logprobs: 2, min_p: 0.1, session: "mine" };
+    const { providerMetadata } = await generateText({ model, prompt: "hi", seed: 1, topK: 5, providerOptions: { anygpu } });
+    equal(asked, {
+      messages: [{ role: "user", content: "hi" }],
+      top_k: 5,
+      seed: 1,
+      logprobs: true,
+      top_logprobs: 2,
+      min_p: 0.1,
+      stream: false,
+    });
+    equal(beside, { session: "mine" });
+    const token = (/** @type {string} */ token) => ({ token, logprob: -1, bytes: [], top_logprobs: [] });
+    equal(providerMetadata?.anygpu, { logprobs: [token("a b")] });
+    const result = streamText({ model, prompt: "hi", providerOptions: { anygpu }, includeRawChunks: true });
+    let raw = 0;
+    for await (const part of result.fullStream) raw += Number(part.type === "raw");
+    equal((await result.providerMetadata)?.anygpu, { logprobs: [token("a"), token(" b")] });
+    const { id, modelId } = await result.response;
+    equal([raw, id, modelId, (await result.usage).raw], [4, "1", "double", usage]);
+    const error = await generateText({ model, prompt: "hi", providerOptions: { anygpu: { n: 2 } }, maxRetries: 0 }).catch((error) => error);
+    equal([error.name, error.field], ["OptionsError", "n"]);
+  },
   "an abort reaches the engine": async () => {
     const controller = new AbortController();
     const result = streamText({ model, prompt: "go on", abortSignal: controller.signal });
@@ -90,7 +120,12 @@ const results = await checked({
       let streamed = "";
       const again = streamText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12 });
       for await (const piece of again.textStream) streamed += piece;
+      const options = { anygpu: { logprobs: true, top_logprobs: 1 } };
+      const told = await generateText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12, providerOptions: options });
       await engine.dispose();
+      const likely = /** @type {any[]} */ (told.providerMetadata?.anygpu?.logprobs);
+      equal(likely.map(({ token }) => token).join("").trim(), text.trim());
+      if (!likely.every(({ logprob, top_logprobs: [best] }) => logprob <= 0 && logprob === best.logprob)) throw new Error(JSON.stringify(likely));
       if (!text.includes("Paris")) throw new Error(text);
       equal(streamed, text);
     },
