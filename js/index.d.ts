@@ -773,8 +773,8 @@ export interface ChatCompletionChunk extends Partial<Omit<Outcome, "usage">> {
   choices: {
     /** Of which answer. */
     index: number;
-    /** What is new. Empty text stands for a token whose text is not certain yet. */
-    delta: { role?: "assistant"; content?: string };
+    /** What is new. The first piece of an answer has only the role. Empty text stands for a token whose text is not certain yet. */
+    delta: { role?: "assistant"; content?: string; refusal?: null };
     /** How likely the token was; null unless that was asked for, and without one. */
     logprobs: ChatLogprobs | null;
     /** What ended the answer; null before. */
@@ -782,7 +782,7 @@ export interface ChatCompletionChunk extends Partial<Omit<Outcome, "usage">> {
   }[];
   /** Tokens used, with the outcome; with `include_usage` null before. */
   usage?: Usage | null;
-  /** The token that this piece stands for; absent if it only brings text that was held back, and in the last one. */
+  /** The token that this piece stands for; absent if it only brings text that was held back, and in the first and last one. */
   token?: number;
 }
 

@@ -46,7 +46,8 @@ import { Stream } from "./streaming.js";
  * @property {string} part The name of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
  * @property {(text: string) => object} answer The choice's text in an answer,
- * @property {(piece: Piece | null, first: boolean) => object} chunk and in a chunk; null in one without a piece.
+ * @property {(piece: Piece | null) => object} chunk and in a chunk; null in one without a piece.
+ * @property {object | null} first What the first chunk of an answer has, if that is one without a piece.
  * @property {() => (tokens: TokenLogprob[]) => object} logprobs How likely the tokens of one answer were.
  */
 
@@ -57,9 +58,8 @@ const CHAT = {
   part: "chat.completion.chunk",
   parse: chatRequest,
   answer: (text) => ({ message: { role: "assistant", content: text, refusal: null } }),
-  chunk: (piece, first) => ({
-    delta: { ...(first ? { role: "assistant" } : {}), ...(piece ? { content: piece.text } : {}) },
-  }),
+  chunk: (piece) => ({ delta: piece ? { content: piece.text } : {} }),
+  first: { delta: { role: "assistant", content: "", refusal: null } },
   logprobs: chatLogprobs,
 };
 
@@ -71,6 +71,7 @@ const PLAIN = {
   parse: completionRequest,
   answer: (text) => ({ text }),
   chunk: (piece) => ({ text: piece?.text ?? "" }),
+  first: null,
   logprobs: textLogprobs,
 };
 
@@ -224,7 +225,12 @@ async function* pieces(shape, run, request, model, stop) {
     ),
   );
   const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
-  const choice = chooser(shape);
+  /** What writes how likely the tokens of an answer were, of each that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
+  const likely = [];
+  const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
+    const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
+    return { index, ...shape.chunk(piece), logprobs, finish_reason };
+  };
   /** @type {Generated[]} */
   const results = [];
   try {
@@ -233,6 +239,10 @@ async function* pieces(shape, run, request, model, stop) {
       throwIfAborted(signal);
       const { index = 0, event, result, failure } = news.shift() ?? {};
       if (failure !== undefined) throw failure.error;
+      if ((event !== undefined || result !== undefined) && likely[index] === undefined) {
+        likely[index] = shape.logprobs();
+        if (shape.first) yield { ...common, choices: [{ index, ...shape.first, logprobs: null, finish_reason: null }] };
+      }
       if (event?.overflow !== undefined) {
         yield { ...common, choices: [choice(index, null, null)], overflow: event.overflow };
       } else if (event !== undefined) {
@@ -252,23 +262,6 @@ async function* pieces(shape, run, request, model, stop) {
   } finally {
     end();
   }
-}
-
-/**
- * Gives what a chunk has of an answer.
- *
- * @param {Shape} shape
- */
-function chooser(shape) {
-  /** @type {Map<number, ReturnType<Shape["logprobs"]>>} */
-  const begun = new Map();
-  return (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
-    const known = begun.get(index);
-    const likely = known ?? shape.logprobs();
-    begun.set(index, likely);
-    const logprobs = piece?.logprob === undefined ? null : likely([piece.logprob]);
-    return { index, ...shape.chunk(piece, known === undefined), logprobs, finish_reason };
-  };
 }
 
 /**

@@ -1,11 +1,14 @@
-// The AI SDK with an engine that answers as ours does, and with a model if one is given. Prints the results.
+// The AI SDK with an engine that answers as ours does, and with a model for conversations if one is given; and OpenAI's
+// client with what streams become. Prints the results.
 import { embedMany, generateText, streamText } from "ai";
 import { argv } from "node:process";
+import { Stream } from "openai/core/streaming";
+import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import { AnyGpu } from "anygpu";
 import { embeddingModel, languageModel } from "anygpu/ai-sdk";
 import { checked } from "./page/check.js";
 
-const [, , chat] = argv;
+const [, , gab, chat] = argv;
 
 /** @param {unknown} actual @param {unknown} expected */
 function equal(actual, expected) {
@@ -54,6 +57,9 @@ const engine = /** @type {any} */ ({
   },
 });
 const model = languageModel(engine);
+
+/** With the model for conversations, once for all that it is needed for. */
+const conversing = chat === undefined ? null : AnyGpu.load(chat, { backend: "cpu" });
 
 const results = await checked({
   "generateText": async () => {
@@ -113,18 +119,52 @@ const results = await checked({
     const { embeddings } = await embedMany({ model: embeddingModel(engine), values: ["a", "bcd"] });
     equal(embeddings, [[1, 0], [3, 0]]);
   },
+  "OpenAI's client reads what a stream becomes": async () => {
+    const engine = await AnyGpu.load(gab, { backend: "cpu" });
+    const asked = { prompt: "Once upon a time", max_tokens: 4, n: 2, temperature: 1, seed: 4, logprobs: 1 };
+    const whole = await engine.completions.create(asked);
+    const stream_options = { include_usage: true };
+    const lines = engine.completions.create({ ...asked, stream: true, stream_options }).toReadableStream();
+    const pieces = [];
+    for await (const piece of Stream.fromReadableStream(lines, new AbortController())) pieces.push(piece);
+    await engine.dispose();
+    const last = pieces.pop();
+    equal([last.choices, last.usage.total_tokens], [[], whole.usage.total_tokens]);
+    equal(pieces.map(({ usage }) => usage).find((usage) => usage !== null), undefined);
+    for (const { index, text, logprobs } of whole.choices) {
+      const choices = pieces.flatMap(({ choices }) => choices).filter((choice) => choice.index === index);
+      equal(choices.map((choice) => choice.text).join(""), text);
+      const all = (/** @type {string} */ name) => choices.flatMap((choice) => choice.logprobs?.[name] ?? []);
+      equal(Object.fromEntries(Object.keys(logprobs).map((name) => [name, all(name)])), logprobs);
+    }
+    equal(whole.choices[0].text === whole.choices[1].text, false);
+  },
   ...(chat === undefined ? {} : {
+    "OpenAI's client makes an answer of what a stream becomes": async () => {
+      const engine = await conversing;
+      const messages = [{ role: "user", content: "What is the capital of France?" }];
+      const asked = { messages, max_tokens: 3, n: 2, temperature: 0.5, logprobs: true, top_logprobs: 3 };
+      const whole = await engine.chat.completions.create(asked);
+      const stream_options = { include_usage: true };
+      const pieces = engine.chat.completions.create({ ...asked, stream: true, stream_options });
+      const made = await ChatCompletionStream.fromReadableStream(pieces.toReadableStream()).finalChatCompletion();
+      const plain = ({ choices, usage }) => [
+        choices.map(({ index, message, logprobs, finish_reason }) => [index, message.role, message.content, logprobs.content, finish_reason]),
+        [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens],
+      ];
+      equal(plain(made), plain(whole));
+    },
     "a conversation": async () => {
-      const engine = await AnyGpu.load(chat, { backend: "cpu" });
+      const engine = await conversing;
       const { text } = await generateText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12 });
       let streamed = "";
       const again = streamText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12 });
       for await (const piece of again.textStream) streamed += piece;
       const options = { anygpu: { logprobs: true, top_logprobs: 1 } };
-      const told = await generateText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12, providerOptions: options });
+      const told = await generateText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 4, providerOptions: options });
       await engine.dispose();
       const likely = /** @type {any[]} */ (told.providerMetadata?.anygpu?.logprobs);
-      equal(likely.map(({ token }) => token).join("").trim(), text.trim());
+      equal(likely.map(({ token }) => token).join("").trim(), told.text.trim());
       if (!likely.every(({ logprob, top_logprobs: [best] }) => logprob <= 0 && logprob === best.logprob)) throw new Error(JSON.stringify(likely));
       if (!text.includes("Paris")) throw new Error(text);
       equal(streamed, text);

@@ -68,8 +68,8 @@ test("a text that outgrows the context says so, in the middle and at the end", a
   const turns = [{ role: "user", content: "before" }, { role: "assistant", content: "b" }, ...messages];
   const chunks = await collect(chat.completions.create({ messages: turns, ...shift, max_tokens: 2, stream: true }));
   const left = { policy: "shift", dropped_messages: 1, dropped_tokens: 0, times: 0, ms: 0 };
-  assert.deepEqual(chunks.map((chunk) => chunk.overflow), [left, undefined, undefined, left]);
-  assert.deepEqual(chunks[0].choices[0].delta, { role: "assistant" });
+  assert.deepEqual(chunks.map((chunk) => chunk.overflow), [undefined, left, undefined, undefined, left]);
+  assert.deepEqual(chunks[1].choices[0].delta, {});
   assert.equal(JSON.parse(seen.options.at(-1) ?? "").usual_keep, 2);
   const answer = await chat.completions.create({ messages: turns, ...shift });
   assert.deepEqual(answer.overflow, { ...full, dropped_messages: 1 });
@@ -82,7 +82,8 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   assert.deepEqual(
     parts.map((part) => [part.object, part.choices[0].delta, part.choices[0].finish_reason, part.token]),
     [
-      ["chat.completion.chunk", { role: "assistant", content: "a" }, null, 97],
+      ["chat.completion.chunk", { role: "assistant", content: "", refusal: null }, null, undefined],
+      ["chat.completion.chunk", { content: "a" }, null, 97],
       ["chat.completion.chunk", { content: "b" }, null, 98],
       ["chat.completion.chunk", {}, "length", undefined],
     ],
@@ -90,23 +91,25 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   assert.equal(new Set(parts.map((part) => part.id)).size, 1);
   assert.equal(parts[0].usage, undefined);
   const counted = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1, ...CACHED, ...DRAFTS };
-  assert.deepEqual(parts[2].usage, counted);
-  assert.deepEqual(parts[2].tokens, [97, 98]);
-  assert.equal(parts[2].model, "double");
+  assert.deepEqual(parts[3].usage, counted);
+  assert.deepEqual(parts[3].tokens, [97, 98]);
+  assert.equal(parts[3].model, "double");
 });
 
 test("the usage comes as OpenAI sends it, if it is asked for", async () => {
   const { chat, completions } = await open();
   const asked = { stream: /** @type {const} */ (true), max_tokens: 2, stream_options: { include_usage: true } };
-  for (const parts of [
+  for (const [first, ...parts] of [
     await collect(chat.completions.create({ messages, ...asked })),
-    await collect(completions.create({ prompt: "12345678", ...asked })),
+    await collect(completions.create({ prompt: "12345678", ...asked, max_tokens: 3 })),
   ]) {
+    assert.equal(first.usage, null);
     assert.deepEqual(parts.map((part) => part.choices.length), [1, 1, 1, 0]);
-    assert.deepEqual(parts.map((part) => part.usage?.total_tokens ?? part.usage), [null, null, null, 10]);
-    assert.equal(parts[2].choices[0].finish_reason, "length");
-    assert.deepEqual(parts[3].usage?.prompt_tokens_details, { cached_tokens: 1 });
-    assert.deepEqual([parts[2].tokens, parts[3].tokens], [undefined, [97, 98]]);
+    const [, , last, counted] = parts;
+    assert.deepEqual(parts.map((part) => part.usage && part.usage.prompt_tokens), [null, null, null, 8]);
+    assert.equal(last.choices[0].finish_reason, "length");
+    assert.deepEqual(counted.usage?.prompt_tokens_details, { cached_tokens: 1 });
+    assert.deepEqual([last.tokens, counted.tokens?.slice(0, 2)], [undefined, [97, 98]]);
   }
 });
 
@@ -126,10 +129,10 @@ test("several answers have seeds one after the other", async () => {
   for (const [index, text] of [[0, "fg"], [1, "gh"]]) {
     const all = of(Number(index));
     assert.equal(all.map(({ delta }) => delta.content ?? "").join(""), text);
-    assert.deepEqual(all.map(({ delta }) => delta.role), ["assistant", undefined, undefined]);
-    assert.deepEqual(all.map(({ finish_reason }) => finish_reason), [null, null, "length"]);
+    assert.deepEqual(all.map(({ delta }) => delta.role), ["assistant", undefined, undefined, undefined]);
+    assert.deepEqual(all.map(({ finish_reason }) => finish_reason), [null, null, null, "length"]);
   }
-  assert.deepEqual(parts.map(({ usage }) => usage?.completion_tokens), [undefined, undefined, undefined, undefined, undefined, 4]);
+  assert.deepEqual(parts.map(({ usage }) => usage?.completion_tokens), [...new Array(7).fill(undefined), 4]);
   const most = Number.MAX_SAFE_INTEGER;
   await completions.create({ prompt: "p", max_tokens: 1, seed: most, n: 2 });
   assert.deepEqual(seen.options.slice(-2).map((json) => JSON.parse(json).seed), [most, 0]);
@@ -162,7 +165,7 @@ test("log probabilities of a chat have OpenAI's shape", async () => {
   assert.deepEqual(none.choices[0].logprobs?.content, [likely("a", 0), likely("b", 0)]);
   const parts = await collect(chat.completions.create({ ...asked, stream: true }));
   const told = parts.map((part) => part.choices[0].logprobs);
-  assert.deepEqual(told, [{ content: [likely("a", 2)], refusal: null }, { content: [likely("b", 2)], refusal: null }, null]);
+  assert.deepEqual(told, [null, { content: [likely("a", 2)], refusal: null }, { content: [likely("b", 2)], refusal: null }, null]);
 });
 
 test("log probabilities of a text have OpenAI's shape", async () => {
@@ -195,7 +198,7 @@ test("a stream becomes lines of JSON, and cancelling those ends the generation",
   const text = await new Response(chat.completions.create(asked).toReadableStream()).text();
   const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line));
   assert.ok(text.endsWith("}\n"));
-  assert.deepEqual(lines.map(({ choices }) => choices[0].delta.content), ["a", "b", undefined]);
+  assert.deepEqual(lines.map(({ choices }) => choices[0].delta.content), ["", "a", "b", undefined]);
   const reader = chat.completions.create({ ...asked, max_tokens: 100_000 }).toReadableStream().getReader();
   await reader.read();
   await reader.cancel();
