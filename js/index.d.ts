@@ -736,6 +736,18 @@ export interface TextLogprobs {
   text_offset: number[];
 }
 
+/** One of the answers. */
+export interface ChatChoice {
+  /** Which one. */
+  index: number;
+  /** The answer. */
+  message: { role: "assistant"; content: string; refusal: null };
+  /** How likely its tokens were; null unless that was asked for. */
+  logprobs: ChatLogprobs | null;
+  /** What ended it. */
+  finish_reason: FinishReason;
+}
+
 /** A chat completion as a whole. */
 export interface ChatCompletion extends Outcome {
   /** Its name, unlike any other's. */
@@ -747,16 +759,7 @@ export interface ChatCompletion extends Outcome {
   /** The model. */
   model: string;
   /** The answers: as many as were asked for. */
-  choices: {
-    /** Which one. */
-    index: number;
-    /** The answer. */
-    message: { role: "assistant"; content: string; refusal: null };
-    /** How likely its tokens were; null unless that was asked for. */
-    logprobs: ChatLogprobs | null;
-    /** What ended it. */
-    finish_reason: FinishReason;
-  }[];
+  choices: [ChatChoice, ...ChatChoice[]];
 }
 
 /** A piece of a streamed chat completion. The last one of an answer has a `finish_reason`, that of all the outcome. */
@@ -786,6 +789,18 @@ export interface ChatCompletionChunk extends Partial<Omit<Outcome, "usage">> {
   token?: number;
 }
 
+/** One of the texts. */
+export interface TextChoice {
+  /** Which one. */
+  index: number;
+  /** The text that follows the prompt. */
+  text: string;
+  /** How likely its tokens were; null unless that was asked for. */
+  logprobs: TextLogprobs | null;
+  /** What ended it. */
+  finish_reason: FinishReason;
+}
+
 /** A plain completion as a whole. */
 export interface Completion extends Outcome {
   /** Its name, unlike any other's. */
@@ -797,16 +812,7 @@ export interface Completion extends Outcome {
   /** The model. */
   model: string;
   /** The texts: as many as were asked for. */
-  choices: {
-    /** Which one. */
-    index: number;
-    /** The text that follows the prompt. */
-    text: string;
-    /** How likely its tokens were; null unless that was asked for. */
-    logprobs: TextLogprobs | null;
-    /** What ended it. */
-    finish_reason: FinishReason;
-  }[];
+  choices: [TextChoice, ...TextChoice[]];
 }
 
 /** A piece of a streamed plain completion. The last one of a text has a `finish_reason`, that of all the outcome. */
