@@ -476,9 +476,15 @@ export interface GenerateRequest {
   signal?: AbortSignal | null;
   /** For clients that name one; it is repeated in the answer. */
   model?: string | null;
-  /** For clients that send it; the last chunk of a stream always has the usage. */
+  /**
+   * With `include_usage` a stream ends with one chunk more, which has no choices but the outcome, and `usage` is null in
+   * the others. Without it the last chunk of the last answer has the outcome.
+   */
   stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null;
-  /** How many answers: only 1. */
+  /**
+   * How many answers, 1 to 128; 1 by default. They are made one after the other, each with a seed of its own: that of the
+   * answer `index` is `seed + index`. At temperature 0 they are all the same.
+   */
   n?: number | null;
   /**
    * -2 to 2: is subtracted from the logits of tokens that the answer has already. The prompt does not count; of a long
@@ -501,9 +507,12 @@ export interface GenerateRequest {
 export interface ChatRequest extends GenerateRequest {
   /** The turns so far. */
   messages: readonly ChatMessage[];
-  /** Not supported: only `false`. */
+  /**
+   * Whether the answer says how likely its tokens were; false by default. Every token is waited for by itself then, which
+   * takes longer, and none is drafted.
+   */
   logprobs?: boolean | null;
-  /** Not supported: only 0. */
+  /** With `logprobs`: how many of the likeliest tokens are told of each place, 0 to 20. */
   top_logprobs?: number | null;
   /** Not supported: only `[]`. */
   tools?: readonly unknown[] | null;
@@ -555,7 +564,10 @@ export interface CompletionRequest extends GenerateRequest {
   best_of?: number | null;
   /** Not supported: only `false`. */
   echo?: boolean | null;
-  /** Not supported: only `false`. */
+  /**
+   * 0 to 20: the text says how likely its tokens were, and so many of the likeliest of each place; see
+   * {@link ChatRequest.logprobs}.
+   */
   logprobs?: number | false | null;
   /** Not supported: only `""`. */
   suffix?: string | null;
@@ -662,7 +674,7 @@ export interface Overflow {
   ms: number;
 }
 
-/** What an answer and the last chunk of a stream say of the whole generation. */
+/** What an answer and the last chunk of a stream say of the whole generation: of several answers in all. */
 export interface Outcome {
   /** Tokens used. */
   usage: Usage;
@@ -670,13 +682,70 @@ export interface Outcome {
   timings: Timings;
   /** What decoding cost. */
   stats: SteadyStats;
-  /** The ids of all tokens generated, without the stop token. */
+  /** The ids of all tokens generated, without stop tokens: those of several answers one after the other. */
   tokens: number[];
   /**
-   * What was done if the text outgrew the context, else null. While a text is streamed, a chunk without text has what
-   * was done so far, before what is left is computed again.
+   * What was done if the text outgrew the context, else null; of several answers what was done for the first of them that
+   * did. While a text is streamed, a chunk without text has what was done so far, before what is left is computed again.
    */
   overflow: Overflow | null;
+}
+
+/** A token, and how likely the model found it. */
+export interface TopLogprob {
+  /** Its text; U+FFFD stands for bytes that are no whole character. */
+  token: string;
+  /**
+   * The natural logarithm of its probability, as the model has it: before temperature, penalties and biases. -9999 stands
+   * for less than numbers can hold.
+   */
+  logprob: number;
+  /** Its bytes: several tokens may make one character. */
+  bytes: number[];
+}
+
+/** A token of an answer, and how likely the model found it. */
+export interface TokenLogprob extends TopLogprob {
+  /** The likeliest tokens in its place, best first: as many as were asked for. */
+  top_logprobs: TopLogprob[];
+}
+
+/**
+ * How likely the tokens of an answer were, or of a chunk. Of tokens that were there before an answer was gone on with
+ * nothing is known any more.
+ */
+export interface ChatLogprobs {
+  /** The tokens. */
+  content: TokenLogprob[];
+  /** Nothing is refused. */
+  refusal: null;
+}
+
+/**
+ * How likely the tokens of a text were, or of a chunk; likewise. The text of a token that is no whole character is written
+ * as its bytes: `bytes:\xe2\x80`.
+ */
+export interface TextLogprobs {
+  /** The tokens. */
+  tokens: string[];
+  /** The natural logarithms of their probabilities; see {@link TopLogprob.logprob}. */
+  token_logprobs: number[];
+  /** Those of the likeliest tokens in their places, best first, and of the tokens themselves. */
+  top_logprobs: Record<string, number>[];
+  /** Where they begin in the text, in UTF-16 code units. */
+  text_offset: number[];
+}
+
+/** One of the answers. */
+export interface ChatChoice {
+  /** Which one. */
+  index: number;
+  /** The answer. */
+  message: { role: "assistant"; content: string; refusal: null };
+  /** How likely its tokens were; null unless that was asked for. */
+  logprobs: ChatLogprobs | null;
+  /** What ended it. */
+  finish_reason: FinishReason;
 }
 
 /** A chat completion as a whole. */
@@ -689,23 +758,12 @@ export interface ChatCompletion extends Outcome {
   created: number;
   /** The model. */
   model: string;
-  /** The answer: always one. */
-  choices: [
-    {
-      /** Always 0. */
-      index: 0;
-      /** The answer. */
-      message: { role: "assistant"; content: string; refusal: null };
-      /** Not supported. */
-      logprobs: null;
-      /** What ended it. */
-      finish_reason: FinishReason;
-    },
-  ];
+  /** The answers: as many as were asked for. */
+  choices: [ChatChoice, ...ChatChoice[]];
 }
 
-/** A piece of a streamed chat completion. The last one has a `finish_reason`, and the outcome. */
-export interface ChatCompletionChunk extends Partial<Outcome> {
+/** A piece of a streamed chat completion. The last one of an answer has a `finish_reason`, that of all the outcome. */
+export interface ChatCompletionChunk extends Partial<Omit<Outcome, "usage">> {
   /** The completion's name. */
   id: string;
   /** What this is. */
@@ -714,21 +772,33 @@ export interface ChatCompletionChunk extends Partial<Outcome> {
   created: number;
   /** The model. */
   model: string;
-  /** The piece: always one. */
-  choices: [
-    {
-      /** Always 0. */
-      index: 0;
-      /** What is new. Empty text stands for a token whose text is not certain yet. */
-      delta: { role?: "assistant"; content?: string };
-      /** Not supported. */
-      logprobs: null;
-      /** What ended the answer; null before. */
-      finish_reason: FinishReason | null;
-    },
-  ];
-  /** The token that this piece stands for; absent if it only brings text that was held back, and in the last one. */
+  /** The piece, of one answer; none in the chunk that `include_usage` asks for. */
+  choices: {
+    /** Of which answer. */
+    index: number;
+    /** What is new. The first piece of an answer has only the role. Empty text stands for a token whose text is not certain yet. */
+    delta: { role?: "assistant"; content?: string; refusal?: null };
+    /** How likely the token was; null unless that was asked for, and without one. */
+    logprobs: ChatLogprobs | null;
+    /** What ended the answer; null before. */
+    finish_reason: FinishReason | null;
+  }[];
+  /** Tokens used, with the outcome; with `include_usage` null before. */
+  usage?: Usage | null;
+  /** The token that this piece stands for; absent if it only brings text that was held back, and in the first and last one. */
   token?: number;
+}
+
+/** One of the texts. */
+export interface TextChoice {
+  /** Which one. */
+  index: number;
+  /** The text that follows the prompt. */
+  text: string;
+  /** How likely its tokens were; null unless that was asked for. */
+  logprobs: TextLogprobs | null;
+  /** What ended it. */
+  finish_reason: FinishReason;
 }
 
 /** A plain completion as a whole. */
@@ -741,23 +811,12 @@ export interface Completion extends Outcome {
   created: number;
   /** The model. */
   model: string;
-  /** The text: always one. */
-  choices: [
-    {
-      /** Always 0. */
-      index: 0;
-      /** The text that follows the prompt. */
-      text: string;
-      /** Not supported. */
-      logprobs: null;
-      /** What ended it. */
-      finish_reason: FinishReason;
-    },
-  ];
+  /** The texts: as many as were asked for. */
+  choices: [TextChoice, ...TextChoice[]];
 }
 
-/** A piece of a streamed plain completion. The last one has a `finish_reason`, and the outcome. */
-export interface CompletionChunk extends Partial<Outcome> {
+/** A piece of a streamed plain completion. The last one of a text has a `finish_reason`, that of all the outcome. */
+export interface CompletionChunk extends Partial<Omit<Outcome, "usage">> {
   /** The completion's name. */
   id: string;
   /** What this is. */
@@ -766,19 +825,19 @@ export interface CompletionChunk extends Partial<Outcome> {
   created: number;
   /** The model. */
   model: string;
-  /** The piece: always one. */
-  choices: [
-    {
-      /** Always 0. */
-      index: 0;
-      /** What is new. Empty text stands for a token whose text is not certain yet. */
-      text: string;
-      /** Not supported. */
-      logprobs: null;
-      /** What ended the text; null before. */
-      finish_reason: FinishReason | null;
-    },
-  ];
+  /** The piece, of one text; none in the chunk that `include_usage` asks for. */
+  choices: {
+    /** Of which text. */
+    index: number;
+    /** What is new. Empty text stands for a token whose text is not certain yet. */
+    text: string;
+    /** How likely the token was; null unless that was asked for, and without one. */
+    logprobs: TextLogprobs | null;
+    /** What ended the text; null before. */
+    finish_reason: FinishReason | null;
+  }[];
+  /** Tokens used, with the outcome; with `include_usage` null before. */
+  usage?: Usage | null;
   /** The token that this piece stands for; absent if it only brings text that was held back, and in the last one. */
   token?: number;
 }
@@ -793,6 +852,13 @@ export interface Stream<Chunk> extends AsyncIterableIterator<Chunk> {
   return(): Promise<IteratorResult<Chunk, undefined>>;
   /** The stream itself. */
   [Symbol.asyncIterator](): Stream<Chunk>;
+  /** Ends the generation with `abort()`: iterating ends then, without an error. */
+  controller: AbortController;
+  /**
+   * The pieces as lines of JSON, for an answer of a service worker or another page: what `Stream.fromReadableStream` of
+   * OpenAI's client reads. It begins at once; cancelling it ends the generation.
+   */
+  toReadableStream(): ReadableStream<Uint8Array>;
 }
 
 /** Chat completions. */
@@ -882,6 +948,13 @@ export interface ConformanceOptions {
   signal?: AbortSignal;
   /** As in {@link SelectOptions.worker}. */
   worker?: boolean;
+  /**
+   * As in {@link SelectOptions.workerUrl}, for the suite's own worker, which is the package's `src/suite-worker.js`
+   * (`anygpu/suite-worker`; for older browsers `anygpu/suite-worker-older`).
+   */
+  workerUrl?: string | URL;
+  /** As in {@link SelectOptions.wasmUrl}. */
+  wasmUrl?: string | URL;
   /** Known failures, which do not count. */
   expectations?: {
     expect: { backend: string; adapter?: string; op: string; case?: string; reason: string }[];

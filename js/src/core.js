@@ -301,8 +301,11 @@ export class Core extends Module {
     const full = (/** @type {object | null} */ overflow) =>
       overflow === null && dropped_messages === 0 ? null : { dropped_messages, ...(overflow ?? none) };
     if (dropped_messages > 0 && done.length === 0) tell({ overflow: full(null) });
-    const onPiece = (/** @type {number | undefined} */ token, /** @type {string} */ text, /** @type {string | undefined} */ json) =>
-      tell(json === undefined ? { token, text } : { overflow: full(JSON.parse(json)) });
+    /** @type {(token: number | undefined, text: string, overflow: string | undefined, logprob: string | undefined) => unknown} */
+    const onPiece = (token, text, overflow, logprob) => {
+      if (overflow !== undefined) return tell({ overflow: full(JSON.parse(overflow)) });
+      return tell(logprob === undefined ? { token, text } : { token, text, logprob: JSON.parse(logprob) });
+    };
     const run = (/** @type {import("./keeping.js").Saving | undefined} */ saving) => {
       const kept = session === "" ? {} : { session, save_every: saving?.every };
       const request = JSON.stringify({ ...generate, usual_keep: keep, ...kept });

@@ -162,13 +162,14 @@ export class AnyGpu {
    * @returns {Promise<ConformanceReport>}
    */
   static async conformance(options) {
-    const { worker, signal, onCase, ...suite } = conformanceOptions(options);
+    const { worker, workerUrl, wasmUrl, signal, onCase, ...suite } = conformanceOptions(options);
     // The suite's variants are named after the backend that they are variants of.
     const family = /^webg(pu|l)/.exec(suite.backend)?.[0] ?? "cpu";
     const backend = /** @type {"webgpu" | "webgl" | "cpu"} */ (family);
-    const connection = await connect(SUITE, { backend, worker, signal });
+    const connection = await connect(SUITE, { backend, worker, workerUrl, signal });
     try {
-      const report = await connection.client.call("conformance", { options: suite }, { signal, onEvent: onCase });
+      const params = { options: suite, module: moduleUrl(wasmUrl, connection, "conformance") };
+      const report = await connection.client.call("conformance", params, { signal, onEvent: onCase });
       return { ...report, thread: connection.thread };
     } catch (error) {
       throw named(error, connection);
@@ -323,10 +324,11 @@ function blobOrUrl(source) {
  *
  * @param {string | undefined} folder
  * @param {Connection} connection
+ * @param {"bindings" | "conformance"} [name]
  */
-function moduleUrl(folder, { build }) {
+function moduleUrl(folder, { build }, name = "bindings") {
   if (folder === undefined) return undefined;
-  return new URL(build === "today" ? "bindings_bg.wasm" : "older/bindings_bg.wasm", folder).href;
+  return new URL(`${build === "today" ? "" : "older/"}${name}_bg.wasm`, folder).href;
 }
 
 /**

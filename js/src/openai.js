@@ -1,9 +1,12 @@
 /** Requests and answers in the shapes of OpenAI's API. */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
+import { chatLogprobs, textLogprobs } from "./logprobs.js";
+import { Clock, outcome } from "./outcome.js";
 import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from "./request.js";
+import { Stream } from "./streaming.js";
 
-/** @import { ChatCompletions, Completions, Embeddings, Overflow } from "../index.d.ts" */
+/** @import { ChatCompletions, Completions, Embeddings, Overflow, TokenLogprob } from "../index.d.ts" */
 /** @import { EmbeddingRequest, Request } from "./request.js" */
 
 /**
@@ -22,7 +25,7 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
  * @property {Overflow | null} overflow
  */
 
-/** @typedef {{ token?: number, text: string, overflow?: undefined }} Piece */
+/** @typedef {{ token?: number, text: string, logprob?: TokenLogprob, overflow?: undefined }} Piece */
 
 /** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was done since the text outgrew the context. */
 
@@ -43,7 +46,9 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
  * @property {string} part The name of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
  * @property {(text: string) => object} answer The choice's text in an answer,
- * @property {(piece: Piece | null, first: boolean) => object} chunk and in a chunk; null in one without a piece.
+ * @property {(piece: Piece | null) => object} chunk and in a chunk; null in one without a piece.
+ * @property {object | null} first What the first chunk of an answer has, if that is one without a piece.
+ * @property {() => (tokens: TokenLogprob[]) => object} logprobs How likely the tokens of one answer were.
  */
 
 /** @type {Shape} */
@@ -53,9 +58,9 @@ const CHAT = {
   part: "chat.completion.chunk",
   parse: chatRequest,
   answer: (text) => ({ message: { role: "assistant", content: text, refusal: null } }),
-  chunk: (piece, first) => ({
-    delta: { ...(first ? { role: "assistant" } : {}), ...(piece ? { content: piece.text } : {}) },
-  }),
+  chunk: (piece) => ({ delta: piece ? { content: piece.text } : {} }),
+  first: { delta: { role: "assistant", content: "", refusal: null } },
+  logprobs: chatLogprobs,
 };
 
 /** @type {Shape} */
@@ -66,6 +71,8 @@ const PLAIN = {
   parse: completionRequest,
   answer: (text) => ({ text }),
   chunk: (piece) => ({ text: piece?.text ?? "" }),
+  first: null,
+  logprobs: textLogprobs,
 };
 
 /**
@@ -123,13 +130,36 @@ function completionsOf(shape, run, recall, model) {
       const request = resumeRequest(session, options);
       /** @type {Run} */
       const again = async (_, signal, onPiece) => run(await recall(request.session, signal), signal, onPiece);
-      return stream(shape, again, request, model);
+      return streamed(shape, again, request, model);
     },
     create(/** @type {unknown} */ value, /** @type {unknown} */ options) {
-      if (/** @type {any} */ (value)?.stream === true) return stream(shape, run, shape.parse(value, options), model);
+      if (/** @type {any} */ (value)?.stream === true) return streamed(shape, run, shape.parse(value, options), model);
       return whole(shape, run, value, options, model);
     },
   };
+}
+
+/**
+ * Asks for all answers at once, so that nobody else's come between: the engine makes one after the other.
+ *
+ * @template T
+ * @param {Request} request
+ * @param {(request: Request, index: number) => T} ask
+ */
+const each = (request, ask) =>
+  Array.from({ length: request.n }, (_, index) => ask({ ...request, generate: seeded(request.generate, index) }, index));
+
+/**
+ * What asks for one of several answers: that of the seed so many after the first one's.
+ *
+ * @param {Record<string, unknown>} generate
+ * @param {number} index
+ */
+function seeded(generate, index) {
+  if (index === 0) return generate;
+  const { seed = 0 } = /** @type {{ seed?: number }} */ (generate);
+  const left = Number.MAX_SAFE_INTEGER - seed;
+  return { ...generate, seed: index <= left ? seed + index : index - left - 1 };
 }
 
 /**
@@ -143,9 +173,19 @@ async function whole(shape, run, value, options, model) {
   const request = shape.parse(value, options);
   const clock = new Clock();
   const { signal, end } = follow(request.signals);
-  const result = await run(request, signal, (event) => clock.told(event)).finally(end);
-  const choice = { index: 0, ...shape.answer(result.text), logprobs: null, finish_reason: result.finish };
-  return { ...head(shape, request, model), object: shape.whole, choices: [choice], ...outcome(result, clock) };
+  const answer = async (/** @type {Request} */ request, /** @type {number} */ index) => {
+    /** @type {TokenLogprob[]} */
+    const likely = [];
+    const result = await run(request, signal, (event) => {
+      clock.told(event);
+      if (event.overflow === undefined && event.logprob !== undefined) likely.push(event.logprob);
+    });
+    const logprobs = request.generate.log_probs === undefined ? null : shape.logprobs()(likely);
+    return { result, choice: { index, ...shape.answer(result.text), logprobs, finish_reason: result.finish } };
+  };
+  const answers = await Promise.all(each(request, answer)).finally(end);
+  const [choices, results] = [answers.map(({ choice }) => choice), answers.map(({ result }) => result)];
+  return { ...head(shape, request, model), object: shape.whole, choices, ...outcome(results, clock) };
 }
 
 /**
@@ -154,49 +194,67 @@ async function whole(shape, run, value, options, model) {
  * @param {Request} request
  * @param {string} model
  */
-async function* stream(shape, run, request, model) {
+const streamed = (shape, run, request, model) => new Stream((stop) => pieces(shape, run, request, model, stop));
+
+/** @typedef {{ index: number, event?: Told, result?: Generated, failure?: { error: unknown } }} News Of one of the answers. */
+
+/**
+ * @param {Shape} shape
+ * @param {Run} run
+ * @param {Request} request
+ * @param {string} model
+ * @param {AbortSignal} stop Ends it, too.
+ * @returns {AsyncGenerator<object, undefined>}
+ */
+async function* pieces(shape, run, request, model, stop) {
   const clock = new Clock();
-  const common = { ...head(shape, request, model), object: shape.part };
-  const choices = (/** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason, first = false) => [
-    { index: 0, ...shape.chunk(piece, first), logprobs: null, finish_reason },
-  ];
-  const { signal, end } = follow(request.signals);
-  /** @type {Told[]} */
-  const events = [];
-  /** @type {{ result?: Generated, error?: unknown } | null} */
-  let ended = null;
+  const { signal, end } = follow([...request.signals, stop]);
+  /** @type {News[]} */
+  const news = [];
   let wake = () => {};
-  const onEvent = (/** @type {Told} */ event) => {
-    clock.told(event);
-    events.push(event);
+  const tell = (/** @type {News} */ one) => {
+    if (one.event !== undefined) clock.told(one.event);
+    news.push(one);
     wake();
   };
-  run(request, signal, onEvent)
-    .then(
-      (result) => (ended = { result }),
-      (error) => (ended = { error }),
-    )
-    .then(() => wake());
   const more = () => new Promise((resolve) => (wake = () => resolve(undefined)));
+  each(request, (request, index) =>
+    run(request, signal, (event) => tell({ index, event })).then(
+      (result) => tell({ index, result }),
+      (error) => tell({ index, failure: { error } }),
+    ),
+  );
+  const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
+  /** What writes how likely the tokens of an answer were, of each that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
+  const likely = [];
+  const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
+    const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
+    return { index, ...shape.chunk(piece), logprobs, finish_reason };
+  };
+  /** @type {Generated[]} */
+  const results = [];
   try {
-    let first = true;
     for (;;) {
       // Pieces from before the abort no longer matter.
       throwIfAborted(signal);
-      const event = events.shift();
-      const { result, error } = /** @type {{ result?: Generated, error?: unknown }} */ (ended ?? {});
+      const { index = 0, event, result, failure } = news.shift() ?? {};
+      if (failure !== undefined) throw failure.error;
+      if ((event !== undefined || result !== undefined) && likely[index] === undefined) {
+        likely[index] = shape.logprobs();
+        if (shape.first) yield { ...common, choices: [{ index, ...shape.first, logprobs: null, finish_reason: null }] };
+      }
       if (event?.overflow !== undefined) {
-        yield { ...common, choices: choices(null, null, first), overflow: event.overflow };
-        first = false;
+        yield { ...common, choices: [choice(index, null, null)], overflow: event.overflow };
       } else if (event !== undefined) {
         const token = event.token === undefined ? {} : { token: event.token };
-        yield { ...common, choices: choices(event, null, first), ...token };
-        first = false;
+        yield { ...common, choices: [choice(index, event, null)], ...token };
       } else if (result !== undefined) {
-        yield { ...common, choices: choices(null, result.finish, first), ...outcome(result, clock) };
-        return;
-      } else if (ended !== null) {
-        throw error;
+        results[index] = result;
+        const last = { ...common, choices: [choice(index, null, result.finish)] };
+        const ended = Object.keys(results).length === request.n;
+        yield ended && !request.usage ? { ...last, ...outcome(results, clock) } : last;
+        if (ended && request.usage) yield { ...common, choices: [], ...outcome(results, clock) };
+        if (ended) return;
       } else {
         await more();
       }
@@ -236,47 +294,4 @@ function head({ prefix }, request, model) {
   const now = Date.now();
   const id = `${prefix}-${now.toString(36)}-${(++lastId).toString(36)}`;
   return { id, created: Math.floor(now / 1000), model: request.model ?? model };
-}
-
-/**
- * @param {Generated} result
- * @param {Clock} clock
- */
-function outcome(result, clock) {
-  const { prompt_tokens, cached_tokens, tokens, overflow, drafted_tokens, accepted_tokens } = result;
-  const { prefill_ms, decode_ms_per_token, steady_steps, steady } = result;
-  return {
-    usage: {
-      prompt_tokens,
-      completion_tokens: tokens.length,
-      total_tokens: prompt_tokens + tokens.length,
-      cached_tokens,
-      prompt_tokens_details: { cached_tokens },
-      completion_tokens_details: {
-        accepted_prediction_tokens: accepted_tokens,
-        rejected_prediction_tokens: drafted_tokens - accepted_tokens,
-      },
-    },
-    timings: { prefill_ms, decode_ms_per_token, ttft_ms: clock.firstMs() },
-    stats: { steps: steady_steps, ...steady },
-    tokens,
-    overflow,
-  };
-}
-
-/** From the call to the first piece. */
-class Clock {
-  _start = performance.now();
-  /** @type {number | null} */
-  _first = null;
-
-  /** @param {Told} event */
-  told({ overflow }) {
-    if (this._first === null && overflow === undefined) this._first = performance.now();
-  }
-
-  /** In milliseconds; if nothing came, all of the time. */
-  firstMs() {
-    return (this._first ?? performance.now()) - this._start;
-  }
 }

@@ -114,7 +114,7 @@ export const tuneOptions = (value) => object({ ...LOAD, onTrial: callback })("op
 
 /**
  * @param {unknown} value
- * @returns {ConformanceOptions}
+ * @returns {Omit<ConformanceOptions, keyof Checked> & Checked}
  */
 export const conformanceOptions = (value) => {
   const options = object({
@@ -124,6 +124,8 @@ export const conformanceOptions = (value) => {
     onCase: callback,
     signal,
     worker: boolean,
+    workerUrl: address,
+    wasmUrl: folder,
     expectations: (name, value) => (typeof value === "object" ? value : refuse(name, "an object", value)),
   })("options", value ?? {});
   if (options.backend === undefined) refuse("backend", "a backend of the suite, such as webgpu, webgl or cpu", undefined);

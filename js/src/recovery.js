@@ -1,7 +1,7 @@
 /** An engine that comes back: what it was asked is asked again, and an answer goes on where it was broken off. */
 
 import { reasonOf } from "./abort.js";
-import { BackendError, CrashError, DeviceLostError, DisposedError } from "./errors.js";
+import { BackendError, CrashError, DeviceLostError } from "./errors.js";
 import { LOSSES, Rungs } from "./rungs.js";
 
 /** @import { Connection } from "./connect.js" */
@@ -178,8 +178,9 @@ function isLoss(error) {
   return error instanceof DeviceLostError || error instanceof CrashError;
 }
 
+/** Calls that waited behind the one that noticed the loss have lost it, too, and are asked again. */
 function gone() {
-  return new DisposedError("the engine was lost, and another has taken its place");
+  return new CrashError("the engine was lost, and another has taken its place");
 }
 
 /**

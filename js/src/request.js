@@ -58,7 +58,6 @@ const LEAST_TOP_P = 2 ** -24;
 const topP = (name, value) => Math.max(Number(number(0, 1)(name, value)), LEAST_TOP_P);
 
 const NO_TOOLS = "tools cannot be called; describe them in the messages, and leave this out";
-const NO_LOGPROBS = "probabilities are not given; leave it out";
 
 const ONLY_TEXT = "only text is read; leave this part out";
 
@@ -209,6 +208,15 @@ const GENERATE = {
   keep: use(integer(0)),
 };
 
+/** As many of the likeliest tokens as the engine tells for each place. */
+const MOST_LOGPROBS = 20;
+
+/** How many of the likeliest tokens are told for each place. False is the same as leaving it out. @type {Check} */
+const logprobs = (name, value) => (value === false ? undefined : integer(0, MOST_LOGPROBS)(name, value));
+
+/** As many answers as OpenAI's API gives at once. */
+const MOST_ANSWERS = 128;
+
 /** Fields of both kinds of requests. */
 const COMMON = {
   ...GENERATE,
@@ -217,7 +225,7 @@ const COMMON = {
   signal: use(signal),
   model: use(string),
   stream_options: use(fields({ include_usage: use(boolean), include_obfuscation: ignored })),
-  n: only([1], "one answer is made at a time; ask again with another seed"),
+  n: use(integer(1, MOST_ANSWERS)),
   user: ignored,
 };
 
@@ -226,8 +234,8 @@ export const CHAT = {
   ...COMMON,
   messages: use(messages),
   max_completion_tokens: GENERATE.max_tokens,
-  logprobs: only([false], NO_LOGPROBS),
-  top_logprobs: only([0], NO_LOGPROBS),
+  logprobs: use(boolean),
+  top_logprobs: use(integer(0, MOST_LOGPROBS)),
   tools: only([[]], NO_TOOLS),
   tool_choice: only(["none", "auto"], NO_TOOLS),
   parallel_tool_calls: ignored,
@@ -255,9 +263,9 @@ export const TEXT = {
   ...COMMON,
   prompt: use(prompt),
   max_completion_tokens: GENERATE.max_tokens,
-  best_of: only([1], "one answer is made at a time; leave it out"),
+  best_of: only([1], "answers are not compared; ask for several with n"),
   echo: only([false], "answers do not repeat the prompt; put it before them"),
-  logprobs: only([false], NO_LOGPROBS),
+  logprobs: use(logprobs),
   suffix: only([""], "nothing is filled in; leave it out"),
 };
 
@@ -306,7 +314,9 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
  * @typedef {object} Request
  * @property {Prompt} prompt
  * @property {Record<string, unknown>} generate What goes to the engine.
+ * @property {number} n How many answers.
  * @property {boolean} stream
+ * @property {boolean} usage Whether a stream ends with a chunk that only says what was used.
  * @property {AbortSignal[]} signals Each of them ends it.
  * @property {string} [session] The name of the one that it belongs to.
  * @property {string} [model]
@@ -328,8 +338,10 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
  */
 export function chatRequest(value, options) {
   const request = chatFields("request", value);
-  if (request.messages === undefined) refuse("messages", "an array with at least one message", undefined);
-  return splitRequest({ messages: request.messages }, request, options);
+  const { messages, logprobs, top_logprobs = 0 } = request;
+  if (messages === undefined) refuse("messages", "an array with at least one message", undefined);
+  if (logprobs !== true && top_logprobs > 0) refuse("top_logprobs", "left out unless logprobs is true", top_logprobs);
+  return splitRequest({ messages }, { ...request, logprobs: logprobs === true ? top_logprobs : undefined }, options);
 }
 
 /**
@@ -367,7 +379,7 @@ export function embeddingRequest(value, options) {
 export function resumeRequest(name, options) {
   const session = sessionName("session", name);
   if (withFields("options", options ?? {}).session !== undefined) refuse("session", "given once", session);
-  return { prompt: { text: "" }, generate: {}, stream: true, signals: signalsOf({}, options), session };
+  return { prompt: { text: "" }, generate: {}, n: 1, stream: true, usage: false, signals: signalsOf({}, options), session };
 }
 
 /**
@@ -395,7 +407,9 @@ function splitRequest(prompt, request, options) {
   generate.max_tokens = generate.max_tokens ?? request.max_completion_tokens;
   const adjust = Object.keys(ADJUST).filter((key) => asks(key, request[key]));
   if (adjust.length > 0) generate.adjust = Object.fromEntries(adjust.map((key) => [key, request[key]]));
-  const signals = signalsOf(request, options);
+  if (request.logprobs !== undefined) generate.log_probs = request.logprobs;
+  const { stream = false, stream_options, n = 1, model } = request;
+  const usage = stream && stream_options?.include_usage === true;
   const { session } = withFields("options", options ?? {});
-  return { prompt, generate, stream: request.stream === true, signals, session, model: request.model };
+  return { prompt, generate, n, stream, usage, signals: signalsOf(request, options), session, model };
 }

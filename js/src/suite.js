@@ -46,11 +46,11 @@ export class Suite extends Module {
   }
 
   /**
-   * @param {{ options: object }} params
+   * @param {{ options: object, module?: string }} params
    * @param {Context} context
    */
-  async _conformance({ options }, { signal, tell }) {
-    await this.start();
+  async _conformance({ options, module }, { signal, tell }) {
+    await this.start(module);
     const onCase = (/** @type {string} */ json) => tell(JSON.parse(json));
     return this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._bindings.conformance(JSON.stringify(options), onCase, cancel.share())),

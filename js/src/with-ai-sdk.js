@@ -2,7 +2,7 @@
 
 import { OptionsError } from "./errors.js";
 
-/** @import { AnyGpu, ChatCompletionChunk, ChatRequest, Usage } from "../index.d.ts" */
+/** @import { AnyGpu, ChatCompletionChunk, ChatRequest, TokenLogprob, Usage } from "../index.d.ts" */
 
 /** Settings of theirs that are ours by another name. */
 const SETTINGS = {
@@ -28,13 +28,15 @@ export function languageModel(engine) {
     supportedUrls: {},
 
     async doGenerate(/** @type {any} */ options) {
-      const answer = await engine.chat.completions.create({ ...request(options), stream: false }, { signal: options.abortSignal });
-      const [{ message, finish_reason }] = answer.choices;
+      const { abortSignal: signal, providerOptions } = options;
+      const answer = await engine.chat.completions.create({ ...request(options), stream: false }, { signal, ...beside(providerOptions) });
+      const [{ message, logprobs, finish_reason }] = answer.choices;
       return {
         content: [{ type: "text", text: message.content ?? "" }],
         finishReason: finish(finish_reason),
         usage: usage(answer.usage),
-        response: { id: answer.id, modelId: answer.model, timestamp: new Date(answer.created * 1000) },
+        ...likely(logprobs?.content),
+        response: response(answer),
         warnings: [],
       };
     },
@@ -44,8 +46,9 @@ export function languageModel(engine) {
       const stop = () => controller.abort(options.abortSignal.reason);
       if (options.abortSignal?.aborted) stop();
       options.abortSignal?.addEventListener("abort", stop);
-      const pieces = engine.chat.completions.create({ ...request(options), stream: true }, { signal: controller.signal });
-      const parts = streamed(pieces, () => options.abortSignal?.removeEventListener("abort", stop));
+      const { signal } = controller;
+      const pieces = engine.chat.completions.create({ ...request(options), stream: true }, { signal, ...beside(options.providerOptions) });
+      const parts = streamed(pieces, options.includeRawChunks, () => options.abortSignal?.removeEventListener("abort", stop));
       const stream = new ReadableStream({
         async pull(sink) {
           const { value, done } = await parts.next();
@@ -85,7 +88,10 @@ export function embeddingModel(engine) {
  * @param {any} options
  * @returns {Omit<ChatRequest, "stream">}
  */
-function request({ prompt, responseFormat, tools, toolChoice, ...options }) {
+function request({ prompt, responseFormat, tools, toolChoice, reasoning = "provider-default", providerOptions, ...options }) {
+  const { session, ...own } = providerOptions?.anygpu ?? {};
+  // There is one answer to give.
+  if (own.n > 1) throw new OptionsError("n can only be 1 here; call again with another seed", { field: "n" });
   const messages = prompt.map(message);
   const named = Object.entries(SETTINGS).map(([theirs, ours]) => [ours, options[theirs]]);
   return {
@@ -93,8 +99,22 @@ function request({ prompt, responseFormat, tools, toolChoice, ...options }) {
     ...Object.fromEntries(named.filter(([, value]) => value !== undefined)),
     ...(tools?.length > 0 ? { tools: tools.map(tool), tool_choice: choice(toolChoice) } : {}),
     ...(responseFormat?.type === "json" ? { response_format: format(responseFormat) } : {}),
+    ...(reasoning === "provider-default" ? {} : { reasoning_effort: reasoning }),
+    ...own,
   };
 }
+
+/** What goes beside a request. @param {any} providerOptions */
+function beside(providerOptions) {
+  const session = providerOptions?.anygpu?.session;
+  return session === undefined ? {} : { session };
+}
+
+/** @param {{ id: string, model: string, created: number }} answer */
+const response = ({ id, model, created }) => ({ id, modelId: model, timestamp: new Date(created * 1000) });
+
+/** How likely tokens were, as other providers have it. @param {TokenLogprob[] | undefined} logprobs */
+const likely = (logprobs) => (logprobs === undefined ? {} : { providerMetadata: { anygpu: { logprobs } } });
 
 /** @param {any} message */
 function message({ role, content }) {
@@ -121,25 +141,33 @@ function format({ schema, name = "answer", description }) {
 
 /**
  * @param {AsyncIterable<ChatCompletionChunk>} pieces
+ * @param {boolean | undefined} raw Whether the chunks themselves are wanted, too.
  * @param {() => void} ended
  */
-async function* streamed(pieces, ended) {
+async function* streamed(pieces, raw, ended) {
   const id = "text";
   /** @type {string | null} */
   let reason = null;
   /** @type {Usage | null | undefined} */
   let used;
+  /** @type {TokenLogprob[]} */
+  const logprobs = [];
+  let begun = false;
   yield { type: "stream-start", warnings: [] };
-  yield { type: "text-start", id };
   try {
     for await (const piece of pieces) {
+      if (raw) yield { type: "raw", rawValue: piece };
+      if (!begun) yield { type: "response-metadata", ...response(piece) };
+      if (!begun) yield { type: "text-start", id };
+      begun = true;
       const [first] = piece.choices;
+      logprobs.push(...(first?.logprobs?.content ?? []));
       if (first?.delta.content) yield { type: "text-delta", id, delta: first.delta.content };
       reason = first?.finish_reason ?? reason;
       used = piece.usage ?? used;
     }
     yield { type: "text-end", id };
-    yield { type: "finish", finishReason: finish(reason), usage: usage(used) };
+    yield { type: "finish", finishReason: finish(reason), usage: usage(used), ...likely(logprobs.length > 0 ? logprobs : undefined) };
   } catch (error) {
     yield { type: "error", error };
   } finally {
@@ -153,12 +181,14 @@ function finish(raw) {
   return { unified, raw: raw ?? undefined };
 }
 
-/** @param {any} used */
-function usage({ prompt_tokens: total, completion_tokens: text, prompt_tokens_details, cached_tokens } = {}) {
+/** @param {Usage | null | undefined} used */
+function usage(used) {
+  const { prompt_tokens: total, completion_tokens: text, prompt_tokens_details, cached_tokens } = /** @type {any} */ (used ?? {});
   const cacheRead = prompt_tokens_details?.cached_tokens ?? cached_tokens;
   const noCache = cacheRead === undefined ? undefined : total - cacheRead;
   return {
     inputTokens: { total, noCache, cacheRead, cacheWrite: undefined },
     outputTokens: { total: text, text, reasoning: undefined },
+    raw: used ?? undefined,
   };
 }

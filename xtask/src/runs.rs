@@ -209,7 +209,7 @@ pub const RUNS: &[Run] = &[
         "webgpu",
         "checks",
         "--only",
-        "selection,no object,lost while generating,next turn,embedding"
+        "selection,chances,no object,lost while generating,next turn,embedding"
     ),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "3"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
@@ -234,7 +234,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "extension,workers,sessions,device,pace,page,embedding"
+        "extension,chances,workers,sessions,device,pace,page,embedding"
     ),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
@@ -246,7 +246,7 @@ pub const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,sessions,embedding,network,cache,files,object,pace,page,policy"
+        "selection,generation,chances,sessions,embedding,network,cache,files,object,pace,page,policy"
     ),
     page!("chromium, cpu: cycles", Chromium, "cpu", "cycles", "--cycles", "24"),
     page!(
@@ -277,7 +277,7 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,device,embedding"),
+    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,chances,device,embedding"),
     Run {
         title: "a text that moves",
         needs: Need::Browsers(&[Kind::Firefox, Kind::Chromium]),

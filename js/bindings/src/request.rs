@@ -18,6 +18,8 @@ pub struct Request {
     /// What changes the chances of tokens.
     #[serde(default, skip_serializing_if = "Adjust::is_neutral")]
     adjust: Adjust,
+    /// Has log probabilities told, with so many of the likeliest tokens for each place.
+    log_probs: Option<usize>,
     #[serde(default)]
     stop: Vec<String>,
     #[serde(default)]
@@ -56,6 +58,7 @@ impl Request {
             stop: request.stop.clone(),
             ignore_eos: request.stop_tokens.is_some(),
             adjust: request.adjust.clone(),
+            log_probs: request.log_probs,
             ..Request::default()
         };
         if let Sampling::Random { temperature, top_k, top_p, seed } = sampling {
@@ -85,7 +88,7 @@ impl Request {
             overflow: overflow.map_err(|e| error::engine(&e.into()))?,
             sampling,
             adjust: self.adjust,
-            log_probs: None,
+            log_probs: self.log_probs,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),

@@ -1,7 +1,7 @@
 import resolve from "@rollup/plugin-node-resolve";
 
 export default {
-  input: { main: "src/placed.js", worker: "anygpu/worker" },
+  input: { main: "src/placed.js", worker: "anygpu/worker", "suite-worker": "anygpu/suite-worker" },
   output: { dir: "dist/rollup" },
   plugins: [resolve()],
 };

@@ -154,8 +154,10 @@ class WasmEngine {
         full = { policy: "shift", dropped_tokens: 2 * (generated.length / 3), times: generated.length / 3, ms: 1 };
         onPiece(undefined, "", JSON.stringify(full));
       }
-      generated.push(97 + (generated.length % 26));
-      onPiece(generated.at(-1), String.fromCharCode(generated.at(-1) ?? 0));
+      // A seed begins the text with another letter.
+      const token = 97 + (((rest.seed ?? 0) + generated.length) % 26);
+      generated.push(token);
+      onPiece(token, String.fromCharCode(token), undefined, rest.log_probs === undefined ? undefined : likely(token, rest.log_probs));
       save(null);
     }
     save(finish);
@@ -216,6 +218,13 @@ class WasmEngine {
   free() {
     seen.freed += 1;
   }
+}
+
+/** How likely a token was, and the likeliest in its place: itself, and half of a character. @param {number} token @param {number} top */
+function likely(token, top) {
+  const chosen = { token: String.fromCharCode(token), logprob: -0.5, bytes: [token] };
+  const half = { token: "\uFFFD", logprob: -1.5, bytes: [0xe2, 0x80] };
+  return JSON.stringify({ ...chosen, top_logprobs: [chosen, half].slice(0, top) });
 }
 
 /** @param {number[]} one @param {number[]} other */

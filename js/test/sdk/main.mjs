@@ -1,11 +1,14 @@
-// The AI SDK with an engine that answers as ours does, and with a model if one is given. Prints the results.
+// The AI SDK with an engine that answers as ours does, and with a model for conversations if one is given; and OpenAI's
+// client with what streams become. Prints the results.
 import { embedMany, generateText, streamText } from "ai";
 import { argv } from "node:process";
+import { Stream } from "openai/core/streaming";
+import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import { AnyGpu } from "anygpu";
 import { embeddingModel, languageModel } from "anygpu/ai-sdk";
 import { checked } from "./page/check.js";
 
-const [, , chat] = argv;
+const [, , gab, chat] = argv;
 
 /** @param {unknown} actual @param {unknown} expected */
 function equal(actual, expected) {
@@ -15,6 +18,8 @@ function equal(actual, expected) {
 
 /** What it was asked last. @type {any} */
 let asked;
+/** What went beside that. @type {any} */
+let beside;
 /** Whether the signal of that ended it. */
 let stopped = false;
 const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9, prompt_tokens_details: { cached_tokens: 3 } };
@@ -22,20 +27,24 @@ const engine = /** @type {any} */ ({
   info: { name: "double", architecture: "llama" },
   chat: {
     completions: {
-      create(/** @type {any} */ body, /** @type {any} */ { signal }) {
+      create(/** @type {any} */ body, /** @type {any} */ { signal, ...others }) {
         asked = body;
-        const choice = { index: 0, finish_reason: "length" };
-        const whole = { id: "1", created: 1, model: "double", usage };
-        if (!body.stream) return Promise.resolve({ ...whole, choices: [{ ...choice, message: { role: "assistant", content: "a b" } }] });
+        beside = others;
+        const common = { id: "1", created: 1, model: "double" };
+        const logprobs = (/** @type {string} */ token) => (body.logprobs ? { content: [{ token, logprob: -1, bytes: [], top_logprobs: [] }] } : null);
+        const choice = { index: 0, finish_reason: "length", logprobs: null };
+        const message = { role: "assistant", content: "a b" };
+        if (!body.stream) return Promise.resolve({ ...common, usage, choices: [{ ...choice, message, logprobs: logprobs("a b") }] });
         return (async function* () {
           const endless = body.messages[0].content === "go on";
           for (let content = "a"; content !== ""; content = endless || content === "a" ? " b" : "") {
             if (endless) await new Promise((resolve) => setTimeout(resolve, 5));
             stopped = signal.aborted;
             if (stopped) throw signal.reason;
-            yield { choices: [{ index: 0, finish_reason: null, delta: { content } }] };
+            yield { ...common, choices: [{ index: 0, finish_reason: null, logprobs: logprobs(content), delta: { content } }] };
           }
-          yield { choices: [{ ...choice, delta: {} }], usage };
+          yield { ...common, choices: [{ ...choice, delta: {} }] };
+          yield { ...common, choices: [], usage };
         })();
       },
     },
@@ -48,6 +57,9 @@ const engine = /** @type {any} */ ({
   },
 });
 const model = languageModel(engine);
+
+/** With the model for conversations, once for all that it is needed for. */
+const conversing = chat === undefined ? null : AnyGpu.load(chat, { backend: "cpu" });
 
 const results = await checked({
   "generateText": async () => {
@@ -67,6 +79,30 @@ const results = await checked({
     for await (const piece of result.textStream) pieces.push(piece);
     equal([pieces, await result.finishReason, (await result.usage).totalTokens], [["a", " b"], "length", 9]);
   },
+  "what only this engine has goes by its own name, and how likely tokens were comes back": async () => {
+    const anygpu = { logprobs: true, top_logprobs: 2, min_p: 0.1, session: "mine" };
+    const { providerMetadata } = await generateText({ model, prompt: "hi", seed: 1, topK: 5, providerOptions: { anygpu } });
+    equal(asked, {
+      messages: [{ role: "user", content: "hi" }],
+      top_k: 5,
+      seed: 1,
+      logprobs: true,
+      top_logprobs: 2,
+      min_p: 0.1,
+      stream: false,
+    });
+    equal(beside, { session: "mine" });
+    const token = (/** @type {string} */ token) => ({ token, logprob: -1, bytes: [], top_logprobs: [] });
+    equal(providerMetadata?.anygpu, { logprobs: [token("a b")] });
+    const result = streamText({ model, prompt: "hi", providerOptions: { anygpu }, includeRawChunks: true });
+    let raw = 0;
+    for await (const part of result.fullStream) raw += Number(part.type === "raw");
+    equal((await result.providerMetadata)?.anygpu, { logprobs: [token("a"), token(" b")] });
+    const { id, modelId } = await result.response;
+    equal([raw, id, modelId, (await result.usage).raw], [4, "1", "double", usage]);
+    const error = await generateText({ model, prompt: "hi", providerOptions: { anygpu: { n: 2 } }, maxRetries: 0 }).catch((error) => error);
+    equal([error.name, error.field], ["OptionsError", "n"]);
+  },
   "an abort reaches the engine": async () => {
     const controller = new AbortController();
     const result = streamText({ model, prompt: "go on", abortSignal: controller.signal });
@@ -83,14 +119,53 @@ const results = await checked({
     const { embeddings } = await embedMany({ model: embeddingModel(engine), values: ["a", "bcd"] });
     equal(embeddings, [[1, 0], [3, 0]]);
   },
+  "OpenAI's client reads what a stream becomes": async () => {
+    const engine = await AnyGpu.load(gab, { backend: "cpu" });
+    const asked = { prompt: "Once upon a time", max_tokens: 4, n: 2, temperature: 1, seed: 4, logprobs: 1 };
+    const whole = await engine.completions.create(asked);
+    const stream_options = { include_usage: true };
+    const lines = engine.completions.create({ ...asked, stream: true, stream_options }).toReadableStream();
+    const pieces = [];
+    for await (const piece of Stream.fromReadableStream(lines, new AbortController())) pieces.push(piece);
+    await engine.dispose();
+    const last = pieces.pop();
+    equal([last.choices, last.usage.total_tokens], [[], whole.usage.total_tokens]);
+    equal(pieces.map(({ usage }) => usage).find((usage) => usage !== null), undefined);
+    for (const { index, text, logprobs } of whole.choices) {
+      const choices = pieces.flatMap(({ choices }) => choices).filter((choice) => choice.index === index);
+      equal(choices.map((choice) => choice.text).join(""), text);
+      const all = (/** @type {string} */ name) => choices.flatMap((choice) => choice.logprobs?.[name] ?? []);
+      equal(Object.fromEntries(Object.keys(logprobs).map((name) => [name, all(name)])), logprobs);
+    }
+    equal(whole.choices[0].text === whole.choices[1].text, false);
+  },
   ...(chat === undefined ? {} : {
+    "OpenAI's client makes an answer of what a stream becomes": async () => {
+      const engine = await conversing;
+      const messages = [{ role: "user", content: "What is the capital of France?" }];
+      const asked = { messages, max_tokens: 3, n: 2, temperature: 0.5, logprobs: true, top_logprobs: 3 };
+      const whole = await engine.chat.completions.create(asked);
+      const stream_options = { include_usage: true };
+      const pieces = engine.chat.completions.create({ ...asked, stream: true, stream_options });
+      const made = await ChatCompletionStream.fromReadableStream(pieces.toReadableStream()).finalChatCompletion();
+      const plain = ({ choices, usage }) => [
+        choices.map(({ index, message, logprobs, finish_reason }) => [index, message.role, message.content, logprobs.content, finish_reason]),
+        [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens],
+      ];
+      equal(plain(made), plain(whole));
+    },
     "a conversation": async () => {
-      const engine = await AnyGpu.load(chat, { backend: "cpu" });
+      const engine = await conversing;
       const { text } = await generateText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12 });
       let streamed = "";
       const again = streamText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 12 });
       for await (const piece of again.textStream) streamed += piece;
+      const options = { anygpu: { logprobs: true, top_logprobs: 1 } };
+      const told = await generateText({ model: languageModel(engine), prompt: "What is the capital of France?", maxOutputTokens: 4, providerOptions: options });
       await engine.dispose();
+      const likely = /** @type {any[]} */ (told.providerMetadata?.anygpu?.logprobs);
+      equal(likely.map(({ token }) => token).join("").trim(), told.text.trim());
+      if (!likely.every(({ logprob, top_logprobs: [best] }) => logprob <= 0 && logprob === best.logprob)) throw new Error(JSON.stringify(likely));
       if (!text.includes("Paris")) throw new Error(text);
       equal(streamed, text);
     },

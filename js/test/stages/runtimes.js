@@ -38,10 +38,11 @@ export function runtimes() {
   ]);
 }
 
-/** The AI SDK. */
+/** The AI SDK, and what OpenAI's client reads of streams. */
 export function sdk() {
   const folder = project("sdk");
-  return chatted(told("ai", process.execPath, ["main.mjs", ...(existsSync(CHAT) ? [CHAT] : [])], folder));
+  const args = ["main.mjs", join(ROOT, "models", "gab-q4_0.gguf"), ...(existsSync(CHAT) ? [CHAT] : [])];
+  return chatted(told("sdk", process.execPath, args, folder));
 }
 
 /** What must not be packed. */

@@ -1,14 +1,17 @@
 // Compiles only if requests typed for OpenAI's client are requests here, and answers are what such programs expect.
-import type { Completion, CompletionCreateParamsBase, CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming } from "openai/resources/completions";
+import type { Completion, CompletionChoice, CompletionCreateParams, CompletionCreateParamsBase, CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming } from "openai/resources/completions";
 import type {
   ChatCompletion,
   ChatCompletionChunk,
+  ChatCompletionCreateParams,
   ChatCompletionCreateParamsBase,
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessage,
   ChatCompletionMessageParam,
+  ChatCompletionTokenLogprob,
 } from "openai/resources/chat/completions";
+import type { Stream } from "openai/core/streaming";
 import type { CreateEmbeddingResponse, EmbeddingCreateParams } from "openai/resources/embeddings";
 import type { RequestOptions } from "openai/internal/request-options";
 import type * as declared from "../../index.d.ts";
@@ -22,15 +25,33 @@ export const whole = (api: Chat, body: ChatCompletionCreateParamsNonStreaming, o
   api.create(body, options);
 export const stream = (api: Chat, body: ChatCompletionCreateParamsStreaming, options: RequestOptions): AsyncIterable<ChatCompletionChunk> =>
   api.create(body, options);
-export const either = (api: Chat, body: ChatCompletionCreateParamsBase): unknown => api.create(body);
+export const either = async (
+  api: Chat,
+  body: ChatCompletionCreateParams | ChatCompletionCreateParamsBase,
+): Promise<ChatCompletion | AsyncIterable<ChatCompletionChunk>> => api.create(body);
+export const maybe = async (api: Chat, body: declared.ChatRequest, stream: boolean): Promise<string> => {
+  const answer = await api.create({ ...body, stream });
+  if ("choices" in answer) return answer.choices[0].message.content;
+  let text = "";
+  for await (const { choices } of answer) text += choices[0]?.delta.content ?? "";
+  return text;
+};
 export const text = (api: Plain, body: CompletionCreateParamsNonStreaming): Promise<Completion> => api.create(body);
 // What streamed pieces of a text say before the last, null, is not in these types, though that API says it.
 export const pieces = (api: Plain, body: CompletionCreateParamsStreaming): AsyncIterable<declared.CompletionChunk> => api.create(body);
-export const eitherText = (api: Plain, body: CompletionCreateParamsBase): unknown => api.create(body);
+export const eitherText = async (
+  api: Plain,
+  body: CompletionCreateParams | CompletionCreateParamsBase,
+): Promise<Completion | AsyncIterable<declared.CompletionChunk>> => api.create(body);
+export const controls = (
+  pieces: declared.Stream<declared.ChatCompletionChunk>,
+): Pick<Stream<ChatCompletionChunk>, "controller" | "toReadableStream" | typeof Symbol.asyncIterator> => pieces;
 export const embed = (api: declared.Embeddings, body: EmbeddingCreateParams, options: RequestOptions): Promise<CreateEmbeddingResponse> =>
   api.create(body, options);
 export const turns = (engine: declared.AnyGpu, messages: ChatCompletionMessageParam[]): Promise<Uint32Array> => engine.encode(messages);
 export const again = (answer: ChatCompletionMessage): declared.ChatMessage => answer;
+export const likely = (tokens: declared.TokenLogprob[]): ChatCompletionTokenLogprob[] => tokens;
+export const likelyText = (tokens: declared.TextLogprobs): CompletionChoice.Logprobs => tokens;
 export const own = (answer: declared.ChatCompletion): ChatCompletionMessageParam => answer.choices[0].message;
 
 // Every field of theirs is one that the code knows, and the declarations have the fields of the code.

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { ContextError, OptionsError } from "../../src/errors.js";
+import { textLogprobs } from "../../src/logprobs.js";
 import { script, seen } from "../doubles/bindings.js";
 import { engine, reset } from "../doubles/engine.js";
 
@@ -67,8 +68,8 @@ test("a text that outgrows the context says so, in the middle and at the end", a
   const turns = [{ role: "user", content: "before" }, { role: "assistant", content: "b" }, ...messages];
   const chunks = await collect(chat.completions.create({ messages: turns, ...shift, max_tokens: 2, stream: true }));
   const left = { policy: "shift", dropped_messages: 1, dropped_tokens: 0, times: 0, ms: 0 };
-  assert.deepEqual(chunks.map((chunk) => chunk.overflow), [left, undefined, undefined, left]);
-  assert.deepEqual(chunks[0].choices[0].delta, { role: "assistant" });
+  assert.deepEqual(chunks.map((chunk) => chunk.overflow), [undefined, left, undefined, undefined, left]);
+  assert.deepEqual(chunks[1].choices[0].delta, {});
   assert.equal(JSON.parse(seen.options.at(-1) ?? "").usual_keep, 2);
   const answer = await chat.completions.create({ messages: turns, ...shift });
   assert.deepEqual(answer.overflow, { ...full, dropped_messages: 1 });
@@ -81,7 +82,8 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   assert.deepEqual(
     parts.map((part) => [part.object, part.choices[0].delta, part.choices[0].finish_reason, part.token]),
     [
-      ["chat.completion.chunk", { role: "assistant", content: "a" }, null, 97],
+      ["chat.completion.chunk", { role: "assistant", content: "", refusal: null }, null, undefined],
+      ["chat.completion.chunk", { content: "a" }, null, 97],
       ["chat.completion.chunk", { content: "b" }, null, 98],
       ["chat.completion.chunk", {}, "length", undefined],
     ],
@@ -89,9 +91,140 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   assert.equal(new Set(parts.map((part) => part.id)).size, 1);
   assert.equal(parts[0].usage, undefined);
   const counted = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10, cached_tokens: 1, ...CACHED, ...DRAFTS };
-  assert.deepEqual(parts[2].usage, counted);
-  assert.deepEqual(parts[2].tokens, [97, 98]);
-  assert.equal(parts[2].model, "double");
+  assert.deepEqual(parts[3].usage, counted);
+  assert.deepEqual(parts[3].tokens, [97, 98]);
+  assert.equal(parts[3].model, "double");
+});
+
+test("the usage comes as OpenAI sends it, if it is asked for", async () => {
+  const { chat, completions } = await open();
+  const asked = { stream: /** @type {const} */ (true), max_tokens: 2, stream_options: { include_usage: true } };
+  for (const [first, ...parts] of [
+    await collect(chat.completions.create({ messages, ...asked })),
+    await collect(completions.create({ prompt: "12345678", ...asked, max_tokens: 3 })),
+  ]) {
+    assert.equal(first.usage, null);
+    assert.deepEqual(parts.map((part) => part.choices.length), [1, 1, 1, 0]);
+    const [, , last, counted] = parts;
+    assert.deepEqual(parts.map((part) => part.usage && part.usage.prompt_tokens), [null, null, null, 8]);
+    assert.equal(last.choices[0].finish_reason, "length");
+    assert.deepEqual(counted.usage?.prompt_tokens_details, { cached_tokens: 1 });
+    assert.deepEqual([last.tokens, counted.tokens?.slice(0, 2)], [undefined, [97, 98]]);
+  }
+});
+
+test("several answers have seeds one after the other", async () => {
+  const { chat, completions } = await open();
+  seen.options.length = 0;
+  const asked = { max_tokens: 2, seed: 5, n: 3 };
+  const { choices, usage, tokens, stats } = await completions.create({ prompt: "p", ...asked });
+  assert.deepEqual(choices.map(({ index, text }) => [index, text]), [[0, "fg"], [1, "gh"], [2, "hi"]]);
+  assert.deepEqual(seen.options.map((json) => JSON.parse(json).seed), [5, 6, 7]);
+  assert.deepEqual([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens], [1, 6, 7]);
+  assert.deepEqual(usage.completion_tokens_details, { accepted_prediction_tokens: 9, rejected_prediction_tokens: 6 });
+  assert.deepEqual([tokens.length, stats.steps, stats.dispatches], [6, 3, 15]);
+
+  const parts = await collect(chat.completions.create({ messages, ...asked, n: 2, stream: true }));
+  const of = (/** @type {number} */ index) => parts.flatMap(({ choices }) => choices.filter((choice) => choice.index === index));
+  for (const [index, text] of [[0, "fg"], [1, "gh"]]) {
+    const all = of(Number(index));
+    assert.equal(all.map(({ delta }) => delta.content ?? "").join(""), text);
+    assert.deepEqual(all.map(({ delta }) => delta.role), ["assistant", undefined, undefined, undefined]);
+    assert.deepEqual(all.map(({ finish_reason }) => finish_reason), [null, null, null, "length"]);
+  }
+  assert.deepEqual(parts.map(({ usage }) => usage?.completion_tokens), [...new Array(7).fill(undefined), 4]);
+  const most = Number.MAX_SAFE_INTEGER;
+  await completions.create({ prompt: "p", max_tokens: 1, seed: most, n: 2 });
+  assert.deepEqual(seen.options.slice(-2).map((json) => JSON.parse(json).seed), [most, 0]);
+});
+
+test("an error ends all of several answers, and an abort does", async () => {
+  const { completions } = await open();
+  script.generateThrows = Object.assign(new Error("the prompt has 9 tokens, the context 4"), { code: "context" });
+  await assert.rejects(completions.create({ prompt: "a", n: 3 }), ContextError);
+  await assert.rejects(collect(completions.create({ prompt: "a", n: 3, stream: true })), ContextError);
+  script.generateThrows = null;
+  const begun = seen.generations.filter((what) => what === "begin").length;
+  for await (const _ of completions.create({ prompt: "a", n: 3, stream: true, max_tokens: 100_000 })) break;
+  assert.equal((await completions.create({ prompt: "a", max_tokens: 2 })).choices[0].text, "ab");
+  assert.equal(seen.generations.filter((what) => what === "begin").length, begun + 2);
+});
+
+const half = { token: "\uFFFD", logprob: -1.5, bytes: [0xe2, 0x80] };
+const likely = (/** @type {string} */ token, /** @type {number} */ top) => {
+  const chosen = { token, logprob: -0.5, bytes: [token.charCodeAt(0)] };
+  return { ...chosen, top_logprobs: [chosen, half].slice(0, top) };
+};
+
+test("log probabilities of a chat have OpenAI's shape", async () => {
+  const { chat } = await open();
+  const asked = { messages, max_tokens: 2, logprobs: true, top_logprobs: 2 };
+  const { choices } = await chat.completions.create(asked);
+  assert.deepEqual(choices[0].logprobs, { content: [likely("a", 2), likely("b", 2)], refusal: null });
+  const none = await chat.completions.create({ ...asked, top_logprobs: 0 });
+  assert.deepEqual(none.choices[0].logprobs?.content, [likely("a", 0), likely("b", 0)]);
+  const parts = await collect(chat.completions.create({ ...asked, stream: true }));
+  const told = parts.map((part) => part.choices[0].logprobs);
+  assert.deepEqual(told, [null, { content: [likely("a", 2)], refusal: null }, { content: [likely("b", 2)], refusal: null }, null]);
+});
+
+test("log probabilities of a text have OpenAI's shape", async () => {
+  const { completions } = await open();
+  const asked = { prompt: "p", max_tokens: 2, logprobs: 2 };
+  const [a, b] = [{ a: -0.5, "bytes:\\xe2\\x80": -1.5 }, { b: -0.5, "bytes:\\xe2\\x80": -1.5 }];
+  const { choices } = await completions.create(asked);
+  const all = { tokens: ["a", "b"], token_logprobs: [-0.5, -0.5], top_logprobs: [a, b], text_offset: [0, 1] };
+  assert.deepEqual(choices[0].logprobs, all);
+  const parts = await collect(completions.create({ ...asked, stream: true }));
+  assert.deepEqual(parts.map((part) => part.choices[0].logprobs), [
+    { tokens: ["a"], token_logprobs: [-0.5], top_logprobs: [a], text_offset: [0] },
+    { tokens: ["b"], token_logprobs: [-0.5], top_logprobs: [b], text_offset: [1] },
+    null,
+  ]);
+  const one = await completions.create({ ...asked, logprobs: 0 });
+  assert.deepEqual(one.choices[0].logprobs?.top_logprobs, [{ a: -0.5 }, { b: -0.5 }]);
+});
+
+test("tokens that are parts of a character begin where it begins", () => {
+  const bytes = [[0x61], [0xe2, 0x80], [0x99], [0xf0, 0x9f, 0x98, 0x80], [0x62]];
+  const tokens = bytes.map((bytes) => ({ token: "\uFFFD", logprob: -1, bytes, top_logprobs: [] }));
+  const told = textLogprobs();
+  assert.deepEqual(tokens.flatMap((token) => told([token]).text_offset), [0, 1, 1, 2, 4]);
+});
+
+test("a stream becomes lines of JSON, and cancelling those ends the generation", async () => {
+  const { chat } = await open();
+  const asked = { messages, stream: /** @type {const} */ (true), max_tokens: 2 };
+  const text = await new Response(chat.completions.create(asked).toReadableStream()).text();
+  const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assert.ok(text.endsWith("}\n"));
+  assert.deepEqual(lines.map(({ choices }) => choices[0].delta.content), ["", "a", "b", undefined]);
+  const reader = chat.completions.create({ ...asked, max_tokens: 100_000 }).toReadableStream().getReader();
+  await reader.read();
+  await reader.cancel();
+  const reason = new Error("enough");
+  const failing = chat.completions.create({ ...asked, signal: AbortSignal.abort(reason) }).toReadableStream();
+  await assert.rejects(failing.getReader().read(), reason);
+  assert.equal((await chat.completions.create({ messages, max_tokens: 1 })).choices[0].message.content, "a");
+});
+
+test("a stream's controller ends it without an error", async () => {
+  const { completions } = await open();
+  const asked = { prompt: "a", stream: /** @type {const} */ (true), max_tokens: 100_000 };
+  const stream = completions.create(asked);
+  let pieces = 0;
+  for await (const _ of stream) if (++pieces === 2) stream.controller.abort();
+  assert.equal(pieces, 2);
+  assert.deepEqual(await stream.next(), { value: undefined, done: true });
+  // While the next piece is waited for, too.
+  const waiting = completions.create(asked);
+  await waiting.next();
+  const next = waiting.next();
+  const after = waiting.next();
+  await waiting.return();
+  await next;
+  assert.equal((await after).done, true);
+  assert.equal((await completions.create({ prompt: "a", max_tokens: 2 })).choices[0].text, "ab");
 });
 
 test("plain completions take text or tokens", async () => {

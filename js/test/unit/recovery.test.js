@@ -58,6 +58,21 @@ test("an answer goes on where the device was lost, and the caller is told", asyn
   assert.deepEqual(again.done, [97, 98, 99]);
 });
 
+test("several answers go on where the device was lost, with how likely all of their tokens were", async () => {
+  const { engine, state } = await engines((count) => count > 1 && (script.generateThrows = null));
+  const texts = ["", ""];
+  const tokens = ["", ""];
+  let chunks = 0;
+  const asked = { prompt: "p", max_tokens: 6, n: 2, logprobs: 0, stream: /** @type {const} */ (true) };
+  for await (const { choices: [{ index, text, logprobs }] } of engine.completions.create(asked)) {
+    texts[index] += text;
+    tokens[index] += logprobs?.tokens.join("") ?? "";
+    if (++chunks === 3) script.generateThrows = LOST;
+  }
+  assert.deepEqual([texts, tokens], [["abcdef", "bcdefg"], ["abcdef", "bcdefg"]]);
+  assert.equal(state.opened, 2);
+});
+
 test("an answer that has outgrown the context goes on where it was, and says so once", async () => {
   const { engine } = await engines((count) => count > 1 && (script.generateThrows = null));
   const turns = ["user", "assistant", "user"].map((role) => ({ role, content: role }));

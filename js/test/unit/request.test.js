@@ -54,14 +54,11 @@ const NEUTRAL = {
 
 /** Values that would change the answer, and cannot be done. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
 const REFUSED = {
-  n: [["chat", [2, 0, "1"]], ["text", [2]]],
   presence_penalty: [["chat", [2.1, "0", NaN]], ["text", [-3]]],
   frequency_penalty: [["chat", [-2.5]], ["text", [Infinity]]],
   repetition_penalty: [["chat", [0, -1, "1"]], ["text", [101]]],
   min_p: [["chat", [-0.1, 1.1]], ["text", [NaN]]],
   logit_bias: [["chat", [[], "5", 5]]],
-  logprobs: [["chat", [true]], ["text", [0, 5]]],
-  top_logprobs: [["chat", [3]]],
   tools: [["chat", [[{ type: "function", function: { name: "f" } }]]]],
   tool_choice: [["chat", ["required", { type: "function", function: { name: "f" } }]]],
   functions: [["chat", [[{ name: "f" }]]]],
@@ -160,6 +157,15 @@ test("what makes no sense is refused, and the field is named", () => {
     [text, { fetch_interval: 65 }, "fetch_interval"],
     [text, { signal: {} }, "signal"],
     [text, { stream: "yes" }, "stream"],
+    [text, { n: 0 }, "n"],
+    [text, { n: 129 }, "n"],
+    [text, { n: "1" }, "n"],
+    [text, { logprobs: true }, "logprobs"],
+    [text, { logprobs: 21 }, "logprobs"],
+    [chat, { logprobs: 5 }, "logprobs"],
+    [chat, { logprobs: true, top_logprobs: 21 }, "top_logprobs"],
+    [chat, { logprobs: false, top_logprobs: 1 }, "top_logprobs"],
+    [chat, { top_logprobs: 1 }, "top_logprobs"],
     [text, { maxTokens: 2 }, "maxTokens"],
     [text, { messages }, "messages"],
     [text, { tools: [] }, "tools"],
@@ -214,8 +220,8 @@ test("a prompt is one text or its token ids", () => {
 test("a wrong request rejects, or throws at once where a stream is asked for", async () => {
   const never = () => assert.fail("it was run");
   for (const [api, request] of /** @type {const} */ ([
-    [chatCompletions(never, "m"), { messages, n: 2 }],
-    [completions(never, "m"), { prompt: "a", n: 2 }],
+    [chatCompletions(never, never, "m"), { messages, n: 0 }],
+    [completions(never, never, "m"), { prompt: "a", n: 0 }],
   ])) {
     await assert.rejects(api.create(/** @type {any} */ (request)), { name: "OptionsError", field: "n" });
     assert.throws(() => api.create(/** @type {any} */ ({ ...request, stream: true })), { name: "OptionsError", field: "n" });
@@ -231,4 +237,20 @@ test("what changes the chances of tokens goes to the engine, unless it changes n
   }
   const many = Object.fromEntries(Array.from({ length: 1025 }, (_, id) => [id, 1]));
   assert.throws(() => chat({ logit_bias: many }), /1024 tokens/);
+});
+
+test("log probabilities are asked for, with so many of the likeliest tokens", () => {
+  assert.equal(chat({ logprobs: true }).generate.log_probs, 0);
+  assert.equal(chat({ logprobs: true, top_logprobs: 20 }).generate.log_probs, 20);
+  assert.equal(text({ logprobs: 0 }).generate.log_probs, 0);
+  assert.equal(text({ logprobs: 5 }).generate.log_probs, 5);
+  for (const none of [chat({ top_logprobs: 0 }), text({ logprobs: false }), text({})]) {
+    assert.equal("log_probs" in none.generate, false);
+  }
+});
+
+test("the chunk of the usage is for streams that ask for it", () => {
+  const usage = (/** @type {object} */ more) => chat(more).usage;
+  const stream_options = { include_usage: true };
+  assert.deepEqual([usage({ stream: true, stream_options }), usage({ stream: true }), usage({ stream_options })], [true, false, false]);
 });

@@ -50,7 +50,7 @@ for (const worker of [true, false]) {
     let tokens = 0;
     const request = { prompt: "Once upon a time", max_tokens: 6 };
     for await (const part of engine.completions.create({ ...request, stream: true })) {
-      text += part.choices[0].text;
+      text += part.choices[0]?.text;
       tokens = part.usage?.completion_tokens ?? tokens;
     }
     equal([text, tokens], [STORY, 6]);
