@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use backend_api::{Backend, Pace};
 use model::{
-    ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
+    Batch, ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
     Message, Metadata, Model, Piece, Pooling, Recipe, SavedRequest, Session, Sessions, Tokenizer, TokenizerError,
 };
 
@@ -272,11 +272,16 @@ impl Engine {
             Some(Prepared::Text(session)) => session,
             _ => Session::new(self.model.clone())?,
         };
+        self.shape(&mut session);
+        Ok(session)
+    }
+
+    /// Has a session take steps as they suit the device.
+    fn shape(&self, session: &mut Session) {
         let info = self.backend().info();
         session.set_short_prompt(info.short_prompt);
         session.set_prompt_rows(info.prompt_rows);
         session.set_pace(self.pace());
-        Ok(session)
     }
 
     /// The device's pace, as selection found it: what runs corrects it.
@@ -294,6 +299,15 @@ impl Engine {
     /// *Errors*: as [`Self::session`].
     pub fn sessions(&self, budget: usize) -> Result<Sessions, EngineError> {
         Ok(Sessions::new(self.session()?, budget))
+    }
+
+    /// The same for so many texts that are on the device at a time, and advance together. Each has room for the whole context.
+    ///
+    /// *Errors*: as [`Batch::new`].
+    pub fn sessions_together(&self, texts: usize, budget: usize) -> Result<Sessions, EngineError> {
+        let mut batch = Batch::new(self.model.clone(), texts)?;
+        batch.sessions_mut().iter_mut().for_each(|session| self.shape(session));
+        Ok(Sessions::of_batch(batch, budget))
     }
 
     /// What makes embeddings of texts.

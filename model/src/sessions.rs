@@ -302,6 +302,13 @@ impl Sessions {
         request.zip(sampling)
     }
 
+    /// Goes on with the seat of the text whose turn it is alone: after a loss the other sessions are those of a device that
+    /// is gone.
+    pub fn keep_seat(&mut self) {
+        let kept = self.seats.swap_remove(self.at);
+        (self.seats, self.at) = (vec![kept], 0);
+    }
+
     /// Forgets a text; gives whether it was there.
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.aside.len();

@@ -15,11 +15,17 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::native::block_on;
 
+mod round;
 mod text;
 mod vectors;
 
 use text::Text;
 use vectors::Vectors;
+
+/// What caches of texts that advance together may take on the device.
+///
+/// *Units*: bytes.
+const TOGETHER: usize = 1 << 30;
 
 /// What a thread is sent.
 pub(crate) enum Job {
@@ -106,12 +112,10 @@ impl Actor {
                 self.admit(job);
             }
             self.turns.retain(Task::is_wanted);
-            if let Some(task) = self.turns.next() {
-                self.show(1);
-                if let Some(task) = self.advance(task) {
-                    self.turns.again(task);
-                }
-            }
+            let tasks = self.turns.next(self.seats());
+            self.show(tasks.len());
+            let go_on = self.advance_all(tasks);
+            self.turns.again(go_on);
         }
     }
 
@@ -139,17 +143,53 @@ impl Actor {
         task.into_iter().for_each(|task| self.turns.push(task));
     }
 
+    /// How many can have their turn at a time.
+    fn seats(&self) -> usize {
+        match &self.work {
+            Work::Texts(sessions) => sessions.seats(),
+            Work::Vectors(_) => 1,
+        }
+    }
+
+    /// Gives requests their turns, texts together; gives those back that go on.
+    fn advance_all(&mut self, mut tasks: Vec<Task>) -> Vec<Task> {
+        if tasks.len() < 2 {
+            return tasks.pop().and_then(|task| self.advance(task)).into_iter().collect();
+        }
+        let mut texts: Vec<Box<Text>> = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let Task::Text(mut text) = task else { continue };
+            self.begin(&mut text, &texts);
+            texts.push(text);
+        }
+        let Work::Texts(sessions) = &mut self.work else { return Vec::new() };
+        let count = texts.len();
+        let others = || self.shared.requests.load(Ordering::Relaxed) > count;
+        round::round(texts, &mut self.opened, sessions, self.slice, &others).into_iter().map(Task::Text).collect()
+    }
+
+    /// Names a text whose first turn comes, beside others whose turn it is.
+    fn begin(&mut self, text: &mut Text, beside: &[Box<Text>]) {
+        let Work::Texts(sessions) = &self.work else { return };
+        if text.is_new() {
+            let begun = self.turns.begun().filter_map(|task| match task {
+                Task::Text(other) => Some(&**other),
+                Task::Vectors(_) => None,
+            });
+            let used: Vec<&str> = begun.chain(beside.iter().map(|text| &**text)).map(Text::name).collect();
+            self.count += 1;
+            let known = name(sessions, text.prompt(), |name| used.contains(&name));
+            text.begin(known.unwrap_or_else(|| self.count.to_string()));
+        }
+    }
+
     /// Gives a request its turn; gives it back unless that was the last one.
-    fn advance(&mut self, task: Task) -> Option<Task> {
+    fn advance(&mut self, mut task: Task) -> Option<Task> {
+        if let Task::Text(text) = &mut task {
+            self.begin(text, &[]);
+        }
         match (task, &mut self.work) {
             (Task::Text(mut text), Work::Texts(sessions)) => {
-                if text.is_new() {
-                    let used = |name: &str| {
-                        self.turns.begun().any(|task| matches!(task, Task::Text(other) if other.name() == name))
-                    };
-                    self.count += 1;
-                    text.begin(name(sessions, text.prompt(), used).unwrap_or_else(|| self.count.to_string()));
-                }
                 // Nobody waits, nobody is in the way.
                 let others = || self.shared.requests.load(Ordering::Relaxed) > 1;
                 text.turn(&mut self.opened, sessions, self.slice, others).then_some(Task::Text(text))
@@ -197,10 +237,15 @@ fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> 
     if recipe.pooling().is_some() {
         return Ok((Work::Vectors(Box::new(engine.embedder()?)), begun));
     }
-    // One of them is on the device.
+    // One of them is on the device, or several.
     let whole = usize::try_from(Model::footprint(recipe, engine.backend())?.states).unwrap_or(usize::MAX).max(1);
     let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
-    Ok((Work::Texts(Box::new(engine.sessions(budget)?)), begun.min(1 + budget / whole)))
+    let begun = begun.min(1 + budget / whole);
+    let seats = begun.min(engine.backend().info().batch_rows).min(TOGETHER / whole);
+    // Some models do not advance together, nor do devices of little memory.
+    let together = (seats > 1).then(|| engine.sessions_together(seats, budget).ok()).flatten();
+    let sessions = together.map_or_else(|| engine.sessions(budget), Ok)?;
+    Ok((Work::Texts(Box::new(sessions)), begun))
 }
 
 /// The name of a text that was answered and goes on: a prompt that begins with an earlier one is its next turn.

@@ -272,6 +272,61 @@ fn embeddings_survive_a_lost_device() {
     assert!(survived >= 3, "{survived}");
 }
 
+/// On a device that advances texts together: each is what it is alone, also if the device is lost in the middle.
+#[test]
+fn texts_advance_together() {
+    let Some(backend) = rung("webgpu") else { return };
+    assert!(backend.info().batch_rows >= 4);
+    drop(backend);
+    let open = |lost_at: usize| {
+        let (source, options, host) = (source(GAB), options(Some(64)), Rc::new(NativeHost::default()));
+        let fault = Rc::new(Fault { at: lost_at, how: How::Lost, calls: Cell::new(0) });
+        let backend = Box::new(Failing { inner: rung("webgpu").unwrap(), fault: fault.clone() });
+        let engine = block_on(Engine::with_backend(backend, &source, &options, host, &mut |_| {})).unwrap();
+        (Opened { engine, source: Box::new(source), options }, fault.calls.get())
+    };
+    let (Opened { engine, .. }, loading) = open(usize::MAX);
+    let asked = ["Once upon a time", "One day", "Lily", "The dog"];
+    let configure = |options: &mut GenerateOptions, i: usize| {
+        options.max_tokens = Some(10 + i);
+        if i > 0 {
+            options.sampling = Sampling::Random { temperature: 1.0, top_k: 40, top_p: 0.95, seed: i as u64 };
+        }
+    };
+    let alone: Vec<_> = (0..asked.len())
+        .map(|i| {
+            let mut options = engine.generate_options();
+            configure(&mut options, i);
+            let (mut session, prompt) = (engine.session().unwrap(), engine.encode(asked[i]).unwrap());
+            block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap().tokens
+        })
+        .collect();
+    drop(engine);
+    // The states and programs of a batch, four prompts, and some of their steps come before the loss.
+    for lost_at in [usize::MAX, loading + 60] {
+        let open = move || Ok::<_, HandleError>(open(lost_at).0);
+        let (handle, _) = block_on(Handle::spawn(open, Limits::default())).unwrap();
+        let answers = all_at_once(&handle, || {
+            let ask = |i: usize| handle.generate(text(asked[i]).with(move |options| configure(options, i))).unwrap();
+            (0..asked.len()).map(ask).collect()
+        });
+        let events = events(answers);
+        let tokens = |at: usize| -> Vec<u32> {
+            let of_it = events.iter().filter(|(answer, _)| *answer == at);
+            of_it.filter_map(|(_, told)| if let Told::Piece { token, .. } = told { *token } else { None }).collect()
+        };
+        let all: Vec<_> = (0..asked.len()).map(tokens).collect();
+        assert_eq!(all, alone, "lost at {lost_at}");
+        let recovered = events.iter().filter(|(_, told)| matches!(told, Told::Recovered(_))).count();
+        assert_eq!(recovered > 0, lost_at < usize::MAX, "{recovered} recoveries");
+        let first_end = events.iter().position(|(_, told)| matches!(told, Told::Ended(_)));
+        let last_begin = events.iter().rposition(|(answer, told)| {
+            matches!(told, Told::Piece { .. }) && events.iter().filter(|(other, _)| other == answer).count() > 3
+        });
+        assert!(first_end < last_begin || lost_at < usize::MAX, "they did not advance together");
+    }
+}
+
 #[test]
 fn the_thread_ends_with_the_last_handle() {
     let (handle, thread) = block_on(Handle::spawn(|| opened(GAB, None, usize::MAX), Limits::default())).unwrap();

@@ -4,8 +4,6 @@
 use std::collections::VecDeque;
 
 /// Who takes turns, and who waits.
-///
-/// One is given at a time. A device that advances several texts in one step could take as many as are begun.
 #[derive(Debug)]
 pub(crate) struct Turns<T> {
     begun: VecDeque<T>,
@@ -29,17 +27,18 @@ impl<T> Turns<T> {
         self.waiting.push_back(new);
     }
 
-    /// The one whose turn it is. Unless it has ended it comes back by [`Self::again`].
-    pub fn next(&mut self) -> Option<T> {
+    /// Those whose turn it is, so many at most. Unless they have ended they come back by [`Self::again`].
+    pub fn next(&mut self, most: usize) -> Vec<T> {
         self.begin(self.most);
-        self.begun.pop_front()
+        let count = most.clamp(1, self.begun.len().max(1)).min(self.begun.len());
+        self.begun.drain(..count).collect()
     }
 
-    /// Takes one back whose turn is over: all others that are begun come before its next one, and so does who can begin
-    /// now.
-    pub fn again(&mut self, one: T) {
-        self.begin(self.most - 1);
-        self.begun.push_back(one);
+    /// Takes those back whose turn is over: all others that are begun come before their next one, and so does who can
+    /// begin now.
+    pub fn again(&mut self, those: Vec<T>) {
+        self.begin(self.most.saturating_sub(those.len()));
+        self.begun.extend(those);
     }
 
     /// Has those begin that have waited for longest, until so many are begun.
@@ -73,11 +72,11 @@ mod tests {
     fn order(most: usize, first: &[(char, u32)], later: &[(char, u32)]) -> String {
         let (mut turns, mut order, mut later) = (Turns::new(most), String::new(), later.iter());
         first.iter().for_each(|job| turns.push(*job));
-        while let Some((name, slices)) = turns.next() {
+        while let Some((name, slices)) = turns.next(1).pop() {
             order.push(name);
             later.next().into_iter().for_each(|job| turns.push(*job));
             if slices > 1 {
-                turns.again((name, slices - 1));
+                turns.again(vec![(name, slices - 1)]);
             }
         }
         assert!(turns.is_empty());
@@ -100,9 +99,22 @@ mod tests {
     fn who_is_gone_is_forgotten() {
         let mut turns = Turns::new(1);
         "abc".chars().for_each(|name| turns.push(name));
-        assert_eq!((turns.next(), turns.waiting(), turns.begun().len()), (Some('a'), 2, 0));
-        turns.again('a');
+        assert_eq!((turns.next(1), turns.waiting(), turns.begun().len()), (vec!['a'], 2, 0));
+        turns.again(vec!['a']);
         turns.retain(|name| *name == 'c');
-        assert_eq!((turns.next(), turns.next()), (Some('c'), None));
+        assert_eq!((turns.next(1), turns.next(1)), (vec!['c'], vec![]));
+    }
+
+    #[test]
+    fn several_have_their_turn_at_a_time() {
+        let mut turns = Turns::new(3);
+        "abcd".chars().for_each(|name| turns.push(name));
+        assert_eq!(turns.next(2), ['a', 'b']);
+        turns.again(vec!['a', 'b']);
+        // Who waited begins when one of them has ended.
+        assert_eq!((turns.next(8), turns.waiting()), (vec!['c', 'a', 'b'], 1));
+        turns.again(vec!['b']);
+        assert_eq!(turns.next(8), ['d', 'b']);
+        assert!(turns.next(8).is_empty() && turns.is_empty());
     }
 }

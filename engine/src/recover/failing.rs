@@ -70,6 +70,9 @@ impl Backend for Failing {
         self.fault.call()?;
         self.inner.create(desc)
     }
+    fn view(&self, id: StorageId, first_row: usize, rows: usize) -> Result<StorageId, Error> {
+        self.inner.view(id, first_row, rows)
+    }
     fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
         self.fault.call()?;
         self.inner.write(id, first_row, bytes)
@@ -111,6 +114,10 @@ impl Program for FailingProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         self.fault.call()?;
         self.inner.step(params)
+    }
+    fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {
+        self.fault.call()?;
+        self.inner.steps(runs)
     }
     fn pieces(&self) -> &[Piece] {
         self.inner.pieces()

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use model::{Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Sessions};
+use model::{Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Session, Sessions, Tokenizer};
 
 use super::super::answer::{Outcome, Teller, Told};
 use super::super::{Generate, Opened, Place, Prompt};
@@ -94,7 +94,13 @@ impl Text {
         others: impl Fn() -> bool,
     ) -> bool {
         let start = Instant::now();
-        let (fresh, tail) = match self.generate(opened, sessions, slice, others) {
+        let ended = self.generate(opened, sessions, slice, &others);
+        self.goes_on(ended, since(start))
+    }
+
+    /// Takes note of how a turn of some milliseconds ended, and tells it if it was the last. Whether the text goes on.
+    pub fn goes_on(&mut self, ended: Result<(Generation, String), EngineError>, ms: f64) -> bool {
+        let (fresh, tail) = match ended {
             Ok(generated) => generated,
             Err(error) => {
                 self.told.tell(Err(error));
@@ -102,7 +108,7 @@ impl Text {
             }
         };
         let is_first = self.options.done.is_empty();
-        self.times.busy_ms += since(start);
+        self.times.busy_ms += ms;
         self.times.drafted += fresh.drafted_tokens;
         self.times.accepted += fresh.accepted_tokens;
         if is_first {
@@ -128,7 +134,7 @@ impl Text {
         opened: &mut Opened,
         sessions: &mut Sessions,
         slice: usize,
-        others: impl Fn() -> bool,
+        others: &dyn Fn() -> bool,
     ) -> Result<(Generation, String), EngineError> {
         let Opened { engine, source, options: loaded } = opened;
         let name = self.name.as_deref().unwrap_or_default();
@@ -141,35 +147,50 @@ impl Text {
             let gone = sessions.name().to_owned();
             sessions.remove(&gone);
         }
-        let text = [&self.prompt[..], &self.options.done].concat();
-        let cancel = Rc::new(Cell::new(false));
-        let options = GenerateOptions { cancel: Some(cancel.clone()), ..self.options.clone() };
-        let tokenizer = engine.shared_tokenizer();
-        let (told, mut count, mut tail) = (&mut self.told, 0, String::new());
-        let mut on_event = |event: Event<'_>| {
-            let heard = match event {
-                Event::Recovered(to) => told.tell(Ok(Told::Recovered(to.clone()))),
-                Event::Piece(Piece { overflow: Some(overflow), .. }) => told.tell(Ok(Told::Overflowed(overflow))),
-                // At the end of a turn it may still turn out to be part of a stop string.
-                Event::Piece(Piece { token: None, text, .. }) => {
-                    tail.push_str(text);
-                    true
-                }
-                Event::Piece(Piece { token, text, log_prob, .. }) => {
-                    count += 1;
-                    let log_prob = log_prob.map(|log_prob| Box::new(log_prob.entry(tokenizer.as_deref())));
-                    told.tell(Ok(Told::Piece { token, text: text.into(), log_prob }))
-                }
-            };
-            if !heard || (count >= slice && others()) {
-                cancel.set(true);
-            }
-        };
+        let (text, options) = (self.text(), self.options.clone());
+        let mut turn = Turn::new(&mut self.told, engine, slice, others);
+        let options = GenerateOptions { cancel: Some(turn.cancel.clone()), ..options };
+        let mut on_event = |event: Event<'_>| turn.take(&event);
         let session = sessions.session_mut();
         let ended = block_on(engine.generate_surviving(&**source, loaded, session, &text, &options, &mut on_event));
-        let generation = ended?;
-        note(sessions, &text, &options, &generation);
+        let (generation, tail) = (ended?, turn.tail);
+        self.note(sessions, &generation);
         Ok((generation, tail))
+    }
+
+    /// One turn beside those of other texts, each in a session of its own. Tokens that came before a failure are done.
+    pub async fn slice(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        slice: usize,
+        others: &dyn Fn() -> bool,
+    ) -> Result<(Generation, String), EngineError> {
+        let (text, options) = (self.text(), self.options.clone());
+        let mut turn = Turn::new(&mut self.told, engine, slice, others);
+        // Drafts would have the others wait.
+        let options = GenerateOptions { cancel: Some(turn.cancel.clone()), draft_max: Some(0), ..options };
+        let ended = engine.generate(session, &text, &options, &mut |piece| turn.take(&Event::Piece(piece))).await;
+        let Turn { tail, fresh, .. } = turn;
+        if ended.is_err() {
+            self.options.done.extend(fresh);
+        }
+        Ok((ended?, tail))
+    }
+
+    /// The prompt, and what was generated so far.
+    fn text(&self) -> Vec<u32> {
+        [&self.prompt[..], &self.options.done].concat()
+    }
+
+    /// What is in the context at its next turn.
+    pub fn context(&self) -> &[u32] {
+        &self.context
+    }
+
+    /// Takes note of the text as its turn left it.
+    pub fn note(&self, sessions: &mut Sessions, generation: &Generation) {
+        note(sessions, &self.text(), &self.options, generation);
     }
 
     fn outcome(&self, generation: Generation) -> Outcome {
@@ -187,6 +208,45 @@ impl Text {
             drafted_tokens: drafted,
             accepted_tokens: accepted,
             overflow,
+        }
+    }
+}
+
+/// What is told of a text during one turn, and when that ends.
+struct Turn<'a> {
+    told: &'a mut Teller,
+    tokenizer: Option<Rc<Tokenizer>>,
+    slice: usize,
+    others: &'a dyn Fn() -> bool,
+    cancel: Rc<Cell<bool>>,
+    fresh: Vec<u32>,
+    /// Text that was held back until the end.
+    tail: String,
+}
+
+impl<'a> Turn<'a> {
+    fn new(told: &'a mut Teller, engine: &Engine, slice: usize, others: &'a dyn Fn() -> bool) -> Turn<'a> {
+        let tokenizer = engine.shared_tokenizer();
+        Turn { told, tokenizer, slice, others, cancel: Rc::default(), fresh: Vec::new(), tail: String::new() }
+    }
+
+    fn take(&mut self, event: &Event<'_>) {
+        let heard = match event {
+            Event::Recovered(to) => self.told.tell(Ok(Told::Recovered((*to).clone()))),
+            Event::Piece(Piece { overflow: Some(overflow), .. }) => self.told.tell(Ok(Told::Overflowed(*overflow))),
+            // At the end of a turn it may still turn out to be part of a stop string.
+            Event::Piece(Piece { token: None, text, .. }) => {
+                self.tail.push_str(text);
+                true
+            }
+            Event::Piece(Piece { token, text, log_prob, .. }) => {
+                self.fresh.extend(*token);
+                let log_prob = log_prob.map(|log_prob| Box::new(log_prob.entry(self.tokenizer.as_deref())));
+                self.told.tell(Ok(Told::Piece { token: *token, text: (*text).into(), log_prob }))
+            }
+        };
+        if !heard || (self.fresh.len() >= self.slice && (self.others)()) {
+            self.cancel.set(true);
         }
     }
 }

@@ -1,0 +1,79 @@
+//! Turns of several texts at a time, on a device that advances them together.
+
+use std::time::Instant;
+
+use backend_api::run::{Local, join};
+use model::Sessions;
+
+use super::text::Text;
+use super::{block_on, since};
+use crate::error::EngineError;
+use crate::handle::Opened;
+
+/// Gives each of these texts a turn, no more of them than there are seats; gives back those that go on. If the device is lost,
+/// each takes the rest of its turn by itself, and there is one seat from then on.
+pub(super) fn round(
+    mut texts: Vec<Box<Text>>,
+    opened: &mut Opened,
+    sessions: &mut Sessions,
+    slice: usize,
+    others: &dyn Fn() -> bool,
+) -> Vec<Box<Text>> {
+    let seats = match seat(&texts, opened, sessions) {
+        Ok(seats) => seats,
+        Err(_) => return one_by_one(texts, opened, sessions, slice, others),
+    };
+    let start = Instant::now();
+    let engine = &opened.engine;
+    let mut places: Vec<_> = sessions.sessions_mut().map(Some).collect();
+    let turns = texts.iter_mut().zip(&seats).filter_map(|(text, seat)| {
+        let session = places.get_mut(*seat)?.take()?;
+        let turn: Local<'_, _> = Box::pin(text.slice(engine, session, slice, others));
+        Some(turn)
+    });
+    let ended = block_on(join(turns.collect()));
+    let ms = since(start);
+    let mut go_on = Vec::new();
+    let mut lost = Vec::new();
+    for ((mut text, seat), ended) in texts.into_iter().zip(seats).zip(ended) {
+        if ended.as_ref().is_err_and(|error| error.lost().is_some()) {
+            sessions.select(seat);
+            lost.push(text);
+            continue;
+        }
+        if let Ok((generation, _)) = &ended {
+            sessions.select(seat);
+            text.note(sessions, generation);
+        }
+        if text.goes_on(ended, ms) {
+            go_on.push(text);
+        }
+    }
+    if !lost.is_empty() {
+        go_on.extend(one_by_one(lost, opened, sessions, slice, others));
+    }
+    go_on
+}
+
+/// Brings texts to the device, each to a seat of its own.
+fn seat(texts: &[Box<Text>], opened: &Opened, sessions: &mut Sessions) -> Result<Vec<usize>, EngineError> {
+    let mut seats = Vec::with_capacity(texts.len());
+    for text in texts {
+        block_on(sessions.turn_beside(text.name(), text.context(), &seats, opened.engine.host()))?;
+        seats.push(sessions.seat());
+    }
+    Ok(seats)
+}
+
+/// Gives each text a turn by itself, and no seats to others any more.
+fn one_by_one(
+    texts: Vec<Box<Text>>,
+    opened: &mut Opened,
+    sessions: &mut Sessions,
+    slice: usize,
+    others: &dyn Fn() -> bool,
+) -> Vec<Box<Text>> {
+    sessions.keep_seat();
+    let turn = |mut text: Box<Text>| text.turn(opened, sessions, slice, others).then_some(text);
+    texts.into_iter().filter_map(turn).collect()
+}
