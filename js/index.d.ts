@@ -618,7 +618,7 @@ export interface RequestOptions {
    * The name of the session that the request belongs to, of 1 to 64 characters. What sessions have computed is not lost
    * when another one has its turn, and a new one begins with what any of them has of the same beginning, such as a
    * system prompt: {@link Usage.cached_tokens} says how much. Without a name it is the session of all requests without
-   * one.
+   * one. Of several answers it has the last.
    */
   session?: string | null;
   /** Makes no difference: nothing is sent. */
@@ -732,7 +732,7 @@ export interface TextLogprobs {
   token_logprobs: number[];
   /** Those of the likeliest tokens in their places, best first, and of the tokens themselves. */
   top_logprobs: Record<string, number>[];
-  /** Where they begin in the text, in UTF-16 code units. */
+  /** Where they begin in the text that all tokens told so far make, in UTF-16 code units. */
   text_offset: number[];
 }
 

@@ -237,12 +237,14 @@ async function* pieces(shape, run, request, model, stop) {
     for (;;) {
       // Pieces from before the abort no longer matter.
       throwIfAborted(signal);
-      const { index = 0, event, result, failure } = news.shift() ?? {};
+      const { index = 0, event, result, failure } = news[0] ?? {};
       if (failure !== undefined) throw failure.error;
-      if ((event !== undefined || result !== undefined) && likely[index] === undefined) {
+      if (news.length > 0 && likely[index] === undefined) {
         likely[index] = shape.logprobs();
         if (shape.first) yield { ...common, choices: [{ index, ...shape.first, logprobs: null, finish_reason: null }] };
+        continue;
       }
+      news.shift();
       if (event?.overflow !== undefined) {
         yield { ...common, choices: [choice(index, null, null)], overflow: event.overflow };
       } else if (event !== undefined) {

@@ -15,10 +15,11 @@ use crate::request::{Request, answer};
 
 #[wasm_bindgen]
 impl WasmEngine {
-    /// Generates what follows `tokens`; `on_piece(token, text, overflow, log_prob)` is told of each token as it comes, and,
-    /// as JSON, of tokens that make room and of how likely the token was, if the request asks for that. If the request says how often the text is saved, `on_snapshot(bytes, from,
-    /// position)` is given what came since the snapshot before, as `export` gives it, and is to call `kept` when it is
-    /// done with it. The promise gives JSON. One generation at a time.
+    /// Generates what follows `tokens`; `on_piece(token, text, overflow, log_prob)` is told of each token as it comes,
+    /// and, as JSON, of tokens that make room, and of how likely the token was if the request asks for that. If the
+    /// request says how often the text is saved, `on_snapshot(bytes, from, position)` is given what came since the
+    /// snapshot before, as `export` gives it, and is to call `kept` when it is done with it. The promise gives JSON. One
+    /// generation at a time.
     pub fn generate(
         &self,
         tokens: Vec<u32>,

@@ -209,7 +209,11 @@ test("a stream becomes lines of JSON, and cancelling those ends the generation",
 });
 
 test("a stream's controller ends it without an error", async () => {
-  const { completions } = await open();
+  const { chat, completions } = await open();
+  const first = chat.completions.create({ messages, stream: true });
+  const roles = [];
+  for await (const { choices } of first) roles.push(choices[0].delta.role, first.controller.abort());
+  assert.deepEqual(roles, ["assistant", undefined]);
   const asked = { prompt: "a", stream: /** @type {const} */ (true), max_tokens: 100_000 };
   const stream = completions.create(asked);
   let pieces = 0;
