@@ -6,12 +6,13 @@ import { fileName } from "./format.js";
 import { canChat, startChat, startOver } from "./chat.js";
 import { startConformance, suggestBackends } from "./conformance.js";
 import { startFigures } from "./figures.js";
-import { BUILT_IN, drawKept, startDrop, startModels } from "./models.js";
+import { drawKept, startDrop, startModels } from "./models.js";
 import { clearError, showError } from "./notice.js";
 import { startProgress } from "./progress.js";
-import { showChoice, showLooking, showReport, startSwitch } from "./report.js";
+import { showChoice, showLooking, showNothing, showReport, startSwitch } from "./report.js";
 import { session } from "./session.js";
 import { startSettings } from "./settings.js";
+import { BUILT_IN } from "./suggestions.js";
 import { carryOn, isUnderWay, startStory, tellFirst } from "./story.js";
 import { onShow, show, shown, startTabs } from "./tabs.js";
 import { startTuning } from "./tune.js";
@@ -77,7 +78,7 @@ startProgress();
 startFigures();
 startSwitch(switchBackend);
 startStory(reportRunError);
-startChat(reportRunError, () => show("models"));
+startChat(reportRunError, loadModel);
 startModels(loadModel, startOver);
 startConformance();
 startTuning(showError);
@@ -86,7 +87,7 @@ startDrop();
 session.addEventListener("loading", ({ detail }) => {
   refused = false;
   showChoice(detail.backend);
-  showLooking();
+  showLooking(detail.backend);
 });
 session.addEventListener("ready", () => {
   showReport(session.engine.report, session.backend);
@@ -107,7 +108,7 @@ for (const event of ["failed", "cancelled"]) {
     showChoice(session.backend);
     const report = session.engine?.report ?? detail?.error.report;
     if (report) showReport(report, session.backend);
-    else $("verdict").textContent = "Nothing is loaded";
+    else showNothing();
   });
 }
 addEventListener("keydown", (event) => {
@@ -117,8 +118,8 @@ onNavigate(() => {
   if (read("backend") && session.engine && wantedBackend() !== session.backend) switchBackend(wantedBackend());
 });
 
-// The report stands open where there is room for it.
-$("report").open = matchMedia("(min-width: 60rem)").matches;
+// Report and figures stand open where there is room for them.
+for (const id of ["report", "figures-fold"]) $(id).open = matchMedia("(min-width: 60rem)").matches;
 onShow((tab) => {
   open(tab);
   if (tab === "models") drawKept();

@@ -43,6 +43,8 @@ const OURS = [
 ];
 
 export default [
+  // Of others, and imported only by browsers that have what it takes: see markdown.js.
+  { ignores: ["examples/web/vendor/**"] },
   { linterOptions: { noInlineConfig: true } },
   esx.configs["flat/restrict-to-es2020"],
   { settings: { "es-x": { aggressive: true } }, rules: { ...EXCEPTIONS, ...NAMESAKES } },
