@@ -57,6 +57,18 @@ async function open(tab) {
   else if (shown() === "story") tellFirst();
 }
 
+/** What few visitors look at comes when they do. */
+let racing = null;
+async function race() {
+  try {
+    racing = racing ?? import("./race.js");
+    (await racing).startRace();
+  } catch (error) {
+    racing = null;
+    showError(error);
+  }
+}
+
 /** Whether the last load failed because the backend asked for is not to be had. */
 let refused = false;
 
@@ -123,5 +135,6 @@ for (const id of ["report", "figures-fold"]) $(id).open = matchMedia("(min-width
 onShow((tab) => {
   open(tab);
   if (tab === "models") drawKept();
+  if (tab === "race") race();
 });
 startTabs();
