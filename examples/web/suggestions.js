@@ -38,7 +38,7 @@ export function bringing(load) {
     type: "text",
     inputMode: "url",
     required: true,
-    placeholder: "hf:owner/repo, or https://…/model.gguf",
+    placeholder: "hf:owner/repo, or a URL",
     autocomplete: "off",
     spellcheck: false,
     "aria-label": "Address of a GGUF file, or its name on Hugging Face",
@@ -60,10 +60,10 @@ export function bringing(load) {
     el("form", { className: "row", onsubmit: submit }, address, el("button", { className: "primary", type: "submit" }, "Load")),
     el(
       "p",
-      { className: "row fine" },
+      { className: "row" },
       pick,
       picker,
-      el("span", {}, "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine."),
+      el("span", { className: "fine" }, "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine."),
     ),
   ];
 }
