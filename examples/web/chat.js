@@ -27,9 +27,6 @@ let onError = () => {};
 
 const onTouch = () => matchMedia("(pointer: coarse)").matches;
 
-/** Whether the loaded model can hold a conversation. */
-export const canChat = () => Boolean(session.engine?.info.has_chat);
-
 /** Wires the chat up; `report` gets the errors, `load` loads a model that the visitor chooses. */
 export function startChat(report, load) {
   onError = report;
@@ -58,6 +55,7 @@ export function startChat(report, load) {
   session.addEventListener("ready", carryOn);
   for (const { role, content } of messages) list.append(role === "user" ? asked(content) : answerOf(content, regenerate).item);
   draw();
+  carryOn();
 }
 
 /** Forgets the conversation, and what this browser keeps of it. */
@@ -98,7 +96,7 @@ function dropFrom(index) {
 }
 
 /** Whether a turn may begin now. */
-const isFree = () => canChat() && !session.loading && !running;
+const isFree = () => session.canChat && !session.loading && !running;
 
 /** The conversation as the model gets it. */
 function conversation() {
@@ -108,7 +106,7 @@ function conversation() {
 
 /** Answers the question that the page was closed before, or goes on with the answer that was begun. */
 async function carryOn() {
-  if (running || !isWaiting() || !canChat()) return;
+  if (running || !isWaiting() || !session.canChat) return;
   await answer(list.lastElementChild, async (onText, onOverflow) => {
     const { engine } = session;
     const [prompt, kept] = await Promise.all([engine.encode(conversation()), engine.tokens({ session: SESSION })]);
@@ -191,7 +189,7 @@ function describe({ finish, tokens, rate: pace, first, overflow }) {
 }
 
 function draw() {
-  const able = canChat();
+  const able = session.canChat;
   const idle = session.engine && !able;
   $("chat-empty").hidden = !session.engine || messages.length > 0;
   title.textContent = able ? `Talk with ${session.model.name}` : "Choose a model to talk with";

@@ -50,10 +50,12 @@ export function startConformance() {
     colours,
     failures,
   );
+  session.addEventListener("ready", suggestBackends);
+  suggestBackends();
 }
 
 /** Leaves out the backends that are known to be refused here. */
-export function suggestBackends() {
+function suggestBackends() {
   const rungs = session.engine?.report.rungs ?? [];
   for (const { name, usual } of BACKENDS) {
     const own = rungs.filter((rung) => family(rung.name) === family(name));
@@ -119,7 +121,7 @@ function drawChange(tally, entry) {
   text.textContent = describe(tally);
   text.classList.toggle("bad", tally.failed > 0 || tally.state === "broken");
   if (entry) map.add(tally, entry.op);
-  if (tally.state === "absent") map.draw();
+  if (tally.state === "absent") map.redraw();
 }
 
 function describe(tally) {

@@ -10,7 +10,7 @@ const STEPS = [-15, -13, -11, -9, -8];
 /** How warm an error is: 0 is exact. */
 const heatOf = (worst) => (worst === 0 ? 0 : 1 + STEPS.filter((exponent) => worst >= 10 ** exponent).length);
 
-/** A table of some tallies, and `add`, which takes what a case has changed. */
+/** A table of some tallies, `add`, which takes what a case has changed, and `redraw` for what became of a backend. */
 export function heatMap(tallies) {
   const table = el("table", { className: "matrix" });
   const families = [...new Set(tallies.map(({ backend }) => family(backend)))];
@@ -54,7 +54,7 @@ export function heatMap(tallies) {
   }
 
   draw();
-  return { table, add, draw };
+  return { table, add, redraw: draw };
 }
 
 /** One column of a backend, or one that folds its variants, and theirs. */

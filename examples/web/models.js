@@ -3,8 +3,8 @@
 import { AnyGpu } from "./anygpu/src/index.js";
 import { $, el, fill } from "./dom.js";
 import { bytes, fileName, plural } from "./format.js";
-import { session } from "./session.js";
-import { BUILT_IN, bringing, loadFiles, suggestions } from "./suggestions.js";
+import { BUILT_IN, session } from "./session.js";
+import { bringing, suggestions } from "./suggestions.js";
 
 const current = el("div", { className: "card" });
 const kept = el("div", {});
@@ -32,25 +32,6 @@ export function startModels(loadModel, forgetAll) {
   session.addEventListener("ready", drawCurrent);
   session.addEventListener("ready", drawKept);
   drawCurrent();
-}
-
-/** Makes the whole page a place to drop files. */
-export function startDrop() {
-  const hasFile = (event) => event.dataTransfer?.types.includes("Files");
-  addEventListener("dragover", (event) => {
-    if (!hasFile(event)) return;
-    event.preventDefault();
-    $("drop").hidden = false;
-  });
-  addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) $("drop").hidden = true;
-  });
-  addEventListener("drop", (event) => {
-    if (!hasFile(event)) return;
-    event.preventDefault();
-    $("drop").hidden = true;
-    loadFiles([...event.dataTransfer.files], load);
-  });
 }
 
 function drawCurrent() {

@@ -5,9 +5,8 @@ import { AnyGpu } from "./anygpu/src/index.js";
 import { read } from "./address.js";
 import { $, el, fill } from "./dom.js";
 import { backendLabel, plural, rate, sentence } from "./format.js";
-import { session } from "./session.js";
+import { BUILT_IN, session } from "./session.js";
 import { isSamplingGiven, sampling } from "./settings.js";
-import { BUILT_IN } from "./suggestions.js";
 import * as speak from "./speak.js";
 
 const BACKENDS = ["webgpu", "webgl", "cpu"];
@@ -20,9 +19,8 @@ const verdict = el("p", { className: "verdict", role: "status" });
 const lanes = new Map();
 let running = null;
 
-/** Builds the view, once. */
+/** Builds the view. */
 export function startRace() {
-  if (lanes.size > 0) return;
   for (const backend of BACKENDS) lanes.set(backend, laneOf(backend));
   $("race").append(
     el("h2", {}, "One story, every backend"),

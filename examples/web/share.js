@@ -2,8 +2,8 @@
 
 import { $, el, fill } from "./dom.js";
 import { drawCard } from "./card.js";
-import { copyFrom } from "./turns.js";
-import { BUILT_IN } from "./suggestions.js";
+import { copyFrom } from "./copy.js";
+import { BUILT_IN } from "./session.js";
 
 const box = $("share");
 

@@ -1,10 +1,9 @@
 // Models that this page suggests, and the ways to bring another one.
 
 import { el } from "./dom.js";
+import { loadFiles } from "./drop.js";
 import { fileName } from "./format.js";
-
-/** The model that is part of the page. */
-export const BUILT_IN = { source: new URL("models/gab-q4_0.gguf", document.baseURI).href, name: "gab" };
+import { BUILT_IN } from "./session.js";
 
 const HUB = "https://huggingface.co";
 /** Models that hold a conversation, the smallest first. */
@@ -66,9 +65,4 @@ export function bringing(load) {
       el("span", { className: "fine" }, "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine."),
     ),
   ];
-}
-
-/** Loads a file of the visitor's, or all files of a split model. */
-export function loadFiles(files, load) {
-  if (files.length > 0) load({ source: files.length === 1 ? files[0] : files, name: fileName(files[0].name) });
 }

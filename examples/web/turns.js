@@ -1,11 +1,8 @@
 // The turns of a conversation as elements: what was said, and the buttons that go with it.
 
+import { copyFrom } from "./copy.js";
 import { el, fill } from "./dom.js";
 import { drawer, prepare } from "./markdown.js";
-import * as speak from "./speak.js";
-
-/** How long a button says that it has copied. */
-const COPIED_MS = 2000;
 
 /** A question. `edit` gets what it is changed to. */
 export function question(content, edit) {
@@ -71,21 +68,4 @@ export function answerOf(content, regenerate) {
     frame = frame || requestAnimationFrame(draw);
   };
   return { item, note, add, end: draw, content: () => content };
-}
-
-/** Copies a text, and says so on the button. */
-export async function copyFrom(button, text) {
-  const label = button.textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Not allowed";
-  }
-  speak.announce(button.textContent);
-  button.disabled = true;
-  setTimeout(() => {
-    button.textContent = label;
-    button.disabled = false;
-  }, COPIED_MS);
 }

@@ -33,6 +33,8 @@ const DETECTED = [
   ...["cause", "reason"],
   "asyncDispose",
   "isComposing",
+  // Of canvases, all of which have it, though not all that may be in it.
+  "font",
 ];
 
 /** Fields and methods of our own that have the name of something young. */

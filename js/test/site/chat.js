@@ -125,6 +125,7 @@ export default {
     await seen(page, "#chat-empty h2", /Talk with talker/);
     // What cannot be had is told in words, and the model from before stays.
     await page.evaluate(() => document.getElementById("tab-models")?.click());
+    await page.waitForSelector("#models form input");
     await page.type("#models form input", "absent.gguf");
     await page.keyboard.press("Enter");
     await seen(page, "#notice", /The model could not be downloaded\./);

@@ -48,6 +48,7 @@ const STATES = {
   conformance: {
     query: "?tab=conformance",
     act: async (page) => {
+      await page.waitForSelector("#conformance select");
       await page.click('#conformance input[name="webgpu"]');
       await page.click('#conformance input[name="webgl"]');
       await page.select("#conformance select", "16");
