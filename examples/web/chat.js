@@ -4,48 +4,58 @@
 
 import { $, el, fill } from "./dom.js";
 import { duration, leftOut, plural, rate } from "./format.js";
-import { SESSION, forget, keep, turnsKept } from "./kept.js";
+import { SESSION, forget, keep, keepSystem, systemKept, turnsKept } from "./kept.js";
 import { session } from "./session.js";
 import { sampling } from "./settings.js";
+import { bringing, suggestions } from "./suggestions.js";
 import { shown } from "./tabs.js";
+import { answerOf, question } from "./turns.js";
 import * as speak from "./speak.js";
+
+const SAMPLES = ["Why is the sky blue?", "Write a short poem about rain.", "Give me three ideas for dinner."];
 
 const messages = turnsKept();
 const list = $("messages");
 const field = $("message");
+const system = $("system");
 const title = el("h2");
 const about = el("p");
-const choose = el("button", { type: "button", className: "primary" }, "Choose a chat model");
+const samples = el("ul", { className: "samples", "aria-label": "Questions to begin with" });
+const offer = el("div", { className: "offer" });
 let running = false;
 let onError = () => {};
 
 const onTouch = () => matchMedia("(pointer: coarse)").matches;
 
-/** Whether the loaded model can hold a conversation. */
-export const canChat = () => Boolean(session.engine?.info.has_chat);
-
-/** Wires the chat up; `report` gets the errors, `showModels` leads to where models are loaded. */
-export function startChat(report, showModels) {
+/** Wires the chat up; `report` gets the errors, `load` loads a model that the visitor chooses. */
+export function startChat(report, load) {
   onError = report;
   $("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     if (running) session.stop();
-    else send();
+    else send(field.value);
   });
   field.addEventListener("input", grow);
   field.addEventListener("keydown", (event) => {
     // On touch screens Enter breaks the line, as their keyboards have no Shift+Enter.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || onTouch()) return;
     event.preventDefault();
-    if (!running) send();
+    if (!running) send(field.value);
   });
+  system.value = systemKept();
+  system.addEventListener("change", () => keepSystem(system.value));
+  $("system-fold").open = system.value !== "";
   $("new-chat").addEventListener("click", startOver);
-  choose.addEventListener("click", showModels);
-  $("chat-empty").append(title, about, choose);
+  samples.append(
+    ...SAMPLES.map((text) => el("li", {}, el("button", { type: "button", onclick: () => send(text) }, text))),
+  );
+  offer.append(suggestions(load, { chat: true }), ...bringing(load));
+  $("chat-empty").append(title, about, samples, offer);
   for (const event of ["loading", "ready", "failed", "cancelled"]) session.addEventListener(event, draw);
   session.addEventListener("ready", carryOn);
-  for (const { role, content } of messages) list.append(role === "user" ? question(content) : answerOf(content).item);
+  for (const { role, content } of messages) list.append(role === "user" ? asked(content) : answerOf(content, regenerate).item);
   draw();
+  carryOn();
 }
 
 /** Forgets the conversation, and what this browser keeps of it. */
@@ -60,46 +70,71 @@ export async function startOver() {
 
 const isWaiting = () => messages.length > 0 && messages[messages.length - 1].role === "user";
 
-const question = (content) => el("li", { className: "user" }, content);
+/** A question, which can be changed: what followed it is dropped then. */
+function asked(content) {
+  const item = question(content, async (text) => {
+    if (!isFree()) return;
+    await session.stop();
+    dropFrom([...list.children].indexOf(item));
+    await send(text);
+  });
+  return item;
+}
 
-/** An answer: where its text and what is said of it go. */
-function answerOf(content = "") {
-  const [text, note] = [document.createTextNode(content), el("p", { className: "fine number" })];
-  const item = el("li", { className: "assistant" }, el("p", {}, text, el("span", { className: "caret" })), note);
-  return { item, text, note };
+/** Gives the last answer again. */
+async function regenerate() {
+  if (!isFree()) return;
+  await session.stop();
+  if (!isWaiting()) dropFrom(messages.length - 1);
+  if (isWaiting()) await answer(list.lastElementChild, ask);
+}
+
+/** Drops the turns from a place on. */
+function dropFrom(index) {
+  messages.length = index;
+  while (list.children.length > index) list.lastChild.remove();
+}
+
+/** Whether a turn may begin now. */
+const isFree = () => session.canChat && !session.loading && !running;
+
+/** The conversation as the model gets it. */
+function conversation() {
+  const instruction = system.value.trim();
+  return instruction ? [{ role: "system", content: instruction }, ...messages] : [...messages];
 }
 
 /** Answers the question that the page was closed before, or goes on with the answer that was begun. */
 async function carryOn() {
-  if (running || !isWaiting() || !canChat()) return;
-  const asked = list.lastElementChild;
-  await answer(asked, async (onText, onOverflow) => {
+  if (running || !isWaiting() || !session.canChat) return;
+  await answer(list.lastElementChild, async (onText, onOverflow) => {
     const { engine } = session;
-    const [prompt, kept] = await Promise.all([engine.encode(messages), engine.tokens({ session: SESSION })]);
+    const [prompt, kept] = await Promise.all([engine.encode(conversation()), engine.tokens({ session: SESSION })]);
     const isBegun = prompt.every((token, index) => token === kept[index]);
     return isBegun ? session.resume("chat", SESSION, onText, onOverflow) : ask(onText, onOverflow);
   });
 }
 
 const ask = (onText, onOverflow) =>
-  session.generate("chat", { messages: [...messages], ...sampling() }, onText, onOverflow, SESSION);
+  session.generate("chat", { messages: conversation(), ...sampling() }, onText, onOverflow, SESSION);
 
-async function send() {
-  const content = field.value.trim();
-  if (!content || !canChat() || session.loading) return;
+async function send(text) {
+  const content = text.trim();
+  if (!content || !isFree()) return;
   await session.stop();
-  const asked = question(content);
+  const item = asked(content);
   messages.push({ role: "user", content });
   keep(messages);
-  list.append(asked);
+  list.append(item);
   field.value = "";
   grow();
-  await answer(asked, ask);
+  await answer(item, ask);
 }
 
 /** Shows the answer to a question as it comes. */
-async function answer(asked, run) {
-  const { item, text, note } = answerOf();
+async function answer(asking, run) {
+  const reply = answerOf("", regenerate);
+  const { item, note } = reply;
   const turn = messages[messages.length - 1];
   item.setAttribute("aria-busy", "true");
   list.append(item);
@@ -110,7 +145,7 @@ async function answer(asked, run) {
   try {
     const onText = (piece) => {
       const follow = isAtEnd();
-      text.appendData(piece);
+      reply.add(piece);
       speak.say(piece);
       scrollToEnd(follow);
     };
@@ -119,18 +154,19 @@ async function answer(asked, run) {
     const result = await run(onText, onOverflow);
     const follow = isAtEnd();
     note.textContent = describe(result);
+    reply.end();
     scrollToEnd(follow);
   } catch (error) {
     onError(error);
   }
   // Meanwhile the conversation may have been forgotten.
   const isOurs = messages.includes(turn);
-  if (isOurs && text.data) {
-    messages.push({ role: "assistant", content: text.data });
+  if (isOurs && reply.content()) {
+    messages.push({ role: "assistant", content: reply.content() });
   } else if (isOurs) {
     // Without an answer the question goes back to where it was written: nothing has to be typed twice.
     messages.pop();
-    asked.remove();
+    asking.remove();
     item.remove();
     if (field.value === "") field.value = turn.content;
     grow();
@@ -153,14 +189,17 @@ function describe({ finish, tokens, rate: pace, first, overflow }) {
 }
 
 function draw() {
-  const able = canChat();
+  const able = session.canChat;
   const idle = session.engine && !able;
   $("chat-empty").hidden = !session.engine || messages.length > 0;
-  title.textContent = able ? `Talk with ${session.model.name}` : `${session.model?.name} does not chat`;
+  title.textContent = able ? `Talk with ${session.model.name}` : "Choose a model to talk with";
   about.textContent = able
     ? "It runs in this browser, and what you write stays here. The conversation is kept when the backend or the model changes."
-    : "It continues a text, and has no template for a conversation. A model that has one answers here.";
-  choose.hidden = able;
+    : `${session.model?.name} only goes on with a text. These answer; each is downloaded once and then kept in this browser.`;
+  samples.hidden = !able;
+  offer.hidden = able;
+  list.classList.toggle("running", running || !able);
+  $("system-fold").hidden = !able;
   $("composer").hidden = idle && messages.length === 0;
   $("new-chat").hidden = messages.length === 0;
   $("send").textContent = running ? "Stop" : "Send";

@@ -1,7 +1,8 @@
 // The conformance tab: choose backends, watch the suite hold each to the reference, see operator by backend.
 
 import { $, el, fill } from "./dom.js";
-import { backendLabel, family, nmse, plural } from "./format.js";
+import { backendLabel, family, plural } from "./format.js";
+import { heatMap, legend } from "./heat.js";
 import { session } from "./session.js";
 import { asJson, BACKENDS, newTally, run } from "./suite.js";
 import * as speak from "./speak.js";
@@ -9,7 +10,9 @@ import * as speak from "./speak.js";
 const SAMPLES = { 1: "All cases", 4: "Every 4th case", 16: "Every 16th case" };
 
 const rows = new Map();
-const table = el("table", { className: "matrix", hidden: true });
+const place = el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Operators by backends", hidden: true });
+const colours = legend();
+let map = null;
 const failures = el("div", { className: "failures" });
 const sample = el(
   "select",
@@ -28,7 +31,9 @@ let every = 1;
 
 /** Builds the view. */
 export function startConformance() {
+  colours.hidden = true;
   for (const backend of BACKENDS) rows.set(backend.name, backendRow(backend));
+  const list = (all) => el("ul", { className: "backends" }, ...all.map(({ name }) => rows.get(name).item));
   $("conformance").append(
     el("h2", {}, "Does this browser compute what it should?"),
     el(
@@ -36,17 +41,21 @@ export function startConformance() {
       { className: "lead" },
       "Each case runs one operator, on this device, and is held to a plain reference in double precision. ",
       "The table shows the worst error of an operator (the squared difference over the squared reference) ",
-      "and its number of cases. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as halves.",
+      "and its number of cases, the warmer the larger. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as halves.",
     ),
-    el("ul", { className: "backends" }, ...[...rows.values()].map((row) => row.item)),
+    list(BACKENDS.filter(({ usual }) => usual)),
+    el("details", { className: "variants" }, el("summary", {}, "Other ways to run them"), list(BACKENDS.filter(({ usual }) => !usual))),
     el("div", { className: "row" }, go, sample, save),
-    el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Operators by backends" }, table),
+    place,
+    colours,
     failures,
   );
+  session.addEventListener("ready", suggestBackends);
+  suggestBackends();
 }
 
 /** Leaves out the backends that are known to be refused here. */
-export function suggestBackends() {
+function suggestBackends() {
   const rungs = session.engine?.report.rungs ?? [];
   for (const { name, usual } of BACKENDS) {
     const own = rungs.filter((rung) => family(rung.name) === family(name));
@@ -79,7 +88,9 @@ async function start() {
     text.textContent = "";
   }
   fill(failures);
-  drawTable();
+  map = heatMap(tallies);
+  fill(place, map.table);
+  place.hidden = colours.hidden = false;
   drawControls();
   await session.stop();
   for (const tally of tallies) {
@@ -102,12 +113,6 @@ function drawControls() {
   for (const { box } of rows.values()) box.disabled = controller !== null;
 }
 
-function drawTable() {
-  const heads = tallies.map((tally) => el("th", { scope: "col" }, backendLabel(tally.backend)));
-  fill(table, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "operator"), ...heads)), el("tbody"));
-  table.hidden = false;
-}
-
 function drawChange(tally, entry) {
   const { bar, text } = rows.get(tally.backend);
   bar.hidden = tally.state !== "running";
@@ -115,8 +120,8 @@ function drawChange(tally, entry) {
   else bar.removeAttribute("value");
   text.textContent = describe(tally);
   text.classList.toggle("bad", tally.failed > 0 || tally.state === "broken");
-  if (entry) drawCell(tally, entry);
-  if (tally.state === "absent") hideColumn(tally);
+  if (entry) map.add(tally, entry.op);
+  if (tally.state === "absent") map.redraw();
 }
 
 function describe(tally) {
@@ -133,38 +138,6 @@ function describe(tally) {
     default:
       return `failed after ${plural(tally.index, "case")}: ${tally.message}`;
   }
-}
-
-/** A backend that is not here takes no room in the table. */
-function hideColumn(tally) {
-  for (const row of table.rows) row.cells[1 + tallies.indexOf(tally)].hidden = true;
-}
-
-/** The cell of an operator and a backend; the row is made when its first case comes in. */
-function cellOf(tally, op) {
-  const body = table.tBodies[0];
-  let row = [...body.rows].find((candidate) => candidate.dataset.op === op);
-  if (!row) {
-    row = body.insertRow();
-    row.dataset.op = op;
-    row.append(el("th", { scope: "row" }, op), ...tallies.map(({ state }) => el("td", { hidden: state === "absent" })));
-  }
-  return row.cells[1 + tallies.indexOf(tally)];
-}
-
-function drawCell(tally, { op, cases, worst_nmse: worst, failed }) {
-  const cell = cellOf(tally, op);
-  cell.className = failed > 0 ? "fail" : worst === 0 ? "exact" : "pass";
-  const figure = failed > 0 ? `${failed} failed` : nmse(worst);
-  fill(
-    cell,
-    el(
-      "div",
-      {},
-      el("span", {}, figure),
-      el("small", {}, String(cases), el("span", { className: "hidden" }, " cases")),
-    ),
-  );
 }
 
 function drawFailures() {

@@ -23,8 +23,10 @@ export function startFigures() {
     for (const [name, [, format]] of Object.entries(FIGURES)) {
       if (Number.isFinite(detail[name])) cells[name].textContent = format(detail[name]);
     }
+    if (Number.isFinite(detail.rate)) $("pace").textContent = `${rate(detail.rate)} tokens a second`;
   });
   session.addEventListener("loading", () => {
     for (const cell of Object.values(cells)) cell.textContent = "–";
+    $("pace").textContent = "";
   });
 }

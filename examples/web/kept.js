@@ -5,6 +5,7 @@ import { session } from "./session.js";
 /** The name of the conversation for the engine. */
 export const SESSION = "chat";
 const KEY = "anygpu.chat";
+const SYSTEM = "anygpu.system";
 /** More of a conversation does not fit, in UTF-16 code units: browsers keep 5 MB for a site. */
 const LONGEST = 1e6;
 
@@ -30,7 +31,25 @@ export function keep(turns) {
   }
 }
 
-/** Forgets everything, of other models too. */
+/** What every conversation begins with; nothing by default. */
+export function systemKept() {
+  try {
+    return localStorage.getItem(SYSTEM) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Keeps what conversations begin with. */
+export function keepSystem(text) {
+  try {
+    localStorage.setItem(SYSTEM, text.slice(0, LONGEST));
+  } catch {
+    // It then lasts as long as the page.
+  }
+}
+
+/** Forgets the conversation, of other models too. */
 export async function forget() {
   try {
     localStorage.removeItem(KEY);

@@ -3,14 +3,13 @@
 import { $ } from "./dom.js";
 import { onNavigate, read, write } from "./address.js";
 import { fileName } from "./format.js";
-import { canChat, startChat, startOver } from "./chat.js";
-import { startConformance, suggestBackends } from "./conformance.js";
+import { startDrop } from "./drop.js";
 import { startFigures } from "./figures.js";
-import { BUILT_IN, drawKept, startDrop, startModels } from "./models.js";
+import { later, styles } from "./later.js";
 import { clearError, showError } from "./notice.js";
 import { startProgress } from "./progress.js";
-import { showChoice, showLooking, showReport, startSwitch } from "./report.js";
-import { session } from "./session.js";
+import { showChoice, showLooking, showNothing, showReport, startSwitch } from "./report.js";
+import { BUILT_IN, session } from "./session.js";
 import { startSettings } from "./settings.js";
 import { carryOn, isUnderWay, startStory, tellFirst } from "./story.js";
 import { onShow, show, shown, startTabs } from "./tabs.js";
@@ -30,8 +29,8 @@ function firstModel() {
 async function loadModel(model) {
   clearError();
   if (!(await session.load(model))) return;
-  show(canChat() ? "chat" : "story");
-  if (!canChat()) tellFirst();
+  show(session.canChat ? "chat" : "story");
+  if (!session.canChat) tellFirst();
 }
 
 /** Moves the model to another backend. A story under way goes on there, or here if that one refuses. */
@@ -52,9 +51,33 @@ async function open(tab) {
   // A link may ask for a backend that is not here: the notice says so, and the visit continues with what there is.
   if (refused) await session.load(model, "auto");
   if (!session.engine) return;
-  if (canChat()) show("chat");
+  if (session.canChat) show("chat");
   else if (shown() === "story") tellFirst();
 }
+
+/** The tabs beside the story, as far as anybody looks at them. */
+const views = {
+  chat: later(async () => {
+    const [chat] = await Promise.all([import("./chat.js"), styles("answer.css", "tools.css")]);
+    chat.startChat(reportRunError, loadModel);
+    return chat;
+  }),
+  models: later(async () => {
+    const [models] = await Promise.all([import("./models.js"), styles("tools.css")]);
+    models.startModels(loadModel, async () => (await views.chat()).startOver());
+    return models;
+  }),
+  race: later(async () => {
+    const [race] = await Promise.all([import("./race.js"), styles("race.css", "tools.css")]);
+    race.startRace();
+    return race;
+  }),
+  conformance: later(async () => {
+    const [conformance] = await Promise.all([import("./conformance.js"), styles("tools.css")]);
+    conformance.startConformance();
+    return conformance;
+  }),
+};
 
 /** Whether the last load failed because the backend asked for is not to be had. */
 let refused = false;
@@ -77,16 +100,13 @@ startProgress();
 startFigures();
 startSwitch(switchBackend);
 startStory(reportRunError);
-startChat(reportRunError, () => show("models"));
-startModels(loadModel, startOver);
-startConformance();
 startTuning(showError);
-startDrop();
+startDrop(loadModel);
 
 session.addEventListener("loading", ({ detail }) => {
   refused = false;
   showChoice(detail.backend);
-  showLooking();
+  showLooking(detail.backend);
 });
 session.addEventListener("ready", () => {
   showReport(session.engine.report, session.backend);
@@ -94,7 +114,6 @@ session.addEventListener("ready", () => {
   // So that a reload finds the model that the conversation was with; a file has no address.
   const { source } = session.model;
   write("model", typeof source === "string" && source !== BUILT_IN.source ? source : null);
-  suggestBackends();
 });
 session.addEventListener("recovered", ({ detail: { from, to, ms } }) => {
   showReport(session.engine.report, session.backend);
@@ -107,7 +126,7 @@ for (const event of ["failed", "cancelled"]) {
     showChoice(session.backend);
     const report = session.engine?.report ?? detail?.error.report;
     if (report) showReport(report, session.backend);
-    else $("verdict").textContent = "Nothing is loaded";
+    else showNothing();
   });
 }
 addEventListener("keydown", (event) => {
@@ -117,10 +136,15 @@ onNavigate(() => {
   if (read("backend") && session.engine && wantedBackend() !== session.backend) switchBackend(wantedBackend());
 });
 
-// The report stands open where there is room for it.
-$("report").open = matchMedia("(min-width: 60rem)").matches;
-onShow((tab) => {
+// Report and figures stand open where there is room for them.
+for (const id of ["report", "figures-fold"]) $(id).open = matchMedia("(min-width: 60rem)").matches;
+onShow(async (tab) => {
   open(tab);
-  if (tab === "models") drawKept();
+  try {
+    const view = await views[tab]?.();
+    if (tab === "models") view.drawKept();
+  } catch (error) {
+    showError(error);
+  }
 });
 startTabs();

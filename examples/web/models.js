@@ -3,24 +3,8 @@
 import { AnyGpu } from "./anygpu/src/index.js";
 import { $, el, fill } from "./dom.js";
 import { bytes, fileName, plural } from "./format.js";
-import { session } from "./session.js";
-
-/** The model that is part of the page. */
-export const BUILT_IN = { source: new URL("models/gab-q4_0.gguf", document.baseURI).href, name: "gab" };
-
-const HUB = "https://huggingface.co";
-const SUGGESTIONS = [
-  {
-    name: "SmolLM2 135M Instruct",
-    about: "Chat, 105 MB. Quick everywhere, and not very clever.",
-    source: `${HUB}/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q4_K_M.gguf`,
-  },
-  {
-    name: "SmolLM2 360M Instruct",
-    about: "Chat, 386 MB. Better answers, for machines with a GPU.",
-    source: `${HUB}/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf`,
-  },
-];
+import { BUILT_IN, session } from "./session.js";
+import { bringing, suggestions } from "./suggestions.js";
 
 const current = el("div", { className: "card" });
 const kept = el("div", {});
@@ -29,52 +13,13 @@ let load = () => {};
 /** Builds the view; `loadModel` loads `{ source, name }`, `forgetAll` forgets conversations. */
 export function startModels(loadModel, forgetAll) {
   load = loadModel;
-  const address = el("input", {
-    type: "url",
-    name: "address",
-    required: true,
-    placeholder: "https://…/model.gguf",
-    autocomplete: "off",
-    "aria-label": "Address of a GGUF file",
-  });
-  const form = el(
-    "form",
-    {
-      className: "row",
-      onsubmit: (event) => {
-        event.preventDefault();
-        load({ source: address.value, name: fileName(address.value) });
-      },
-    },
-    address,
-    el("button", { className: "primary", type: "submit" }, "Load"),
-  );
-  const picker = el("input", {
-    type: "file",
-    accept: ".gguf",
-    multiple: true,
-    hidden: true,
-    onchange: () => loadFiles([...picker.files]),
-  });
-  const pick = el("button", { type: "button", onclick: () => picker.click() }, "Choose a file");
   $("models").append(
     el("h2", {}, "In use"),
     current,
     el("h2", {}, "Load another"),
-    form,
-    el(
-      "p",
-      { className: "row fine" },
-      pick,
-      picker,
-      "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine.",
-    ),
+    ...bringing(load),
     el("h2", {}, "Suggestions"),
-    el(
-      "ul",
-      { className: "list" },
-      ...[{ ...BUILT_IN, about: "Stories, 18 MB. Part of this page." }, ...SUGGESTIONS].map(suggestion),
-    ),
+    suggestions(load),
     el("h2", {}, "Kept in this browser"),
     kept,
     el(
@@ -87,39 +32,6 @@ export function startModels(loadModel, forgetAll) {
   session.addEventListener("ready", drawCurrent);
   session.addEventListener("ready", drawKept);
   drawCurrent();
-}
-
-/** Loads a file of the visitor's, or all files of a split model. */
-function loadFiles(files) {
-  if (files.length > 0) load({ source: files.length === 1 ? files[0] : files, name: fileName(files[0].name) });
-}
-
-/** Makes the whole page a place to drop files. */
-export function startDrop() {
-  const hasFile = (event) => event.dataTransfer?.types.includes("Files");
-  addEventListener("dragover", (event) => {
-    if (!hasFile(event)) return;
-    event.preventDefault();
-    $("drop").hidden = false;
-  });
-  addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) $("drop").hidden = true;
-  });
-  addEventListener("drop", (event) => {
-    if (!hasFile(event)) return;
-    event.preventDefault();
-    $("drop").hidden = true;
-    loadFiles([...event.dataTransfer.files]);
-  });
-}
-
-function suggestion({ name, about, source }) {
-  const button = el(
-    "button",
-    { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) },
-    "Load",
-  );
-  return el("li", {}, el("div", {}, el("h3", {}, name), el("p", { className: "fine" }, about)), button);
 }
 
 function drawCurrent() {

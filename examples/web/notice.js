@@ -5,13 +5,32 @@ import { sentence } from "./format.js";
 
 const box = $("notice");
 
+/** What went wrong, in few words; the package's own message, which follows, says more. */
+const WORDS = {
+  network: "The model could not be downloaded.",
+  file: "This file cannot be used as a model.",
+  template: "This model cannot follow such a conversation.",
+  checksum: "The model arrived damaged.",
+  quota: "This browser has no room left for the model.",
+  cache: "This browser cannot keep the model.",
+  no_backend: "The model cannot run that way in this browser.",
+  unsupported: "The model cannot run that way in this browser.",
+  memory: "There is not enough memory for this model.",
+  lost: "The graphics device was taken away for a moment.",
+  driver: "The graphics driver refused.",
+  context: "The text is too long for this model.",
+  crash: "The engine has stopped by mistake.",
+};
+
 /** Shows an error. `actions` are `[label, function]` pairs. */
 export function showError(error, actions = []) {
   const dismiss = el("button", { type: "button", onclick: clearError }, "Dismiss");
   const buttons = actions.map(([label, act]) =>
     el("button", { type: "button", onclick: () => (clearError(), act()) }, label),
   );
-  fill(box, el("p", {}, explain(error)), ...buttons, dismiss);
+  const words = WORDS[error?.code];
+  const said = words ? [el("strong", {}, words), " ", explain(error)] : [explain(error)];
+  fill(box, el("p", {}, ...said), ...buttons, dismiss);
   box.hidden = false;
 }
 

@@ -18,11 +18,31 @@ export function showChoice(backend) {
   for (const input of $("switch").querySelectorAll("input")) input.checked = input.value === backend;
 }
 
-/** Shows that nothing is decided yet. */
-export function showLooking() {
+/** What each backend needs of a browser. */
+const THERE = {
+  webgpu: () => "gpu" in navigator,
+  webgl: () => "WebGL2RenderingContext" in window,
+  cpu: () => true,
+};
+
+/** Shows what is being tried: whatever this browser has of what is wanted. The report then says what came of it. */
+export function showLooking(wanted) {
   $("verdict").textContent = "Getting ready…";
   $("why").textContent = "";
+  const rows = Object.entries(THERE).filter(([name]) => wanted === "auto" || wanted === name);
+  fill($("ladder"), ...rows.map(([name, isThere]) => (isThere() ? drawTrying(name) : drawAbsent(name))));
 }
+
+/** Shows that there is nothing. */
+export function showNothing() {
+  $("verdict").textContent = "Nothing is loaded";
+  fill($("ladder"));
+}
+
+const drawTrying = (name) =>
+  el("li", { className: "trying" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "being tried"));
+const drawAbsent = (name) =>
+  el("li", { className: "rejected" }, drawMark("×"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "not in this browser"));
 
 /** As many digits of a digest as are shown: the rest is in a title. */
 const DIGITS = 12;

@@ -6,6 +6,9 @@
 
 import { AnyGpu } from "./anygpu/src/index.js";
 
+/** The model that is part of the page. */
+export const BUILT_IN = { source: new URL("models/gab-q4_0.gguf", document.baseURI).href, name: "gab" };
+
 /** While the engine in use holds no more than this, it stays until the next one is ready. Units: bytes. */
 const ROOM_FOR_TWO = 256e6;
 
@@ -29,6 +32,11 @@ class Session extends EventTarget {
   /** Whether a model is being loaded. */
   get loading() {
     return this._loading !== null;
+  }
+
+  /** Whether the loaded model can hold a conversation. */
+  get canChat() {
+    return Boolean(this.engine?.info.has_chat);
   }
 
   /** Whether text is being generated. */

@@ -1,7 +1,7 @@
 // How text is sampled. Kept in this browser; a query parameter of the same name wins over what was kept.
 
 import { $, el } from "./dom.js";
-import { read } from "./address.js";
+import { read, write } from "./address.js";
 
 const KEY = "anygpu.settings";
 const FIELDS = {
@@ -18,7 +18,7 @@ export function startSettings() {
   const kept = restore();
   for (const [name, { label, value, ...rest }] of Object.entries(FIELDS)) {
     const start = read(name) ?? kept[name] ?? value;
-    inputs[name] = el("input", { type: "number", inputMode: "decimal", value: start, onchange: keep, ...rest });
+    inputs[name] = el("input", { type: "number", name, inputMode: "decimal", value: start, onchange: keep, ...rest });
     $("settings-fields").append(el("label", {}, el("span", {}, label), inputs[name]));
   }
   const reset = el("button", { type: "button", className: "link", onclick: resetAll }, "Reset");
@@ -35,6 +35,13 @@ export function sampling() {
 
 /** Whether the address asks for a way of sampling. */
 export const isSamplingGiven = () => ["temperature", "seed", "top_k", "top_p"].some((name) => read(name) !== null);
+
+/** Does without the seed of the address, which is that of one story. */
+export function dropSeed() {
+  if (inputs.seed.value !== read("seed")) return;
+  inputs.seed.value = "";
+  write("seed", null);
+}
 
 /** What a field says, held within its bounds; undefined for an empty seed. */
 function valueOf(name) {

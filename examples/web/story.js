@@ -1,10 +1,10 @@
 // Plain completion, dressed as what the built-in model does: a story whose first words are yours.
 
 import { $ } from "./dom.js";
-import { read } from "./address.js";
-import { leftOut, plural } from "./format.js";
+import { read, write } from "./address.js";
+import { family, leftOut, plural } from "./format.js";
 import { session } from "./session.js";
-import { isSamplingGiven, sampling } from "./settings.js";
+import { dropSeed, isSamplingGiven, sampling } from "./settings.js";
 import * as speak from "./speak.js";
 
 const FIRST = "Once upon a time";
@@ -23,6 +23,8 @@ const note = $("story-note");
 let running = false;
 let telling = Promise.resolve();
 let request = {};
+let begun = "";
+let outcome = null;
 let onError = () => {};
 
 /** Wires the story up; `report` gets the errors. */
@@ -44,8 +46,26 @@ export function startStory(report) {
   });
   $("story-go").addEventListener("click", () => (running ? session.stop() : another()));
   $("story-continue").addEventListener("click", () => tell({ onward: true }));
+  $("story-share").addEventListener("click", async () => (await import("./share.js")).share(latest()));
   for (const event of ["loading", "ready", "failed", "cancelled"]) session.addEventListener(event, draw);
   draw();
+}
+
+/** The story that stands there: what it was asked for with, what told it, and how fast. */
+function latest() {
+  const { model, backend, engine } = session;
+  const { chosen } = engine.report;
+  return {
+    prompt: begun,
+    text: told.textContent,
+    // As many tokens as it has, and the one that ends it.
+    request: { ...request, max_tokens: outcome.tokens + (outcome.finish === "stop" ? 1 : 0) },
+    pace: outcome.rate,
+    model,
+    backend,
+    family: family(chosen),
+    adapter: engine.info.adapter,
+  };
 }
 
 /** The first story of a visit is greedy, so that everybody is told the same one and machines can be compared. */
@@ -59,6 +79,8 @@ export const carryOn = () => tell({ onward: true });
 
 /** Another story: from another opening, unless the words at the beginning are the visitor's own. */
 function another() {
+  write("prompt", null);
+  dropSeed();
   const current = opening.textContent;
   if (OPENINGS.includes(current)) {
     const others = OPENINGS.filter((text) => text !== current);
@@ -76,8 +98,12 @@ function tell(how = {}) {
 async function tellNow({ greedy = false, onward = false }) {
   if (!session.engine) return;
   // A story continues as it began: with the same sampling, or greedily.
-  if (!onward) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
-  if (!onward) told.textContent = "";
+  if (!onward) {
+    begun = opening.textContent;
+    request = greedy ? { ...sampling(), temperature: 0 } : sampling();
+    told.textContent = "";
+  }
+  $("share").hidden = true;
   const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
   speak.begin();
   if (!onward) {
@@ -97,14 +123,25 @@ async function tellNow({ greedy = false, onward = false }) {
     const onOverflow = (overflow) => (note.textContent = `${leftOut(overflow)}.`);
     const result = await session.generate("completion", { prompt, ...request }, onText, onOverflow);
     finish = result.finish;
+    outcome = onward ? withMore(result) : result;
     note.textContent = describe(result);
   } catch (error) {
     onError(error);
   }
+  if (finish === null) outcome = null;
   running = false;
   speak.finish();
   draw();
   $("story-continue").hidden = finish === "stop" || finish === null;
+}
+
+/**
+ * What came of a story that was carried on; null if it cannot be told again in one go, as with other random numbers or
+ * another beginning.
+ */
+function withMore(result) {
+  if (!outcome || request.temperature > 0 || opening.textContent !== begun) return null;
+  return { ...result, tokens: outcome.tokens + result.tokens };
 }
 
 function describe({ finish, tokens, overflow }) {
@@ -123,4 +160,5 @@ function draw() {
   go.disabled = !running && (!session.engine || session.loading);
   $("story-text").setAttribute("aria-busy", String(running));
   if (running || !session.engine) $("story-continue").hidden = true;
+  $("story-share").hidden = running || !session.engine || outcome === null || told.textContent === "";
 }

@@ -10,6 +10,7 @@ export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 /** All that the stages make. */
 export const WORK = join(ROOT, "target", "js");
 export const CHROMIUM = process.env.CHROMIUM ?? "chromium";
+export const FIREFOX = process.env.FIREFOX ?? "firefox-esr";
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
 /** @typedef {{ name: string, ok: boolean, message?: string }} Result */

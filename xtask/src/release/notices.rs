@@ -33,15 +33,19 @@ pub const OTHERS: &[(&str, &str, &str)] = &[
     ("ggml: codebooks of the formats IQ1 to IQ3", "MIT", include_str!("texts/ggml.txt")),
 ];
 
+/// The same of what the page's JavaScript has from others.
+pub const OF_PAGE: &[(&str, &str, &str)] = &[("marked", "MIT AND BSD-3-Clause", include_str!("texts/marked.txt"))];
+
 /// The text of all notices.
 ///
 /// *Errors*: a crate has no text of its licence, neither in its package nor in the list above.
 pub fn text(shipped: &Shipped) -> Result<String> {
     let mut all = String::from(
-        "anygpu is licensed under MIT or Apache-2.0. Its WebAssembly modules contain the following works of others,\n\
-         whose licences are below. Its JavaScript contains none but what wasm-bindgen writes.\n\n",
+        "anygpu is licensed under MIT or Apache-2.0. Its WebAssembly modules and its page contain the following\n\
+         works of others, whose licences are below. Its package's JavaScript contains none but what wasm-bindgen writes.\n\n",
     );
-    for (name, license, _) in OTHERS {
+    let others = || OTHERS.iter().chain(OF_PAGE);
+    for (name, license, _) in others() {
         writeln!(all, "{name}  ({license})")?;
     }
     for Crate { name, version, license, .. } in &shipped.crates {
@@ -53,7 +57,7 @@ pub fn text(shipped: &Shipped) -> Result<String> {
         Some((_, users)) => users.push(user),
         None => texts.push((text, vec![user])),
     };
-    for (name, _, text) in OTHERS {
+    for (name, _, text) in others() {
         add((*name).to_owned(), (*text).to_owned());
     }
     for one in &shipped.crates {

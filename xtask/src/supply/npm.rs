@@ -14,6 +14,7 @@ const FOLDERS: &[&str] = &[
     "js/test/peers",
     "js/test/runtimes",
     "js/test/sdk",
+    "js/test/site",
     "js/test/types",
     "js/test/vite",
 ];

@@ -33,6 +33,7 @@ const PARTS: &[(&str, When, &str, &[&str])] = &[
     ("its bindings (JavaScript)", When::Asked, "anygpu/wasm/conformance", &[".js"]),
     ("its part of the package", When::Asked, "anygpu/src/suite", &[".js"]),
     ("for other runtimes, React and others", When::Asked, "anygpu/src/with-", &[".js"]),
+    ("Markdown of answers", When::Asked, "vendor/", &[".js"]),
     ("engine (WebAssembly)", When::First, "anygpu/wasm/", &[".wasm"]),
     ("bindings (JavaScript)", When::First, "anygpu/wasm/", &[".js"]),
     ("package (JavaScript)", When::First, "anygpu/src/", &[".js"]),

@@ -45,7 +45,7 @@ async function openPage(model) {
       await sleep(100);
     }
   };
-  const turns = () => find("#messages li").map((item) => item.textContent.split(" tokens")[0].replace(/\d+$/, ""));
+  const turns = () => find("#messages .text").map(({ textContent }) => textContent);
   const ask = (text) => {
     find("#message")[0].value = text;
     find("#composer")[0].requestSubmit();

@@ -1,0 +1,93 @@
+// The table of the conformance tab: operators by backends, each cell as warm as its error is large. The variants of a backend
+// are folded into one column, which shows the worst of them, until somebody wants to see each.
+
+import { el, fill } from "./dom.js";
+import { backendLabel, family, nmse } from "./format.js";
+
+/** The exponents of ten at which a cell gets warmer, and how many steps there are above "exact". */
+const STEPS = [-15, -13, -11, -9, -8];
+
+/** How warm an error is: 0 is exact. */
+const heatOf = (worst) => (worst === 0 ? 0 : 1 + STEPS.filter((exponent) => worst >= 10 ** exponent).length);
+
+/** A table of some tallies, `add`, which takes what a case has changed, and `redraw` for what became of a backend. */
+export function heatMap(tallies) {
+  const table = el("table", { className: "matrix" });
+  const families = [...new Set(tallies.map(({ backend }) => family(backend)))];
+  const columns = families.flatMap((name) => columnsOf(name, tallies.filter(({ backend }) => family(backend) === name)));
+  const body = el("tbody");
+  const heads = columns.map((column) => (column.head = headOf(column, () => fold(column))));
+  fill(table, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "operator"), ...heads)), body);
+  const rows = new Map();
+
+  function fold(column) {
+    column.open = !column.open;
+    column.toggle.setAttribute("aria-expanded", String(column.open));
+    draw();
+  }
+
+  /** A variant is shown when its backend is unfolded, and what is not here takes no room. */
+  const isShown = ({ fold, tallies: of }) => (!fold || fold.open) && of.some(({ state }) => state !== "absent");
+
+  function draw() {
+    for (const [index, column] of columns.entries()) {
+      const hidden = !isShown(column);
+      for (const row of table.rows) row.cells[1 + index].hidden = hidden;
+    }
+  }
+
+  function rowOf(op) {
+    if (!rows.has(op)) {
+      const row = el("tr", {}, el("th", { scope: "row" }, op), ...columns.map((column) => el("td", { hidden: !isShown(column) })));
+      body.append(row);
+      rows.set(op, row);
+    }
+    return rows.get(op);
+  }
+
+  /** Shows a tally's operator, in its own column and in that which it is folded into. */
+  function add(tally, op) {
+    const row = rowOf(op);
+    for (const [index, column] of columns.entries()) {
+      if (column.tallies.includes(tally)) drawCell(row.cells[1 + index], worstOf(column.tallies, op));
+    }
+  }
+
+  draw();
+  return { table, add, redraw: draw };
+}
+
+/** One column of a backend, or one that folds its variants, and theirs. */
+function columnsOf(name, tallies) {
+  if (tallies.length === 1) return [{ label: backendLabel(tallies[0].backend), tallies, fold: null }];
+  const whole = { label: `${backendLabel(name)}, worst of ${tallies.length}`, tallies, fold: null, open: false, folds: true };
+  return [whole, ...tallies.map((tally) => ({ label: backendLabel(tally.backend), tallies: [tally], fold: whole }))];
+}
+
+function headOf(column, toggle) {
+  if (!column.folds) return el("th", { scope: "col" }, column.label);
+  column.toggle = el("button", { type: "button", className: "small fold", "aria-expanded": "false", onclick: toggle }, column.label);
+  return el("th", { scope: "col" }, column.toggle);
+}
+
+/** The worst of some tallies for an operator. */
+function worstOf(tallies, op) {
+  const entries = tallies.map(({ ops }) => ops.get(op)).filter(Boolean);
+  const sum = (name) => entries.reduce((total, entry) => total + entry[name], 0);
+  return { cases: sum("cases"), failed: sum("failed"), worst: Math.max(0, ...entries.map((entry) => entry.worst_nmse)) };
+}
+
+function drawCell(cell, { cases, failed, worst }) {
+  cell.className = failed > 0 ? "fail" : `heat-${heatOf(worst)}`;
+  const count = el("small", {}, String(cases), el("span", { className: "hidden" }, " cases"));
+  fill(cell, el("div", {}, el("span", {}, failed > 0 ? `${failed} failed` : nmse(worst)), count));
+}
+
+/** What the colours mean. */
+export function legend() {
+  const step = (name, text) => el("li", {}, el("span", { className: `swatch ${name}`, "aria-hidden": "true" }), text);
+  const bounds = STEPS.map((exponent, index) => step(`heat-${index + 1}`, `< 10${raised(exponent)}`));
+  return el("ul", { className: "legend fine", "aria-label": "Colours" }, step("heat-0", "exact"), ...bounds, step(`heat-${STEPS.length + 1}`, "more, within the limit"), step("fail", "failed"));
+}
+
+const raised = (exponent) => [...String(exponent)].map((sign) => ({ "-": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("");

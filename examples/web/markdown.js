@@ -1,0 +1,93 @@
+// Markdown as elements, while it is written. A parser says what a text is made of; each part that is known here becomes an
+// element with text in it, and what is not known, HTML above all, stays the text that it is. No text ever becomes markup.
+
+import { el } from "./dom.js";
+
+/** The parser; null until it is there, and for good in browsers that are too old for it: there, text stays text. */
+let parser = null;
+let coming = null;
+
+/** Has the parser come, once somebody talks: nothing waits for it before. */
+export function prepare() {
+  coming = coming ?? ("hasOwn" in Object ? import("./vendor/marked.js") : Promise.resolve(null));
+  return coming.then((module) => (parser = module)).catch(() => {});
+}
+
+/**
+ * Makes a function that shows a text in an element, again and again as it grows. What has not changed stays as it is, so that
+ * what somebody has selected stays selected.
+ */
+export function drawer(node) {
+  let drawn = [];
+  return (text) => {
+    node.classList.toggle("plain", parser === null);
+    if (parser === null) {
+      node.textContent = text;
+      return;
+    }
+    const blocks = parser.lexer(text).filter(({ type }) => type !== "space" && type !== "def");
+    const changed = blocks.findIndex(({ raw }, index) => raw !== drawn[index]);
+    const same = changed < 0 ? blocks.length : changed;
+    while (node.childNodes.length > same) node.lastChild.remove();
+    node.append(...blocks.slice(same).map(block));
+    drawn = blocks.map(({ raw }) => raw);
+  };
+}
+
+/** What stands by itself. */
+function block(token) {
+  switch (token.type) {
+    case "paragraph":
+      return el("p", {}, ...inline(token.tokens));
+    case "heading":
+      // The page's own headings stand above those of an answer.
+      return el(`h${Math.min(token.depth + 2, 6)}`, {}, ...inline(token.tokens));
+    case "code":
+      return el("pre", { tabIndex: 0 }, el("code", {}, token.text));
+    case "blockquote":
+      return el("blockquote", {}, ...token.tokens.map(block));
+    case "list":
+      return el(token.ordered ? "ol" : "ul", token.ordered ? { start: token.start } : {}, ...token.items.map(item));
+    case "hr":
+      return el("hr");
+    case "table":
+      return table(token);
+    case "text":
+      return el("span", {}, ...inline(token.tokens ?? [token]));
+    case "space":
+      return "";
+    default:
+      return el("p", {}, token.raw);
+  }
+}
+
+function item({ task, checked, tokens }) {
+  const box = task && el("input", { type: "checkbox", checked, disabled: true, "aria-label": checked ? "done" : "to do" });
+  return el("li", { className: task ? "task" : "" }, box, ...tokens.filter(({ type }) => type !== "checkbox").map(block));
+}
+
+function table({ header, rows }) {
+  const row = (cells, tag) => el("tr", {}, ...cells.map(({ tokens }) => el(tag, {}, ...inline(tokens))));
+  const body = rows.map((cells) => row(cells, "td"));
+  return el("div", { className: "wide" }, el("table", {}, el("thead", {}, row(header, "th")), el("tbody", {}, ...body)));
+}
+
+/** What stands in a line. */
+const inline = (tokens = []) => tokens.map(span);
+
+const TAGS = { strong: "strong", em: "em", del: "del" };
+
+function span(token) {
+  if (token.type in TAGS) return el(TAGS[token.type], {}, ...inline(token.tokens));
+  if (token.type === "codespan") return el("code", {}, token.text);
+  if (token.type === "br") return el("br");
+  if (token.type === "link" && leadsAway(token.href)) {
+    return el("a", { href: token.href, target: "_blank", rel: "noopener noreferrer" }, ...inline(token.tokens));
+  }
+  if (token.type === "escape") return token.text;
+  if (token.type === "text") return token.tokens ? el("span", {}, ...inline(token.tokens)) : token.text;
+  return token.raw;
+}
+
+/** Whether an address is one to follow, and no script. */
+const leadsAway = (address) => /^(https?:\/\/|mailto:)/i.test(address);

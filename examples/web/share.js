@@ -1,0 +1,57 @@
+// A story to pass on: a link that has it told again, word for word, and a picture of it.
+
+import { $, el, fill } from "./dom.js";
+import { drawCard } from "./card.js";
+import { copyFrom } from "./copy.js";
+import { BUILT_IN } from "./session.js";
+
+const box = $("share");
+
+/** Shows how to pass a story on; see `latest` of story.js. */
+export function share(story) {
+  const canvas = el("canvas", { role: "img", "aria-label": `A card with the story: ${story.prompt}${story.text}` });
+  drawCard(canvas, story);
+  const link = linkTo(story);
+  const field = el("input", { type: "text", readOnly: true, value: link ?? "", "aria-label": "Link to this story", onfocus: () => field.select() });
+  const copy = el("button", { type: "button", onclick: () => copyFrom(copy, link) }, "Copy link");
+  const save = el("button", { type: "button", onclick: () => saveAs(canvas) }, "Save picture");
+  const close = el("button", { type: "button", onclick: hide }, "Close");
+  const way = link
+    ? el("div", { className: "row" }, field, copy)
+    : el("p", { className: "fine" }, "The model is a file of yours: a link cannot have it, but the picture can be passed on.");
+  fill(box, el("h2", {}, "Pass it on"), way, link ? el("p", { className: "fine" }, how(story)) : "", canvas, el("div", { className: "row" }, save, close));
+  box.hidden = false;
+  box.scrollIntoView({ block: "nearest" });
+  (link ? copy : save).focus();
+}
+
+/** Takes it away. */
+export function hide() {
+  box.hidden = true;
+  fill(box);
+  $("story-share").focus();
+}
+
+function how({ request }) {
+  const same = "Whoever opens it sees the same words come, on a machine of their own.";
+  return request.temperature === 0 ? same : `${same} It has the seed, ${request.seed}.`;
+}
+
+/** The address that has a story told again; null if its model has none. */
+function linkTo({ prompt, request, model, backend }) {
+  if (typeof model.source !== "string") return null;
+  const { temperature, top_k, top_p, max_tokens, seed } = request;
+  const state = { tab: "story", backend, prompt, temperature, max_tokens };
+  if (temperature > 0) Object.assign(state, { top_k, top_p, seed });
+  if (model.source !== BUILT_IN.source) state.model = model.source;
+  return `${location.origin}${location.pathname}#${new URLSearchParams(state)}`;
+}
+
+function saveAs(canvas) {
+  canvas.toBlob((picture) => {
+    const address = URL.createObjectURL(picture);
+    el("a", { href: address, download: "anygpu-story.png" }).click();
+    // The browser has taken hold of the data by the next turn.
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  }, "image/png");
+}

@@ -1,0 +1,68 @@
+// Models that this page suggests, and the ways to bring another one.
+
+import { el } from "./dom.js";
+import { loadFiles } from "./drop.js";
+import { fileName } from "./format.js";
+import { BUILT_IN } from "./session.js";
+
+const HUB = "https://huggingface.co";
+/** Models that hold a conversation, the smallest first. */
+const THAT_CHAT = [
+  {
+    name: "SmolLM2 135M Instruct",
+    about: "Chat, 105 MB. Quick everywhere, and not very clever.",
+    source: `${HUB}/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q4_K_M.gguf`,
+  },
+  {
+    name: "SmolLM2 360M Instruct",
+    about: "Chat, 386 MB. Better answers, for machines with a GPU.",
+    source: `${HUB}/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf`,
+  },
+];
+
+/** The suggestions as a list; `load` gets the one that is chosen. */
+export function suggestions(load, { chat = false } = {}) {
+  const all = chat ? THAT_CHAT : [{ ...BUILT_IN, about: "Stories, 18 MB. Part of this page." }, ...THAT_CHAT];
+  const row = ({ name, about, source }) => {
+    const act = { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) };
+    const said = el("div", {}, el("h3", {}, name), el("p", { className: "fine" }, about));
+    return el("li", {}, said, el("button", act, "Load"));
+  };
+  return el("ul", { className: "list" }, ...all.map(row));
+}
+
+/** A field for an address or a name on the hub, and a button for files of the visitor's own. */
+export function bringing(load) {
+  const address = el("input", {
+    type: "text",
+    inputMode: "url",
+    required: true,
+    placeholder: "hf:owner/repo, or a URL",
+    autocomplete: "off",
+    spellcheck: false,
+    "aria-label": "Address of a GGUF file, or its name on Hugging Face",
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    const source = address.value.trim();
+    load({ source, name: fileName(source) });
+  };
+  const picker = el("input", {
+    type: "file",
+    accept: ".gguf",
+    multiple: true,
+    hidden: true,
+    onchange: () => loadFiles([...picker.files], load),
+  });
+  const pick = el("button", { type: "button", onclick: () => picker.click() }, "Choose a file");
+  return [
+    el("form", { className: "row", onsubmit: submit }, address, el("button", { className: "primary", type: "submit" }, "Load")),
+    el(
+      "p",
+      { className: "row" },
+      pick,
+      picker,
+      el("span", { className: "fine" }, "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine."),
+    ),
+  ];
+}

@@ -1,0 +1,71 @@
+// The turns of a conversation as elements: what was said, and the buttons that go with it.
+
+import { copyFrom } from "./copy.js";
+import { el, fill } from "./dom.js";
+import { drawer, prepare } from "./markdown.js";
+
+/** A question. `edit` gets what it is changed to. */
+export function question(content, edit) {
+  const item = el("li", { className: "user" });
+  const draw = () => {
+    const button = el("button", { type: "button", className: "small", onclick: () => change(item, content, edit, draw) }, "Edit");
+    fill(item, el("p", { className: "text" }, content), el("p", { className: "does" }, button));
+  };
+  draw();
+  return item;
+}
+
+/** Makes a field of a question, until it is asked again or left as it is. */
+function change(item, content, edit, leave) {
+  const field = el("textarea", { value: content, rows: Math.min(8, content.split("\n").length + 1), "aria-label": "Your message" });
+  const cancel = () => {
+    leave();
+    item.querySelector("button").focus();
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    const text = field.value.trim();
+    if (text) edit(text);
+  };
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    cancel();
+  });
+  fill(
+    item,
+    el(
+      "form",
+      { className: "edit", onsubmit: submit },
+      field,
+      el("p", { className: "fine" }, "What came after it is answered anew."),
+      el("button", { type: "button", onclick: cancel }, "Cancel"),
+      el("button", { type: "submit", className: "primary" }, "Ask again"),
+    ),
+  );
+  field.focus();
+}
+
+/** An answer, which grows by `add` until its `end`; `regenerate` is what has it given again. */
+export function answerOf(content, regenerate) {
+  const text = el("div", { className: "text" });
+  const note = el("span", { className: "fine number" });
+  const copy = el("button", { type: "button", className: "small", onclick: () => copyFrom(copy, content) }, "Copy");
+  const again = el("button", { type: "button", className: "small again", onclick: regenerate }, "Regenerate");
+  const item = el("li", { className: "assistant" }, text, el("p", { className: "does" }, copy, again, note));
+  const show = drawer(text);
+  let frame = 0;
+  const draw = () => {
+    cancelAnimationFrame(frame);
+    frame = 0;
+    show(content);
+  };
+  draw();
+  prepare().then(draw);
+  const add = (piece) => {
+    content += piece;
+    // A screen shows no more than a frame at a time, however fast tokens come.
+    frame = frame || requestAnimationFrame(draw);
+  };
+  return { item, note, add, end: draw, content: () => content };
+}

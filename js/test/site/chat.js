@@ -1,0 +1,134 @@
+/** Conversations. */
+
+import assert from "node:assert/strict";
+import { press, ready, seen, still, texts } from "./visitor.js";
+
+/** @import { Site } from "./main.js" */
+
+const CHAT = "?tab=chat&backend=cpu&model=talker.gguf&temperature=0&max_tokens=20";
+const TURNS = "#messages .text";
+
+/** Markdown, and what must not become more than text. */
+const HOSTILE = [
+  "## A title\n\nIt is **bold**, and `code`.\n\n- one\n- two\n\n<script>window.harmed = true</script>",
+  "<img src=x onerror='window.harmed = true'> [a link](https://example.org) [no link](javascript:harmed=true)",
+  "![a picture](https://example.org/picture.png)\n\n```html\n<b>not bold</b>\n```\n\n|a|b|\n|-|-|\n|1|2|",
+].join("\n\n");
+
+export default {
+  "a conversation is led, stopped, changed, given again, and kept": async (/** @type {Site} */ { open }) => {
+    const page = await open(CHAT);
+    await ready(page);
+    await press(page, "Why is the sky blue?");
+    await seen(page, "#messages .does .number", /20 tokens/);
+    const [, first] = await texts(page, TURNS);
+    assert.ok(first && first.length > 20, first);
+    // Greedily, so that the same comes again.
+    await press(page, "Regenerate");
+    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') !== null);
+    await seen(page, "#messages .does .number", /20 tokens/);
+    assert.deepEqual(await texts(page, TURNS), ["Why is the sky blue?", first]);
+    // Another question in the same place.
+    await press(page, "Edit");
+    await page.$eval(".edit textarea", (field) => (field.value = "Once upon a time"));
+    await press(page, "Ask again");
+    await seen(page, TURNS, /^Once/);
+    await seen(page, "#messages .does .number", /20 tokens/);
+    await still(page);
+    const changed = await texts(page, TURNS);
+    assert.equal(changed.length, 2);
+    assert.notEqual(changed[1], first);
+    // One that is long, and stopped.
+    await page.$eval('[name="max_tokens"]', (field) => (field.value = "2000"));
+    await page.type("#message", "The little dragon");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelectorAll("#messages .text")[3]?.textContent);
+    await press(page, "Stop");
+    await still(page);
+    await seen(page, "#messages li:last-child .number", /stopped/);
+    const before = await texts(page, TURNS);
+    assert.equal(before.length, 4);
+    await page.reload();
+    await ready(page);
+    // What was read from memory is drawn twice: before the parser is there, and with it.
+    await page.waitForSelector("#messages li:last-child .text:not(.plain)");
+    assert.deepEqual(await texts(page, TURNS), before);
+    await press(page, "New chat");
+    assert.deepEqual(await texts(page, TURNS), []);
+  },
+
+  "what a conversation begins with is kept, and counts": async (/** @type {Site} */ { open }) => {
+    const page = await open(CHAT);
+    await ready(page);
+    await page.click("#system-fold summary");
+    await page.type("#system", "Tom went to the park in the rain with Anna.");
+    await page.type("#message", "Then");
+    await page.keyboard.press("Enter");
+    await seen(page, "#messages .does .number", /20 tokens/);
+    const [, led] = await texts(page, TURNS);
+    await page.reload();
+    await ready(page);
+    assert.equal(await page.$eval("#system", (field) => field.value), "Tom went to the park in the rain with Anna.");
+    await page.$eval("#system", (field) => {
+      field.value = "";
+      field.dispatchEvent(new Event("change"));
+    });
+    await press(page, "Regenerate");
+    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') !== null);
+    await seen(page, "#messages .does .number", /20 tokens/);
+    assert.notEqual((await texts(page, TURNS))[1], led);
+    await press(page, "New chat");
+  },
+
+  "Markdown becomes elements, and nothing else does": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=chat&backend=cpu");
+    const turns = [{ role: "user", content: "<b>bold</b>" }, { role: "assistant", content: HOSTILE }];
+    await page.evaluate((turns) => localStorage.setItem("anygpu.chat", turns), JSON.stringify(turns));
+    await page.reload();
+    await page.waitForSelector("#messages .assistant .text h4");
+    const found = await page.$$eval("#messages .text *", (all) => [...new Set(all.map(({ localName }) => localName))].sort());
+    assert.deepEqual(found, ["a", "code", "div", "h4", "li", "p", "pre", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"]);
+    assert.deepEqual(await page.$$eval("#messages a", (all) => all.map(({ href, rel }) => [href, rel])), [
+      ["https://example.org/", "noopener noreferrer"],
+    ]);
+    assert.equal(await page.evaluate(() => "harmed" in window), false);
+    assert.match((await texts(page, TURNS)).join(""), /<b>bold<\/b>.*<script>window\.harmed = true<\/script>/s);
+    await page.evaluate(() => localStorage.clear());
+  },
+
+  "Markdown that grows keeps what has not changed": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=models");
+    const outcome = await page.evaluate(async () => {
+      const { drawer, prepare } = await import(`${location.origin}/markdown.js`);
+      await prepare();
+      const [grown, whole] = [document.createElement("div"), document.createElement("div")];
+      const text = "# One\n\nA *short* text.\n\n1. a\n2. b\n\n```\nlet a;\n```\n\nThe **end** of it.";
+      const draw = drawer(grown);
+      /** @type {Element | null} */
+      let title = null;
+      for (let length = 1; length <= text.length; length += 1) {
+        draw(text.slice(0, length));
+        if (length === 20) title = grown.firstElementChild;
+      }
+      drawer(whole)(text);
+      return { same: grown.innerHTML === whole.innerHTML, kept: title === grown.firstElementChild, html: grown.innerHTML };
+    });
+    assert.ok(outcome.same && outcome.kept, outcome.html);
+  },
+
+  "a model that only tells stories is no dead end": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=chat&backend=cpu");
+    await ready(page);
+    await seen(page, "#chat-empty h2", /Choose a model to talk with/);
+    await page.type("#chat-empty form input", "talker.gguf");
+    await page.keyboard.press("Enter");
+    await seen(page, "#chat-empty h2", /Talk with talker/);
+    // What cannot be had is told in words, and the model from before stays.
+    await page.evaluate(() => document.getElementById("tab-models")?.click());
+    await page.waitForSelector("#models form input");
+    await page.type("#models form input", "absent.gguf");
+    await page.keyboard.press("Enter");
+    await seen(page, "#notice", /The model could not be downloaded\./);
+    await seen(page, "#models .card", /talker/);
+  },
+};

@@ -1,0 +1,109 @@
+/** What every state of the page must have: nothing that axe finds, room on a phone, and targets for fingers. */
+
+import assert from "node:assert/strict";
+import { readFileSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { press, ready, seen } from "./visitor.js";
+
+/** @import { Page } from "puppeteer-core" */
+/** @import { Site } from "./main.js" */
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Where pictures of all states go, if somebody wants to look at them. */
+const PICTURES = process.env.ANYGPU_PICTURES;
+const TURNS = [
+  { role: "user", content: "What can you do?" },
+  { role: "assistant", content: "# A title\n\nI can **write** `code`:\n\n1. one\n2. [two](https://example.org)\n\n```\nlet a = 1;\n```\n\n|a|b|\n|-|-|\n|1|2|" },
+];
+
+/** The states: how each is come to. @type {Record<string, { query: string, act?: (page: Page) => Promise<unknown> }>} */
+const STATES = {
+  share: {
+    query: "?tab=story&backend=cpu&temperature=0&max_tokens=40",
+    act: async (page) => {
+      await seen(page, "#story-note", /40 tokens/);
+      await press(page, "Share");
+      await page.waitForSelector("#share canvas");
+    },
+  },
+  offer: { query: "?tab=chat&backend=cpu", act: ready },
+  samples: { query: "?tab=chat&backend=cpu&model=talker.gguf", act: ready },
+  chat: {
+    query: "?tab=chat&backend=cpu&model=talker.gguf",
+    act: async (page) => {
+      await page.evaluate((turns) => localStorage.setItem("anygpu.chat", turns), JSON.stringify(TURNS));
+      await page.reload();
+      await page.waitForSelector("#messages pre");
+      await ready(page);
+      await page.click("#system-fold summary");
+    },
+  },
+  race: { query: "?tab=race", act: (page) => page.waitForSelector("#race button") },
+  models: { query: "?tab=models", act: (page) => page.waitForSelector("#models input") },
+  error: {
+    query: "?tab=story&backend=cpu&model=absent.gguf",
+    act: (page) => seen(page, "#notice", /The model could not be downloaded/),
+  },
+  conformance: {
+    query: "?tab=conformance",
+    act: async (page) => {
+      await page.waitForSelector("#conformance select");
+      await page.click('#conformance input[name="webgpu"]');
+      await page.click('#conformance input[name="webgl"]');
+      await page.select("#conformance select", "16");
+      await press(page, "Run the suite");
+      await seen(page, "#conformance .row", /Run the suite.*Download/);
+    },
+  },
+};
+
+/** What axe finds in a page. @param {Page} page */
+async function found(page) {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (window).axe.run());
+  return violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ { html, failureSummary }) => `${html} (${failureSummary})`).join("\n")}`);
+}
+
+/** Has the page believe that it is touched, where a browser can be told so: without that, only its width counts. @param {Page} page */
+async function finger(page) {
+  const session = await page.createCDPSession().catch(() => null);
+  await session?.send("Emulation.setTouchEmulationEnabled", { enabled: true, maxTouchPoints: 5 });
+}
+
+/** What is wider than the page, and what is too small for a finger; see WCAG 2.5.5 for links in a line of text. @param {Page} page */
+const cramped = (page) =>
+  page.evaluate(() => {
+    const wide = document.documentElement.scrollWidth > innerWidth ? [`the page is ${document.documentElement.scrollWidth} px wide`] : [];
+    const small = [...document.querySelectorAll("button, summary, select, textarea, input:not([type=radio], [type=checkbox]), .switch label")]
+      .filter((node) => node.checkVisibility({ visibilityProperty: true }))
+      .map((node) => ({ node, box: node.getBoundingClientRect() }))
+      .filter(({ box }) => box.height < 44 || box.width < 44)
+      .map(({ node, box }) => `${node.outerHTML.slice(0, 120)} is ${box.width.toFixed(0)} by ${box.height.toFixed(0)} px`);
+    return matchMedia("(pointer: coarse)").matches ? [...wide, ...small] : wide;
+  });
+
+/** @type {Record<string, (site: Site) => Promise<void>>} */
+const flows = {};
+for (const [name, { query, act }] of Object.entries(STATES)) {
+  flows[`the state ${name}: axe, light and dark, and a phone`] = async ({ open, browser }) => {
+    const page = await open(query);
+    await act?.(page);
+    const picture = async (/** @type {string} */ how) => {
+      if (!PICTURES) return;
+      mkdirSync(PICTURES, { recursive: true });
+      await page.screenshot({ path: join(PICTURES, `${browser}-${name}-${how}.png`) });
+    };
+    for (const how of ["light", "dark"]) {
+      if (how === "dark") await page.click("#theme");
+      await picture(how);
+      assert.deepEqual(await found(page), [], how);
+    }
+    await page.setViewport({ width: 390, height: 844 });
+    await finger(page);
+    await picture("phone");
+    assert.deepEqual(await cramped(page), []);
+  };
+}
+
+export default flows;

@@ -1,0 +1,60 @@
+/**
+ * The page as people use it, in Chromium and Firefox.
+ */
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import chat from "./chat.js";
+import { launch, open } from "./driver.js";
+import looks from "./looks.js";
+import story from "./story.js";
+
+/** @import { Browser, Page } from "puppeteer-core" */
+
+/** @typedef {{ browser: "chrome" | "firefox", open: (query?: string) => Promise<Page> }} Site */
+/** @typedef {{ name: string, ok: boolean, message?: string }} Result */
+
+/** @type {Record<string, (site: Site) => Promise<void>>} */
+const FLOWS = { ...story, ...chat, ...looks };
+/** What a second browser may do differently; the rest is the page's own and takes its time. */
+const SECOND = /backends race|passed on|led, stopped|state chat/;
+
+/** Whether the parser that the page brings along is that of its package, which the lock file pins. @param {string} folder */
+export function isVendored(folder) {
+  const own = readFileSync(join(folder, "marked.js"));
+  const packed = readFileSync(createRequire(import.meta.url).resolve("marked"));
+  const ok = own.equals(packed);
+  return { name: "vendor/marked.js is that of the package", ok, message: "copy node_modules/marked/lib/marked.esm.js" };
+}
+
+/**
+ * Runs all flows in a browser. Each page is one of a profile of its own, and what it does not catch fails the flow.
+ *
+ * @param {"chrome" | "firefox"} name
+ * @param {string} program
+ * @param {string} origin
+ * @returns {Promise<Result[]>}
+ */
+export async function flows(name, program, origin) {
+  const browser = await launch(name, program);
+  const results = [];
+  for (const [title, flow] of Object.entries(FLOWS)) {
+    if (name === "firefox" && !process.env.ANYGPU_PICTURES && !SECOND.test(title)) continue;
+    const begin = Date.now();
+    const context = await browser.createBrowserContext();
+    /** @type {string[]} */
+    const errors = [];
+    try {
+      await flow({ browser: name, open: (query) => open(context, origin, errors, query) });
+      if (errors.length > 0) throw new Error(errors.join("\n"));
+      results.push({ name: `${name}: ${title} (${((Date.now() - begin) / 1000).toFixed(1)} s)`, ok: true });
+    } catch (error) {
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      results.push({ name: `${name}: ${title}`, ok: false, message: [message, ...errors].join("\n") });
+    }
+    await context.close();
+  }
+  await browser.close();
+  return results;
+}

@@ -1,0 +1,40 @@
+/** The page, as visitors use it in Chromium and Firefox. */
+
+import { cpSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { CHROMIUM, FIREFOX, JS, ROOT, SKIPPED, WORK, counted, must, run } from "./common.js";
+import { serve } from "./chromium.js";
+
+/** Where a program is; null if it is missing, which is said. @param {string} name @param {string} variable */
+function find(name, variable) {
+  const { ok, stdout } = run("sh", ["-c", 'command -v "$0"', name], JS);
+  if (ok) return stdout.trim();
+  console.error(`there is no ${name}: install it, or set ${variable}`);
+  return null;
+}
+
+export async function site() {
+  const folder = join(WORK, "site");
+  cpSync(join(JS, "test", "site"), folder, { recursive: true });
+  must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder);
+  const dist = join(ROOT, "dist");
+  if (!existsSync(join(dist, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
+  const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
+  const [{ flows, isVendored }, { withTemplate }] = await Promise.all([load("main.js"), load("gguf.js")]);
+  const talker = join(folder, "talker.gguf");
+  withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
+  const server = await serve({ folder: dist, files: { "talker.gguf": talker } });
+  try {
+    const browsers = { chrome: find(CHROMIUM, "CHROMIUM"), firefox: find(FIREFOX, "FIREFOX") };
+    // Both at once: much of the time is spent on waiting.
+    const seen = Object.entries(browsers).map(async ([name, program]) =>
+      program === null ? SKIPPED : counted(await flows(name, program, server.origin)),
+    );
+    const tallies = [counted([isVendored(join(dist, "vendor"))]), ...(await Promise.all(seen))];
+    const sum = (/** @type {"passed" | "failed" | "skipped"} */ kind) => tallies.reduce((all, tally) => all + tally[kind], 0);
+    return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
+  } finally {
+    server.close();
+  }
+}
