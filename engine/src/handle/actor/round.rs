@@ -1,12 +1,10 @@
 //! Turns of several texts at a time, on a device that advances them together.
 
-use std::time::Instant;
-
 use backend_api::run::{Local, join};
 use model::Sessions;
 
+use super::block_on;
 use super::text::Text;
-use super::{block_on, since};
 use crate::error::EngineError;
 use crate::handle::Opened;
 
@@ -23,7 +21,6 @@ pub(super) fn round(
         Ok(seats) => seats,
         Err(_) => return one_by_one(texts, opened, sessions, slice, others),
     };
-    let start = Instant::now();
     let engine = &opened.engine;
     let mut places: Vec<_> = sessions.sessions_mut().map(Some).collect();
     let turns = texts.iter_mut().zip(&seats).filter_map(|(text, seat)| {
@@ -32,20 +29,15 @@ pub(super) fn round(
         Some(turn)
     });
     let ended = block_on(join(turns.collect()));
-    let ms = since(start);
-    let mut go_on = Vec::new();
-    let mut lost = Vec::new();
-    for ((mut text, seat), ended) in texts.into_iter().zip(seats).zip(ended) {
-        if ended.as_ref().is_err_and(|error| error.lost().is_some()) {
-            sessions.select(seat);
+    let (mut go_on, mut lost) = (Vec::new(), Vec::new());
+    for ((text, seat), ended) in texts.into_iter().zip(seats).zip(ended) {
+        sessions.select(seat);
+        let Some((generation, goes_on)) = ended else {
             lost.push(text);
             continue;
-        }
-        if let Ok((generation, _)) = &ended {
-            sessions.select(seat);
-            text.note(sessions, generation);
-        }
-        if text.goes_on(ended, ms) {
+        };
+        generation.iter().for_each(|generation| text.note(sessions, generation));
+        if goes_on {
             go_on.push(text);
         }
     }

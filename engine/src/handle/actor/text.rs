@@ -99,7 +99,7 @@ impl Text {
     }
 
     /// Takes note of how a turn of some milliseconds ended, and tells it if it was the last. Whether the text goes on.
-    pub fn goes_on(&mut self, ended: Result<(Generation, String), EngineError>, ms: f64) -> bool {
+    fn goes_on(&mut self, ended: Result<(Generation, String), EngineError>, ms: f64) -> bool {
         let (fresh, tail) = match ended {
             Ok(generated) => generated,
             Err(error) => {
@@ -158,24 +158,29 @@ impl Text {
         Ok((generation, tail))
     }
 
-    /// One turn beside those of other texts, each in a session of its own. Tokens that came before a failure are done.
+    /// One turn beside those of other texts, each in a session of its own, of which the end is told at once. What it came
+    /// to, and whether the text goes on; nothing if the device was lost, and then the tokens that came before are done.
     pub async fn slice(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         slice: usize,
         others: &dyn Fn() -> bool,
-    ) -> Result<(Generation, String), EngineError> {
+    ) -> Option<(Option<Generation>, bool)> {
+        let start = Instant::now();
         let (text, options) = (self.text(), self.options.clone());
         let mut turn = Turn::new(&mut self.told, engine, slice, others);
         // Drafts would have the others wait.
         let options = GenerateOptions { cancel: Some(turn.cancel.clone()), draft_max: Some(0), ..options };
         let ended = engine.generate(session, &text, &options, &mut |piece| turn.take(&Event::Piece(piece))).await;
         let Turn { tail, fresh, .. } = turn;
-        if ended.is_err() {
+        if ended.as_ref().is_err_and(|error| EngineError::lost(error).is_some()) {
             self.options.done.extend(fresh);
+            return None;
         }
-        Ok((ended?, tail))
+        let generation = ended.as_ref().ok().cloned();
+        let goes_on = self.goes_on(ended.map(|generation| (generation, tail)), since(start));
+        Some((generation, goes_on))
     }
 
     /// The prompt, and what was generated so far.
