@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use backend_api::{Backend, Pace};
 use model::{
@@ -78,7 +79,7 @@ const UNKNOWN_RATE: f64 = 1e7;
 pub struct Engine {
     model: Rc<Model>,
     metadata: Metadata,
-    tokenizer: Result<Tokenizer, TokenizerError>,
+    tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
     chat: Result<ChatTemplate, ChatError>,
     report: Report,
     host: Rc<dyn Host>,
@@ -175,7 +176,7 @@ impl Engine {
         model.fill(source, &*host, &mut |done, total| progress(Progress::Weights { done, total })).await?;
         Ok(Engine {
             model,
-            tokenizer: Tokenizer::from_metadata(&gguf.metadata),
+            tokenizer: Tokenizer::from_metadata(&gguf.metadata).map(Arc::new),
             chat,
             metadata: gguf.metadata,
             report,
@@ -236,7 +237,13 @@ impl Engine {
     ///
     /// *Errors*: the file has none that can be used.
     pub fn tokenizer(&self) -> Result<&Tokenizer, EngineError> {
-        self.tokenizer.as_ref().map_err(|e| e.clone().into())
+        self.tokenizer.as_deref().map_err(|e| e.clone().into())
+    }
+
+    /// The same for other threads, if the file has one that can be used.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn shared_tokenizer(&self) -> Option<Arc<Tokenizer>> {
+        self.tokenizer.as_ref().ok().cloned()
     }
 
     /// The chat template.
@@ -350,7 +357,7 @@ impl Engine {
         options: &GenerateOptions,
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, EngineError> {
-        Ok(session.generate_after(tokens, options, self.tokenizer.as_ref().ok(), &*self.host, on_piece).await?)
+        Ok(session.generate_after(tokens, options, self.tokenizer.as_deref().ok(), &*self.host, on_piece).await?)
     }
 
     /// Generates what follows the text of a name. Of what any of the texts has computed before, the longest common

@@ -54,9 +54,9 @@ pub use backend_api::run::Host;
 pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
-    Adjust, ByteSource, BytesSource, ChatError, ChatTemplate, Embedder, Embedding, Fault, Files, Finish, Footprint,
-    GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, LogProb, LogProbEntry, Message, Metadata,
-    Model, ModelError, Overflow, Overflowed, Piece, Pooling, Recipe, Sampling, SavedRequest, Saving, Session,
+    Adjust, ByteSource, BytesSource, ChatError, ChatTemplate, Constraint, Embedder, Embedding, Fault, Files, Finish,
+    Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, LogProb, LogProbEntry, Message,
+    Metadata, Model, ModelError, Overflow, Overflowed, Piece, Pooling, Recipe, Sampling, SavedRequest, Saving, Session,
     SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, StreamDecoder, Tokenizer,
     TokenizerError,
 };

@@ -86,6 +86,7 @@ impl Request {
             sampling,
             adjust: self.adjust,
             log_probs: None,
+            constraint: None,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
