@@ -93,11 +93,9 @@ pub fn file() -> Vec<u8> {
     for name in ["attn_q", "attn_k", "attn_v", "attn_output"] {
         file.tensor(&format!("blk.0.{name}.weight"), &[WIDTH, WIDTH], 0.0, 0.4);
     }
-    for (name, dims) in [
-        ("ffn_gate", [WIDTH, FEED_FORWARD]),
-        ("ffn_up", [WIDTH, FEED_FORWARD]),
-        ("ffn_down", [FEED_FORWARD, WIDTH]),
-    ] {
+    for (name, dims) in
+        [("ffn_gate", [WIDTH, FEED_FORWARD]), ("ffn_up", [WIDTH, FEED_FORWARD]), ("ffn_down", [FEED_FORWARD, WIDTH])]
+    {
         file.tensor(&format!("blk.0.{name}.weight"), &dims, 0.0, 0.4);
     }
     file.tensor("output_norm.weight", &[WIDTH], 1.0, 0.1);

@@ -2,12 +2,14 @@
 
 mod adjust;
 mod chat;
+mod format;
 mod serve;
 mod session;
 mod text;
 
 pub use adjust::AdjustArgs;
 pub use chat::ChatArgs;
+pub use format::FormatArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
 pub use text::{PromptArgs, TextArgs};
@@ -297,6 +299,8 @@ pub struct GenerateArgs {
     pub sampling: SamplingArgs,
     #[command(flatten)]
     pub adjust: AdjustArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Give log probabilities with so many of the likeliest tokens for each place, at most 20, in the shape of OpenAI's API
     #[arg(long, value_name = "N", requires = "json")]
     pub logprobs: Option<usize>,

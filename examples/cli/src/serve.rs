@@ -4,6 +4,7 @@ mod answer;
 mod connections;
 mod error;
 mod fields;
+mod format;
 mod metrics;
 mod request;
 mod routes;
@@ -13,6 +14,7 @@ use crate::{load, output};
 use anygpu::handle::{Handle, Limits};
 use anyhow::{Context, Result, bail};
 use axum::http::HeaderValue;
+use format::Formats;
 use metrics::Metrics;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -58,6 +60,7 @@ struct Server {
     /// *Units*: seconds.
     started: u64,
     metrics: Metrics,
+    formats: Formats,
     phase: watch::Receiver<Phase>,
 }
 
@@ -109,6 +112,7 @@ async fn serve(args: &ServeArgs, device: &DeviceArgs, origins: &[HeaderValue]) -
         max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         started: answer::now(),
         metrics: Metrics::default(),
+        formats: Formats::default(),
         phase: phase.clone(),
     });
     greet(&server, address);

@@ -1,6 +1,6 @@
 //! What a conversation takes.
 
-use super::{LoadArgs, SamplingArgs};
+use super::{FormatArgs, LoadArgs, SamplingArgs};
 use anygpu::Overflow;
 use clap::Args;
 
@@ -20,6 +20,8 @@ pub struct ChatArgs {
     pub overflow: Overflow,
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Keep nothing of what is typed for the next conversation's arrow keys
     #[arg(long, help_heading = "Sessions")]
     pub no_history: bool,

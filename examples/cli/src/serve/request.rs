@@ -5,6 +5,7 @@ use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
+use super::format::{self, check_format};
 use anygpu::handle::{Embed, Generate, Prompt};
 use anygpu::{Adjust, GenerateOptions, Message, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
@@ -60,7 +61,7 @@ const CHAT: Table = &[
     ("parallel_tool_calls", Ignored),
     ("functions", Only(&["[]"], NO_TOOLS)),
     ("function_call", Only(&["\"none\"", "\"auto\""], NO_TOOLS)),
-    ("response_format", Only(&["{\"type\":\"text\"}"], "answers are text; ask for a format in the messages")),
+    ("response_format", Use(Checked(check_format))),
     ("modalities", Only(&["[\"text\"]"], "answers are text")),
     ("audio", Only(&[], "answers are text; leave it out")),
     ("reasoning_effort", Only(&[], "the model's template decides; leave it out")),
@@ -340,6 +341,7 @@ pub struct TextRequest {
     pub model: Option<String>,
     pub stream: bool,
     pub include_usage: bool,
+    pub format: Option<format::Asked>,
 }
 
 impl TextRequest {
@@ -364,6 +366,7 @@ impl TextRequest {
             model: sound.string("model").map(Into::into),
             stream: sound.is_true("stream"),
             include_usage,
+            format: sound.get("response_format").and_then(format::Asked::read),
         })
     }
 }
