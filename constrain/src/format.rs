@@ -1,7 +1,7 @@
 //! What answers can be held to.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::FormatError;
 
@@ -34,10 +34,7 @@ impl Format {
 
     /// What [`Self::from_source`] reads.
     pub(crate) fn source(&self) -> String {
-        match serde_json::to_value(self) {
-            Ok(value) => value.to_string(),
-            // Keys are strings, and nothing else can fail.
-            Err(_) => json!("object").to_string(),
-        }
+        // Keys are strings, and nothing else could fail.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }

@@ -37,7 +37,8 @@ fn limits() -> ParserLimits {
     }
 }
 
-/// The tokens of a model, of which grammars choose. Making it takes some 100 ms; clones share it, on all threads.
+/// The tokens of a model, of which grammars choose. Making it takes 0.1 s for 50,000 tokens and 1 s
+/// for 260,000; clones share it, on all threads.
 #[derive(Clone)]
 pub struct Vocabulary(Arc<ParserFactory>);
 
