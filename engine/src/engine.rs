@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use backend_api::{Backend, Pace};
 use model::{
@@ -78,7 +79,7 @@ const UNKNOWN_RATE: f64 = 1e7;
 pub struct Engine {
     model: Rc<Model>,
     metadata: Metadata,
-    tokenizer: Result<Rc<Tokenizer>, TokenizerError>,
+    tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
     chat: Result<ChatTemplate, ChatError>,
     report: Report,
     host: Rc<dyn Host>,
@@ -175,7 +176,7 @@ impl Engine {
         model.fill(source, &*host, &mut |done, total| progress(Progress::Weights { done, total })).await?;
         Ok(Engine {
             model,
-            tokenizer: Tokenizer::from_metadata(&gguf.metadata).map(Rc::new),
+            tokenizer: Tokenizer::from_metadata(&gguf.metadata).map(Arc::new),
             chat,
             metadata: gguf.metadata,
             report,
@@ -239,9 +240,9 @@ impl Engine {
         self.tokenizer.as_deref().map_err(|e| e.clone().into())
     }
 
-    /// The same for what outlives a borrow.
+    /// The same for other threads, if the file has one that can be used.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn shared_tokenizer(&self) -> Option<Rc<Tokenizer>> {
+    pub(crate) fn shared_tokenizer(&self) -> Option<Arc<Tokenizer>> {
         self.tokenizer.as_ref().ok().cloned()
     }
 

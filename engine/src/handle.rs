@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
-use model::{ByteSource, ChatOptions, GenerateOptions, Message, Pooling};
+use model::{ByteSource, ChatOptions, GenerateOptions, Message, Pooling, Tokenizer};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
@@ -116,11 +116,15 @@ impl Generate {
         Generate { prompt, keep: None, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
     }
 
-    /// The same with other options, which are made on the engine's thread. It has its own use for
-    /// [`GenerateOptions::cancel`] and [`GenerateOptions::done`].
+    /// The same with other options, which are made on the engine's thread, after those of earlier calls. It has its own use
+    /// for [`GenerateOptions::cancel`] and [`GenerateOptions::done`].
     #[must_use]
     pub fn with(mut self, configure: impl FnOnce(&mut GenerateOptions) + Send + 'static) -> Generate {
-        self.configure = Box::new(configure);
+        let before = self.configure;
+        self.configure = Box::new(|options| {
+            before(options);
+            configure(options);
+        });
         self
     }
 
@@ -244,6 +248,7 @@ pub struct Handle {
     jobs: Sender<Job>,
     shared: Arc<Shared>,
     facts: Arc<Facts>,
+    tokenizer: Option<Arc<Tokenizer>>,
     limits: Limits,
 }
 
@@ -283,7 +288,7 @@ impl Handle {
         let begin = move || match Actor::new(open, limits, on_thread) {
             Ok(mut actor) => {
                 // Nobody listens if loading was given up.
-                if ready.send(Ok(actor.facts())).is_ok() {
+                if ready.send(Ok((actor.facts(), actor.tokenizer()))).is_ok() {
                     actor.run(&received);
                 }
             }
@@ -292,14 +297,19 @@ impl Handle {
         let thread = thread::Builder::new().name("anygpu".into()).spawn(begin);
         async move {
             let thread = thread.map_err(|_| HandleError::Stopped)?;
-            let facts = Arc::new(loaded.await.map_err(|_| HandleError::Stopped)??);
-            Ok((Handle { jobs, shared, facts, limits }, thread))
+            let (facts, tokenizer) = loaded.await.map_err(|_| HandleError::Stopped)??;
+            Ok((Handle { jobs, shared, facts: Arc::new(facts), tokenizer, limits }, thread))
         }
     }
 
     /// What does not change about the model.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// The tokenizer, if the file has one that can be used.
+    pub fn tokenizer(&self) -> Option<&Arc<Tokenizer>> {
+        self.tokenizer.as_ref()
     }
 
     /// What goes on.

@@ -77,6 +77,15 @@ impl Adjust {
         }
     }
 
+    /// The bias of every token.
+    pub(crate) fn biases(&self, n_vocab: usize) -> Vec<f32> {
+        let mut row = vec![0.0; n_vocab];
+        for (id, bias) in &self.logit_bias {
+            row.get_mut(*id as usize).into_iter().for_each(|to| *to = *bias);
+        }
+        row
+    }
+
     /// For a context in which generated tokens are from a position on. Steps look at no more tokens than they must.
     fn penalties(&self, begin: usize) -> Penalties {
         let counts = self.presence_penalty != 0.0 || self.frequency_penalty != 0.0;
@@ -111,12 +120,8 @@ impl Session {
     }
 
     /// Writes the bias of every token: before any step, if it is to change from one to the next.
-    pub(crate) fn write_bias(&mut self, adjust: &Adjust) -> Result<(), ModelError> {
-        let mut row = vec![0.0f32; self.model().recipe().sizes().n_vocab];
-        for (id, bias) in &adjust.logit_bias {
-            row.get_mut(*id as usize).into_iter().for_each(|to| *to = *bias);
-        }
-        self.write_input(BIAS, &row)
+    pub(crate) fn write_biases(&mut self, row: &[f32]) -> Result<(), ModelError> {
+        self.write_input(BIAS, row)
     }
 
     fn write_input(&mut self, name: &str, row: &[f32]) -> Result<(), ModelError> {

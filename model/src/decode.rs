@@ -5,6 +5,7 @@ use backend_api::run::{self, Host, finish_read};
 use backend_api::{Backend, Pace, ReadId, Stats, StepParams};
 
 use crate::arch::Head;
+use crate::constraint::Mask;
 use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::generate::{Finish, Sink};
@@ -21,6 +22,8 @@ pub(crate) struct Decoding<'a> {
     pub interval: Interval,
     /// Tokens of a draft, if the caller says how many.
     pub draft_max: Option<usize>,
+    /// What the text may be, if that is not anything.
+    pub mask: Option<Mask>,
     pub total: Total,
 }
 
@@ -73,7 +76,13 @@ impl Session {
         let backend = self.model().backend().clone();
         let (begin, from) = (self.position() + prompt.len(), sink.tokens.len());
         // A token needs a row of the history.
-        let budget = most.min(self.n_ctx().saturating_sub(begin));
+        let mut budget = most.min(self.n_ctx().saturating_sub(begin));
+        let (mut finish, mut steady) = (None, None);
+        if let Some(mask) = decoding.mask.as_mut().filter(|_| budget > 0)
+            && !mask.write(self, sink)?
+        {
+            (budget, finish) = (0, Some(Finish::Stop));
+        }
         let wanted = if budget == 0 { Head::None } else { head };
         let (front, again) = prompt.split_at(prompt.len() - again);
         let last = if again.is_empty() {
@@ -97,7 +106,6 @@ impl Session {
             host,
             buffer,
         };
-        let (mut finish, mut steady) = (None, None);
         if budget > 0 {
             // The first token is awaited by itself: it is what a person waits for.
             run.made = 1;
@@ -128,7 +136,15 @@ impl Session {
                     continue;
                 }
                 // A draft follows from all tokens so far, so that steps under way are waited for where there may be one.
-                let awaited = run.drafts.as_ref().is_some_and(Drafts::are_due) && under_way.is_some();
+                // What may come next in a format follows from the token before likewise.
+                let follows = run.drafts.as_ref().is_some_and(Drafts::are_due) || decoding.mask.is_some();
+                let awaited = follows && under_way.is_some();
+                if let Some(mask) = decoding.mask.as_mut().filter(|_| !awaited && run.made < budget)
+                    && !mask.write(self, sink)?
+                {
+                    finish = Some(Finish::Stop);
+                    continue;
+                }
                 let next = if awaited { None } else { run.submit(self, interval.steps).await? };
                 match std::mem::replace(&mut under_way, next) {
                     Some(fetch) => {

@@ -153,6 +153,9 @@ pub enum ModelError {
         /// Where it begins, if running the step again shows it.
         fault: Option<Fault>,
     },
+    /// An answer that cannot be in the format that was asked for.
+    #[error("{0}")]
+    Constraint(String),
     /// An option out of range.
     #[error("{0}")]
     Options(String),

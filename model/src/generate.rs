@@ -6,6 +6,7 @@ use backend_api::{Stats, StepParams};
 use serde::{Deserialize, Serialize};
 
 use crate::arch::Head;
+use crate::constraint::Mask;
 use crate::decode::{Decoding, Total};
 use crate::error::ModelError;
 use crate::interval::{Interval, MAX_FETCH_INTERVAL};
@@ -114,6 +115,11 @@ pub(crate) struct Sink<'a> {
 }
 
 impl Sink<'_> {
+    /// The tokens that end the text.
+    pub fn stop_tokens(&self) -> &[u32] {
+        self.stop_tokens
+    }
+
     /// How many of the likeliest tokens are wanted for each place.
     pub fn top(&self) -> usize {
         self.options.log_probs.unwrap_or(0)
@@ -328,11 +334,14 @@ impl Session {
         host: &dyn Host,
     ) -> Result<Generation, ModelError> {
         let (options, start, cached_tokens) = (sink.options, host.now_ms(), self.position());
-        // Of a token that is told of, all is read before the next step rewrites it.
-        let one_by_one = options.log_probs.is_some();
+        let mask = options.constraint.clone();
+        let mask = mask.map(|constraint| Mask::new(constraint, &options.adjust, self.model().recipe().sizes().n_vocab));
+        // Of a token that is told of, all is read before the next step rewrites it. What may come next in a format
+        // follows from the token before.
+        let one_by_one = options.log_probs.is_some() || mask.is_some();
         let interval = Interval::new(if one_by_one { Some(1) } else { options.fetch_interval }, start);
         let draft_max = if one_by_one { Some(0) } else { options.draft_max };
-        let mut decoding = Decoding { head, sampling, host, interval, draft_max, total: Total::default() };
+        let mut decoding = Decoding { head, sampling, host, interval, draft_max, mask, total: Total::default() };
         if options.done.is_empty() {
             sink.overflowed(room.so_far(0.0));
         }
@@ -347,7 +356,7 @@ impl Session {
         }
         let is_adjusted = matches!(head, Head::Adjusted { .. });
         if is_adjusted {
-            self.write_bias(&options.adjust)?;
+            self.write_biases(&options.adjust.biases(self.model().recipe().sizes().n_vocab))?;
             self.write_penalties(&options.adjust, room.place(written))?;
         }
         let mut from = sink.tokens.len();

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adjust::Adjust;
 use crate::arch::Head;
+use crate::constraint::{Constraint, MAX_CONSTRAINT};
 use crate::error::ModelError;
 use crate::generate::Finish;
 use crate::log_probs::MAX_TOP;
@@ -77,6 +78,10 @@ pub struct GenerateOptions {
     /// Has [`Generation::log_probs`](crate::Generation::log_probs) told, with so many of the likeliest tokens for each
     /// place, at most [`MAX_TOP`]: every token is read by itself then, and none is drafted.
     pub log_probs: Option<usize>,
+    /// What the answer may be: tokens that cannot come next are not chosen, and those that end the text only where it may
+    /// end. Every token is read by itself then, and none is drafted. An answer that is cut off, by a stop string or for
+    /// want of tokens, is the beginning of one that may be.
+    pub constraint: Option<Rc<dyn Constraint>>,
     /// Tokens that end the text and are not part of it; by default those that the tokenizer says end a generation.
     pub stop_tokens: Option<Vec<u32>>,
     /// Strings that end the text and are not part of it.
@@ -113,7 +118,7 @@ impl GenerateOptions {
             return Err(ModelError::Options(why));
         }
         let log_probs = self.log_probs.is_some();
-        if self.adjust.is_neutral() && !log_probs {
+        if self.adjust.is_neutral() && !log_probs && self.constraint.is_none() {
             return Ok((head, params));
         }
         Ok((Head::Adjusted { sample: head == Head::Sample, log_probs }, params))
@@ -125,6 +130,10 @@ impl GenerateOptions {
         let bytes: usize = self.stop.iter().map(String::len).sum();
         if bytes > MAX_STOP {
             return refused(format!("the stop strings have {bytes} bytes, and may have {MAX_STOP}; use shorter ones"));
+        }
+        let bytes = self.constraint.as_ref().map_or(0, |constraint| constraint.source().len());
+        if bytes > MAX_CONSTRAINT {
+            return refused(format!("the format has {bytes} bytes, and may have {MAX_CONSTRAINT}; use a simpler one"));
         }
         match self.stop_tokens.as_ref().map_or(0, Vec::len) {
             count if count > MAX_STOP => refused(format!("{count} stop tokens are more than {MAX_STOP}; use fewer")),
@@ -151,6 +160,7 @@ impl Default for GenerateOptions {
             sampling: Sampling::Greedy,
             adjust: Adjust::default(),
             log_probs: None,
+            constraint: None,
             stop_tokens: None,
             stop: Vec::new(),
             shown: Vec::new(),
@@ -185,6 +195,9 @@ pub struct SavedRequest {
     /// [`GenerateOptions::log_probs`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_probs: Option<usize>,
+    /// [`Constraint::source`] of [`GenerateOptions::constraint`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<String>,
     /// How it ended; none if it was under way.
     pub finish: Option<Finish>,
 }
@@ -195,19 +208,30 @@ impl SavedRequest {
         let GenerateOptions { max_tokens, overflow, stop, stop_tokens, log_probs, .. } = options;
         let (stop, stop_tokens, adjust, log_probs) =
             (stop.clone(), stop_tokens.clone(), options.adjust.clone(), *log_probs);
+        let constraint = options.constraint.as_ref().map(|constraint| constraint.source().to_owned());
         let max_tokens = max_tokens.map(|tokens| tokens as u64);
         let keep = match overflow {
             Overflow::Shift { keep } => Some(*keep),
             Overflow::Error | Overflow::Stop => None,
         };
         let overflow = overflow.name().into();
-        SavedRequest { prompt, max_tokens, overflow, keep, stop, stop_tokens, adjust, log_probs, finish }
+        SavedRequest { prompt, max_tokens, overflow, keep, stop, stop_tokens, adjust, log_probs, constraint, finish }
     }
 
-    /// The options that go on with a text: its tokens are the prompt then, those that were generated included.
+    /// The options that go on with a text: its tokens are the prompt then, those that were generated included. If it has
+    /// a [`Self::constraint`], that must be made again.
     ///
-    /// *Errors*: an overflow policy that is not known.
-    pub fn options(&self, text: &[u32], sampling: Sampling) -> Result<GenerateOptions, ModelError> {
+    /// *Errors*: an overflow policy that is not known; there is a constraint, and none is given.
+    pub fn options(
+        &self,
+        text: &[u32],
+        sampling: Sampling,
+        constraint: Option<Rc<dyn Constraint>>,
+    ) -> Result<GenerateOptions, ModelError> {
+        if self.constraint.is_some() && constraint.is_none() {
+            let why = "the text was to have a format, which cannot be made here; ask anew, with the whole prompt";
+            return Err(ModelError::Constraint(why.into()));
+        }
         let overflow: Overflow = self.overflow.parse().map_err(ModelError::Options)?;
         Ok(GenerateOptions {
             max_tokens: self.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
@@ -215,6 +239,7 @@ impl SavedRequest {
             sampling,
             adjust: self.adjust.clone(),
             log_probs: self.log_probs,
+            constraint,
             stop_tokens: self.stop_tokens.clone(),
             stop: self.stop.clone(),
             done: text.get(self.prompt..).unwrap_or_default().to_vec(),

@@ -271,6 +271,7 @@ mod tests {
                 keep: Some(2),
                 stop: vec!["x".into()],
                 stop_tokens: None,
+                constraint: Some("{}".into()),
                 finish: Some(Finish::Length),
             }),
             from,

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use futures_channel::oneshot;
-use model::{Embedder, Model, ModelError, Sessions};
+use model::{Embedder, Model, ModelError, Sessions, Tokenizer};
 
 use super::answer::Teller;
 use super::turns::Turns;
@@ -96,6 +96,11 @@ impl Actor {
             has_chat_template: engine.has_chat_template(),
             load_ms: engine.model().load_ms(),
         }
+    }
+
+    /// The tokenizer, if the file has one that can be used.
+    pub fn tokenizer(&self) -> Option<Arc<Tokenizer>> {
+        self.opened.engine.shared_tokenizer()
     }
 
     /// Answers until nobody can ask any more.

@@ -2,6 +2,7 @@
 
 mod adjust;
 mod chat;
+mod format;
 mod serve;
 mod session;
 mod template;
@@ -9,6 +10,7 @@ mod text;
 
 pub use adjust::AdjustArgs;
 pub use chat::ChatArgs;
+pub use format::FormatArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
 pub use template::{TemplateArgs, Tools};
@@ -304,6 +306,8 @@ pub struct GenerateArgs {
     pub sampling: SamplingArgs,
     #[command(flatten)]
     pub adjust: AdjustArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Give log probabilities with so many of the likeliest tokens for each place, at most 20, in the shape of OpenAI's API
     #[arg(long, value_name = "N", requires = "json")]
     pub logprobs: Option<usize>,

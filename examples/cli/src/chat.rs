@@ -8,7 +8,7 @@ use crate::args::{ChatArgs, DeviceArgs};
 use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{embedded, interrupt, output};
-use anygpu::{ChatOptions, ChatPrompt, Finish, GenerateOptions, Generation, Part, Sampling};
+use anygpu::{ChatOptions, ChatPrompt, Constraint, Finish, GenerateOptions, Generation, Part, Sampling};
 use anyhow::{Result, anyhow, bail};
 use commands::{Ask, HELP};
 use conversation::Conversation;
@@ -30,8 +30,11 @@ pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<bool> {
         );
     }
     let mut input = Input::new(!args.no_history)?;
+    let format = args.format.format()?;
+    let loaded = Loaded::new(&args.load, device)?;
     let mut chat = Chat {
-        loaded: Loaded::new(&args.load, device)?,
+        constraint: format.as_ref().map(|format| loaded.constraint(format)).transpose()?,
+        loaded,
         conversation: Conversation::new(args.system.as_deref().unwrap_or_default()),
         args,
         last: None,
@@ -78,6 +81,8 @@ struct Chat<'a> {
     loaded: Loaded,
     conversation: Conversation,
     args: &'a ChatArgs,
+    /// What answers are to be, if that is not anything.
+    constraint: Option<Rc<dyn Constraint>>,
     /// The last answer, and the tokens of its text.
     last: Option<(Generation, usize)>,
     /// Messages that the last answer did not see.
@@ -128,6 +133,7 @@ impl Chat<'_> {
             max_tokens: Some(self.args.max_tokens),
             overflow: self.args.overflow,
             sampling: self.args.sampling.sampling().unwrap_or(Sampling::Greedy),
+            constraint: self.constraint.clone(),
             cancel: Some(cancel.clone()),
             ..self.loaded.generate_options(None)
         };

@@ -112,6 +112,8 @@ impl AdjustArgs {
 /// chat's answer apart.
 fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions, Option<Parts>)> {
     let OverflowArgs { overflow, keep } = args.overflow;
+    let format = args.format.format()?;
+    let constraint = format.map(|format| loaded.constraint(&format)).transpose()?;
     let sampling = args.sampling.sampling();
     if text.is_empty()
         && let Some((text, before)) = loaded.broken_off()?
@@ -121,6 +123,7 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
             sampling: sampling.unwrap_or(before.sampling),
             adjust: args.adjust.adjust(before.adjust),
             log_probs: args.logprobs,
+            constraint: constraint.or(before.constraint),
             // The text is shown from its beginning on.
             untold: before.done.len(),
             draft_max: args.draft_max,
@@ -136,6 +139,7 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         sampling: sampling.or(loaded.sampling()).unwrap_or(Sampling::Greedy),
         adjust: args.adjust.adjust(Adjust::default()),
         log_probs: args.logprobs,
+        constraint,
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
         draft_max: args.draft_max,

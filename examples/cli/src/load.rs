@@ -7,10 +7,11 @@ use anygpu::bench;
 use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, ChatOptions, ChatPrompt, ChatTemplate, Engine, EngineOptions, Event,
-    Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece, Pooling, Progress, Report,
-    Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    BackendInfo, ByteSource, BytesSource, ChatOptions, ChatPrompt, ChatTemplate, Constraint, Engine, EngineOptions,
+    Event, Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece, Pooling, Progress,
+    Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
 };
+use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::RefCell;
@@ -210,8 +211,18 @@ impl Loaded {
     /// *Errors*: what was asked is not known here.
     pub fn broken_off(&self) -> Result<Option<(Vec<u32>, GenerateOptions)>> {
         let Some(request) = self.request.as_ref().filter(|request| request.finish.is_none()) else { return Ok(None) };
-        let options = request.options(&self.before, self.sampling.unwrap_or(Sampling::Greedy))?;
+        let format = request.constraint.as_deref().map(Format::from_source).transpose()?;
+        let constraint = format.map(|format| self.constraint(&format)).transpose()?;
+        let options = request.options(&self.before, self.sampling.unwrap_or(Sampling::Greedy), constraint)?;
         Ok(Some((self.before.clone(), options)))
+    }
+
+    /// What an answer is held to.
+    ///
+    /// *Errors*: the file has no tokenizer; a format that answers cannot be held to.
+    pub fn constraint(&self, format: &Format) -> Result<Rc<dyn Constraint>> {
+        let vocabulary = Vocabulary::new(self.engine.tokenizer()?)?;
+        Ok(vocabulary.grammar(format)?.constraint())
     }
 
     /// Saves the session, whose text this is.

@@ -5,6 +5,7 @@ mod choice;
 mod connections;
 mod error;
 mod fields;
+mod format;
 mod messages;
 mod metrics;
 mod request;
@@ -15,6 +16,7 @@ use crate::{load, output};
 use anygpu::handle::{Handle, Limits};
 use anyhow::{Context, Result, bail};
 use axum::http::HeaderValue;
+use format::Formats;
 use metrics::Metrics;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -62,6 +64,7 @@ struct Server {
     /// *Units*: seconds.
     started: u64,
     metrics: Metrics,
+    formats: Formats,
     phase: watch::Receiver<Phase>,
 }
 
@@ -114,6 +117,7 @@ async fn serve(args: &ServeArgs, device: &DeviceArgs, origins: &[HeaderValue]) -
         max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         started: answer::now(),
         metrics: Metrics::default(),
+        formats: Formats::default(),
         phase: phase.clone(),
     });
     greet(&server, address);

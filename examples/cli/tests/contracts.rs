@@ -53,6 +53,37 @@ fn generate_gives_the_reference_and_all_fields() {
 }
 
 #[test]
+fn answers_have_the_format_that_is_asked_for() {
+    let path = std::env::temp_dir().join(format!("anygpu-schema-{}.json", std::process::id()));
+    let schema = r#"{"type": "array", "items": {"enum": ["red", "blue"]}, "minItems": 3, "maxItems": 3}"#;
+    std::fs::write(&path, schema).unwrap();
+    let generate = |format: &[&str]| {
+        let args = ["generate", "--prompt", "Once", "--temperature", "1", "--seed", "5", "--json"];
+        let found = json(&[&args, format].concat());
+        assert_eq!(found["finish"], "stop", "{found}");
+        found["text"].as_str().unwrap().to_owned()
+    };
+    let text = generate(&["--json-schema", path.to_str().unwrap()]);
+    assert_eq!(text, generate(&["--json-schema", schema]));
+    let colours: Vec<String> = serde_json::from_str(&text).unwrap();
+    assert!(colours.len() == 3 && colours.iter().all(|colour| ["red", "blue"].contains(&&**colour)), "{text}");
+    let text = generate(&["--regex", "(Bob|Lily) is [0-9]{1,2}\\."]);
+    assert!(text.starts_with("Bob is ") || text.starts_with("Lily is "), "{text}");
+    std::fs::remove_file(&path).unwrap();
+    for (format, why) in [
+        (&["--json-schema", "{"] as &[&str], "no JSON"),
+        (&["--json-schema", "/no/such.json"], "cannot read the schema"),
+        (&["--json-schema", r#"{"uniqueItems": true}"#], "\"uniqueItems\" at # is not supported"),
+        (&["--regex", "("], "cannot be held to this format"),
+        (&["--regex", "a", "--json-object"], "cannot be used with"),
+    ] {
+        let output = anygpu(&[&["generate", "--prompt", "Once"], format].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(why), "{format:?}: {said}");
+    }
+}
+
+#[test]
 fn logits_give_the_reference_and_an_array_of_all_positions() {
     let case = reference("Once upon a time");
     let path = std::env::temp_dir().join(format!("anygpu-logits-{}.npy", std::process::id()));

@@ -102,7 +102,17 @@ fn what_cannot_be_answered_is_refused_by_name() {
         (json!({ "messages": say, "presence_penalty": 3 }), "presence_penalty"),
         (json!({ "messages": say, "logit_bias": { "x": 1 } }), "logit_bias"),
         (json!({ "messages": say, "logit_bias": { "1": 200 } }), "logit_bias.1"),
-        (json!({ "messages": say, "response_format": { "type": "json_object" } }), "response_format"),
+        (json!({ "messages": say, "response_format": { "type": "xml" } }), "response_format.type"),
+        (json!({ "messages": say, "response_format": { "type": "json_schema" } }), "response_format.json_schema"),
+        (
+            json!({ "messages": say, "response_format": { "type": "json_schema", "json_schema": { "name": "a b" } } }),
+            "response_format.json_schema.name",
+        ),
+        (
+            json!({ "messages": say, "response_format": { "type": "json_schema",
+                "json_schema": { "name": "a", "schema": { "not": {} } } } }),
+            "response_format",
+        ),
         (json!({ "messages": say, "temperature": "1" }), "temperature"),
         (json!({ "messages": say, "max_tokens": 0 }), "max_tokens"),
         (json!({ "messages": say, "stop": [""] }), "stop"),
@@ -161,6 +171,62 @@ fn chances_of_tokens_are_changed() {
     let once = biased(1);
     assert!(!once.is_empty());
     assert_eq!(biased(3), once.repeat(3));
+}
+
+#[test]
+fn answers_have_the_format_that_is_asked_for() {
+    let server = Server::new(&["--parallel", "2"]);
+    let schema = json!({
+        "type": "object",
+        "properties": { "animal": { "enum": ["cat", "dog"] }, "legs": { "type": "integer", "minimum": 2, "maximum": 8 } },
+        "required": ["animal", "legs"],
+        "additionalProperties": false
+    });
+    let format =
+        json!({ "type": "json_schema", "json_schema": { "name": "animal", "strict": true, "schema": schema } });
+    let mut request = json!({
+        "messages": [{ "role": "user", "content": "Which animal?" }],
+        "response_format": format,
+        "temperature": 1.5,
+        "seed": 4
+    });
+    let check = |text: &str| {
+        let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert!(["cat", "dog"].map(Value::from).contains(&value["animal"]), "{value}");
+        assert!(value["legs"].as_u64().is_some_and(|legs| (2..=8).contains(&legs)), "{value}");
+        assert_eq!(value.as_object().unwrap().len(), 2);
+    };
+    // Two at a time take turns.
+    let both = || server.post(CHAT, &request);
+    let (one, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(both);
+        (both(), other.join().unwrap())
+    });
+    assert_eq!(one.1["choices"], other.1["choices"]);
+    let choice = &one.1["choices"][0];
+    assert_eq!((one.0, &choice["finish_reason"]), (200, &json!("stop")), "{}", one.1);
+    let whole = choice["message"]["content"].as_str().unwrap();
+    check(whole);
+    request["stream"] = json!(true);
+    let events = server.stream(CHAT, &request);
+    let chunks = events.iter().filter_map(|event| serde_json::from_str::<Value>(event).ok());
+    let text: String =
+        chunks.filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect();
+    assert_eq!(text, whole);
+    request["stream"] = json!(false);
+    request["response_format"] = json!({ "type": "json_object" });
+    request["max_tokens"] = json!(300);
+    let (_, any) = server.post(CHAT, &request);
+    let choice = &any["choices"][0];
+    let (text, finish) = (choice["message"]["content"].as_str().unwrap(), &choice["finish_reason"]);
+    assert!(text.starts_with('{'), "{text}");
+    assert!(finish == "length" || serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object()), "{text}");
+    request["response_format"] = format;
+    request["response_format"]["json_schema"]["schema"] = json!({ "type": "array", "uniqueItems": true });
+    let (status, refused) = server.post(CHAT, &request);
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(status == 400 && message.starts_with("Invalid schema for response_format 'animal': "), "{message}");
+    assert!(message.contains("\"uniqueItems\" at # is not supported"), "{message}");
 }
 
 #[test]

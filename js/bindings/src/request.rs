@@ -89,6 +89,7 @@ impl Request {
             sampling,
             adjust: self.adjust,
             log_probs: self.log_probs,
+            constraint: None,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),

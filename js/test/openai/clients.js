@@ -63,6 +63,21 @@ const CHECKS = {
     assert.equal(final.choices[0].finish_reason, "length");
     assert.ok(final.choices[0].message.content.length > 0);
   },
+  async "a JSON schema"() {
+    const schema = {
+      type: "object",
+      properties: { colour: { enum: ["red", "green"] }, days: { type: "array", items: { type: "integer", minimum: 1, maximum: 9 }, minItems: 2, maxItems: 2 } },
+      required: ["colour", "days"],
+      additionalProperties: false,
+    };
+    const response_format = { type: "json_schema", json_schema: { name: "choice", strict: true, schema } };
+    const { choices } = await client.chat.completions.parse({ model: "gab", messages, response_format });
+    const { colour, days } = choices[0].message.parsed ?? JSON.parse(choices[0].message.content);
+    assert.ok(["red", "green"].includes(colour) && days.length === 2 && days.every((day) => day >= 1 && day <= 9));
+    response_format.json_schema.schema = { ...schema, not: {} };
+    const error = await refused(client.chat.completions.create({ model: "gab", messages, response_format }), 400);
+    assert.deepEqual([error.param, error.type], ["response_format", "invalid_request_error"]);
+  },
   async completions() {
     const whole = await client.completions.create(story);
     assert.match(whole.choices[0].text, /^, there was a little dragon/);

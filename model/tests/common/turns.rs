@@ -157,7 +157,7 @@ pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
             let text = snapshot.tokens();
             assert!(text.len() >= last);
             last = text.len();
-            let onward = request.options(text, snapshot.header().sampling.unwrap()).unwrap();
+            let onward = request.options(text, snapshot.header().sampling.unwrap(), None).unwrap();
             // Half of what was there is told again.
             let untold = onward.done.len() / 2;
             let mut sessions = Sessions::new(new(), 0);

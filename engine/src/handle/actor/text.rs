@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use model::{Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Session, Sessions, Tokenizer};
@@ -220,7 +221,7 @@ impl Text {
 /// What is told of a text during one turn, and when that ends.
 struct Turn<'a> {
     told: &'a mut Teller,
-    tokenizer: Option<Rc<Tokenizer>>,
+    tokenizer: Option<Arc<Tokenizer>>,
     slice: usize,
     others: &'a dyn Fn() -> bool,
     cancel: Rc<Cell<bool>>,

@@ -1,6 +1,6 @@
 //! What a conversation takes.
 
-use super::{LoadArgs, SamplingArgs, TemplateArgs};
+use super::{FormatArgs, LoadArgs, SamplingArgs, TemplateArgs};
 use anygpu::Overflow;
 use clap::Args;
 
@@ -22,6 +22,8 @@ pub struct ChatArgs {
     pub overflow: Overflow,
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Keep nothing of what is typed for the next conversation's arrow keys
     #[arg(long, help_heading = "Sessions")]
     pub no_history: bool,

@@ -82,6 +82,7 @@ impl From<HandleError> for ApiError {
             }
             EngineError::Model(
                 ModelError::Options(_)
+                | ModelError::Constraint(_)
                 | ModelError::Token { .. }
                 | ModelError::EmptyPrompt
                 | ModelError::NoPooling { .. }

@@ -5,6 +5,7 @@ use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
+use super::format::{self, check_format};
 use super::messages;
 use anygpu::handle::{Embed, Generate, Prompt};
 use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Overflow, Sampling, TopK};
@@ -62,7 +63,7 @@ const CHAT: Table = &[
     ("parallel_tool_calls", Use(Boolean)),
     ("functions", Only(&["[]"], RENAMED)),
     ("function_call", Only(&["\"none\"", "\"auto\""], RENAMED)),
-    ("response_format", Only(&["{\"type\":\"text\"}"], "answers are text; ask for a format in the messages")),
+    ("response_format", Use(Checked(check_format))),
     ("modalities", Only(&["[\"text\"]"], "answers are text")),
     ("audio", Only(&[], "answers are text; leave it out")),
     ("reasoning_effort", Use(Text)),
@@ -284,6 +285,7 @@ pub struct TextRequest {
     pub model: Option<String>,
     pub stream: bool,
     pub include_usage: bool,
+    pub format: Option<format::Asked>,
 }
 
 impl TextRequest {
@@ -315,6 +317,7 @@ impl TextRequest {
             model: sound.string("model").map(Into::into),
             stream: sound.is_true("stream"),
             include_usage,
+            format: sound.get("response_format").and_then(format::Asked::read),
         })
     }
 }

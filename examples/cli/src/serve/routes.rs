@@ -172,8 +172,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
-    let request = TextRequest::read(shape, &body(&server, request).await?)?;
+    let mut request = TextRequest::read(shape, &body(&server, request).await?)?;
     serves(&server, request.model.as_deref())?;
+    if let Some(format) = request.format.take() {
+        request.generate = server.formats.hold(&server.handle, request.generate, format).await?;
+    }
     answer::text(server, shape, request).await
 }
 

@@ -1,0 +1,40 @@
+//! What answers can be held to.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::FormatError;
+
+/// What an answer is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Any JSON object.
+    Object,
+    /// JSON that follows a schema.
+    Schema(Value),
+    /// Text that a regular expression matches from end to end, in the notation of Rust's `regex` without look-around.
+    Regex(String),
+}
+
+impl Format {
+    /// From the text of a schema.
+    ///
+    /// *Errors*: it is no JSON.
+    pub fn schema(text: &str) -> Result<Format, FormatError> {
+        serde_json::from_str(text).map(Format::Schema).map_err(|error| FormatError::NotJson(error.to_string()))
+    }
+
+    /// From what [`Constraint::source`](model::Constraint::source) gave.
+    ///
+    /// *Errors*: a format that is not known.
+    pub fn from_source(source: &str) -> Result<Format, FormatError> {
+        serde_json::from_str(source).map_err(|error| FormatError::NotJson(error.to_string()))
+    }
+
+    /// What [`Self::from_source`] reads.
+    pub(crate) fn source(&self) -> String {
+        // Keys are strings, and nothing else could fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,37 @@
+//! Answers in a format: JSON, what follows a JSON schema, or what matches a regular expression.
+//!
+//! ```
+//! use anygpu_constrain::{Format, Vocabulary};
+//! use model::{BytesSource, Gguf, GenerateOptions, Tokenizer};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! #   let file = std::fs::read("../models/gab-q4_0.gguf")?;
+//! #   let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+//! #   let source = BytesSource(&file);
+//! #   let reading = std::pin::pin!(Gguf::read(&source)).poll(&mut context);
+//! #   let std::task::Poll::Ready(gguf) = reading else { unreachable!() };
+//! #   let tokenizer = Tokenizer::from_metadata(&gguf?.metadata)?;
+//!     let vocabulary = Vocabulary::new(&tokenizer)?; // once for a model
+//!     let schema = serde_json::json!({ "type": "object", "properties": { "age": { "type": "integer" } } });
+//!     let grammar = vocabulary.grammar(&Format::Schema(schema))?;
+//!     let options = GenerateOptions { constraint: Some(grammar.constraint()), ..GenerateOptions::default() };
+//! #   drop(options);
+//! #   use std::future::Future;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Formats come from outside: their size, depth and the work that they may cause are bounded ([`schema`] says what a
+//! schema may have), and what cannot be held to is refused.
+#![forbid(unsafe_code)]
+
+mod error;
+mod format;
+mod grammar;
+pub mod schema;
+mod vocabulary;
+
+pub use error::FormatError;
+pub use format::Format;
+pub use grammar::Grammar;
+pub use vocabulary::Vocabulary;
