@@ -83,7 +83,7 @@ vec4 keep(vec4 v, int col, int end) {
 layout(location = 0) out uvec4 result;
 
 int append_first() {
-    return int(step_position);
+    return int(step_position) + 1;
 }
 
 uvec4 coded(int row, int texel);
@@ -102,7 +102,7 @@ vec4 quad_of(int row, int c4) {
     return load4(src_x, x_cols, row - append_first(), c4);
 }
 
-// States in halves, two to a word, where textures hold words. A row has 5 texels.
+// States in halves, two to a word, where textures hold words. A row has 1 texels.
 // The bits of the nearest half, of which an even one comes first.
 uint rows_half_bits(float value) {
     uint bits = floatBitsToUint(value);
@@ -127,4 +127,4 @@ uvec4 rows_texel(int row, int at) {
 uvec4 coded(int row, int texel) {
     return rows_texel(row, texel);
 }
-// append f16 APPEND BLOCKS bits
+// append f16 APPEND APPEND_EACH BLOCKS bits

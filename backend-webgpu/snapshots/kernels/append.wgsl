@@ -1,4 +1,4 @@
-// append halves
+// append each_next halves
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -23,6 +23,16 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> state: array<u32>;
 
 // Writes rows into a state. Rows that are not real and rows beyond the state's end are dropped.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -35,8 +45,9 @@ fn main(
     let i = (wid.y * groups.x + wid.x) * 64u + lane;
     let row = i / p.cols;
     let real = min(step.rows, p.rows);
-    let target_row = step.position + row;
+    let target_row = position_of(row) + 1u;
     if (row < real && target_row < p.n_ctx) {
-        state[target_row * p.cols + i % p.cols] = pack2x16float(x[i]);
+        let at = before_sequence(row, p.n_ctx) + target_row;
+        state[at * p.cols + i % p.cols] = pack2x16float(x[i]);
     }
 }

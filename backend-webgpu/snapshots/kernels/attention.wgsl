@@ -98,6 +98,16 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     return highest;
 }
 // The cap of scores, and which of them count.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 // Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
@@ -117,8 +127,8 @@ fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
     if (p.cached != 0u) {
+        at = position_of(i);
         filled = min(step.position + step.rows, p.n);
-        at = step.position + i;
     }
     var start = 0u;
     var end = filled;
@@ -159,6 +169,7 @@ fn main(
     }
     workgroupBarrier();
     let range = visible(row);
+    let before = before_sequence(row, p.n);
     let channel = lane % 4u;
     let part = lane / 4u;
     var sums: array<vec4<f32>, 1u>;
@@ -170,15 +181,15 @@ fn main(
         var score = LOWEST;
         if (key < range.y) {
             var product = 0.0;
-            let at = (key * p.n_head_kv + kv_head) * (16u / 4u);
+            let at = ((before + key) * p.n_head_kv + kv_head) * (16u / 4u);
             for (var c = 0u; c < 16u / 4u; c++) {
                 product += dot(query[c], key_at(at + c));
             }
             score = capped(p.scale * product);
         }
-        let before = highest;
+        let lowered = highest;
         highest = max(highest, workgroup_max(lane, score));
-        let shrink = exp(before - highest);
+        let shrink = exp(lowered - highest);
         let own = select(0.0, exp(score - highest), key < range.y);
         weight[lane] = own;
         total = total * shrink + workgroup_sum(lane, own);
@@ -188,7 +199,7 @@ fn main(
             var sum = sums[c] * shrink;
             if (at < 4u) {
                 for (var i = part; i < count; i += PARTS) {
-                    sum += weight[i] * value_at(((first + i) * p.n_head_kv + kv_head) * 4u + at);
+                    sum += weight[i] * value_at(((before + first + i) * p.n_head_kv + kv_head) * 4u + at);
                 }
             }
             sums[c] = sum;

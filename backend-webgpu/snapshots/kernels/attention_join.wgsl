@@ -33,6 +33,16 @@ struct Params {
 // highest score and its sum of weights.
 // How one query's keys are cut into parts that workgroups score apart.
 // The cap of scores, and which of them count.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 // Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
@@ -52,8 +62,8 @@ fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
     if (p.cached != 0u) {
+        at = position_of(i);
         filled = min(step.position + step.rows, p.n);
-        at = step.position + i;
     }
     var start = 0u;
     var end = filled;

@@ -119,6 +119,16 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
 }
 // How one query's keys are cut into parts that workgroups score apart.
 // The cap of scores, and which of them count.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 // Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
@@ -138,8 +148,8 @@ fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
     if (p.cached != 0u) {
+        at = position_of(i);
         filled = min(step.position + step.rows, p.n);
-        at = step.position + i;
     }
     var start = 0u;
     var end = filled;
@@ -192,6 +202,7 @@ fn main(
     let start = all.x + split * split_keys(all);
     let end = min(start + split_keys(all), all.y);
     let kv_head = head * p.n_head_kv / 9u;
+    let before = before_sequence(query, p.n);
     let channel = lane % 16u;
     let run = lane / 16u;
     var sums: array<vec4<f32>, 1u>;
@@ -203,7 +214,7 @@ fn main(
         let key = first + own_key;
         var product = vec4<f32>(0.0);
         if (key < end) {
-            let at = (key * p.n_head_kv + kv_head) * 16u;
+            let at = ((before + key) * p.n_head_kv + kv_head) * 16u;
             for (var c = share; c < 16u; c += 4u) {
                 product += q[(query * 9u + head) * 16u + c] * key_at(at + c);
             }
@@ -221,11 +232,11 @@ fn main(
         // Values do not wait for the weights.
         var early: array<vec4<f32>, ROUNDS>;
         for (var i = 0u; i < ROUNDS; i++) {
-            early[i] = value_at((min(first + run + i * RUNS, end - 1u) * p.n_head_kv + kv_head) * 16u + min(channel, 16u - 1u));
+            early[i] = value_at(((before + min(first + run + i * RUNS, end - 1u)) * p.n_head_kv + kv_head) * 16u + min(channel, 16u - 1u));
         }
-        let before = highest;
+        let lowered = highest;
         highest = max(highest, workgroup_max(lane, score));
-        let shrink = exp(before - highest);
+        let shrink = exp(lowered - highest);
         let own = select(0.0, exp(score - highest), key < end && share == 0u);
         if (share == 0u) {
             weight[own_key] = own;

@@ -104,6 +104,16 @@ fn sixes(word: u32, pairs: u32) -> vec4<f32> {
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 // What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
 // in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
@@ -181,8 +191,8 @@ fn main(
     if (row >= p.rows) {
         return;
     }
-    let at = step.position + row;
-    let id = min(u32(max(ids[min(at, p.n_ctx - 1u)], 0)), p.w_rows - 1u);
+    let at = position_of(row);
+    let id = min(u32(max(ids[before_sequence(row, p.n_ctx) + min(at, p.n_ctx - 1u)], 0)), p.w_rows - 1u);
     let position = min(at, p.u_rows - 1u);
     let here = id >= p.w_first && id < p.w_first + p.w_count;
     if (!here || position < p.u_first || position >= p.u_first + p.u_count) {

@@ -95,6 +95,17 @@ fn sixes(word: u32, pairs: u32) -> vec4<f32> {
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
+
 // The row of the table that row i of the result comes from; ids below 0 count as 0.
 fn row_id(i: u32) -> u32 {
     return u32(max(ids[i], 0));

@@ -107,6 +107,16 @@ fn signed_bytes(word: u32) -> vec4<f32> {
 // Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
 // that are not real or beyond their end are dropped. 2u neighbours go together: with HALVES two, for they share a word,
 // with BLOCKS a block.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 fn cached(value: vec2<f32>) -> u32 {
     return pack2x16float(value);
 }
@@ -116,11 +126,11 @@ fn put(row: u32, col: u32, value: vec2<f32>) {
         q[(row * p.q_cols + col) / 2u] = value;
         return;
     }
-    let position = step.position + row;
+    let position = position_of(row);
     if (row >= step.rows || position >= p.n_ctx) {
         return;
     }
-    let at = position * p.kv_cols + col - p.q_cols;
+    let at = (before_sequence(row, p.n_ctx) + position) * p.kv_cols + col - p.q_cols;
     if (col < p.q_cols + p.kv_cols) {
         k_cache[at / 2u] = cached(value);
     } else {
@@ -352,7 +362,7 @@ fn main(
     let angle = channel;
     var turn: array<vec2<f32>, 1u>;
     {
-        let at = min(step.position + 0u, p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
+        let at = min(position_of(0u), p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
         turn[0u] = vec2<f32>(table[at], table[at + 1u]);
     }
     var acc = vec2<f32>(0.0);

@@ -40,6 +40,16 @@ struct Params {
 // Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
 // that are not real or beyond their end are dropped. 32u neighbours go together: with HALVES two, for they share a word,
 // with BLOCKS a block.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 12u words has the
 // levels of all its blocks, 4 words each; from word 8u on their scales; from word 12u on their smallest numbers.
 // Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
@@ -150,15 +160,16 @@ fn put(row: u32, col: u32, value: array<f32, 32>) {
         }
         return;
     }
-    let position = step.position + row;
+    let position = position_of(row);
     if (row >= step.rows || position >= p.n_ctx) {
         return;
     }
+    let at = before_sequence(row, p.n_ctx) + position;
     let block = (col - p.q_cols) / 32u;
     if (col < p.q_cols + p.kv_cols) {
-        k_cache_write(position, block, value);
+        k_cache_write(at, block, value);
     } else {
-        v_cache_write(position, block - p.kv_cols / 32u, value);
+        v_cache_write(at, block - p.kv_cols / 32u, value);
     }
 }
 // Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
@@ -253,7 +264,7 @@ fn normed(i: u32, col: u32) -> f32 {
 fn turned(row: u32, col: u32) -> f32 {
     let i = row * p.cols + col;
     if (col < p.q_cols + p.kv_cols) {
-        return rotated(i, col, step.position + row);
+        return rotated(i, col, position_of(row));
     }
     return normed(i, col);
 }

@@ -26,6 +26,16 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 // Rotary position embedding.
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 // Element i of x after the rotation of its head; position is that of its row, col its column. With NORM elements are
 // normed before.
 fn normed(i: u32, col: u32) -> f32 {
@@ -61,5 +71,5 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    out[i] = rotated(i, i % p.cols, step.position + i / p.cols);
+    out[i] = rotated(i, i % p.cols, position_of(i / p.cols));
 }

@@ -29,6 +29,37 @@ struct Params {
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
+// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
+// all sequences one after another.
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+// Rows of a state before those of the row's sequence; each has `capacity` of them.
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
+// How tokens are drawn: alike after all rows of a step. A single row is the step's last.
+fn drawn_at(row: u32) -> u32 {
+    return position_of(select(row, step.rows - 1u, p.rows == 1u));
+}
+
+fn seed_of(row: u32) -> vec2<u32> {
+    return vec2<u32>(step.seed_lo, step.seed_hi);
+}
+
+fn top_k_of(row: u32) -> u32 {
+    return step.top_k;
+}
+
+fn top_p_of(row: u32) -> f32 {
+    return step.top_p;
+}
+
+fn temperature_of(row: u32) -> f32 {
+    return step.temperature;
+}
+
 fn pcg(x: u32) -> u32 {
     let state = x * 747796405u + 2891336453u;
     let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
@@ -36,20 +67,20 @@ fn pcg(x: u32) -> u32 {
 }
 
 fn uniform_draw(row: u32) -> f32 {
-    let at = select(row, step.rows - 1u, p.rows == 1u);
-    let h = pcg((step.position + at) ^ pcg(step.seed_lo ^ pcg(step.seed_hi)));
+    let seed = seed_of(row);
+    let h = pcg(drawn_at(row) ^ pcg(seed.x ^ pcg(seed.y)));
     return f32(h >> 8u) / 16777216.0;
 }
 
 fn weight(row: u32, i: u32) -> f32 {
-    return exp((values[row * p.k + i] - values[row * p.k]) / step.temperature);
+    return exp((values[row * p.k + i] - values[row * p.k]) / temperature_of(row));
 }
 
 fn choose(row: u32) -> u32 {
-    if (!(step.temperature > 0.0)) {
+    if (!(temperature_of(row) > 0.0)) {
         return 0u;
     }
-    let n = select(p.k, min(step.top_k, p.k), step.top_k > 0u);
+    let n = select(p.k, min(top_k_of(row), p.k), top_k_of(row) > 0u);
     var total = 0.0;
     for (var i = 0u; i < n; i++) {
         total += weight(row, i);
@@ -62,7 +93,7 @@ fn choose(row: u32) -> u32 {
             break;
         }
         stayed += weight(row, i);
-        if (stayed >= step.top_p * total) {
+        if (stayed >= top_p_of(row) * total) {
             kept = i + 1u;
             break;
         }
