@@ -166,9 +166,9 @@ fn several_answers_come_at_once_and_say_how_likely_they_are() {
         (Some(36), usage["prompt_tokens"].as_u64().map(|n| n + 36))
     );
     // Each is that of its seed.
-    for at in 0..3 {
+    for (at, choice) in choices.iter().enumerate() {
         let one = json!({ "prompt": "One day", "temperature": 1, "seed": 7 + at, "max_tokens": 12 });
-        assert_eq!(server.post(TEXT, &one).1["choices"][0]["text"], choices[at]["text"], "{at}");
+        assert_eq!(server.post(TEXT, &one).1["choices"][0]["text"], choice["text"], "{at}");
     }
     let told = &choices[0]["logprobs"];
     let sizes =
@@ -185,10 +185,10 @@ fn several_answers_come_at_once_and_say_how_likely_they_are() {
     let events = server.stream(TEXT, &request);
     let chunks: Vec<Value> =
         events[..events.len() - 1].iter().map(|event| serde_json::from_str(event).unwrap()).collect();
-    for at in 0..3 {
+    for (at, choice) in choices.iter().enumerate() {
         let own = || chunks.iter().filter(|chunk| chunk["choices"][0]["index"] == at);
         let text: String = own().filter_map(|chunk| chunk["choices"][0]["text"].as_str()).collect();
-        assert_eq!(text, choices[at]["text"].as_str().unwrap());
+        assert_eq!(text, choice["text"].as_str().unwrap());
         let told: usize =
             own().filter_map(|chunk| Some(chunk["choices"][0]["logprobs"]["tokens"].as_array()?.len())).sum();
         assert_eq!((told, own().filter(|chunk| chunk["choices"][0]["finish_reason"] == "length").count()), (12, 1));

@@ -1,5 +1,5 @@
 //! Requests in the shapes of OpenAI's API: their fields, and what they ask of the engine. The package for browsers has
-//! the same tables.
+//! tables like these.
 
 use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text};
