@@ -23,7 +23,8 @@ const MAX_REGEX: usize = 4096;
 /// Begins what is not text.
 const NO_TEXT: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
 
-/// The limits of what a grammar may cost: memory of some 100 MB, and for each token some 20 ms, at worst.
+/// The limits of what a grammar may cost: memory of some 100 MB, and for a token some 20 ms, by what the library says of
+/// its fuel.
 fn limits() -> ParserLimits {
     ParserLimits {
         max_items_in_row: 2000,

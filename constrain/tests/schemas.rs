@@ -73,7 +73,7 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     let (tokenizer, vocabulary) = gab();
     let constraint = grammar(&json!({ "type": "object" })).unwrap().constraint();
     let mut mask = vec![0; tokenizer.vocab_len().div_ceil(32)];
-    let tokens = |text: &str| text.bytes().map(|byte| single(byte)).collect::<Vec<_>>();
+    let tokens = |text: &str| text.bytes().map(single).collect::<Vec<_>>();
     let mut ends = |text: &str| {
         mask.fill(0);
         let may_end = constraint.allow(&tokens(text), &mut mask).unwrap();
