@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -130,11 +131,11 @@ impl Shared {
                 continue;
             }
             let rows = runs.len().next_power_of_two().max(2);
-            if !steps.programs.contains_key(&(rows, sample)) {
-                let program = self.compile(rows, sample)?;
-                steps.programs.insert((rows, sample), program);
-            }
-            steps.programs.get_mut(&(rows, sample)).map_or(Ok(()), |program| program.steps(&runs))?;
+            let program = match steps.programs.entry((rows, sample)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.compile(rows, sample)?),
+            };
+            program.steps(&runs)?;
             (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
         }
         Ok(())

@@ -343,14 +343,14 @@ impl Sessions {
     /// Copies what is new of the text whose turn it is to host memory.
     async fn set_aside(&mut self, host: &dyn Host) -> Result<(), ModelError> {
         let position = self.session().saves(&self.seats[self.at].text.tokens);
-        let own = self.find(&self.name());
+        let own = self.find(self.name());
         let known = own.map_or(0, |at| common_prefix(self.aside[at].computed(), &self.seats[self.at].text.tokens));
         // Of states that steps rewrite, an earlier copy may be of a later position than can be gone back to now.
         if let Some(at) = own.filter(|at| known > position && known == self.aside[*at].computed().len()) {
             let bytes = self.aside[at].bytes_with(&self.seats[self.at].text.tokens);
             if !self.make_room(bytes) {
                 self.forget_copy();
-            } else if let Some(at) = self.find(&self.name()) {
+            } else if let Some(at) = self.find(self.name()) {
                 let Text { tokens, sampling, request, .. } = &self.seats[self.at].text;
                 self.aside[at].snapshot.set_text(tokens, *sampling, request.clone());
             }
@@ -371,7 +371,7 @@ impl Sessions {
                 return Ok(());
             }
         };
-        match own.and_then(|_| self.find(&self.name())) {
+        match own.and_then(|_| self.find(self.name())) {
             Some(at) if from > 0 => self.aside[at].snapshot.extend(part)?,
             found => {
                 found.into_iter().for_each(|at| drop(self.aside.swap_remove(at)));

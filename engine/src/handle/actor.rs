@@ -161,27 +161,30 @@ impl Actor {
         if tasks.len() < 2 {
             return tasks.pop().and_then(|task| self.advance(task)).into_iter().collect();
         }
-        let mut texts: Vec<Box<Text>> = Vec::with_capacity(tasks.len());
+        let mut texts: Vec<Text> = Vec::with_capacity(tasks.len());
         for task in tasks {
             let Task::Text(mut text) = task else { continue };
             self.begin(&mut text, &texts);
-            texts.push(text);
+            texts.push(*text);
         }
         let Work::Texts(sessions) = &mut self.work else { return Vec::new() };
         let count = texts.len();
         let others = || self.shared.requests.load(Ordering::Relaxed) > count;
-        round::round(texts, &mut self.opened, sessions, self.slice, &others).into_iter().map(Task::Text).collect()
+        round::round(texts, &mut self.opened, sessions, self.slice, &others)
+            .into_iter()
+            .map(|text| Task::Text(Box::new(text)))
+            .collect()
     }
 
     /// Names a text whose first turn comes, beside others whose turn it is.
-    fn begin(&mut self, text: &mut Text, beside: &[Box<Text>]) {
+    fn begin(&mut self, text: &mut Text, beside: &[Text]) {
         let Work::Texts(sessions) = &self.work else { return };
         if text.is_new() {
             let begun = self.turns.begun().filter_map(|task| match task {
                 Task::Text(other) => Some(&**other),
                 Task::Vectors(_) => None,
             });
-            let used: Vec<&str> = begun.chain(beside.iter().map(|text| &**text)).map(Text::name).collect();
+            let used: Vec<&str> = begun.chain(beside).map(Text::name).collect();
             self.count += 1;
             let known = name(sessions, text.prompt(), |name| used.contains(&name));
             text.begin(known.unwrap_or_else(|| self.count.to_string()));

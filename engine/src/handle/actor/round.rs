@@ -11,12 +11,12 @@ use crate::handle::Opened;
 /// Gives each of these texts a turn, no more of them than there are seats; gives back those that go on. If the device is lost,
 /// each takes the rest of its turn by itself, and there is one seat from then on.
 pub(super) fn round(
-    mut texts: Vec<Box<Text>>,
+    mut texts: Vec<Text>,
     opened: &mut Opened,
     sessions: &mut Sessions,
     slice: usize,
     others: &dyn Fn() -> bool,
-) -> Vec<Box<Text>> {
+) -> Vec<Text> {
     let seats = match seat(&texts, opened, sessions) {
         Ok(seats) => seats,
         Err(_) => return one_by_one(texts, opened, sessions, slice, others),
@@ -48,7 +48,7 @@ pub(super) fn round(
 }
 
 /// Brings texts to the device, each to a seat of its own.
-fn seat(texts: &[Box<Text>], opened: &Opened, sessions: &mut Sessions) -> Result<Vec<usize>, EngineError> {
+fn seat(texts: &[Text], opened: &Opened, sessions: &mut Sessions) -> Result<Vec<usize>, EngineError> {
     let mut seats = Vec::with_capacity(texts.len());
     for text in texts {
         block_on(sessions.turn_beside(text.name(), text.context(), &seats, opened.engine.host()))?;
@@ -59,13 +59,13 @@ fn seat(texts: &[Box<Text>], opened: &Opened, sessions: &mut Sessions) -> Result
 
 /// Gives each text a turn by itself, and no seats to others any more.
 fn one_by_one(
-    texts: Vec<Box<Text>>,
+    texts: Vec<Text>,
     opened: &mut Opened,
     sessions: &mut Sessions,
     slice: usize,
     others: &dyn Fn() -> bool,
-) -> Vec<Box<Text>> {
+) -> Vec<Text> {
     sessions.keep_seat();
-    let turn = |mut text: Box<Text>| text.turn(opened, sessions, slice, others).then_some(text);
+    let turn = |mut text: Text| text.turn(opened, sessions, slice, others).then_some(text);
     texts.into_iter().filter_map(turn).collect()
 }
