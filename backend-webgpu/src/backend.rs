@@ -111,6 +111,8 @@ impl Storage {
 /// What a backend shares with its programs.
 pub struct Shared {
     pub device: wgpu::Device,
+    /// Whether the device goes with the backend.
+    owned: bool,
     pub queue: wgpu::Queue,
     pub faults: Faults,
     pub counters: Counters,
@@ -209,8 +211,26 @@ impl Shared {
 impl Drop for Shared {
     /// Frees all that is left at once. A dropped buffer is only collected at some time in browsers.
     fn drop(&mut self) {
-        self.device.destroy();
+        if self.owned {
+            self.device.destroy();
+        }
     }
+}
+
+/// Refuses integer products where the language of shaders lacks what they need.
+fn check_products(instance: &wgpu::Instance, products: Products) -> Result<(), Error> {
+    let packed = wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct;
+    if products == Products::Int8 && !instance.wgsl_language_features().contains(packed) {
+        let reason = "the browser lacks packed_4x8_integer_dot_product, which integer products need; update it, or ask \
+                      for products in f32";
+        return Err(Error::Absent { backend: "webgpu", reason: reason.into() });
+    }
+    Ok(())
+}
+
+/// What an adapter and its driver call themselves.
+fn name_of(about: &wgpu::AdapterInfo) -> String {
+    [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ")
 }
 
 /// The WebGPU backend.
@@ -243,16 +263,7 @@ impl WebGpu {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..Default::default()
         };
-        let language = instance.wgsl_language_features();
-        if options.products == Products::Int8
-            && !language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct)
-        {
-            return Err(absent(
-                "the browser lacks packed_4x8_integer_dot_product, which integer products need; update it, or ask for \
-                 products in f32"
-                    .into(),
-            ));
-        }
+        check_products(&instance, options.products)?;
         let adapter = instance.request_adapter(&wanted).await.map_err(|e| {
             absent(format!(
                 "no adapter was found ({e}); install a Vulkan, Metal or Direct3D 12 driver (Mesa's lavapipe does), or \
@@ -273,19 +284,42 @@ impl WebGpu {
         let (device, queue) = adapter.request_device(&descriptor).await.map_err(|e| {
             absent(format!("the adapter gives no device with the default limits of WebGPU ({e}); update its driver"))
         })?;
+        #[cfg(not(target_arch = "wasm32"))]
+        let adapter_name = name_of(&adapter.get_info());
+        Ok(WebGpu::on(device, queue, adapter_name, options, patch, true).await)
+    }
+
+    /// On a device that an application has already, say because it draws with it. It stays the application's and may be
+    /// used beside the backend, whose submits are its own; but the backend listens for its errors and its loss, in the
+    /// place of others that did. Storages are as large as the device's limits allow, subgroups and timestamps are used if it
+    /// was made with them.
+    ///
+    /// *Errors*: [`Error::Absent`] if the browser lacks what integer products need.
+    pub async fn from_device(device: wgpu::Device, queue: wgpu::Queue, options: Options) -> Result<WebGpu, Error> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        check_products(&instance, options.products)?;
+        let name = name_of(&device.adapter_info());
+        Ok(WebGpu::on(device, queue, name, options, None, false).await)
+    }
+
+    async fn on(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        adapter_name: String,
+        options: Options,
+        patch: Option<ShaderPatch>,
+        owned: bool,
+    ) -> WebGpu {
         let faults = Faults::listen(&device);
         let limits = device.limits();
         let binding = limits.max_storage_buffer_binding_size;
         let weights = options.max_binding.map_or(binding, |most| most.min(binding));
-        let about = adapter.get_info();
+        let about = device.adapter_info();
         let subgroup = subgroup::width(&device, &queue, &about).await;
         let subgroups = match subgroup {
             1 => "off".into(),
             _ => format!("{}..{}", about.subgroup_min_size, about.subgroup_max_size),
         };
-        #[cfg(not(target_arch = "wasm32"))]
-        let adapter_name =
-            [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ");
         let software = about.device_type == wgpu::DeviceType::Cpu;
         let info = BackendInfo {
             name: "webgpu",
@@ -314,6 +348,7 @@ impl WebGpu {
         });
         let shared = Shared {
             device,
+            owned,
             queue,
             faults,
             counters: Counters::default(),
@@ -326,7 +361,7 @@ impl WebGpu {
             polls: Cell::new(0),
             codebooks: RefCell::default(),
         };
-        Ok(WebGpu {
+        WebGpu {
             info,
             shared: Rc::new(shared),
             storages: RefCell::default(),
@@ -335,7 +370,7 @@ impl WebGpu {
             unflushed: Cell::new(0),
             done: Arc::default(),
             watched: Cell::new(0),
-        })
+        }
     }
 
     /// Uploads bytes in pieces and submits them now and then.

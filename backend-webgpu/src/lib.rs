@@ -31,6 +31,8 @@ use backend_api::Products;
 pub use backend::WebGpu;
 pub use shader::shader_files;
 pub use tuning::Tuning;
+/// What devices are made of: the version that [`WebGpu::from_device`] takes them from.
+pub use wgpu;
 
 /// How to open the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
