@@ -1,4 +1,4 @@
-//! A graph of one's own, without a model: a gated layer of two quantised matrices, on the CPU and on WebGPU, and how far
+//! A graph of one's own, without a model: a gated layer of quantised matrices, on the CPU and on WebGPU, and how far
 //! apart the results are.
 //!
 //!     cargo run --release -p anygpu-examples --bin custom_graph
@@ -19,10 +19,10 @@ fn layer() -> Result<Graph, Error> {
     let mut graph = Graph::new();
     let q4 = DType::Packed(Format::Q4_0);
     let x = graph.input("x", &[ROWS, 64], DType::F32)?;
-    let gate_up = graph.weight("gate and up", &[2 * 128, 64], q4)?;
+    let weights = [graph.weight("gate", &[128, 64], q4)?, graph.weight("up", &[128, 64], q4)?];
     let down = graph.weight("down", &[64, 128], q4)?;
-    let both = graph.push(MatMul, &[x, gate_up])?;
-    let inner = graph.push(Glu { kind: GluKind::Swiglu }, &[both])?;
+    let (gate, up) = (graph.push(MatMul, &[x, weights[0]])?, graph.push(MatMul, &[x, weights[1]])?);
+    let inner = graph.push(Glu { kind: GluKind::Swiglu }, &[gate, up])?;
     let y = graph.push(MatMul, &[inner, down])?;
     graph.output(y, "y")?;
     Ok(graph)
@@ -30,7 +30,7 @@ fn layer() -> Result<Graph, Error> {
 
 fn run(backend: &dyn Backend) -> Result<Vec<Values>, Error> {
     let mut rig = Rig::new(backend, &layer()?)?;
-    let fills = [Fill::Uniform(-1.0, 1.0), Fill::Blocks, Fill::Blocks, Fill::Values(vec![0.0])];
+    let fills = [Fill::Uniform(-1.0, 1.0), Fill::Blocks, Fill::Blocks, Fill::Blocks, Fill::Values(vec![0.0])];
     rig.fill(&fills, &|external| external as u64)?;
     rig.step(&StepParams::at(0, ROWS as u32))?;
     block_on(rig.results(&NativeHost::default()))
