@@ -89,15 +89,13 @@ impl Request {
             sampling,
             adjust: self.adjust,
             log_probs: self.log_probs,
-            constraint: None,
             stop_tokens: self.ignore_eos.then(Vec::new),
             stop: self.stop,
             fetch_interval: self.fetch_interval.or(defaults.fetch_interval),
             draft_max: self.draft_max,
-            cancel: None,
             done: self.done,
             untold: self.untold,
-            saving: None,
+            ..defaults
         })
     }
 }
