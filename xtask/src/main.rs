@@ -7,6 +7,8 @@ mod crashed;
 #[cfg(test)]
 mod documented;
 mod drivers;
+#[cfg(test)]
+mod evidence;
 mod fuzz;
 mod gguf;
 mod matrix;
