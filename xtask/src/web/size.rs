@@ -5,6 +5,7 @@ use crate::progress;
 use anyhow::{Context, Result};
 use brotli::enc::BrotliEncoderParams;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
@@ -34,11 +35,15 @@ const PARTS: &[(&str, When, &str, &[&str])] = &[
     ("its part of the package", When::Asked, "anygpu/src/suite", &[".js"]),
     ("for other runtimes, React and others", When::Asked, "anygpu/src/with-", &[".js"]),
     ("Markdown of answers", When::Asked, "vendor/", &[".js"]),
+    (TABS, When::Asked, "", &[]),
     ("engine (WebAssembly)", When::First, "anygpu/wasm/", &[".wasm"]),
     ("bindings (JavaScript)", When::First, "anygpu/wasm/", &[".js"]),
     ("package (JavaScript)", When::First, "anygpu/src/", &[".js"]),
     ("page", When::First, "", &[".html", ".css", ".js", ".svg", ".png", ".ico", ".woff2", ".webmanifest"]),
 ];
+
+/// What the page imports when a tab is opened or a button pressed: the part of its files that [`first`] does not find.
+const TABS: &str = "other tabs of the page";
 
 /// The sizes of a part.
 struct Part {
@@ -57,7 +62,7 @@ impl Sizes {
         progress::during("compressing as a host would", || {
             let empty = |(name, when, ..): &(&'static str, When, _, _)| Part { name, when: *when, raw: 0, brotli: 0 };
             let mut parts: Vec<Part> = PARTS.iter().map(empty).collect();
-            add_folder(&dist::folder(), "", &mut parts)?;
+            add_folder(&dist::folder(), "", &first(&dist::folder())?, &mut parts)?;
             Ok(Sizes(parts))
         })
     }
@@ -109,20 +114,41 @@ impl Sizes {
     }
 }
 
+/// The files of the page itself that a visit begins with: what `index.html` names, and what those modules import before they run.
+fn first(dist: &Path) -> Result<BTreeSet<String>> {
+    let read = |name: &str| fs::read_to_string(dist.join(name)).with_context(|| format!("cannot read dist/{name}"));
+    let (mut known, mut next) = (BTreeSet::new(), vec!["index.html".to_owned()]);
+    while let Some(name) = next.pop() {
+        let begins: &[&str] =
+            if name.ends_with(".html") { &["src=\"", "href=\""] } else { &["from \"./", "import \"./"] };
+        if name.ends_with(".html") || name.ends_with(".js") {
+            let text = read(&name)?;
+            let named =
+                begins.iter().flat_map(|begin| text.split(begin).skip(1).filter_map(|rest| rest.split('"').next()));
+            next.extend(named.filter(|file| !known.contains(*file) && dist.join(file).is_file()).map(str::to_owned));
+        }
+        known.insert(name);
+    }
+    Ok(known)
+}
+
 /// Adds all files of a folder; `prefix` is its path in `dist`.
-fn add_folder(folder: &Path, prefix: &str, parts: &mut [Part]) -> Result<()> {
+fn add_folder(folder: &Path, prefix: &str, first: &BTreeSet<String>, parts: &mut [Part]) -> Result<()> {
     let remedy = || format!("cannot read {}; build it with `cargo xtask web --no-serve`", folder.display());
     for entry in fs::read_dir(folder).with_context(remedy)? {
         let entry = entry?;
         let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
-            add_folder(&entry.path(), &format!("{path}/"), parts)?;
+            add_folder(&entry.path(), &format!("{path}/"), first, parts)?;
             continue;
         }
         let fits = |(_, _, begin, ends): &&(&str, When, &str, &[&str])| {
             path.starts_with(begin) && ends.iter().any(|end| path.ends_with(end))
         };
-        let Some(position) = PARTS.iter().position(|part| fits(&part)) else { continue };
+        let Some(mut position) = PARTS.iter().position(|part| fits(&part)) else { continue };
+        if prefix.is_empty() && [".js", ".css"].iter().any(|end| path.ends_with(end)) && !first.contains(&path) {
+            position = PARTS.iter().position(|(name, ..)| *name == TABS).unwrap_or(position);
+        }
         let bytes = fs::read(entry.path()).with_context(|| format!("cannot read dist/{path}"))?;
         if let Some(part) = parts.get_mut(position) {
             part.raw += bytes.len();
@@ -138,4 +164,28 @@ fn compressed(bytes: &[u8]) -> Result<usize> {
     let mut out = Vec::new();
     brotli::BrotliCompress(&mut Cursor::new(bytes), &mut out, &parameters)?;
     Ok(out.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_begins_with_what_is_imported_before_anything_runs() {
+        let folder = std::env::temp_dir().join(format!("anygpu-size-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [
+            ("index.html", "<script src=\"main.js\"></script><link href=\"base.css\"><a href=\"#top\">"),
+            ("main.js", "import { a } from \"./a.js\";\nconst b = () => import(\"./b.js\");"),
+            ("a.js", "import \"./c.js\";\nimport {\n  d,\n} from \"./main.js\";"),
+            ("b.js", "import \"./c.js\";"),
+            ("c.js", ""),
+            ("base.css", ""),
+        ] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        let found = first(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(found.iter().eq(["a.js", "base.css", "c.js", "index.html", "main.js"]), "{found:?}");
+    }
 }
