@@ -2,11 +2,7 @@
 // does it for each row. A single row is the step's last.
 //!include lib/finite.wgsl
 //!include lib/position.wgsl
-//!if SEQUENCES
-//!include lib/drawn_each.wgsl
-//!else
 //!include lib/drawn.wgsl
-//!end
 
 fn pcg(x: u32) -> u32 {
     let state = x * 747796405u + 2891336453u;

@@ -22,6 +22,10 @@ const BINDING: u64 = 128 << 20;
 /// Invocations of a subgroup, as Mesa's software device has them.
 const SUBGROUP: usize = 8;
 
+/// Flags of graphs that no case can be, as it has one step's parameters: those of several sequences, for which texts and states
+/// of whole models are compared to the last bit.
+const OF_MODELS: &[&str] = &["SEQUENCES"];
+
 /// What the backend never makes of a kernel, though files that it shares with others know it; `*` stands for all names.
 const NEVER: &[(&str, &[&str])] = &[
     // Forms take packed weights alone.
@@ -52,6 +56,7 @@ pub fn kernels() -> Result<Vec<Known>, String> {
     let dense = [Decoder::Dense, Decoder::Quads, Decoder::Whole];
     let decoders = || dense.into_iter().chain(Format::ALL.iter().map(|format| Decoder::Packed(*format)));
     for known in &mut kernels {
+        known.flags.retain(|flag| !OF_MODELS.contains(flag));
         for kind in &known.kinds {
             let instances = decoders().filter_map(|decoder| Some((decoder, instance(kind, "w", decoder)?)));
             known.decoders.extend(instances.map(|(decoder, instance)| (name(kind, decoder), instance)));

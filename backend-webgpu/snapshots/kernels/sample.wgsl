@@ -39,7 +39,8 @@ fn position_of(row: u32) -> u32 {
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// How tokens are drawn: alike after all rows of a step. A single row is the step's last.
+// How tokens are drawn: alike after all rows of a step, of which a single one is the last; or after each row as its sequence
+// says.
 fn drawn_at(row: u32) -> u32 {
     return position_of(select(row, step.rows - 1u, p.rows == 1u));
 }
