@@ -51,7 +51,8 @@ async function openPage(model) {
     find("#composer")[0].requestSubmit();
   };
   const isBusy = () => find('#messages [aria-busy="true"]').length > 0;
-  const isReady = () => find("#send")[0]?.disabled === false;
+  // It is hidden until the chat is there, and somebody to talk with.
+  const isReady = () => find("#composer")[0]?.hidden === false && find("#send")[0].disabled === false;
   return { until, turns, ask, isBusy, isReady, find, close: () => frame.remove() };
 }
 
