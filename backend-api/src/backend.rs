@@ -312,12 +312,12 @@ pub trait Program {
         Err(Error::Invalid(format!("{part:?} was asked of a program that runs only whole steps; run a step")))
     }
 
-    /// Runs one step as [`Self::step`] does, but has the device time each of its [`kernels`](Self::kernels) by itself.
-    /// None if it cannot; then nothing was run. It makes objects: it is for traces.
+    /// Runs one step as [`Self::steps`] does, but has the device time each of its [`kernels`](Self::kernels) by itself.
+    /// None if it cannot, or if these runs are several steps; then nothing was run. It makes objects: it is for traces.
     ///
-    /// *Errors*: as [`Self::step`], out of memory.
-    fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
-        let _ = params;
+    /// *Errors*: as [`Self::steps`], out of memory.
+    fn profile(&mut self, runs: &[StepParams]) -> Result<Option<Box<dyn Profile>>, Error> {
+        let _ = runs;
         Ok(None)
     }
 

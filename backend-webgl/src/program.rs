@@ -394,8 +394,9 @@ impl Program for Compiled {
         }
     }
 
-    fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
+    fn profile(&mut self, runs: &[StepParams]) -> Result<Option<Box<dyn Profile>>, Error> {
         let gl = self.shared.gl.clone();
+        let [params] = runs else { return Ok(None) };
         if !gl.limits().timers {
             return Ok(None);
         }

@@ -1,5 +1,5 @@
-// Attention of one query or a few, a workgroup for each query, head and part of the keys: weighted sums with the highest score and the
-// sum of weights, which whoever reads them joins. SPLIT_KEYS keys at a time: SHARE invocations score one; then (part of the
+// Attention of one query or a few. The keys of each query and head are cut into parts, which SHARERS workgroups share out:
+// weighted sums with the highest score and the sum of weights, which whoever reads them joins. SPLIT_KEYS keys at a time: SHARE invocations score one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
 //!include lib/keys.wgsl
 //!include lib/reduce.wgsl
@@ -19,13 +19,19 @@ fn main(
 ) {
     let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
-    let query = job / (HEADS * SPLITS);
-    let head = job / SPLITS % HEADS;
-    let split = job % SPLITS;
-    let all = visible(query);
-    if (query >= QUERIES || split >= split_count(all)) {
+    let query = job / (HEADS * SHARERS);
+    if (query >= QUERIES) {
         return;
     }
+    let all = visible(query);
+    for (var split = job % SHARERS; split < split_count(all); split += SHARERS) {
+        score_part(lane, query, job / SHARERS % HEADS, split, all);
+    }
+}
+
+// One part of the keys that a query sees.
+fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
+    let job = (query * HEADS + head) * SPLITS + split;
     let start = all.x + split * split_keys(all);
     let end = min(start + split_keys(all), all.y);
     let kv_head = head * p.n_head_kv / HEADS;

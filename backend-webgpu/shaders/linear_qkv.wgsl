@@ -12,7 +12,7 @@
 const PAIRS: u32 = WG / LANES;
 //!if HALVES
 //!if NEOX
-var<workgroup> rotated: array<vec2<f32>, PAIRS>;
+var<workgroup> rotated: array<vec2<f32>, ROWS * PAIRS>;
 //!end
 //!end
 
@@ -29,6 +29,73 @@ fn pair_of(i: u32) -> vec2<u32> {
 //!end
 }
 
+// What follows the products of a pair: biases, and cosine and sine of the angle that it turns by.
+struct Rest {
+    bias: vec2<f32>,
+    turn: vec2<f32>,
+}
+
+fn rest_of(row: u32, place: vec2<u32>) -> Rest {
+    var rest = Rest(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+//!if BIAS
+    rest.bias = vec2<f32>(bias[place.x], bias[place.x + place.y]);
+//!end
+//!if ROPE
+    let channel = place.x % p.head_dim;
+    if (channel < p.n_dims && place.x < p.q_cols + p.kv_cols) {
+//!if NEOX
+        let angle = channel;
+//!else
+        let angle = channel / 2u;
+//!end
+        let at = min(position_of(row), p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
+        rest.turn = vec2<f32>(table[at], table[at + 1u]);
+    }
+//!end
+    return rest;
+}
+
+fn ended(products: vec2<f32>, rest: Rest) -> vec2<f32> {
+//!if ROPE
+    let value = products + rest.bias;
+    let c = rest.turn.x;
+    let s = rest.turn.y;
+    return vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
+//!else
+    return products + rest.bias;
+//!end
+}
+
+// Puts a pair of a row, the workgroup's own row of that number, where it belongs, if it is this invocation's. All invocations of the workgroup come here together.
+fn put_pair(lane: u32, own: u32, row: u32, is_own: bool, pair: u32, place: vec2<u32>, value: vec2<f32>) {
+    let puts = is_own && pair < p.pairs;
+//!if HALVES
+//!if NEOX
+    // Of rotating channels the neighbours are those of the next pair.
+    if (is_own) {
+        rotated[own * PAIRS + lane / LANES] = value;
+    }
+    workgroupBarrier();
+    let next = rotated[own * PAIRS + min(lane / LANES + 1u, PAIRS - 1u)];
+    if (puts && place.y == 1u) {
+        put(row, place.x, value);
+    } else if (puts && pair % 2u == 0u) {
+        put(row, place.x, vec2<f32>(value.x, next.x));
+        put(row, place.x + place.y, vec2<f32>(value.y, next.y));
+    }
+//!else
+    if (puts) {
+        put(row, place.x, value);
+    }
+//!end
+//!else
+    if (puts) {
+        put(row, place.x, value.x);
+        put(row, place.x + place.y, value.y);
+    }
+//!end
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -42,34 +109,19 @@ fn main(
     let pair = (wid.y * groups.x + wid.x) * PAIRS + lane / LANES;
     let place = pair_of(min(pair, p.pairs - 1u));
     let l = lane % LANES;
+//!if !SEVERAL
     // What follows the products is loaded before them: loads do not wait for loads.
-//!if BIAS
-    let bias_pair = vec2<f32>(bias[place.x], bias[place.x + place.y]);
-//!end
-//!if ROPE
-    let channel = place.x % p.head_dim;
-    let rotates = channel < p.n_dims && place.x < p.q_cols + p.kv_cols;
-//!if NEOX
-    let angle = channel;
-//!else
-    let angle = channel / 2u;
-//!end
-    var turn: array<vec2<f32>, ROWS>;
-//!each ROW
-    {
-        let at = min(position_of(ROW), p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
-        turn[ROW] = vec2<f32>(table[at], table[at + 1u]);
-    }
-//!end
+    let rest = rest_of(0u, place);
 //!end
 //!if SEVERAL
+    let first_row = wid.z * ROWS;
     var acc: array<vec2<f32>, ROWS>;
     for (var g = l; g < p.w_groups; g += LANES) {
         let a = w_decode_row(place.x, g);
         let b = w_decode_row(place.x + place.y, g);
 //!each ROW
         {
-            let x32 = ready32(ROW, g);
+            let x32 = ready32(first_row + ROW, g);
             acc[ROW] += vec2<f32>(dot32(a, x32), dot32(b, x32));
         }
 //!end
@@ -85,63 +137,28 @@ fn main(
         }
     }
 //!end
+//!if SEVERAL
 //!each ROW
-    {
-//!if SEVERAL
-        let sum = lanes_begin(lane, acc[ROW]);
-        lanes_meet();
-        let scale = x[scale_at(ROW)].x;
-//!else
-        let sum = lanes_begin(lane, acc);
-        let scale = row_scale(lane, begun);
+    few_leave(lane, ROW, acc[ROW]);
 //!end
+    workgroupBarrier();
+    for (var first = 0u; first < ROWS; first += LANES) {
+        let is_row = first + l < ROWS;
+        let own = min(first + l, ROWS - 1u);
+        let row = first_row + own;
         var value = vec2<f32>(0.0);
-        if (l == 0u) {
-            value = lanes_end(lane, sum) * scale;
+        if (is_row) {
+            value = ended(few_sum(lane, own) * x[scale_at(row)].x, rest_of(row, place));
         }
-//!if BIAS
-        value += bias_pair;
-//!end
-//!if ROPE
-        if (rotates) {
-            let c = turn[ROW].x;
-            let s = turn[ROW].y;
-            value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
-        }
-//!end
-        let puts = l == 0u && pair < p.pairs;
-//!if HALVES
-//!if NEOX
-        // Of rotating channels the neighbours are those of the next pair.
-        if (l == 0u) {
-            rotated[lane / LANES] = value;
-        }
-        workgroupBarrier();
-        let next = rotated[min(lane / LANES + 1u, PAIRS - 1u)];
-        if (puts && place.y == 1u) {
-            put(ROW, place.x, value);
-        } else if (puts && pair % 2u == 0u) {
-            put(ROW, place.x, vec2<f32>(value.x, next.x));
-            put(ROW, place.x + place.y, vec2<f32>(value.y, next.y));
-        }
-//!if SEVERAL
-        workgroupBarrier();
-//!end
-//!else
-        if (puts) {
-            put(ROW, place.x, value);
-        }
-//!end
-//!else
-        if (puts) {
-            put(ROW, place.x, value.x);
-            put(ROW, place.x + place.y, value.y);
-        }
-//!end
-//!if SEVERAL
-        // The next row's sums take the place of this one's.
-        lanes_meet();
-//!end
+        put_pair(lane, own, row, is_row, pair, place, value);
     }
+//!else
+    let sum = lanes_begin(lane, acc);
+    let scale = row_scale(lane, begun);
+    var value = vec2<f32>(0.0);
+    if (l == 0u) {
+        value = ended(lanes_end(lane, sum) * scale, rest);
+    }
+    put_pair(lane, 0u, 0u, l == 0u, pair, place, value);
 //!end
 }

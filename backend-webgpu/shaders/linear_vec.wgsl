@@ -13,6 +13,41 @@
 //!decoder u
 //!end
 
+// What follows the products of a column: biases and what the result is added to.
+struct Rest {
+    bias: f32,
+    bias_up: f32,
+    residual: f32,
+}
+
+fn rest_of(row: u32, col: u32) -> Rest {
+    var rest: Rest;
+//!if BIAS
+    rest.bias = bias[col];
+//!if GLU
+    rest.bias_up = bias[col + p.out_cols];
+//!end
+//!end
+//!if RESIDUAL
+    rest.residual = residual[row * p.out_cols + col];
+//!end
+    return rest;
+}
+
+// One of the columns, from the products of all of an invocation's.
+fn ended(products: SUM, own: u32, rest: Rest) -> f32 {
+//!if GLU
+    var value = ACT(products[own] + rest.bias) * (products[own + COLUMNS] + rest.bias_up);
+//!else
+//!if TWO || FOUR
+    var value = ACT(products[own] + rest.bias);
+//!else
+    var value = ACT(products + rest.bias);
+//!end
+//!end
+    return value + rest.residual;
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -32,23 +67,15 @@ fn main(
     let n = ((wid.y * groups.x + wid.x) * (WG / LANES) + lane / LANES) * COLUMNS;
     let last = p.count - 1u;
     let l = lane % LANES;
+//!if !SEVERAL
     // One of the columns is this invocation's to end. What follows the products is loaded before them: loads do not wait
     // for loads.
     let own = l % COLUMNS;
     let col = p.first + min(n + own, last);
-//!if BIAS
-    let bias_value = bias[col];
-//!if GLU
-    let bias_up = bias[col + p.out_cols];
-//!end
-//!end
-//!if RESIDUAL
-    var residual_value: array<f32, ROWS>;
-//!each ROW
-    residual_value[ROW] = residual[ROW * p.out_cols + col];
-//!end
+    let rest = rest_of(0u, col);
 //!end
 //!if SEVERAL
+    let first_row = wid.z * ROWS;
     var acc: array<SUM, ROWS>;
     for (var g = l; g < p.w_groups; g += LANES) {
         let a = w_decode_row(p.w_row + min(n, last), g);
@@ -67,7 +94,7 @@ fn main(
 //!end
 //!each ROW
         {
-            let x32 = ready32(ROW, g);
+            let x32 = ready32(first_row + ROW, g);
 //!if GLU
 //!if TWO
             acc[ROW] += vec4<f32>(dot32(a, x32), dot32(b, x32), dot32(up, x32), dot32(up_b, x32));
@@ -121,46 +148,25 @@ fn main(
         }
     }
 //!end
+//!if SEVERAL
 //!each ROW
-    {
-//!if SEVERAL
-        let sum = lanes_begin(lane, acc[ROW]);
-        lanes_meet();
-        let scale = x[scale_at(ROW)].x;
-//!else
-        let sum = lanes_begin(lane, acc);
-        let scale = row_scale(lane, begun);
+    few_leave(lane, ROW, acc[ROW]);
 //!end
-        if (l < COLUMNS && n + l <= last) {
-            let product = lanes_end(lane, sum) * scale;
-//!if GLU
-            var gate = product[own];
-            var upper = product[own + COLUMNS];
-//!if BIAS
-            gate += bias_value;
-            upper += bias_up;
-//!end
-            var value = ACT(gate) * upper;
-//!else
-//!if TWO || FOUR
-            var value = product[own];
-//!else
-            var value = product;
-//!end
-//!if BIAS
-            value += bias_value;
-//!end
-            value = ACT(value);
-//!end
-//!if RESIDUAL
-            value += residual_value[ROW];
-//!end
-            out[ROW * p.out_cols + col] = value;
+    workgroupBarrier();
+    for (var i = l; i < ROWS * COLUMNS; i += LANES) {
+        let row = i / COLUMNS;
+        let own = i % COLUMNS;
+        if (n + own <= last) {
+            let col = p.first + n + own;
+            let at = first_row + row;
+            out[at * p.out_cols + col] = ended(few_sum(lane, row) * x[scale_at(at)].x, own, rest_of(at, col));
         }
-//!if SEVERAL
-        // The next row's sums take the place of this one's.
-        lanes_meet();
-//!end
+    }
+//!else
+    let sum = lanes_begin(lane, acc);
+    let scale = row_scale(lane, begun);
+    if (l < COLUMNS && n + l <= last) {
+        out[col] = ended(lanes_end(lane, sum) * scale, own, rest);
     }
 //!end
 }

@@ -136,7 +136,15 @@ impl Kernel {
 
     /// Makes each invocation multiply its weights with so many rows of x, not with one.
     pub fn rows(self, rows: usize) -> Kernel {
-        Kernel { rows, ..self }.flag("SEVERAL", rows > 1).word("ROWS", format!("{rows}u"))
+        self.rows_of(rows, rows)
+    }
+
+    /// Makes each invocation multiply its weights with `own` rows of the `all` that x has; others take the rest.
+    pub fn rows_of(self, own: usize, all: usize) -> Kernel {
+        Kernel { rows: own, ..self }
+            .flag("SEVERAL", all > 1)
+            .word("ROWS", format!("{own}u"))
+            .word("ALL_ROWS", format!("{all}u"))
     }
 
     /// Sets a flag if a condition holds.

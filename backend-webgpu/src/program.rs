@@ -89,7 +89,11 @@ impl Pipelines {
             layout: Some(layout),
             module: &module,
             entry_point: Some("main"),
-            compilation_options: Default::default(),
+            // Kernels write their workgroups' memory before they read it. Natively one invocation would clear it all first.
+            compilation_options: wgpu::PipelineCompilationOptions {
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
             cache: None,
         });
         shared.faults.check(&title, 0)?;
@@ -307,6 +311,23 @@ impl GpuProgram {
         count(&self.shared.counters.dispatches, dispatches as u64);
     }
 
+    /// Writes the parameters of a step whose rows are of several sequences.
+    fn write_apart(&mut self, runs: &[StepParams]) -> Result<(), Error> {
+        self.limits.check_apart(runs)?;
+        let each = |run: &StepParams| {
+            let StepParams { position, top_k, top_p, temperature, seed_lo, seed_hi, sequence, .. } = *run;
+            [position, sequence, seed_lo, seed_hi, top_k, top_p.to_bits(), temperature.to_bits(), 0]
+        };
+        self.each.clear();
+        self.each.extend(runs.iter().map(each));
+        self.begin()?;
+        let bytes: &[u8] = bytemuck::cast_slice(&self.each);
+        self.shared.queue.write_buffer(&self.step, BLOCK, bytes);
+        count(&self.shared.counters.uploaded, bytes.len() as u64);
+        self.put(&StepParams { rows: runs.len() as u32, ..runs[0] }, self.dispatches.len());
+        Ok(())
+    }
+
     /// Encodes what is submitted together.
     fn encode(&self, with: impl FnOnce(&mut wgpu::ComputePass<'_>)) -> Result<(), Error> {
         let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
@@ -337,18 +358,7 @@ impl Program for GpuProgram {
         if !self.limits.apart {
             return runs.iter().try_for_each(|params| self.step(params));
         }
-        self.limits.check_apart(runs)?;
-        let each = |run: &StepParams| {
-            let StepParams { position, top_k, top_p, temperature, seed_lo, seed_hi, sequence, .. } = *run;
-            [position, sequence, seed_lo, seed_hi, top_k, top_p.to_bits(), temperature.to_bits(), 0]
-        };
-        self.each.clear();
-        self.each.extend(runs.iter().map(each));
-        self.begin()?;
-        let bytes: &[u8] = bytemuck::cast_slice(&self.each);
-        self.shared.queue.write_buffer(&self.step, BLOCK, bytes);
-        count(&self.shared.counters.uploaded, bytes.len() as u64);
-        self.put(&StepParams { rows: runs.len() as u32, ..runs[0] }, self.dispatches.len());
+        self.write_apart(runs)?;
         self.encode(|pass| self.dispatches.iter().for_each(|dispatch| dispatch.encode(pass, 0)))
     }
 
@@ -376,12 +386,22 @@ impl Program for GpuProgram {
         self.encode(|pass| dispatch.encode_grid(pass, params.sequence, grid))
     }
 
-    fn profile(&mut self, params: &StepParams) -> Result<Option<Box<dyn Profile>>, Error> {
-        if self.limits.apart || !profile::possible(&self.shared, self.dispatches.len()) {
+    fn profile(&mut self, runs: &[StepParams]) -> Result<Option<Box<dyn Profile>>, Error> {
+        if !profile::possible(&self.shared, self.dispatches.len()) {
             return Ok(None);
         }
-        self.write(params, self.dispatches.len(), Origin::default())?;
-        profile::begin(&self.shared, &self.dispatches, params.sequence).map(Some)
+        let sequence = match runs {
+            _ if self.limits.apart => {
+                self.write_apart(runs)?;
+                0
+            }
+            [params] => {
+                self.write(params, self.dispatches.len(), Origin::default())?;
+                params.sequence
+            }
+            _ => return Ok(None),
+        };
+        profile::begin(&self.shared, &self.dispatches, sequence).map(Some)
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {

@@ -29,6 +29,8 @@ backend_api::tunables! {
         splits: 32 in [16, 32, 64],
         /// Keys that a workgroup scores at a time, and the fewest of such a part.
         split_keys: 64,
+        /// Workgroups that are enough to score the parts of all heads.
+        split_groups: 512 in [256, 512, 8_192],
         /// Invocations that share a key.
         split_share: 4 in [1, 4],
         /// Values up to which an invocation loads all of its own before their weights are known.

@@ -11,7 +11,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use backend_api::{Error, Program, StepParams, StorageId, Update};
+use backend_api::run::{Host, finish_profile};
+use backend_api::{Error, KernelInfo, Program, StepParams, StorageId, Update};
 
 use crate::arch::Head;
 use crate::error::ModelError;
@@ -53,7 +54,14 @@ impl Batch {
         model.backend().plan(recipe.graph_of_sequences(2, true, capacity, sequences)?)?;
         let mut states = Storages::new(model.backend().clone());
         specs.iter().try_for_each(|spec| states.create(&growing::tensor(spec)?).map(|_| ()))?;
-        let shared = Rc::new(Shared { model: model.clone(), sequences, capacity, states, steps: RefCell::default() });
+        let shared = Rc::new(Shared {
+            model: model.clone(),
+            sequences,
+            capacity,
+            states,
+            programs: RefCell::default(),
+            steps: RefCell::default(),
+        });
         let session = |sequence: usize| {
             let mut views = Storages::new(model.backend().clone());
             for spec in &each {
@@ -78,6 +86,30 @@ impl Batch {
         self.sessions
     }
 
+    /// The kernels of a step that all texts take together, for traces.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
+        self.shared.with_program(self.sessions.len(), false, |program| Ok(program.kernels()))
+    }
+
+    /// The device's own times of the kernels of a step at the ends of all texts; none if it has no clock for them.
+    ///
+    /// *Units*: milliseconds, in the order of [`Self::kernels`].
+    ///
+    /// *Errors*: as [`Self::kernels`]; a context is full.
+    pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+        let at = |(sequence, session): (usize, &Session)| StepParams {
+            sequence: sequence as u32,
+            ..StepParams::at(session.position() as u32, 1)
+        };
+        let runs: Vec<StepParams> = self.sessions.iter().enumerate().map(at).collect();
+        match self.shared.with_program(runs.len(), false, |program| Ok(program.profile(&runs)?))? {
+            Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
+            None => Ok(None),
+        }
+    }
+
     /// Steps so far that several texts took together, and the rows of all of them.
     pub fn steps(&self) -> (u64, u64) {
         let steps = self.shared.steps.borrow();
@@ -87,7 +119,8 @@ impl Batch {
 
 /// What the sessions of a batch have in common.
 struct Shared {
-    // Programs go before what they are bound to.
+    // Programs go before what they are bound to. By rows, and whether tokens are drawn.
+    programs: RefCell<HashMap<(usize, bool), Box<dyn Program>>>,
     steps: RefCell<Steps>,
     states: Storages,
     model: Rc<Model>,
@@ -98,8 +131,6 @@ struct Shared {
 /// The steps that are taken together.
 #[derive(Default)]
 struct Steps {
-    /// By rows, and whether tokens are drawn.
-    programs: HashMap<(usize, bool), Box<dyn Program>>,
     /// Who takes part.
     joined: usize,
     /// Who waits for the next step, with how its token is chosen.
@@ -121,6 +152,21 @@ impl Shared {
         Ok(backend.compile(&plan, &bound)?)
     }
 
+    /// Uses the program of a step of so many rows at least.
+    fn with_program<T>(
+        &self,
+        texts: usize,
+        sample: bool,
+        with: impl FnOnce(&mut dyn Program) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        let rows = texts.next_power_of_two().max(2);
+        let mut programs = self.programs.borrow_mut();
+        with(&mut **match programs.entry((rows, sample)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self.compile(rows, sample)?),
+        })
+    }
+
     /// Takes the step that all wait for.
     fn step(&self) -> Result<(), ModelError> {
         let mut steps = self.steps.borrow_mut();
@@ -130,12 +176,7 @@ impl Shared {
             if runs.is_empty() {
                 continue;
             }
-            let rows = runs.len().next_power_of_two().max(2);
-            let program = match steps.programs.entry((rows, sample)) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(self.compile(rows, sample)?),
-            };
-            program.steps(&runs)?;
+            self.with_program(runs.len(), sample, |program| Ok(program.steps(&runs)?))?;
             (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
         }
         Ok(())

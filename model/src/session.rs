@@ -14,7 +14,7 @@ use crate::load::{Model, Storages};
 use crate::log_probs::Told;
 use crate::rewind::Rewritten;
 use crate::steps::Steps;
-use backend_api::run::{self, Host, read_rows};
+use backend_api::run::{self, Host, finish_profile, read_rows};
 
 /// Rows that programs are compiled for.
 const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -304,12 +304,9 @@ impl Session {
         let params = StepParams::at(self.position() as u32, 1);
         self.rewritten.moved_to(self.position() + 1);
         let Some(compiled) = self.programs.get_mut(&(1, Head::Greedy)) else { return Ok(None) };
-        let Some(mut profile) = compiled.program.profile(&params)? else { return Ok(None) };
-        loop {
-            if let Some(times) = profile.try_read()? {
-                return Ok(Some(times));
-            }
-            host.turn().await;
+        match compiled.program.profile(&[params])? {
+            Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
+            None => Ok(None),
         }
     }
 

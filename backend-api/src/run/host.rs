@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::backend::{Backend, ReadId, StorageId};
+use crate::backend::{Backend, Profile, ReadId, StorageId};
 use crate::error::Error;
 
 /// The surrounding event loop. Everything here waits by letting the host do other things for a turn.
@@ -82,6 +82,20 @@ pub async fn finish_read(backend: &dyn Backend, read: ReadId, out: &mut [u8], ho
     }
     host.arrived();
     Ok(())
+}
+
+/// Waits for the times of a step's kernels.
+///
+/// *Units*: milliseconds.
+///
+/// *Errors*: the device was lost.
+pub async fn finish_profile(mut profile: Box<dyn Profile>, host: &dyn Host) -> Result<Vec<f64>, Error> {
+    loop {
+        if let Some(times) = profile.try_read()? {
+            return Ok(times);
+        }
+        host.turn().await;
+    }
 }
 
 /// Reads rows of a storage as they are after all steps submitted so far.

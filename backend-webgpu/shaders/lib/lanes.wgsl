@@ -1,20 +1,11 @@
 // Sums over the LANES invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
 // them is lanes_meet, or another barrier.
-//!if SHUFFLED
-// Those that share a subgroup, too, do not wait for each other.
-const TOGETHER: u32 = min(LANES, SUBGROUP);
-//!else
-const TOGETHER: u32 = 1u;
-//!end
+//!include lib/together.wgsl
+
 var<workgroup> lanes_sums: array<SUM, WG / TOGETHER>;
 
 fn lanes_begin(lane: u32, own: SUM) -> SUM {
-    var sum = own;
-//!if SHUFFLED
-    for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
-        sum += subgroupShuffleXor(sum, apart);
-    }
-//!end
+    let sum = together_sum(own);
     if (LANES > TOGETHER && lane % TOGETHER == 0u) {
         lanes_sums[lane / TOGETHER] = sum;
     }

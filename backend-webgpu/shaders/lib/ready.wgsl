@@ -5,5 +5,5 @@ fn ready_at(row: u32, i: u32) -> u32 {
 }
 
 fn scale_at(row: u32) -> u32 {
-    return ROW_AT + ROWS * 8u * p.w_groups + row;
+    return ROW_AT + ALL_ROWS * 8u * p.w_groups + row;
 }

@@ -29,8 +29,8 @@ struct Params {
 @group(0) @binding(4) var<storage, read> v: array<u32>;
 @group(0) @binding(5) var<storage, read_write> parts: array<vec4<f32>>;
 
-// Attention of one query or a few, a workgroup for each query, head and part of the keys: weighted sums with the highest score and the
-// sum of weights, which whoever reads them joins. 64u keys at a time: 4u invocations score one; then (part of the
+// Attention of one query or a few. The keys of each query and head are cut into parts, which 32u workgroups share out:
+// weighted sums with the highest score and the sum of weights, which whoever reads them joins. 64u keys at a time: 4u invocations score one; then (part of the
 // keys, channel) pairs of invocations sum the weighted values.
 // Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
@@ -193,12 +193,18 @@ fn main(
     let wid = group_id + step.origin;
     let job = wid.y * groups.x + wid.x;
     let query = job / (9u * 32u);
-    let head = job / 32u % 9u;
-    let split = job % 32u;
-    let all = visible(query);
-    if (query >= 1u || split >= split_count(all)) {
+    if (query >= 1u) {
         return;
     }
+    let all = visible(query);
+    for (var split = job % 32u; split < split_count(all); split += 32u) {
+        score_part(lane, query, job / 32u % 9u, split, all);
+    }
+}
+
+// One part of the keys that a query sees.
+fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
+    let job = (query * 9u + head) * 32u + split;
     let start = all.x + split * split_keys(all);
     let end = min(start + split_keys(all), all.y);
     let kv_head = head * p.n_head_kv / 9u;

@@ -200,15 +200,21 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
 }
 // Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
 // them is lanes_meet, or another barrier.
-// Those that share a subgroup, too, do not wait for each other.
+// Those of the 4u invocations that share rows and a subgroup, too, add up without waiting for each other.
 const TOGETHER: u32 = min(4u, 8u);
-var<workgroup> lanes_sums: array<vec2<f32>, 64u / TOGETHER>;
 
-fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
+fn together_sum(own: vec2<f32>) -> vec2<f32> {
     var sum = own;
     for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
         sum += subgroupShuffleXor(sum, apart);
     }
+    return sum;
+}
+
+var<workgroup> lanes_sums: array<vec2<f32>, 64u / TOGETHER>;
+
+fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
+    let sum = together_sum(own);
     if (4u > TOGETHER && lane % TOGETHER == 0u) {
         lanes_sums[lane / TOGETHER] = sum;
     }
@@ -333,7 +339,7 @@ fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
 }
 
 const PAIRS: u32 = 64u / 4u;
-var<workgroup> rotated: array<vec2<f32>, PAIRS>;
+var<workgroup> rotated: array<vec2<f32>, 1u * PAIRS>;
 
 // The first column of pair i and the distance of its second.
 fn pair_of(i: u32) -> vec2<u32> {
@@ -342,6 +348,48 @@ fn pair_of(i: u32) -> vec2<u32> {
     let c = i % (p.head_dim / 2u);
     let head = (i / (p.head_dim / 2u)) * p.head_dim;
     return select(vec2<u32>(head + 2u * c, 1u), vec2<u32>(head + c, half), c < half);
+}
+
+// What follows the products of a pair: biases, and cosine and sine of the angle that it turns by.
+struct Rest {
+    bias: vec2<f32>,
+    turn: vec2<f32>,
+}
+
+fn rest_of(row: u32, place: vec2<u32>) -> Rest {
+    var rest = Rest(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+    rest.bias = vec2<f32>(bias[place.x], bias[place.x + place.y]);
+    let channel = place.x % p.head_dim;
+    if (channel < p.n_dims && place.x < p.q_cols + p.kv_cols) {
+        let angle = channel;
+        let at = min(position_of(row), p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
+        rest.turn = vec2<f32>(table[at], table[at + 1u]);
+    }
+    return rest;
+}
+
+fn ended(products: vec2<f32>, rest: Rest) -> vec2<f32> {
+    let value = products + rest.bias;
+    let c = rest.turn.x;
+    let s = rest.turn.y;
+    return vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
+}
+
+// Puts a pair of a row, the workgroup's own row of that number, where it belongs, if it is this invocation's. All invocations of the workgroup come here together.
+fn put_pair(lane: u32, own: u32, row: u32, is_own: bool, pair: u32, place: vec2<u32>, value: vec2<f32>) {
+    let puts = is_own && pair < p.pairs;
+    // Of rotating channels the neighbours are those of the next pair.
+    if (is_own) {
+        rotated[own * PAIRS + lane / 4u] = value;
+    }
+    workgroupBarrier();
+    let next = rotated[own * PAIRS + min(lane / 4u + 1u, PAIRS - 1u)];
+    if (puts && place.y == 1u) {
+        put(row, place.x, value);
+    } else if (puts && pair % 2u == 0u) {
+        put(row, place.x, vec2<f32>(value.x, next.x));
+        put(row, place.x + place.y, vec2<f32>(value.y, next.y));
+    }
 }
 
 @compute @workgroup_size(64u)
@@ -356,15 +404,7 @@ fn main(
     let place = pair_of(min(pair, p.pairs - 1u));
     let l = lane % 4u;
     // What follows the products is loaded before them: loads do not wait for loads.
-    let bias_pair = vec2<f32>(bias[place.x], bias[place.x + place.y]);
-    let channel = place.x % p.head_dim;
-    let rotates = channel < p.n_dims && place.x < p.q_cols + p.kv_cols;
-    let angle = channel;
-    var turn: array<vec2<f32>, 1u>;
-    {
-        let at = min(position_of(0u), p.table_rows - 1u) * p.n_dims + min(2u * angle, p.n_dims - 2u);
-        turn[0u] = vec2<f32>(table[at], table[at + 1u]);
-    }
+    let rest = rest_of(0u, place);
     var acc = vec2<f32>(0.0);
     for (var first = 0u; first < p.w_groups; first += 4u) {
         row_stage(lane, first, begun);
@@ -374,31 +414,11 @@ fn main(
             acc += vec2<f32>(dot32(w_decode_row(place.x, g), x32), dot32(w_decode_row(place.x + place.y, g), x32));
         }
     }
-    {
-        let sum = lanes_begin(lane, acc);
-        let scale = row_scale(lane, begun);
-        var value = vec2<f32>(0.0);
-        if (l == 0u) {
-            value = lanes_end(lane, sum) * scale;
-        }
-        value += bias_pair;
-        if (rotates) {
-            let c = turn[0u].x;
-            let s = turn[0u].y;
-            value = vec2<f32>(value.x * c - value.y * s, value.x * s + value.y * c);
-        }
-        let puts = l == 0u && pair < p.pairs;
-        // Of rotating channels the neighbours are those of the next pair.
-        if (l == 0u) {
-            rotated[lane / 4u] = value;
-        }
-        workgroupBarrier();
-        let next = rotated[min(lane / 4u + 1u, PAIRS - 1u)];
-        if (puts && place.y == 1u) {
-            put(0u, place.x, value);
-        } else if (puts && pair % 2u == 0u) {
-            put(0u, place.x, vec2<f32>(value.x, next.x));
-            put(0u, place.x + place.y, vec2<f32>(value.y, next.y));
-        }
+    let sum = lanes_begin(lane, acc);
+    let scale = row_scale(lane, begun);
+    var value = vec2<f32>(0.0);
+    if (l == 0u) {
+        value = ended(lanes_end(lane, sum) * scale, rest);
     }
+    put_pair(lane, 0u, 0u, l == 0u, pair, place, value);
 }

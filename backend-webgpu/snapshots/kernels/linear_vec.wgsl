@@ -304,15 +304,21 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
 }
 // Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
 // them is lanes_meet, or another barrier.
-// Those that share a subgroup, too, do not wait for each other.
+// Those of the 4u invocations that share rows and a subgroup, too, add up without waiting for each other.
 const TOGETHER: u32 = min(4u, 8u);
-var<workgroup> lanes_sums: array<vec4<f32>, 64u / TOGETHER>;
 
-fn lanes_begin(lane: u32, own: vec4<f32>) -> vec4<f32> {
+fn together_sum(own: vec4<f32>) -> vec4<f32> {
     var sum = own;
     for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
         sum += subgroupShuffleXor(sum, apart);
     }
+    return sum;
+}
+
+var<workgroup> lanes_sums: array<vec4<f32>, 64u / TOGETHER>;
+
+fn lanes_begin(lane: u32, own: vec4<f32>) -> vec4<f32> {
+    let sum = together_sum(own);
     if (4u > TOGETHER && lane % TOGETHER == 0u) {
         lanes_sums[lane / TOGETHER] = sum;
     }
@@ -468,6 +474,26 @@ fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
 }
 
 
+// What follows the products of a column: biases and what the result is added to.
+struct Rest {
+    bias: f32,
+    bias_up: f32,
+    residual: f32,
+}
+
+fn rest_of(row: u32, col: u32) -> Rest {
+    var rest: Rest;
+    rest.bias = bias[col];
+    rest.bias_up = bias[col + p.out_cols];
+    return rest;
+}
+
+// One of the columns, from the products of all of an invocation's.
+fn ended(products: vec4<f32>, own: u32, rest: Rest) -> f32 {
+    var value = unary_silu(products[own] + rest.bias) * (products[own + 2u] + rest.bias_up);
+    return value + rest.residual;
+}
+
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -483,8 +509,7 @@ fn main(
     // for loads.
     let own = l % 2u;
     let col = p.first + min(n + own, last);
-    let bias_value = bias[col];
-    let bias_up = bias[col + p.out_cols];
+    let rest = rest_of(0u, col);
     var acc = vec4<f32>(0.0);
     for (var first = 0u; first < p.w_groups; first += 2u) {
         row_stage(lane, first, begun);
@@ -497,17 +522,9 @@ fn main(
             acc += vec4<f32>(a, b, up, dot32(u_decode_row(p.u_row + min(n + 1u, last), g), x32));
         }
     }
-    {
-        let sum = lanes_begin(lane, acc);
-        let scale = row_scale(lane, begun);
-        if (l < 2u && n + l <= last) {
-            let product = lanes_end(lane, sum) * scale;
-            var gate = product[own];
-            var upper = product[own + 2u];
-            gate += bias_value;
-            upper += bias_up;
-            var value = unary_silu(gate) * upper;
-            out[0u * p.out_cols + col] = value;
-        }
+    let sum = lanes_begin(lane, acc);
+    let scale = row_scale(lane, begun);
+    if (l < 2u && n + l <= last) {
+        out[col] = ended(lanes_end(lane, sum) * scale, own, rest);
     }
 }

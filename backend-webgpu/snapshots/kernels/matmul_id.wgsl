@@ -180,15 +180,21 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
 }
 // Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
 // them is lanes_meet, or another barrier.
-// Those that share a subgroup, too, do not wait for each other.
+// Those of the 4u invocations that share rows and a subgroup, too, add up without waiting for each other.
 const TOGETHER: u32 = min(4u, 8u);
-var<workgroup> lanes_sums: array<vec2<f32>, 64u / TOGETHER>;
 
-fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
+fn together_sum(own: vec2<f32>) -> vec2<f32> {
     var sum = own;
     for (var apart = 1u; apart < TOGETHER; apart <<= 1u) {
         sum += subgroupShuffleXor(sum, apart);
     }
+    return sum;
+}
+
+var<workgroup> lanes_sums: array<vec2<f32>, 64u / TOGETHER>;
+
+fn lanes_begin(lane: u32, own: vec2<f32>) -> vec2<f32> {
+    let sum = together_sum(own);
     if (4u > TOGETHER && lane % TOGETHER == 0u) {
         lanes_sums[lane / TOGETHER] = sum;
     }

@@ -89,11 +89,18 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
 }
 // Sums over the 1u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
 // them is lanes_meet, or another barrier.
+// Those of the 1u invocations that share rows and a subgroup, too, add up without waiting for each other.
 const TOGETHER: u32 = 1u;
+
+fn together_sum(own: f32) -> f32 {
+    var sum = own;
+    return sum;
+}
+
 var<workgroup> lanes_sums: array<f32, 64u / TOGETHER>;
 
 fn lanes_begin(lane: u32, own: f32) -> f32 {
-    var sum = own;
+    let sum = together_sum(own);
     if (1u > TOGETHER && lane % TOGETHER == 0u) {
         lanes_sums[lane / TOGETHER] = sum;
     }

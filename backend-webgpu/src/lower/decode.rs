@@ -48,10 +48,10 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     let [weights] = all.as_slice() else {
         return Err("the weights lie in several bindings".into());
     };
-    let share = Share::of_pairs(k, n / 2, &node.tuning);
+    let of_row = Share::of_pairs(k, n / 2, &node.tuning);
+    let share = of_row.of_rows(rows, n / 2, node);
     let mut kernel = share
-        .kernel("linear_qkv", grid((n / 2).div_ceil(share.columns_of_workgroup())), node)
-        .rows(rows)
+        .kernel("linear_qkv", share.grid(n / 2), node)
         .flag("VEC4", k.is_multiple_of(4) && rows == 1)
         .flag("BIAS", op.linear.bias)
         .u("k", k)
@@ -59,7 +59,7 @@ pub fn linear_qkv(op: &LinearQkv, node: &Node<'_>) -> Kernels {
     let (norm, bind) = (op.linear.norm.as_ref(), |kernel: Kernel| kernel.bind("x", row_type(k), Operand::Input(0), x));
     let mut kernels = Vec::new();
     if rows > 1 {
-        kernels.push(ready([rows, k], share.wg, &bind, norm, o.norm, node));
+        kernels.push(ready([rows, k], of_row.wg, &bind, norm, o.norm, node));
         kernel = of_ready(kernel, 0, [rows, k]).table("w", *o.w, w, weights);
     } else {
         kernel = staged(bind(kernel).table("w", *o.w, w, weights), [n, k], norm.is_some(), node);
@@ -148,9 +148,13 @@ impl Parts<'_> {
         // There are as many keys as parts of them at least.
         let channels = self.values.next_power_of_two().clamp(tuning.split_share, wg);
         let rounds = channels / tuning.split_share;
+        // Most parts of a short text are empty, and starting a workgroup takes time, too.
+        let heads = self.queries * self.attention.n_head;
+        let sharers = tuning.splits.min(tuning.split_groups.div_ceil(heads).next_power_of_two());
         let [keys, values] = [1, 2].map(|i| matches!(node.inputs[i].dtype, DType::Coded(_)));
         let kernel = node
-            .reducing("attention_split", grid(self.queries * self.attention.n_head * tuning.splits), wg)
+            .reducing("attention_split", grid(self.queries * self.attention.n_head * sharers), wg)
+            .word("SHARERS", literal(sharers))
             // Each invocation can hold all its values: one channel of a few keys.
             .flag("EARLY", self.values <= channels && rounds <= tuning.split_early)
             .word("SHARE", literal(tuning.split_share))

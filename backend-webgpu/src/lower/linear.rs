@@ -20,6 +20,10 @@ pub const ROW_AT: &str = "ROW_AT";
 pub const FEW: usize = 8;
 /// Invocations of the smallest workgroup of the matrix-vector kernels.
 const FEWEST: usize = 64;
+/// Memory of a workgroup that every device has.
+///
+/// *Units*: bytes.
+const WORKGROUP_BYTES: usize = 16 << 10;
 /// How many workgroups there must be at least; with fewer, they are smaller.
 const WORKGROUPS: usize = 256;
 
@@ -224,15 +228,16 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
         Some(wg) => Share::of_joined(k, out_cols, each, wg, &node.tuning),
         None => Share::new(k, out_cols, each, node.tuning.vec_rows, &node.tuning),
     };
-    let share = share.of_rows(m, &node.tuning);
+    let row_wg = share.wg;
+    let share = share.of_rows(m, out_cols, node);
     let few = vector && m > 1;
     let mut kernels = Vec::new();
     if few && source.ready.is_none() {
-        kernels.push(ready([m, k], share.wg, source.bind, op.norm.as_ref(), o.norm, node));
+        kernels.push(ready([m, k], row_wg, source.bind, op.norm.as_ref(), o.norm, node));
     }
     for s in segments(&all, out_cols, glu) {
         let mut kernel = if vector {
-            share.kernel("linear_vec", grid(s.count.div_ceil(share.columns_of_workgroup())), node).rows(m)
+            share.kernel("linear_vec", share.grid(s.count), node)
         } else {
             several(w.dtype, [m, s.count, outer * inner], glu, node)?
         };
@@ -313,6 +318,7 @@ fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Resu
 }
 
 /// How the products of one row, or a few, with a matrix are shared out.
+#[derive(Clone, Copy)]
 pub struct Share {
     /// Rows of weights that an invocation multiplies at once.
     rows: usize,
@@ -322,6 +328,8 @@ pub struct Share {
     pub lanes: usize,
     /// Invocations of a workgroup.
     pub wg: usize,
+    /// Rows of x, and those among them that an invocation multiplies.
+    x_rows: [usize; 2],
 }
 
 impl Share {
@@ -345,7 +353,7 @@ impl Share {
         while wg > FEWEST && busy(lanes) < wg * WORKGROUPS {
             wg /= 2;
         }
-        Share { rows, each, lanes, wg }.fitting()
+        Share { rows, each, lanes, wg, x_rows: [1, 1] }.fitting()
     }
 
     /// The same where every workgroup of `wg` invocations first joins parts of x, for rows that are not joined once.
@@ -353,11 +361,29 @@ impl Share {
         Share { wg, ..Share::new(k, columns, each, each, tuning) }.fitting()
     }
 
-    /// The same for so many rows of x: an invocation that has sums of several of them takes fewer rows of weights. As many
-    /// share them as before, so that each sum is added up in the same order.
-    pub fn of_rows(self, rows: usize, tuning: &Tuning) -> Share {
-        let most = if rows == 1 { self.rows } else { tuning.few_rows.max(self.each) };
-        Share { rows: self.rows.min(most), ..self }
+    /// The same for so many rows of x and columns of the result: an invocation that has sums of several rows takes fewer rows of
+    /// weights, and a workgroup has no more of them than its memory has room for. Where that leaves the device idle, rows of x are
+    /// shared out, too. As many invocations share a row of weights as before, so that each sum is added up in the same order.
+    pub fn of_rows(self, rows: usize, columns: usize, node: &Node<'_>) -> Share {
+        if rows == 1 {
+            return self;
+        }
+        let weights = self.rows.min(node.tuning.few_rows.max(self.each));
+        let busy = (columns * self.each).div_ceil(weights) * self.lanes;
+        // Large matrices cost more to read again than idle invocations do.
+        let enough = node.tuning.vec_invocations;
+        let mut own = rows;
+        while own.is_multiple_of(2) && busy * 4 < enough && busy * (rows / own) < enough {
+            own /= 2;
+        }
+        let together = node.limits.subgroup.clamp(1, self.lanes);
+        // Those of pairs are left once more, when they have turned.
+        let bytes = |wg: usize| own * (wg / together * 4 * weights + wg / self.lanes * 8);
+        let mut wg = self.wg;
+        while wg > self.lanes && bytes(wg) > WORKGROUP_BYTES {
+            wg /= 2;
+        }
+        Share { rows: weights, wg, x_rows: [rows, own], ..self }
     }
 
     /// Each column is ended by an invocation of its own, and those that share rows are in one workgroup.
@@ -382,6 +408,13 @@ impl Share {
         self.wg / self.lanes * self.columns()
     }
 
+    /// Workgroups for so many columns of the result.
+    pub fn grid(&self, columns: usize) -> [u32; 3] {
+        let [x, y, _] = grid(columns.div_ceil(self.columns_of_workgroup()));
+        let [all, own] = self.x_rows;
+        [x, y, (all / own) as u32]
+    }
+
     /// A kernel of workgroups that share in this way.
     pub fn kernel(&self, file: &'static str, grid: [u32; 3], node: &Node<'_>) -> Kernel {
         let sum = match self.rows {
@@ -389,8 +422,9 @@ impl Share {
             2 => "vec2<f32>",
             _ => "vec4<f32>",
         };
-        let columns = self.columns();
-        let kernel = node.reducing(file, grid, self.wg).flag("TWO", columns == 2).flag("FOUR", columns == 4);
+        let ([all, own], columns) = (self.x_rows, self.columns());
+        let kernel = node.reducing(file, grid, self.wg).rows_of(own, all);
+        let kernel = kernel.flag("TWO", columns == 2).flag("FOUR", columns == 4);
         shared(kernel, self.lanes, sum, node).word("COLUMNS", literal(columns))
     }
 }

@@ -280,7 +280,8 @@ pub(crate) async fn time(
             continue;
         }
         progress("timing kernels");
-        let profile = profile(&mut session, host).await?.map(|times| by_kernel(&kernels, &times));
+        let profile =
+            profile(host, async || session.profile(host).await).await?.map(|times| by_kernel(&kernels, &times));
         return Ok(Timed {
             fetch_interval,
             kernels: kernels.len(),

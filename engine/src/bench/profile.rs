@@ -1,7 +1,7 @@
 //! Where a decode step spends its time, by the device's own clock.
 
 use backend_api::{KernelInfo, Role};
-use model::{Host, ModelError, Session};
+use model::{Host, ModelError};
 use serde::Serialize;
 
 use super::Spread;
@@ -26,16 +26,19 @@ pub struct KernelTime {
     pub bytes: Option<u64>,
 }
 
-/// The time of each kernel of a decode step at the end of the text, in the order of
-/// [`decode_kernels`](Session::decode_kernels); none if the device has no clock for them.
+/// The time of each kernel of a step, from several runs of `once`, which takes one step and gives the device's times of its
+/// kernels, such as [`Session::profile`](model::Session::profile); none if the device has no clock for them.
 ///
 /// *Units*: milliseconds.
 ///
-/// *Errors*: as [`Session::profile`].
-pub async fn profile(session: &mut Session, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+/// *Errors*: those of `once`.
+pub async fn profile(
+    host: &dyn Host,
+    mut once: impl AsyncFnMut() -> Result<Option<Vec<f64>>, ModelError>,
+) -> Result<Option<Vec<f64>>, ModelError> {
     let (start, mut runs) = (host.now_ms(), Vec::with_capacity(STEPS));
     while runs.is_empty() || (runs.len() < STEPS && host.now_ms() - start < ENOUGH_MS) {
-        match session.profile(host).await? {
+        match once().await? {
             Some(times) => runs.push(times),
             None => return Ok(None),
         }

@@ -8,7 +8,8 @@ use model::{Batch, ByteSource, GenerateOptions, Host, Session};
 use serde::Serialize;
 
 use super::model::{prompt, rate};
-use super::{ModelOptions, Spread};
+use super::profile::by_kernel;
+use super::{KernelTime, ModelOptions, Spread, profile};
 use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
@@ -40,6 +41,8 @@ pub struct TogetherReport {
     pub ratio: f64,
     /// Texts that a step advanced, on average.
     pub rows_per_step: f64,
+    /// The kernels of a step of all texts, each timed apart by the device's own clock; null where it has none.
+    pub profile: Option<Vec<KernelTime>>,
     /// What the device holds.
     pub device_memory_bytes: u64,
 }
@@ -102,6 +105,10 @@ pub async fn together(
             steps = (steps.0 + taken - before.0, steps.1 + rows - before.1);
         }
     }
+    progress("timing kernels");
+    let kernels = batch.kernels()?;
+    let times = profile(&*host, async || batch.profile(&*host).await).await?;
+    let profile = times.map(|times| by_kernel(&kernels, &times));
     let (one_ms, together_ms) = (Spread::of(one_ms), Spread::of(together_ms));
     let one_tokens_per_s = rate(options.decode as f64, one_ms.median);
     let together_tokens_per_s = rate((conversations * options.decode) as f64, together_ms.median);
@@ -118,6 +125,7 @@ pub async fn together(
         together_tokens_per_s,
         ratio: together_tokens_per_s / one_tokens_per_s.max(f64::MIN_POSITIVE),
         rows_per_step: steps.1 as f64 / (steps.0 as f64).max(1.0),
+        profile,
         device_memory_bytes: backend.stats().memory,
     })
 }

@@ -375,6 +375,7 @@ impl Loaded {
     ///
     /// *Errors*: as [`Session::profile`].
     pub fn profile(&self) -> Result<Option<Vec<f64>>> {
-        Ok(block_on(bench::profile(&mut self.session.borrow_mut(), self.engine.host()))?)
+        let (mut session, host) = (self.session.borrow_mut(), self.engine.host());
+        Ok(block_on(bench::profile(host, async || session.profile(host).await))?)
     }
 }
