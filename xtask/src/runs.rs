@@ -132,12 +132,6 @@ pub const RUNS: &[Run] = &[
         args: &["supply"],
     },
     Run {
-        title: "types: windows",
-        needs: Need::System(System::Windows),
-        program: Program::Task,
-        args: &["types", "windows"],
-    },
-    Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
         program: Program::Task,
@@ -354,6 +348,12 @@ pub const NIGHTLY: &[Run] = &[
         needs: Need::Node,
         program: Program::Node,
         args: &["js/test/run.js", "next"],
+    },
+    Run {
+        title: "types: windows",
+        needs: Need::System(System::Windows),
+        program: Program::Task,
+        args: &["types", "windows"],
     },
     Run {
         title: "types: macos",
