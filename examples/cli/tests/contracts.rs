@@ -19,9 +19,14 @@ fn command(args: &[&str]) -> Command {
 }
 
 fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&text(args)).unwrap()
+}
+
+/// What a command that succeeds prints.
+fn text(args: &[&str]) -> String {
     let output = anygpu(args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn reference(prompt: &str) -> Value {
@@ -362,11 +367,6 @@ fn a_reader_who_leaves_is_no_error() {
 
 #[test]
 fn help_is_in_groups_and_shells_and_man_are_told_the_same() {
-    let text = |args: &[&str]| {
-        let output = anygpu(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
     let help = text(&["generate", "--help"]);
     let at = |group: &str| help.find(&format!("\n{group}:\n")).unwrap_or_else(|| panic!("{group} in {help}"));
     for (group, option) in [
@@ -392,6 +392,21 @@ fn help_is_in_groups_and_shells_and_man_are_told_the_same() {
         page.contains(".TH anygpu") && page.contains(".SH \"GENERATE\"") && page.contains("load\\-session"),
         "{page}"
     );
+}
+
+/// Options stand behind the command that they are for.
+#[test]
+fn options_of_devices_are_those_of_commands_that_run_on_one() {
+    for name in ["tokenize", "detokenize", "pull", "ls", "rm", "completions", "man"] {
+        let help = text(&[name, "--help"]);
+        assert!(!help.contains("--threads"), "{name}: {help}");
+    }
+    for name in ["probe", "generate", "chat", "serve", "logits", "embed", "inspect", "bench", "trace", "tune"] {
+        assert!(text(&[name, "--help"]).contains("--threads"), "{name}");
+    }
+    let before = anygpu(&["--threads", "1", "ls"]);
+    let error = String::from_utf8(before.stderr).unwrap();
+    assert!(before.status.code() == Some(2) && error.contains("'ls' cannot be used with '--threads"), "{error}");
 }
 
 /// With `--help` at the end a command line is only parsed.

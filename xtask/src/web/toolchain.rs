@@ -60,6 +60,23 @@ fn rustc() -> OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
+/// A compiler that can check types for another target: the one in use if it has the standard library for that, or else
+/// Debian's, which compiles it from its source.
+///
+/// *Errors*: there is none; the message says how to get one.
+pub fn checks(target: &str) -> Result<Toolchain> {
+    if has_std_for(target) {
+        return Ok(Toolchain::InUse);
+    }
+    match missing_packages() {
+        missing if missing.is_empty() => Ok(Toolchain::Debian),
+        missing => bail!(
+            "there is no standard library for {target}: run `rustup target add {target}`, or install Debian's packages {}",
+            missing.join(", ")
+        ),
+    }
+}
+
 /// Finds a compiler, and tries to set it up.
 ///
 /// *Errors*: there is none; the message has the commands for each way to get one.
@@ -104,9 +121,13 @@ fn in_use() -> Result<(), String> {
     }
 }
 
-/// Whether the compiler in use has a compiled standard library for the target.
+/// Whether the compiler in use has a compiled standard library for the page's target.
 fn has_std() -> bool {
-    let folder = print(Command::new(rustc()).args(["--print", "target-libdir", "--target", TARGET]));
+    has_std_for(TARGET)
+}
+
+fn has_std_for(target: &str) -> bool {
+    let folder = print(Command::new(rustc()).args(["--print", "target-libdir", "--target", target]));
     folder.is_some_and(|folder| Path::new(&folder).is_dir())
 }
 

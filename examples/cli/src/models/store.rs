@@ -29,20 +29,31 @@ pub struct Entry {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept {
     pub name: String,
-    pub bytes: u64,
-    pub sha256: String,
+    /// None until it is here.
+    pub bytes: Option<u64>,
+    pub sha256: Option<String>,
 }
 
 impl Entry {
     /// Whether all of its files are there, as long as they were.
     pub fn is_whole(&self) -> bool {
-        let has = |kept: &Kept| fs::metadata(self.path.with_file_name(&kept.name)).is_ok_and(|m| m.len() == kept.bytes);
+        let has =
+            |kept: &Kept| fs::metadata(self.path.with_file_name(&kept.name)).is_ok_and(|m| kept.bytes == Some(m.len()));
         !self.files.is_empty() && self.files.iter().all(has)
     }
 
-    /// Bytes of all its files.
+    /// Bytes of its files that are here, and of those that were not fetched to their ends.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes).sum()
+        self.here().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// What is here of its files, and how long it is.
+    fn here(&self) -> impl Iterator<Item = (PathBuf, u64)> {
+        let files = self.files.iter().map(|file| self.path.with_file_name(&file.name));
+        files.flat_map(|file| [beside(&file, "part"), file]).filter_map(|file| {
+            let bytes = fs::metadata(&file).ok()?.len();
+            Some((file, bytes))
+        })
     }
 
     /// Writes what is known.
@@ -50,7 +61,9 @@ impl Entry {
     /// *Errors*: it cannot be written.
     pub fn write(&self) -> Result<()> {
         let path = beside(&self.path, "json");
-        saved::replace(&path, serde_json::to_string_pretty(self)?.as_bytes())
+        let json = serde_json::to_string_pretty(self)?;
+        fs::create_dir_all(path.parent().unwrap_or(&path))
+            .and_then(|()| saved::replace(&path, json.as_bytes()))
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -58,8 +71,8 @@ impl Entry {
     ///
     /// *Errors*: a file cannot be deleted.
     pub fn remove(&self) -> Result<()> {
-        let files = self.files.iter().map(|file| self.path.with_file_name(&file.name));
-        for file in files.filter(|file| file.exists()).chain([beside(&self.path, "json")]) {
+        let tagged = self.here().flat_map(|(file, _)| [beside(&file, "tag"), file]).filter(|file| file.exists());
+        for file in tagged.chain([beside(&self.path, "json")]) {
             fs::remove_file(&file).with_context(|| format!("cannot delete {}", file.display()))?;
         }
         Ok(())

@@ -1,0 +1,48 @@
+//! Systems that we cannot run: what is built for them has the right types, at least.
+
+use crate::web::Place;
+use crate::web::toolchain;
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+
+/// A system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    Windows,
+    Macos,
+}
+
+/// The command line, which depends on all libraries, and the programs that show how these are used.
+const PACKAGES: &[&str] = &["anygpu-cli", "anygpu-examples"];
+
+impl System {
+    /// The target that most of its users have. Of Windows it is Microsoft's, since the other one takes a tool of MinGW to
+    /// compile the standard library.
+    pub fn target(self) -> &'static str {
+        match self {
+            System::Windows => "x86_64-pc-windows-msvc",
+            System::Macos => "aarch64-apple-darwin",
+        }
+    }
+}
+
+/// Checks the types for a system.
+///
+/// *Errors*: there is no compiler for it, or something does not have the right types there.
+pub fn run(system: System) -> Result<()> {
+    let target = system.target();
+    let (place, toolchain) = (Place::here(), toolchain::checks(target)?);
+    let mut cargo = place.cargo(toolchain);
+    // The modules' profile and folder, where macros and build scripts are compiled already.
+    cargo.args(["check", "--locked", "--profile", "wasm", "--target", target]);
+    cargo.arg("--target-dir").arg(place.target(toolchain));
+    cargo.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    // ring has C in it, and nothing here compiles C for these systems. Nothing is linked either, so that what a compiler
+    // which does nothing leaves out is not missed.
+    let name = target.replace('-', "_");
+    cargo.env(format!("CC_{name}"), "true").env(format!("AR_{name}"), "true").env("SDKROOT", "/");
+    if !cargo.status().context("cannot start cargo")?.success() {
+        bail!("the types are not right for {target} (the messages are above)");
+    }
+    Ok(())
+}
