@@ -46,7 +46,7 @@ impl WasmEngine {
                 Saving { every_ms, sink }
             });
             let tokenizer = loaded.engine.tokenizer().ok();
-            let mut told = |piece: anygpu::Piece<'_>| {
+            let mut told = |piece: Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
                 let overflow = piece.overflow.and_then(|overflow| json(&overflow).ok());
                 let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);
