@@ -208,7 +208,10 @@ export interface LoadOptions extends SelectOptions {
    * neither the GPU nor the page's thread is held for more than about 100 ms; the text is the same.
    */
   rate?: number;
-  /** Told how loading goes on, at most every 50 ms and at each change of phase. What it throws is reported, not thrown. */
+  /**
+   * Told how loading goes on, at most every 50 ms, at each change of phase, and of each rung that is tried. What it throws
+   * is reported, not thrown.
+   */
   onProgress?: (progress: LoadProgress) => void;
   /**
    * Whether a model from a URL is kept in the browser's storage, so that it is downloaded once; true by default. Each file
@@ -272,6 +275,12 @@ export interface TuneReport {
   kept: boolean;
 }
 
+/** A rung that is being tried, or what came of it so far. */
+export interface RungProgress extends Omit<Rung, "outcome"> {
+  /** What became of it; while others are still tried, `chosen` is the fastest so far. */
+  outcome: RungOutcome | { /** It is being tried. */ kind: "trying" };
+}
+
 /**
  * How far loading is. `connect`: the server is asked. `download`: bytes come from the network, and go to the device as
  * they come. `select`: backends are tried. `upload`: bytes of a file or of the cache go to the device. `ready`: done.
@@ -285,12 +294,17 @@ export interface LoadProgress {
   total: number;
   /** How far loading is as a whole: 0 to 1, and it never falls. */
   fraction: number;
+  /**
+   * In the phase `select`: a rung when it begins to be tried, and each time something has come of one. The last that is
+   * told of each is what the report says. If this device was tried before, all are told at once.
+   */
+  rung?: RungProgress;
 }
 
 /** What became of a candidate. */
 export type RungOutcome =
   | { /** It runs the model. */ kind: "chosen" }
-  | { /** It another one is faster. */ kind: "slower" }
+  | { /** Another one is faster. */ kind: "slower" }
   | { /** It cannot run the model here, or gave wrong results. */ kind: "rejected"; /** Why. */ reason: string }
   | { /** It was not tried. */ kind: "skipped"; /** Why. */ reason: string };
 
@@ -414,12 +428,36 @@ export interface SteadyStats extends Stats {
  */
 export type ContentPart = { /** Text is all that there is. */ type: "text"; /** The text. */ text: string } | { type: string };
 
+/** A function that a model wants to be called. */
+export interface ToolCall {
+  /** Its name, unlike any other's: nine letters and digits. */
+  id: string;
+  /** What is called. */
+  type: "function";
+  /** The function, which is one of those of the request, and its arguments: an object as JSON. */
+  function: { name: string; arguments: string };
+}
+
+/** A function that a model may call. */
+export interface Tool {
+  /** Only functions are called. */
+  type: "function";
+  /** What the model is told of it: `parameters` is a JSON schema. Calls are not held to it. */
+  function: { name: string; description?: string | null; parameters?: object | null; strict?: boolean | null };
+}
+
 /** One turn of a conversation. What else OpenAI's API has in one may be there if it is empty or null. */
 export interface ChatMessage {
   /** Who speaks: `system`, `user`, `assistant`, or another role that the model's template knows. */
   role: "system" | "user" | "assistant" | (string & {});
   /** What is said: text, or parts of text. Only what an assistant says may be missing: it is empty then. */
   content?: string | readonly ContentPart[] | null;
+  /** What the assistant thought before; whether the model is told of it, its template decides. */
+  reasoning_content?: string | null;
+  /** What the assistant called. */
+  tool_calls?: readonly ({ /** Of the call. */ id?: string; type: "function"; function: { name: string; arguments: string } } | { type: string })[] | null;
+  /** In a turn of the role `tool`: the call that it answers. */
+  tool_call_id?: string | null;
 }
 
 /**
@@ -514,11 +552,14 @@ export interface ChatRequest extends GenerateRequest {
   logprobs?: boolean | null;
   /** With `logprobs`: how many of the likeliest tokens are told of each place, 0 to 20. */
   top_logprobs?: number | null;
-  /** Not supported: only `[]`. */
-  tools?: readonly unknown[] | null;
-  /** Not supported: only `"none"` and `"auto"`. */
+  /**
+   * Functions that the model may call, 128 at most: {@link Tool}. Its template has to have a place for them. Calls are
+   * read as the template's family writes them; one that is malformed, or of another function, is said as it was written.
+   */
+  tools?: readonly (Tool | { type: string })[] | null;
+  /** `"auto"`, the default: the model decides. `"none"`: it is not told of any. No call can be demanded. */
   tool_choice?: string | object | null;
-  /** Makes no difference. */
+  /** Whether an answer may have more than one call; true by default. */
   parallel_tool_calls?: boolean | null;
   /** Not supported: only `[]`. */
   functions?: readonly unknown[] | null;
@@ -530,8 +571,10 @@ export interface ChatRequest extends GenerateRequest {
   modalities?: readonly string[] | null;
   /** Not supported: only null. */
   audio?: object | null;
-  /** Not supported: only null. */
+  /** A variable of the model's template, if it reads it; the same as in `chat_template_kwargs`. */
   reasoning_effort?: string | null;
+  /** Variables of the model's template, such as `{ enable_thinking: false }`. One that it does not read is refused. */
+  chat_template_kwargs?: Readonly<Record<string, unknown>> | null;
   /** Not supported: only `"medium"`. */
   verbosity?: string | null;
   /** Not supported: only null. */
@@ -643,8 +686,8 @@ export interface Usage {
   cached_tokens: number;
   /** The same, where OpenAI's API has it. */
   prompt_tokens_details: { cached_tokens: number };
-  /** Drafted tokens (`draft_max`): those that the text took over, and the others. */
-  completion_tokens_details: { accepted_prediction_tokens: number; rejected_prediction_tokens: number };
+  /** Tokens that were thought, in a chat; drafted tokens (`draft_max`): those that the text took over, and the others. */
+  completion_tokens_details: { reasoning_tokens: number; accepted_prediction_tokens: number; rejected_prediction_tokens: number };
 }
 
 /** How long it took. */
@@ -659,6 +702,9 @@ export interface Timings {
 
 /** What ended a text: a stop token or string, or `max_tokens` or the end of the context. */
 export type FinishReason = "stop" | "length";
+
+/** What ended an answer: the same, or that it calls functions. */
+export type ChatFinishReason = FinishReason | "tool_calls";
 
 /** What was done about a text that outgrew the context. */
 export interface Overflow {
@@ -736,16 +782,44 @@ export interface TextLogprobs {
   text_offset: number[];
 }
 
+/** An answer. */
+export interface AssistantMessage {
+  /** Who speaks. */
+  role: "assistant";
+  /** What is said; null if it only calls functions. */
+  content: string | null;
+  /** Nothing is refused. */
+  refusal: null;
+  /** What was thought before, if the model's template has marks for that. */
+  reasoning_content?: string;
+  /** The functions to call. */
+  tool_calls?: ToolCall[];
+}
+
+/** What a piece adds to an answer. */
+export interface ChatDelta {
+  /** Who speaks, in the first piece. */
+  role?: "assistant";
+  /** What is said. */
+  content?: string;
+  /** Nothing is refused. */
+  refusal?: null;
+  /** What is thought. */
+  reasoning_content?: string;
+  /** Functions to call, each as a whole. */
+  tool_calls?: (ToolCall & { /** Which of the answer's calls. */ index: number })[];
+}
+
 /** One of the answers. */
 export interface ChatChoice {
   /** Which one. */
   index: number;
   /** The answer. */
-  message: { role: "assistant"; content: string; refusal: null };
+  message: AssistantMessage;
   /** How likely its tokens were; null unless that was asked for. */
   logprobs: ChatLogprobs | null;
   /** What ended it. */
-  finish_reason: FinishReason;
+  finish_reason: ChatFinishReason;
 }
 
 /** A chat completion as a whole. */
@@ -776,12 +850,12 @@ export interface ChatCompletionChunk extends Partial<Omit<Outcome, "usage">> {
   choices: {
     /** Of which answer. */
     index: number;
-    /** What is new. The first piece of an answer has only the role. Empty text stands for a token whose text is not certain yet. */
-    delta: { role?: "assistant"; content?: string; refusal?: null };
+    /** What is new. The first piece of an answer has only the role; one with nothing stands for a token of which nothing is certain yet. */
+    delta: ChatDelta;
     /** How likely the token was; null unless that was asked for, and without one. */
     logprobs: ChatLogprobs | null;
     /** What ended the answer; null before. */
-    finish_reason: FinishReason | null;
+    finish_reason: ChatFinishReason | null;
   }[];
   /** Tokens used, with the outcome; with `include_usage` null before. */
   usage?: Usage | null;

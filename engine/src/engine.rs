@@ -15,8 +15,8 @@ use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::seconds;
 use crate::prepare::Prepared;
-use crate::report::Report;
-use crate::select::{SelectOptions, select};
+use crate::report::{Report, Rung};
+use crate::select::{SelectOptions, select_telling};
 use crate::selftest::rate_of;
 #[cfg(target_arch = "wasm32")]
 use crate::web::seconds;
@@ -46,12 +46,14 @@ pub struct EngineOptions {
 }
 
 /// How far loading is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// The file's header is read.
     Header,
     /// Backends are tried.
     Selecting,
+    /// A backend is tried, or something has come of one: more than once of each, and the last word counts.
+    Rung(Box<Rung>),
     /// Programs are compiled, if [`EngineOptions::prepare`] says so.
     Compiling,
     /// Weights go to the device.
@@ -99,27 +101,32 @@ impl Engine {
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
-        let choose = async |recipe: &Recipe, without: &[&'static str]| {
+        let choose = async |recipe: &Recipe, without: &[&'static str], on_rung: &mut dyn FnMut(&Rung)| {
             let select_options = SelectOptions { without: without.to_vec(), ..options.select.clone() };
-            select(Some(recipe), &select_options, &*host).await
+            select_telling(Some(recipe), &select_options, &*host, on_rung).await
         };
         Engine::load_on(source, options, host.clone(), progress, choose).await
     }
 
-    /// The same on the backends that `choose` gives, which are not those that it is told to leave out.
+    /// The same on the backends that `choose` gives, which are not those that it is told to leave out; it may tell of rungs.
     pub(crate) async fn load_on(
         source: &dyn ByteSource,
         options: &EngineOptions,
         host: Rc<dyn Host>,
         progress: &mut dyn FnMut(Progress),
-        mut choose: impl AsyncFnMut(&Recipe, &[&'static str]) -> Result<(Rc<dyn Backend>, Report), EngineError>,
+        mut choose: impl AsyncFnMut(
+            &Recipe,
+            &[&'static str],
+            &mut dyn FnMut(&Rung),
+        ) -> Result<(Rc<dyn Backend>, Report), EngineError>,
     ) -> Result<Engine, EngineError> {
         let mut without = options.select.without.clone();
         let mut exhausted = None;
         loop {
             let header = read(source, options, progress).await?;
             progress(Progress::Selecting);
-            let (backend, report) = match (choose(&header.1, &without).await, exhausted) {
+            let mut on_rung = |rung: &Rung| progress(Progress::Rung(Box::new(rung.clone())));
+            let (backend, report) = match (choose(&header.1, &without, &mut on_rung).await, exhausted) {
                 (Err(EngineError::NoBackend(_)), Some(error)) => return Err(error),
                 (chosen, _) => chosen?,
             };

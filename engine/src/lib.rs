@@ -58,7 +58,7 @@ pub use model::{
     Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, LogProb,
     LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece, Pooling,
     Recipe, Sampling, SavedRequest, Saving, Session, SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink,
-    SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError, ToolCall, ToolChoice,
+    SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
 };
 
 pub use chat::ChatPrompt;
@@ -68,5 +68,5 @@ pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};
 pub use proven::{Proof, Proofs};
 pub use recover::{Event, Recovered};
 pub use report::{Outcome, Report, Rung};
-pub use select::{Choice, Layout, SelectOptions, select};
+pub use select::{Choice, Layout, SelectOptions, select, select_telling};
 pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};

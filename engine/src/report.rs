@@ -26,7 +26,7 @@ pub struct Report {
 }
 
 /// One candidate.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rung {
     /// Backend and variant.
     pub name: &'static str,
@@ -52,7 +52,9 @@ pub struct Rung {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "reason")]
 pub enum Outcome {
-    /// It runs the model.
+    /// It is being tried; in no report.
+    Trying,
+    /// It runs the model; while others are still tried, it is the fastest so far.
     Chosen,
     /// Another one is faster, or this one is software and not twice as fast as the CPU; so it was not tested further.
     Slower,
@@ -65,7 +67,7 @@ pub enum Outcome {
 impl Rung {
     /// One that nothing is known of.
     pub(crate) fn untried(name: &'static str) -> Rung {
-        let outcome = Outcome::Rejected(String::new());
+        let outcome = Outcome::Trying;
         Rung { name, adapter: None, software: false, facts: Vec::new(), matvec_ms: None, tried_ms: None, outcome }
     }
 }
@@ -104,6 +106,7 @@ impl fmt::Display for Report {
                 writeln!(f)?;
             }
             let (mark, text) = match &rung.outcome {
+                Outcome::Trying => (' ', "being tried".to_owned()),
                 Outcome::Chosen => ('*', "chosen".to_owned()),
                 Outcome::Slower if faster(rung) => (' ', "software, and not twice as fast as the CPU".to_owned()),
                 Outcome::Slower => (' ', "another one is faster".to_owned()),

@@ -103,10 +103,24 @@ pub async fn select(
     options: &SelectOptions,
     host: &dyn Host,
 ) -> Result<(Rc<dyn Backend>, Report), EngineError> {
+    select_telling(recipe, options, host, &mut |_| {}).await
+}
+
+/// The same, where `on_rung` is told of each rung when it is tried, and whenever something has come of one. What was proven
+/// before is told all at once.
+///
+/// *Errors*: as [`select`].
+pub async fn select_telling(
+    recipe: Option<&Recipe>,
+    options: &SelectOptions,
+    host: &dyn Host,
+    on_rung: &mut dyn FnMut(&Rung),
+) -> Result<(Rc<dyn Backend>, Report), EngineError> {
     if let Some(recipe) = recipe
-        && let Some(recalled) = proven::recall(recipe, options, host).await
+        && let Some((backend, report)) = proven::recall(recipe, options, host).await
     {
-        return Ok(recalled);
+        report.rungs.iter().for_each(on_rung);
+        return Ok((backend, report));
     }
     let mut rungs: Vec<Rung> = LADDER.iter().map(|candidate| Rung::untried(candidate.name)).collect();
     let auto = options.backend == Choice::Auto;
@@ -125,14 +139,17 @@ pub async fn select(
         };
         if let Some(why) = skipped {
             rungs[index].outcome = Outcome::Skipped(why.into());
+            on_rung(&rungs[index]);
             continue;
         }
+        on_rung(&rungs[index]);
         let start = host.now_ms();
         let holder = best.as_mut().map(|held| (&*held.backend, &mut held.matvec));
         let proven = prove(candidate, recipe, options, host, holder, &mut rungs[index]).await;
         rungs[index].tried_ms = Some(host.now_ms() - start);
         if let Some(Holder { index, matvec: Matvec { failed: Some(error), .. }, .. }) = &best {
             rungs[*index].outcome = Outcome::Rejected(error.to_string());
+            on_rung(&rungs[*index]);
             best = None;
         }
         match proven {
@@ -143,12 +160,16 @@ pub async fn select(
                 rungs[index].outcome = Outcome::Slower;
                 if let Some(cases) = passed {
                     proofs += cases.len();
+                    rungs[index].outcome = Outcome::Chosen;
                     if let Some(held) = best.replace(Holder { index, backend, matvec, cases }) {
                         rungs[held.index].matvec_ms = Some(held.matvec.ms());
+                        rungs[held.index].outcome = Outcome::Slower;
+                        on_rung(&rungs[held.index]);
                     }
                 }
             }
         }
+        on_rung(&rungs[index]);
         host.turn().await;
     }
     let mut report = Report { rungs, proofs, ..Report::default() };
@@ -156,7 +177,6 @@ pub async fn select(
     let rung = &mut report.rungs[index];
     // A race may have shown it to be faster than it seemed at first.
     rung.matvec_ms = Some(matvec.ms());
-    rung.outcome = Outcome::Chosen;
     report.chosen = Some(rung.name);
     report.proof = recipe.and_then(|_| proven::proof(options, &report.rungs, cases));
     Ok((backend, report))

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
-use anygpu::{Choice, Engine, EngineError, EngineOptions, Outcome, Progress, SelectOptions, select};
+use anygpu::{
+    Choice, Engine, EngineError, EngineOptions, Outcome, Progress, Proofs, Rung, SelectOptions, select, select_telling,
+};
 use backend_api::Backend;
 use model::BytesSource;
 use reference_cpu::Cpu;
@@ -43,6 +45,52 @@ fn automatic_choice_always_finds_something() {
         }
     }
     println!("{report}");
+}
+
+#[test]
+fn each_rung_is_told_when_it_is_tried_and_what_came_of_it_is_what_the_report_says() {
+    let mut told: Vec<Rung> = Vec::new();
+    let host = NativeHost::default();
+    let (_, report) =
+        block_on(select_telling(None, &SelectOptions::default(), &host, &mut |rung| told.push(rung.clone()))).unwrap();
+    assert_eq!((told[0].name, &told[0].outcome), ("cpu", &Outcome::Trying), "what is there at once comes first");
+    for rung in &report.rungs {
+        let of: Vec<&Rung> = told.iter().filter(|one| one.name == rung.name).collect();
+        let tried = !matches!(rung.outcome, Outcome::Skipped(_));
+        assert_eq!(of.iter().filter(|one| one.outcome == Outcome::Trying).count(), usize::from(tried), "{}", rung.name);
+        assert_eq!(of.last().unwrap().outcome, rung.outcome, "{}", rung.name);
+    }
+    // At every moment one is the fastest so far, and none is so without having been tried.
+    let mut fastest = Vec::new();
+    for rung in &told {
+        fastest.retain(|name| *name != rung.name);
+        fastest.extend((rung.outcome == Outcome::Chosen).then_some(rung.name));
+        assert!(fastest.len() <= 1, "{fastest:?}");
+    }
+    assert_eq!(fastest, [report.chosen.unwrap()]);
+}
+
+#[test]
+fn what_was_proven_before_is_told_at_once() {
+    let load = |options: &EngineOptions| {
+        let mut told = Vec::new();
+        let mut progress = |progress| match progress {
+            Progress::Rung(rung) => told.push((rung.name, rung.outcome)),
+            other => drop(other),
+        };
+        let host = Rc::new(NativeHost::default());
+        let engine = block_on(Engine::load(&BytesSource(GAB), options, host, &mut progress)).unwrap();
+        (told, engine.report().clone())
+    };
+    let (first, report) = load(&on_cpu());
+    assert!(first.contains(&("cpu", Outcome::Trying)) && first.ends_with(&[("cpu", Outcome::Chosen)]), "{first:?}");
+    let mut proven = Proofs::default();
+    proven.add(*report.proof.unwrap());
+    let select = SelectOptions { proven: Rc::new(proven), ..on_cpu().select };
+    let (again, report) = load(&EngineOptions { select, ..on_cpu() });
+    assert!(report.remembered);
+    let all: Vec<_> = report.rungs.into_iter().map(|rung| (rung.name, rung.outcome)).collect();
+    assert_eq!(again, all);
 }
 
 #[test]

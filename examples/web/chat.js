@@ -143,9 +143,10 @@ async function answer(asking, run) {
   draw();
   scrollToEnd(true);
   try {
-    const onText = (piece) => {
+    const onText = (piece, { thought }) => {
       const follow = isAtEnd();
-      reply.add(piece);
+      if (thought) reply.think(thought);
+      if (piece) reply.add(piece);
       speak.say(piece);
       scrollToEnd(follow);
     };

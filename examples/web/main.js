@@ -8,7 +8,7 @@ import { startFigures } from "./figures.js";
 import { later, styles } from "./later.js";
 import { clearError, showError } from "./notice.js";
 import { startProgress } from "./progress.js";
-import { showChoice, showLooking, showNothing, showReport, startSwitch } from "./report.js";
+import { showChoice, showLooking, showNothing, showReport, showRung, startSwitch } from "./report.js";
 import { BUILT_IN, session } from "./session.js";
 import { startSettings } from "./settings.js";
 import { carryOn, isUnderWay, startStory, tellFirst } from "./story.js";
@@ -108,6 +108,7 @@ session.addEventListener("loading", ({ detail }) => {
   showChoice(detail.backend);
   showLooking(detail.backend);
 });
+session.addEventListener("progress", ({ detail: { rung } }) => rung && showRung(rung));
 session.addEventListener("ready", () => {
   showReport(session.engine.report, session.backend);
   write("backend", session.backend);

@@ -25,12 +25,34 @@ const THERE = {
   cpu: () => true,
 };
 
-/** Shows what is being tried: whatever this browser has of what is wanted. The report then says what came of it. */
+/** Shows what will be tried: whatever this browser has of what is wanted. Rungs then take its place, one by one. */
 export function showLooking(wanted) {
   $("verdict").textContent = "Getting ready…";
   $("why").textContent = "";
   const rows = Object.entries(THERE).filter(([name]) => wanted === "auto" || wanted === name);
-  fill($("ladder"), ...rows.map(([name, isThere]) => (isThere() ? drawTrying(name) : drawAbsent(name))));
+  fill($("ladder"), ...rows.map(([name, isThere]) => placed(isThere() ? drawWaiting(name) : drawAbsent(name), name, WHOLE)));
+}
+
+/** Shows a rung that is being tried, or what has come of it; the report then groups those that were refused alike. */
+export function showRung(rung) {
+  const { kind, reason } = rung.outcome;
+  if (kind === "skipped") return;
+  if (kind === "trying") $("verdict").textContent = `Trying ${label(rung.name)}…`;
+  const row = placed(kind === "trying" ? drawTrying(rung.name) : kind === "rejected" ? drawRejected(reason, [rung]) : drawProven(rung), rung.name);
+  const rows = [...$("ladder").children].filter(({ dataset }) => dataset.family === row.dataset.family);
+  const old = rows.find(({ dataset }) => dataset.rung === rung.name || dataset.rung === WHOLE);
+  if (old) old.replaceWith(row);
+  else if (rows.length > 0) rows[rows.length - 1].after(row);
+  else $("ladder").append(row);
+}
+
+/** The rung of a row that stands for all of its backend. */
+const WHOLE = "";
+
+/** A row that is found again. */
+function placed(row, name, rung = name) {
+  Object.assign(row.dataset, { family: family(name), rung });
+  return row;
 }
 
 /** Shows that there is nothing. */
@@ -39,6 +61,8 @@ export function showNothing() {
   fill($("ladder"));
 }
 
+const drawWaiting = (name) =>
+  el("li", { className: "waiting" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "to be tried"));
 const drawTrying = (name) =>
   el("li", { className: "trying" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "being tried"));
 const drawAbsent = (name) =>

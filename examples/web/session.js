@@ -120,7 +120,7 @@ class Session extends EventTarget {
 
   /**
    * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece, `onOverflow` what made room in a full context. `kept` is the name that the text is kept under, if it is. Resolves
+   * piece, and beside it what was thought instead, and how likely it was if the request asks for that; `onOverflow` what made room in a full context. `kept` is the name that the text is kept under, if it is. Resolves
    * to `{ finish, tokens, rate, first, overflow }`; stopping is a finish, `"cancelled"`, not an error.
    */
   generate(kind, request, onText, onOverflow, kept) {
@@ -178,7 +178,8 @@ class Session extends EventTarget {
           if (result.tokens > 3) result.rate = ((result.tokens - 1) / (now - firstAt)) * 1000;
           this._emit("figures", { rate: result.rate, first: result.first });
         }
-        if (text) onText(text);
+        const thought = choice?.delta?.reasoning_content ?? "";
+        if (text || thought || choice?.logprobs) onText(text, { thought, logprobs: choice.logprobs });
         if (chunk.overflow) {
           result.overflow = chunk.overflow;
           onOverflow(chunk.overflow);

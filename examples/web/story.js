@@ -3,6 +3,7 @@
 import { $ } from "./dom.js";
 import { read, write } from "./address.js";
 import { family, leftOut, plural } from "./format.js";
+import { later, styles } from "./later.js";
 import { session } from "./session.js";
 import { dropSeed, isSamplingGiven, sampling } from "./settings.js";
 import * as speak from "./speak.js";
@@ -20,6 +21,12 @@ const OPENINGS = [
 const opening = $("opening");
 const told = $("told");
 const note = $("story-note");
+/** What shows how the model chose each word, once anybody wants to see it. */
+const bringThinking = later(async () => {
+  const [thinking] = await Promise.all([import("./think.js"), styles("think.css")]);
+  return thinking;
+});
+let thinking = null;
 let running = false;
 let telling = Promise.resolve();
 let request = {};
@@ -46,6 +53,7 @@ export function startStory(report) {
   });
   $("story-go").addEventListener("click", () => (running ? session.stop() : another()));
   $("story-continue").addEventListener("click", () => tell({ onward: true }));
+  $("story-think").addEventListener("click", () => think(thinking === null).catch(onError));
   $("story-share").addEventListener("click", async () => (await import("./share.js")).share(latest()));
   for (const event of ["loading", "ready", "failed", "cancelled"]) session.addEventListener(event, draw);
   draw();
@@ -77,6 +85,14 @@ export const isUnderWay = () => running;
 /** Carries the story on from the words that stand there. */
 export const carryOn = () => tell({ onward: true });
 
+/** Tells the story that stands there once more, word for word, and shows how each word was chosen; or no longer shows it. */
+async function think(wanted) {
+  thinking?.end();
+  thinking = wanted ? await bringThinking() : null;
+  $("story-think").setAttribute("aria-pressed", String(wanted));
+  if (thinking) tell({ again: begun === opening.textContent });
+}
+
 /** Another story: from another opening, unless the words at the beginning are the visitor's own. */
 function another() {
   write("prompt", null);
@@ -95,16 +111,18 @@ function tell(how = {}) {
   telling = telling.then(() => tellNow(how));
 }
 
-async function tellNow({ greedy = false, onward = false }) {
+async function tellNow({ greedy = false, onward = false, again = false }) {
   if (!session.engine) return;
   // A story continues as it began: with the same sampling, or greedily.
   if (!onward) {
     begun = opening.textContent;
-    request = greedy ? { ...sampling(), temperature: 0 } : sampling();
+    if (!again) request = greedy ? { ...sampling(), temperature: 0 } : sampling();
     told.textContent = "";
+    thinking?.begin(told);
   }
   $("share").hidden = true;
-  const text = told.firstChild ?? told.appendChild(document.createTextNode(""));
+  const shown = thinking;
+  const write = shown ? shown.writer(told) : writer();
   speak.begin();
   if (!onward) {
     speak.say(opening.textContent);
@@ -115,13 +133,14 @@ async function tellNow({ greedy = false, onward = false }) {
   draw();
   let finish = null;
   try {
-    const prompt = opening.textContent + text.data;
-    const onText = (piece) => {
-      text.appendData(piece);
+    const prompt = opening.textContent + told.textContent;
+    const onText = (piece, { logprobs }) => {
+      write(piece, logprobs);
       speak.say(piece);
     };
+    const likely = shown ? { logprobs: shown.CANDIDATES } : {};
     const onOverflow = (overflow) => (note.textContent = `${leftOut(overflow)}.`);
-    const result = await session.generate("completion", { prompt, ...request }, onText, onOverflow);
+    const result = await session.generate("completion", { prompt, ...request, ...likely }, onText, onOverflow);
     finish = result.finish;
     outcome = onward ? withMore(result) : result;
     note.textContent = describe(result);
@@ -130,9 +149,16 @@ async function tellNow({ greedy = false, onward = false }) {
   }
   if (finish === null) outcome = null;
   running = false;
+  shown?.rest();
   speak.finish();
   draw();
   $("story-continue").hidden = finish === "stop" || finish === null;
+}
+
+/** Writes pieces behind what stands there. */
+function writer() {
+  const text = told.appendChild(document.createTextNode(""));
+  return (piece) => text.appendData(piece);
 }
 
 /**
@@ -160,5 +186,6 @@ function draw() {
   go.disabled = !running && (!session.engine || session.loading);
   $("story-text").setAttribute("aria-busy", String(running));
   if (running || !session.engine) $("story-continue").hidden = true;
+  $("story-think").disabled = !session.engine;
   $("story-share").hidden = running || !session.engine || outcome === null || told.textContent === "";
 }

@@ -46,7 +46,7 @@ function change(item, content, edit, leave) {
   field.focus();
 }
 
-/** An answer, which grows by `add` until its `end`; `regenerate` is what has it given again. */
+/** An answer, which grows by `add`, and by `think` before, until its `end`; `regenerate` is what has it given again. */
 export function answerOf(content, regenerate) {
   const text = el("div", { className: "text" });
   const note = el("span", { className: "fine number" });
@@ -67,5 +67,14 @@ export function answerOf(content, regenerate) {
     // A screen shows no more than a frame at a time, however fast tokens come.
     frame = frame || requestAnimationFrame(draw);
   };
-  return { item, note, add, end: draw, content: () => content };
+  let thoughts = null;
+  /** What is thought before the answer can be looked at, and is no part of the conversation. */
+  const think = (piece) => {
+    if (thoughts === null) {
+      thoughts = el("p");
+      text.before(el("details", { className: "thoughts" }, el("summary", {}, "Thoughts"), thoughts));
+    }
+    thoughts.append(piece);
+  };
+  return { item, note, add, think, end: draw, content: () => content };
 }

@@ -168,11 +168,10 @@ export class Core extends Module {
     const found = readFound(this._environment);
     try {
       const { facts, ready } = await this._opened({ what, options, module }, context, async (source, progress, cache) => {
-        const onProgress = (/** @type {string} */ phase, /** @type {number} */ done, /** @type {number} */ total) => {
-          if (phase === "select") {
-            progress.select(total);
-            source.readOn();
-          }
+        /** @type {(phase: string, done: number, total: number, rung?: string) => void} */
+        const onProgress = (phase, done, total, rung) => {
+          if (phase === "select") progress.select(total, rung === undefined ? undefined : JSON.parse(rung));
+          if (phase === "select" && rung === undefined) source.readOn();
           if (phase === "weights") progress.upload(done, total);
         };
         const { tuned, proven } = await found;
@@ -301,10 +300,11 @@ export class Core extends Module {
     const full = (/** @type {object | null} */ overflow) =>
       overflow === null && dropped_messages === 0 ? null : { dropped_messages, ...(overflow ?? none) };
     if (dropped_messages > 0 && done.length === 0) tell({ overflow: full(null) });
-    /** @type {(token: number | undefined, text: string, overflow: string | undefined, logprob: string | undefined) => unknown} */
-    const onPiece = (token, text, overflow, logprob) => {
+    /** @type {(token: number | undefined, text: string, overflow?: string, logprob?: string, parts?: string) => unknown} */
+    const onPiece = (token, text, overflow, logprob, parts) => {
       if (overflow !== undefined) return tell({ overflow: full(JSON.parse(overflow)) });
-      return tell(logprob === undefined ? { token, text } : { token, text, logprob: JSON.parse(logprob) });
+      const likely = logprob === undefined ? {} : { logprob: JSON.parse(logprob) };
+      return tell({ token, text, ...likely, ...(parts === undefined ? {} : { parts: JSON.parse(parts) }) });
     };
     const run = (/** @type {import("./keeping.js").Saving | undefined} */ saving) => {
       const kept = session === "" ? {} : { session, save_every: saving?.every };

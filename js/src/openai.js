@@ -1,5 +1,6 @@
 /** Requests and answers in the shapes of OpenAI's API. */
 
+import { Parts } from "./saying.js";
 import { reasonOf, throwIfAborted } from "./abort.js";
 import { chatLogprobs, textLogprobs } from "./logprobs.js";
 import { Clock, outcome } from "./outcome.js";
@@ -7,6 +8,7 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
 import { Stream } from "./streaming.js";
 
 /** @import { ChatCompletions, Completions, Embeddings, Overflow, TokenLogprob } from "../index.d.ts" */
+/** @import { Part } from "./saying.js" */
 /** @import { EmbeddingRequest, Request } from "./request.js" */
 
 /**
@@ -22,10 +24,11 @@ import { Stream } from "./streaming.js";
  * @property {import("../index.d.ts").Stats} steady
  * @property {number} drafted_tokens
  * @property {number} accepted_tokens
+ * @property {number} [thought_tokens] Of a conversation's answer.
  * @property {Overflow | null} overflow
  */
 
-/** @typedef {{ token?: number, text: string, logprob?: TokenLogprob, overflow?: undefined }} Piece */
+/** @typedef {{ token?: number, text: string, logprob?: TokenLogprob, parts?: Part[], overflow?: undefined }} Piece */
 
 /** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was done since the text outgrew the context. */
 
@@ -45,8 +48,8 @@ import { Stream } from "./streaming.js";
  * @property {string} whole The name of an answer.
  * @property {string} part The name of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
- * @property {(text: string) => object} answer The choice's text in an answer,
- * @property {(piece: Piece | null) => object} chunk and in a chunk; null in one without a piece.
+ * @property {(text: string, parts: Parts) => object} answer What a choice has in an answer,
+ * @property {(piece: Piece | null, parts: Parts) => object} chunk and in a chunk; null in one without a piece.
  * @property {object | null} first What the first chunk of an answer has, if that is one without a piece.
  * @property {() => (tokens: TokenLogprob[]) => object} logprobs How likely the tokens of one answer were.
  */
@@ -57,8 +60,8 @@ const CHAT = {
   whole: "chat.completion",
   part: "chat.completion.chunk",
   parse: chatRequest,
-  answer: (text) => ({ message: { role: "assistant", content: text, refusal: null } }),
-  chunk: (piece) => ({ delta: piece ? { content: piece.text } : {} }),
+  answer: (_, parts) => ({ message: parts.message() }),
+  chunk: (piece, parts) => ({ delta: piece ? parts.add(piece) : {} }),
   first: { delta: { role: "assistant", content: "", refusal: null } },
   logprobs: chatLogprobs,
 };
@@ -176,12 +179,15 @@ async function whole(shape, run, value, options, model) {
   const answer = async (/** @type {Request} */ request, /** @type {number} */ index) => {
     /** @type {TokenLogprob[]} */
     const likely = [];
+    const parts = new Parts();
     const result = await run(request, signal, (event) => {
       clock.told(event);
-      if (event.overflow === undefined && event.logprob !== undefined) likely.push(event.logprob);
+      if (event.overflow !== undefined) return;
+      parts.add(event);
+      if (event.logprob !== undefined) likely.push(event.logprob);
     });
     const logprobs = request.generate.log_probs === undefined ? null : shape.logprobs()(likely);
-    return { result, choice: { index, ...shape.answer(result.text), logprobs, finish_reason: result.finish } };
+    return { result, choice: { index, ...shape.answer(result.text, parts), logprobs, finish_reason: parts.finish(result.finish) } };
   };
   const answers = await Promise.all(each(request, answer)).finally(end);
   const [choices, results] = [answers.map(({ choice }) => choice), answers.map(({ result }) => result)];
@@ -227,9 +233,11 @@ async function* pieces(shape, run, request, model, stop) {
   const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
   /** What writes how likely the tokens of an answer were, of each that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
   const likely = [];
+  /** The parts of each. @type {Parts[]} */
+  const parts = Array.from({ length: request.n }, () => new Parts());
   const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
     const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
-    return { index, ...shape.chunk(piece), logprobs, finish_reason };
+    return { index, ...shape.chunk(piece, parts[index]), logprobs, finish_reason };
   };
   /** @type {Generated[]} */
   const results = [];
@@ -252,7 +260,7 @@ async function* pieces(shape, run, request, model, stop) {
         yield { ...common, choices: [choice(index, event, null)], ...token };
       } else if (result !== undefined) {
         results[index] = result;
-        const last = { ...common, choices: [choice(index, null, result.finish)] };
+        const last = { ...common, choices: [choice(index, null, parts[index].finish(result.finish))] };
         const ended = Object.keys(results).length === request.n;
         yield ended && !request.usage ? { ...last, ...outcome(results, clock) } : last;
         if (ended && request.usage) yield { ...common, choices: [], ...outcome(results, clock) };

@@ -19,6 +19,7 @@ export function outcome(results, clock) {
       cached_tokens,
       prompt_tokens_details: { cached_tokens },
       completion_tokens_details: {
+        reasoning_tokens: sum((result) => result.thought_tokens ?? 0),
         accepted_prediction_tokens: accepted,
         rejected_prediction_tokens: sum((result) => result.drafted_tokens) - accepted,
       },

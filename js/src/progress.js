@@ -1,6 +1,6 @@
 /** How far loading is, reported not too often. */
 
-/** @import { LoadProgress } from "../index.d.ts" */
+/** @import { LoadProgress, RungProgress } from "../index.d.ts" */
 
 /** Between two reports of one phase, in milliseconds. */
 const INTERVAL = 50;
@@ -37,9 +37,12 @@ export class Progress {
     this._report("download", loaded, total);
   }
 
-  /** @param {number} total */
-  select(total) {
-    this._report("select", 0, total);
+  /**
+   * @param {number} total
+   * @param {RungProgress} [rung]
+   */
+  select(total, rung) {
+    this._report("select", 0, total, rung);
   }
 
   /**
@@ -62,14 +65,16 @@ export class Progress {
    * @param {LoadProgress["phase"]} phase
    * @param {number} loaded
    * @param {number} total
+   * @param {RungProgress} [rung] Every one is told.
    */
-  _report(phase, loaded, total) {
+  _report(phase, loaded, total, rung) {
     const now = performance.now();
-    if (phase === this._phase && loaded !== total && now - this._toldAt < INTERVAL) return;
+    if (rung === undefined && phase === this._phase && loaded !== total && now - this._toldAt < INTERVAL) return;
     this._phase = phase;
     this._toldAt = now;
     const fraction = this._network ? (this._downloaded + this._uploaded) / 2 : this._uploaded;
     this._fraction = Math.max(this._fraction, fraction);
-    this._tell({ phase, loaded, total, fraction: this._fraction });
+    const progress = { phase, loaded, total, fraction: this._fraction };
+    this._tell(rung === undefined ? progress : { ...progress, rung });
   }
 }

@@ -65,15 +65,17 @@ export class Recovery {
     const begun = generate.done ?? [];
     /** @type {number[]} */
     const told = [];
+    let text = "";
     let before = 0;
     const onPiece = (/** @type {any} */ event) => {
       if (event.token !== undefined) told.push(event.token);
+      text += event.text ?? "";
       onEvent?.(event);
     };
     const call = (/** @type {Connection["client"]} */ client) => {
       const done = told.length < begun.length ? begun : [...told];
       const untold = done.length - told.length;
-      const asked = done.length ? { ...generate, done, untold } : generate;
+      const asked = done.length ? { ...generate, done, untold, told: text } : generate;
       return client.call("generate", { prompt, generate: asked, session }, { signal, onEvent: onPiece });
     };
     const progressed = () => {

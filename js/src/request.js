@@ -57,7 +57,9 @@ const LEAST_TOP_P = 2 ** -24;
 /** @type {Check} */
 const topP = (name, value) => Math.max(Number(number(0, 1)(name, value)), LEAST_TOP_P);
 
-const NO_TOOLS = "tools cannot be called; describe them in the messages, and leave this out";
+const RENAMED = "its name is tools, and tool_choice";
+
+const FREE = "answers cannot be held to calls; let the model choose (auto), or leave tools out (none)";
 
 const ONLY_TEXT = "only text is read; leave this part out";
 
@@ -86,37 +88,112 @@ const content = (/** @type {string} */ name, /** @type {unknown} */ value) => {
   return texts.join("");
 };
 
+/** Checks an object, some of whose fields must be there. @param {Record<string, Field>} table @param {string[]} required @returns {Check} */
+const whole = (table, required) => {
+  const check = fields(table);
+  return (name, value) => {
+    const sound = check(name, value);
+    for (const key of required) if (sound[key] === undefined) refuse(`${name}.${key}`, "given", /** @type {any} */ (value)[key]);
+    return sound;
+  };
+};
+
+/** As many tools, and calls in a turn, as OpenAI's API takes. */
+const MOST_TOOLS = 128;
+
+/** @param {Check} check @param {string} what @returns {Check} */
+const listOf = (check, what) => (name, value) => {
+  if (!Array.isArray(value) || value.length > MOST_TOOLS) refuse(name, `an array of at most ${MOST_TOOLS} ${what}`, value);
+  return /** @type {unknown[]} */ (value).map((one, index) => check(`${name}[${index}]`, one));
+};
+
+/** @type {Check} */
+const functionName = (name, value) =>
+  typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
+
+/** Any object, which goes on as JSON. @type {Check} */
+const anyObject = (name, value) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(name, "an object", value);
+  return value;
+};
+
+/** The arguments of a call; some services leave the text empty where there are none. @type {Check} */
+const callArguments = (name, value) => {
+  const expected = "a string that is an object as JSON";
+  if (typeof value !== "string") return refuse(name, expected, value);
+  try {
+    if (value.trim() !== "") anyObject(name, JSON.parse(value));
+  } catch {
+    refuse(name, expected, value);
+  }
+  return value;
+};
+
+const CALL = {
+  id: use(string),
+  type: use(oneOf(["function"])),
+  function: use(whole({ name: use(string), arguments: use(callArguments) }, ["name"])),
+  index: use(integer(0, MOST_TOOLS)),
+};
+
+const DESCRIBED = {
+  name: use(functionName),
+  description: use(string),
+  parameters: use(anyObject),
+  strict: only([false], "calls cannot be held to a schema; leave it out"),
+};
+
+const TOOL = { type: use(oneOf(["function"])), function: use(whole(DESCRIBED, ["name"])) };
+
+/** As many variables of a template as a request may give. */
+const MOST_VARIABLES = 32;
+
+/** @type {Check} */
+const variables = (name, value) => {
+  const sound = anyObject(name, value);
+  if (Object.keys(/** @type {object} */ (sound)).length > MOST_VARIABLES) refuse(name, `an object of at most ${MOST_VARIABLES} values`, value);
+  return sound;
+};
+
 /** The fields of a turn. Those that a service adds to its own answers must be empty. */
 export const MESSAGE = {
   role: use((name, value) => (value === "" ? refuse(name, "a string such as user", value) : string(name, value))),
   content: use(content),
-  name: only([""], "templates are given roles only; put it into the content"),
+  reasoning_content: use(string),
+  name: use(string),
   refusal: only([""], "only content is read; put it there"),
-  tool_calls: only([[]], NO_TOOLS),
-  tool_call_id: only([""], NO_TOOLS),
-  function_call: only([], NO_TOOLS),
+  tool_calls: use(listOf(whole(CALL, ["function"]), "calls")),
+  tool_call_id: use(string),
+  function_call: only([], "its name is tool_calls"),
   audio: only([], "only text is read; leave it out"),
   annotations: ignored,
 };
 
 const messageFields = fields(MESSAGE);
 
+/** @typedef {{ role: string, content: string, [other: string]: unknown }} Turn */
+
 /**
  * A conversation, with each turn's text as a string.
  *
  * @param {string} name
  * @param {unknown} value
- * @returns {{ role: string, content: string }[]}
+ * @returns {Turn[]}
  */
 export const messages = (name, value) => {
   if (!Array.isArray(value) || value.length === 0) return refuse(name, "an array with at least one message", value);
   return value.map((given, index) => {
-    const { role, content } = messageFields(`${name}[${index}]`, given);
-    if (role === undefined) refuse(`${name}[${index}].role`, "a string such as user", given.role);
-    // Services answer like this after a tool call, and such answers come back as part of the conversation.
-    if (content === undefined && role === "assistant") return { role, content: "" };
-    if (content === undefined) refuse(`${name}[${index}].content`, "a string", given.content);
-    return { role, content };
+    const path = `${name}[${index}]`;
+    const { role, content, ...others } = messageFields(path, given);
+    if (role === undefined) refuse(`${path}.role`, "a string such as user", given.role);
+    // Answers that only call tools have none, and come back as part of the conversation.
+    if (content === undefined && role !== "assistant") refuse(`${path}.content`, "a string", given.content);
+    if (role === "tool" && !others.tool_call_id) refuse(`${path}.tool_call_id`, "the id of the call that this answers", given.tool_call_id);
+    if (role !== "tool" && others.name) {
+      throw new OptionsError(`${path}.name is not supported: templates are given roles only; put it into the content`, { field: `${path}.name` });
+    }
+    const more = Object.entries(others).filter(([, value]) => value !== undefined && value !== "" && /** @type {any} */ (value).length !== 0);
+    return { role, content: content ?? "", ...Object.fromEntries(more) };
   });
 };
 
@@ -236,15 +313,16 @@ export const CHAT = {
   max_completion_tokens: GENERATE.max_tokens,
   logprobs: use(boolean),
   top_logprobs: use(integer(0, MOST_LOGPROBS)),
-  tools: only([[]], NO_TOOLS),
-  tool_choice: only(["none", "auto"], NO_TOOLS),
-  parallel_tool_calls: ignored,
-  functions: only([[]], NO_TOOLS),
-  function_call: only(["none", "auto"], NO_TOOLS),
+  tools: use(listOf(whole(TOOL, ["type", "function"]), "tools")),
+  tool_choice: use((name, value) => (value === "none" ? value : checkOf(only(["none", "auto"], FREE))(name, value))),
+  parallel_tool_calls: use(boolean),
+  functions: only([[]], RENAMED),
+  function_call: only(["none", "auto"], RENAMED),
   response_format: only([{ type: "text" }], "answers are text; ask for a format in the messages"),
   modalities: only([["text"]], "answers are text"),
   audio: only([], "answers are text; leave it out"),
-  reasoning_effort: only([], "the model's template decides; leave it out"),
+  reasoning_effort: use(string),
+  chat_template_kwargs: use(variables),
   verbosity: only(["medium"], "the model decides; ask for it in the messages"),
   web_search_options: only([], "nothing is looked up; leave it out"),
   moderation: only([], "nothing is moderated; leave it out"),
@@ -308,7 +386,7 @@ const WITH = {
 
 const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBEDDING, WITH].map(fields);
 
-/** @typedef {{ messages: { role: string, content: string }[] } | { text: string } | { tokens: Uint32Array }} Prompt */
+/** @typedef {{ messages: Turn[] } | { text: string } | { tokens: Uint32Array }} Prompt */
 
 /**
  * @typedef {object} Request
@@ -341,7 +419,18 @@ export function chatRequest(value, options) {
   const { messages, logprobs, top_logprobs = 0 } = request;
   if (messages === undefined) refuse("messages", "an array with at least one message", undefined);
   if (logprobs !== true && top_logprobs > 0) refuse("top_logprobs", "left out unless logprobs is true", top_logprobs);
-  return splitRequest({ messages }, { ...request, logprobs: logprobs === true ? top_logprobs : undefined }, options);
+  const split = splitRequest({ messages }, { ...request, logprobs: logprobs === true ? top_logprobs : undefined }, options);
+  split.generate.chat = conversation(request);
+  return split;
+}
+
+/** What a conversation has besides its messages. @param {Record<string, any>} request */
+function conversation({ tools = [], tool_choice, parallel_tool_calls, chat_template_kwargs, reasoning_effort }) {
+  const variables = { ...chat_template_kwargs, ...(reasoning_effort === undefined ? {} : { reasoning_effort }) };
+  return {
+    ...(tools.length > 0 && tool_choice !== "none" ? { tools, one_call: parallel_tool_calls === false } : {}),
+    ...(Object.keys(variables).length > 0 ? { variables } : {}),
+  };
 }
 
 /**

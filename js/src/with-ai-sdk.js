@@ -32,7 +32,7 @@ export function languageModel(engine) {
       const answer = await engine.chat.completions.create({ ...request(options), stream: false }, { signal, ...beside(providerOptions) });
       const [{ message, logprobs, finish_reason }] = answer.choices;
       return {
-        content: [{ type: "text", text: message.content ?? "" }],
+        content: parts(message),
         finishReason: finish(finish_reason),
         usage: usage(answer.usage),
         ...likely(logprobs?.content),
@@ -92,7 +92,7 @@ function request({ prompt, responseFormat, tools, toolChoice, reasoning = "provi
   const { session, ...own } = providerOptions?.anygpu ?? {};
   // There is one answer to give.
   if (own.n > 1) throw new OptionsError("n can only be 1 here; call again with another seed", { field: "n" });
-  const messages = prompt.map(message);
+  const messages = prompt.flatMap(turns);
   const named = Object.entries(SETTINGS).map(([theirs, ours]) => [ours, options[theirs]]);
   return {
     messages,
@@ -116,16 +116,41 @@ const response = ({ id, model, created }) => ({ id, modelId: model, timestamp: n
 /** How likely tokens were, as other providers have it. @param {TokenLogprob[] | undefined} logprobs */
 const likely = (logprobs) => (logprobs === undefined ? {} : { providerMetadata: { anygpu: { logprobs } } });
 
-/** @param {any} message */
-function message({ role, content }) {
-  if (typeof content === "string") return { role, content };
-  const other = content.find((/** @type {{ type: string }} */ { type }) => type !== "text" && type !== "reasoning");
+/** Our turns of a message of theirs: results of tools are a turn each. @param {any} message */
+function turns({ role, content }) {
+  if (typeof content === "string") return [{ role, content }];
+  const known = role === "tool" ? ["tool-result"] : ["text", "reasoning", "tool-call"];
+  const other = content.find((/** @type {any} */ { type }) => !known.includes(type));
   if (other !== undefined) {
-    throw new OptionsError(`messages have a part of type ${other.type}; only text is supported`, { field: "messages" });
+    throw new OptionsError(`messages have a part of type ${other.type}; only text and calls of tools are supported`, { field: "messages" });
   }
-  const texts = content.filter((/** @type {{ type: string }} */ { type }) => type === "text");
-  return { role, content: texts.map((/** @type {{ text: string }} */ { text }) => text).join("") };
+  if (role === "tool") return content.map(result);
+  const of = (/** @type {string} */ wanted) => content.filter((/** @type {any} */ { type }) => type === wanted);
+  const text = (/** @type {string} */ type) => of(type).map((/** @type {any} */ { text }) => text).join("");
+  const tool_calls = of("tool-call").map((/** @type {any} */ { toolCallId: id, toolName: name, input }) => {
+    return { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
+  });
+  const more = { ...(tool_calls.length > 0 ? { tool_calls } : {}), ...(text("reasoning") === "" ? {} : { reasoning_content: text("reasoning") }) };
+  return [{ role, content: text("text"), ...more }];
 }
+
+/** What a tool gave, as a turn. @param {any} part */
+function result({ toolCallId, output: { type, value, reason } }) {
+  const text = type === "text" || type === "error-text" ? value : type === "execution-denied" ? `denied: ${reason ?? ""}` : JSON.stringify(value);
+  return { role: "tool", tool_call_id: toolCallId, content: text };
+}
+
+/** The parts of an answer. @param {import("../index.d.ts").AssistantMessage} message */
+function parts({ content, reasoning_content, tool_calls = [] }) {
+  return [
+    ...(reasoning_content === undefined ? [] : [{ type: "reasoning", text: reasoning_content }]),
+    ...(content === null ? [] : [{ type: "text", text: content }]),
+    ...tool_calls.map(called),
+  ];
+}
+
+/** @param {import("../index.d.ts").ToolCall} call */
+const called = ({ id, function: { name, arguments: input } }) => ({ type: "tool-call", toolCallId: id, toolName: name, input });
 
 /** @param {any} tool */
 const tool = ({ name, description, inputSchema }) => ({ type: "function", function: { name, description, parameters: inputSchema } });
@@ -145,7 +170,17 @@ function format({ schema, name = "answer", description }) {
  * @param {() => void} ended
  */
 async function* streamed(pieces, raw, ended) {
-  const id = "text";
+  /** What is being told: text or thoughts. @type {"text" | "reasoning" | null} */
+  let telling = null;
+  /** What ends that, if another kind begins. @param {"text" | "reasoning" | null} kind */
+  const turn = (kind) => {
+    const events = [];
+    if (kind === telling) return [];
+    if (telling !== null) events.push({ type: `${telling}-end`, id: telling });
+    if (kind !== null) events.push({ type: `${kind}-start`, id: kind });
+    telling = kind;
+    return events;
+  };
   /** @type {string | null} */
   let reason = null;
   /** @type {Usage | null | undefined} */
@@ -158,15 +193,26 @@ async function* streamed(pieces, raw, ended) {
     for await (const piece of pieces) {
       if (raw) yield { type: "raw", rawValue: piece };
       if (!begun) yield { type: "response-metadata", ...response(piece) };
-      if (!begun) yield { type: "text-start", id };
       begun = true;
       const [first] = piece.choices;
       logprobs.push(...(first?.logprobs?.content ?? []));
-      if (first?.delta.content) yield { type: "text-delta", id, delta: first.delta.content };
+      const { reasoning_content, content, tool_calls = [] } = first?.delta ?? {};
+      for (const [kind, delta] of /** @type {const} */ ([["reasoning", reasoning_content], ["text", content]])) {
+        if (!delta) continue;
+        yield* turn(kind);
+        yield { type: `${kind}-delta`, id: kind, delta };
+      }
+      for (const call of tool_calls) {
+        yield* turn(null);
+        yield { type: "tool-input-start", id: call.id, toolName: call.function.name };
+        yield { type: "tool-input-delta", id: call.id, delta: call.function.arguments };
+        yield { type: "tool-input-end", id: call.id };
+        yield called(call);
+      }
       reason = first?.finish_reason ?? reason;
       used = piece.usage ?? used;
     }
-    yield { type: "text-end", id };
+    yield* turn(null);
     yield { type: "finish", finishReason: finish(reason), usage: usage(used), ...likely(logprobs.length > 0 ? logprobs : undefined) };
   } catch (error) {
     yield { type: "error", error };

@@ -15,7 +15,7 @@ use super::failing::{Failing, Fault, How};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::native::block_on;
-use crate::report::Report;
+use crate::report::{Report, Rung};
 
 /// Backends keep a few buffers for reads and parameters, of sizes that depend on what was read. What leaks in each of
 /// hundreds of runs is soon more.
@@ -154,7 +154,7 @@ fn load_where_memory_ends(rungs: &[(&'static str, usize)]) -> Result<Vec<&'stati
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/llama-gqa-tied.gguf");
     let source = BytesSource(std::fs::read(path).unwrap());
     let mut left_out = Vec::new();
-    let choose = async |_: &Recipe, without: &[&'static str]| {
+    let choose = async |_: &Recipe, without: &[&'static str], _: &mut dyn FnMut(&Rung)| {
         left_out = without.to_vec();
         let none = || EngineError::NoBackend(Report::default());
         let (name, calls) = rungs.iter().find(|(name, _)| !without.contains(name)).ok_or_else(none)?;

@@ -99,7 +99,7 @@ impl Bar {
     pub fn loading(&self, progress: Progress) {
         let bar = &self.bar;
         match progress {
-            Progress::Header | Progress::Selecting | Progress::Compiling => {
+            Progress::Header | Progress::Selecting | Progress::Rung(_) | Progress::Compiling => {
                 bar.set_style(self.trying.clone());
                 bar.tick();
             }

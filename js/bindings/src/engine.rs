@@ -142,8 +142,8 @@ pub(crate) struct Loaded {
     compile_ms: f64,
 }
 
-/// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total)` is told `header`, `select`, `compile`,
-/// `weights`.
+/// Loads a model; see `JsSource` for the source. `on_progress(phase, done, total, rung)` is told `header`, `select`,
+/// `compile`, `weights`; with `select`, of the rungs that are tried and what came of them, as JSON of reports.
 #[wasm_bindgen]
 pub async fn load(source: JsSource, options: String, on_progress: Function) -> Result<WasmEngine, JsValue> {
     let options = LoadOptions::read(&options)?;
@@ -154,14 +154,16 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     let source = Source(source);
     let file_bytes = anygpu::ByteSource::len(&source);
     let mut progress = |progress: Progress| {
-        let (phase, done, total) = match progress {
-            Progress::Header => ("header", 0, file_bytes),
-            Progress::Selecting => ("select", 0, file_bytes),
-            Progress::Compiling => ("compile", 0, file_bytes),
-            Progress::Weights { done, total } => ("weights", done, total),
+        let (phase, done, total, rung) = match progress {
+            Progress::Header => ("header", 0, file_bytes, None),
+            Progress::Selecting => ("select", 0, file_bytes, None),
+            Progress::Rung(rung) => ("select", 0, file_bytes, json(&rung).ok()),
+            Progress::Compiling => ("compile", 0, file_bytes, None),
+            Progress::Weights { done, total } => ("weights", done, total, None),
         };
+        let (done, total) = (JsValue::from(done as f64), JsValue::from(total as f64));
         // A listener that throws is no reason to stop loading.
-        let _ = on_progress.call3(&JsValue::UNDEFINED, &phase.into(), &(done as f64).into(), &(total as f64).into());
+        let _ = on_progress.call4(&JsValue::UNDEFINED, &phase.into(), &done, &total, &rung.into());
     };
     let start = host.now_ms();
     let engine = Engine::load(&source, &options, host, &mut progress).await.map_err(|e| error::engine(&e))?;
@@ -245,7 +247,7 @@ impl WasmEngine {
         self.0.engine.encode(text).map_err(|e| error::engine(&e))
     }
 
-    /// The tokens of a conversation: `[{ role, content }]` as JSON.
+    /// The tokens of a conversation: messages as OpenAI's API has them, as JSON.
     pub fn encode_chat(&self, messages: &str) -> Result<Vec<u32>, JsValue> {
         self.0.engine.encode_chat(&conversation(messages)?).map_err(|e| error::engine(&e))
     }
@@ -254,8 +256,9 @@ impl WasmEngine {
     /// JSON.
     pub fn chat_prompt(&self, messages: &str, options: &str) -> Result<String, JsValue> {
         let engine = &self.0.engine;
-        let request = Request::read(options)?;
-        let prompt = engine.chat_prompt(&conversation(messages)?, &request.options(engine, 0)?);
+        let mut request = Request::read(options)?;
+        let chat = request.chat.take().unwrap_or_default().template(engine)?;
+        let prompt = engine.chat_prompt_with(&chat, &conversation(messages)?, &request.options(engine, 0)?);
         let ChatPrompt { tokens, keep, dropped_messages } = prompt.map_err(|e| error::engine(&e))?;
         json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
     }
@@ -284,13 +287,8 @@ impl WasmEngine {
 
 /// The turns of a conversation, from JSON.
 fn conversation(messages: &str) -> Result<Vec<Message>, JsValue> {
-    #[derive(Deserialize)]
-    struct Turn {
-        role: String,
-        content: String,
-    }
-    let turns: Vec<Turn> = serde_json::from_str(messages).map_err(error::options)?;
-    Ok(turns.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect())
+    let turns: Vec<serde_json::Value> = serde_json::from_str(messages).map_err(error::options)?;
+    Ok(turns.iter().map(Message::from_openai).collect())
 }
 
 impl Loaded {

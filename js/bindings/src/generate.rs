@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use anygpu::{GenerateOptions, Saving, SnapshotSink};
+use anygpu::{ChatTemplate, Engine, GenerateOptions, Parts, Piece, Saving, SnapshotSink};
 use bindings_common::{WasmCancel, json};
 use js_sys::{Function, Promise};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
@@ -11,12 +11,13 @@ use wasm_bindgen_futures::future_to_promise;
 use crate::engine::{WasmEngine, Work};
 use crate::error;
 use crate::kept::Keeping;
-use crate::request::{Request, answer};
+use crate::request::Request;
 
 #[wasm_bindgen]
 impl WasmEngine {
     /// Generates what follows `tokens`; `on_piece(token, text, overflow, log_prob)` is told of each token as it comes,
-    /// and, as JSON, of tokens that make room, and of how likely the token was if the request asks for that. If the
+    /// and, as JSON, of tokens that make room, of how likely the token was if the request asks for that, and of the
+    /// parts of a conversation's answer that are certain with it: then `on_piece(token, text, overflow, log_prob, parts)`. If the
     /// request says how often the text is saved, `on_snapshot(bytes, from, position)` is given what came since the
     /// snapshot before, as `export` gives it, and is to call `kept` when it is done with it. The promise gives JSON. One
     /// generation at a time.
@@ -32,27 +33,72 @@ impl WasmEngine {
         future_to_promise(async move {
             let mut request = request?;
             let (name, every) = (std::mem::take(&mut request.session), request.save_every);
+            let chat = request.chat.take().map(|chat| chat.template(&loaded.engine)).transpose()?;
+            let mut answer = chat.map(|chat| Answer::begin(&loaded.engine, &chat, &tokens, &request)).transpose()?;
             let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
             let mut options = GenerateOptions { cancel: Some(cancel), ..options };
+            if let Some(answer) = &mut answer {
+                options.shown = std::mem::take(&mut answer.marks);
+            }
             let mut sessions = loaded.take_texts()?;
             options.saving = every.zip(on_snapshot).map(|(every_ms, on_snapshot)| {
                 let sink: Rc<dyn SnapshotSink> = Rc::new(Keeping::new(loaded.kept(&name), &tokens, on_snapshot));
                 Saving { every_ms, sink }
             });
             let tokenizer = loaded.engine.tokenizer().ok();
-            let mut told = |piece: anygpu::Piece<'_>| {
+            let mut told = |piece: Piece<'_>| {
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
                 let overflow = piece.overflow.and_then(|overflow| json(&overflow).ok());
                 let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);
                 let log_prob = piece.log_prob.and_then(|told| json(&told.entry(tokenizer)).ok());
                 let log_prob = log_prob.map_or(JsValue::UNDEFINED, JsValue::from);
+                let parts = answer.as_mut().filter(|_| piece.overflow.is_none()).map(|answer| answer.push(&piece));
+                let parts = parts.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
-                let _ = on_piece.call4(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow, &log_prob);
+                let _ = on_piece.call5(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow, &log_prob, &parts);
             };
             let generation = loaded.engine.generate_in(&mut sessions, &name, &tokens, &options, &mut told).await;
             loaded.work.replace(Some(Work::Text(sessions)));
             let generation = generation.map_err(|e| error::engine(&e))?;
-            Ok(answer(tokens.len(), &generation)?.into())
+            if let Some(rest) = answer.as_mut().and_then(Answer::finish) {
+                let none = JsValue::UNDEFINED;
+                let _ = on_piece.call5(&none, &none, &"".into(), &none, &none, &rest.into());
+            }
+            let thought_tokens = answer.map_or(0, |answer| answer.thought_tokens);
+            Ok(crate::request::answer(tokens.len(), &generation, thought_tokens)?.into())
         })
+    }
+}
+
+/// The answer of a conversation while it comes.
+struct Answer {
+    parts: Parts,
+    /// Control tokens that tell its parts apart.
+    marks: Vec<u32>,
+    thought_tokens: usize,
+}
+
+impl Answer {
+    /// After a prompt, behind which the tokens stand that were generated before.
+    fn begin(engine: &Engine, chat: &ChatTemplate, tokens: &[u32], request: &Request) -> Result<Answer, JsValue> {
+        let failed = |e| error::engine(&e);
+        let prompt = &tokens[..tokens.len().saturating_sub(request.done())];
+        let mut parts = engine.answer_parts(chat, prompt).map_err(failed)?;
+        // Who asks knows what came of these.
+        parts.push(&request.told);
+        Ok(Answer { parts, marks: chat.marks(engine.tokenizer().map_err(failed)?), thought_tokens: 0 })
+    }
+
+    /// Takes a piece, and gives the parts that are certain with it, as JSON.
+    fn push(&mut self, piece: &Piece<'_>) -> String {
+        let parts = self.parts.push(piece.text);
+        self.thought_tokens += usize::from(piece.token.is_some() && self.parts.is_thinking());
+        json(&parts).unwrap_or_default()
+    }
+
+    /// What was held back, as JSON.
+    fn finish(&mut self) -> Option<String> {
+        let parts = self.parts.finish();
+        if parts.is_empty() { None } else { json(&parts).ok() }
     }
 }

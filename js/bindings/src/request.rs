@@ -1,9 +1,14 @@
 //! What JavaScript asks of a generation, and what it is told of it.
 
 use crate::error;
-use anygpu::{Adjust, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling, SavedRequest, Stats, TopK};
+use anygpu::{
+    Adjust, ChatOptions, ChatTemplate, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling,
+    SavedRequest, Stats, TopK,
+};
 use bindings_common::json;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use wasm_bindgen::prelude::JsValue;
 
 /// How to generate.
@@ -41,6 +46,31 @@ pub struct Request {
     pub session: String,
     /// How often the text is saved, in milliseconds, if it is.
     pub save_every: Option<f64>,
+    /// What a conversation has besides its messages; only the parts of such an answer are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Conversation>,
+    /// What was told of the text of `done`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub told: String,
+}
+
+/// What a conversation has besides its messages: `ChatOptions`, of which no call can be demanded.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Conversation {
+    tools: Vec<Value>,
+    one_call: bool,
+    variables: BTreeMap<String, Value>,
+}
+
+impl Conversation {
+    /// The model's template for it.
+    pub fn template(&self, engine: &Engine) -> Result<ChatTemplate, JsValue> {
+        let Conversation { tools, one_call, variables } = self;
+        let (tools, variables) = (tools.clone(), variables.clone());
+        let options = ChatOptions { tools, one_call: *one_call, variables, ..ChatOptions::default() };
+        engine.chat().and_then(|chat| Ok(chat.with(&options)?)).map_err(|e| error::engine(&e))
+    }
 }
 
 impl Request {
@@ -66,6 +96,11 @@ impl Request {
             (all.temperature, all.top_k, all.top_p, all.seed) = given;
         }
         all
+    }
+
+    /// How many tokens of an answer the prompt ends with.
+    pub fn done(&self) -> usize {
+        self.done.len()
     }
 
     /// For a prompt of which so many tokens usually stay.
@@ -114,6 +149,7 @@ struct Answer<'a> {
     steady: Counters,
     drafted_tokens: usize,
     accepted_tokens: usize,
+    thought_tokens: usize,
     overflow: Option<Overflowed>,
 }
 
@@ -135,8 +171,8 @@ impl From<Stats> for Counters {
     }
 }
 
-/// What a generation gave, as JSON.
-pub fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, JsValue> {
+/// What a generation gave, as JSON, and how many of its tokens were thought.
+pub fn answer(prompt_tokens: usize, generation: &Generation, thought_tokens: usize) -> Result<String, JsValue> {
     json(&Answer {
         prompt_tokens,
         cached_tokens: generation.cached_tokens,
@@ -149,6 +185,7 @@ pub fn answer(prompt_tokens: usize, generation: &Generation) -> Result<String, J
         steady: generation.steady.into(),
         drafted_tokens: generation.drafted_tokens,
         accepted_tokens: generation.accepted_tokens,
+        thought_tokens,
         overflow: generation.overflow,
     })
 }

@@ -32,6 +32,8 @@ export const script = {
   proven: true,
   /** What the second token of a text waits for. @type {Promise<void> | null} */
   holdsUp: null,
+  /** Parts of a conversation's answer that are certain with each of its tokens. @type {object[][] | null} */
+  parts: null,
   /** Whether the module traps in the middle of a promise, so that the promise never settles. */
   hangs: false,
 };
@@ -157,16 +159,21 @@ class WasmEngine {
       // A seed begins the text with another letter.
       const token = 97 + (((rest.seed ?? 0) + generated.length) % 26);
       generated.push(token);
-      onPiece(token, String.fromCharCode(token), undefined, rest.log_probs === undefined ? undefined : likely(token, rest.log_probs));
+      const logprob = rest.log_probs === undefined ? undefined : likely(token, rest.log_probs);
+      const parts = rest.chat && script.parts && JSON.stringify(script.parts[generated.length - 1] ?? []);
+      onPiece(token, String.fromCharCode(token), undefined, logprob, parts ?? undefined);
       save(null);
     }
     save(finish);
+    const held = script.parts?.slice(generated.length).flat() ?? [];
+    if (rest.chat && held.length > 0) onPiece(undefined, "", undefined, undefined, JSON.stringify(held));
+    if (script.parts && finish === "length") finish = "stop";
     seen.generations.push("end");
     const text = String.fromCharCode(...generated);
     const drafts = { drafted_tokens: 5, accepted_tokens: 3 };
     const counts = { prompt_tokens: tokens.length, cached_tokens: 1, prefill_ms: 2, decode_ms_per_token: 1, ...drafts };
     const steady = { steady_steps: 1, steady: { dispatches: 5 } };
-    return JSON.stringify({ ...counts, ...steady, tokens: generated, text, finish, overflow: full });
+    return JSON.stringify({ ...counts, ...steady, tokens: generated, text, finish, thought_tokens: script.parts ? 1 : 0, overflow: full });
   }
   /** @param {Uint32Array} tokens @param {number} dimensions @param {boolean} normalize */
   async embed(tokens, dimensions, normalize) {
@@ -243,6 +250,7 @@ export async function load(/** @type {any} */ source, /** @type {string} */ opti
   const { without = [] } = JSON.parse(options);
   const rung = script.rungs.find((name) => !without.includes(name));
   if (rung === undefined) throw Object.assign(new Error("nothing is left"), { code: "no_backend" });
+  for (const kind of ["trying", "chosen"]) onProgress("select", 0, source.size, JSON.stringify({ name: rung, outcome: { kind } }));
   if (script.hangs) await new Promise(() => {});
   const reads = script.reads ?? [[0, source.size]];
   for (const [offset, length] of reads) {

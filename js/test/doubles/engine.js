@@ -61,6 +61,6 @@ export async function engine(environment, sessions) {
 export function reset() {
   ports.splice(0).forEach((port) => port.close());
   const { script } = bindings;
-  Object.assign(script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, holdsUp: null, rungs: ["cpu"], proven: true });
+  Object.assign(script, { reads: null, loadThrows: null, generateThrows: null, hangs: false, holdsUp: null, rungs: ["cpu"], proven: true, parts: null });
   Object.assign(bindings.seen, { options: [], freed: 0, generations: [], computed: [] });
 }

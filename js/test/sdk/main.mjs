@@ -1,6 +1,6 @@
 // The AI SDK with an engine that answers as ours does, and with a model for conversations if one is given; and OpenAI's
 // client with what streams become. Prints the results.
-import { embedMany, generateText, streamText } from "ai";
+import { embedMany, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { argv } from "node:process";
 import { Stream } from "openai/core/streaming";
 import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
@@ -8,7 +8,7 @@ import { AnyGpu } from "anygpu";
 import { embeddingModel, languageModel } from "anygpu/ai-sdk";
 import { checked } from "./page/check.js";
 
-const [, , gab, chat] = argv;
+const [, , gab, byHeart, chat] = argv;
 
 /** @param {unknown} actual @param {unknown} expected */
 function equal(actual, expected) {
@@ -118,6 +118,44 @@ const results = await checked({
   "embedMany": async () => {
     const { embeddings } = await embedMany({ model: embeddingModel(engine), values: ["a", "bcd"] });
     equal(embeddings, [[1, 0], [3, 0]]);
+  },
+  "a model calls tools, and its thoughts are told apart": async () => {
+    const engine = await AnyGpu.load(byHeart, { backend: "cpu" });
+    const messages = /** @type {any[]} */ ([{ role: "user", content: "Is it warm in Paris?" }]);
+    const tools = ["weather", "time"].map((name) => ({ type: "function", function: { name, parameters: { type: "object" } } }));
+    const whole = (await engine.chat.completions.create({ messages, tools })).choices[0];
+    equal([whole.finish_reason, whole.message.content, whole.message.reasoning_content], ["tool_calls", null, "Let me look."]);
+    const calls = (/** @type {any} */ message) => message.tool_calls.map((/** @type {any} */ { function: { name, arguments: given } }) => [name, JSON.parse(given)]);
+    const expected = [["weather", { city: "Paris" }], ["time", {}]];
+    equal(calls(whole.message), expected);
+    // OpenAI's client puts a stream together to the same.
+    const lines = engine.chat.completions.create({ messages, tools, stream: true }).toReadableStream();
+    const { choices: [made] } = await ChatCompletionStream.fromReadableStream(lines).finalChatCompletion();
+    equal([made.finish_reason, calls(made.message)], ["tool_calls", expected]);
+    const answered = whole.message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "25 degrees" }));
+    const end = await engine.chat.completions.create({ messages: [...messages, whole.message, ...answered], tools });
+    equal([end.choices[0].message.content, end.choices[0].finish_reason], ["It is warm.", "stop"]);
+    const one = await engine.chat.completions.create({ messages, tools, parallel_tool_calls: false });
+    equal(calls(one.choices[0].message), expected.slice(0, 1));
+    const thoughtless = await engine.chat.completions.create({ messages, tools: tools.slice(1), tool_choice: "auto", chat_template_kwargs: { enable_thinking: false }, max_tokens: 40 });
+    equal(thoughtless.choices[0].message.reasoning_content, undefined);
+    const none = await engine.chat.completions.create({ messages, tools, tool_choice: "none" });
+    equal(none.choices[0].message.content, "It is warm.");
+    const refused = async (/** @type {object} */ more) => engine.chat.completions.create(/** @type {any} */ ({ messages, ...more })).catch((/** @type {any} */ error) => [error.name, /takes no argument|cannot be held to calls/.test(error.message)]);
+    equal(await refused({ chat_template_kwargs: { never_read: 1 } }), ["FileError", true]);
+    equal(await refused({ tools, tool_choice: "required" }), ["OptionsError", true]);
+    // The AI SDK runs them itself.
+    /** @type {unknown[]} */
+    const ran = [];
+    const own = (/** @type {string} */ name) => tool({ inputSchema: jsonSchema({ type: "object" }), execute: (input) => (ran.push([name, input]), "25 degrees") });
+    const asked = { model: languageModel(engine), messages, tools: { weather: own("weather"), time: own("time") }, stopWhen: stepCountIs(3), maxRetries: 0 };
+    const steps = streamText(asked);
+    equal([await steps.text, ran], ["It is warm.", expected]);
+    const [thought] = await steps.steps;
+    equal([thought.reasoningText, thought.toolCalls.map(({ toolName, input }) => [toolName, input])], ["Let me look.", expected]);
+    const { text, steps: [first] } = await generateText(asked);
+    equal([text, first.reasoningText, first.finishReason], ["It is warm.", "Let me look.", "tool-calls"]);
+    await engine.dispose();
   },
   "OpenAI's client reads what a stream becomes": async () => {
     const engine = await AnyGpu.load(gab, { backend: "cpu" });

@@ -15,6 +15,13 @@ const HOSTILE = [
   "![a picture](https://example.org/picture.png)\n\n```html\n<b>not bold</b>\n```\n\n|a|b|\n|-|-|\n|1|2|",
 ].join("\n\n");
 
+/** Has the last answer given again, and waits until the old one is gone: a new one may be there at once. @param {import("puppeteer-core").Page} page */
+async function regenerate(page) {
+  const old = await page.$("#messages li:last-child");
+  await press(page, "Regenerate");
+  await page.waitForFunction((node) => !node?.isConnected, {}, old);
+}
+
 export default {
   "a conversation is led, stopped, changed, given again, and kept": async (/** @type {Site} */ { open }) => {
     const page = await open(CHAT);
@@ -24,8 +31,7 @@ export default {
     const [, first] = await texts(page, TURNS);
     assert.ok(first && first.length > 20, first);
     // Greedily, so that the same comes again.
-    await press(page, "Regenerate");
-    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') !== null);
+    await regenerate(page);
     await seen(page, "#messages .does .number", /20 tokens/);
     assert.deepEqual(await texts(page, TURNS), ["Why is the sky blue?", first]);
     // Another question in the same place.
@@ -73,8 +79,7 @@ export default {
       field.value = "";
       field.dispatchEvent(new Event("change"));
     });
-    await press(page, "Regenerate");
-    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') !== null);
+    await regenerate(page);
     await seen(page, "#messages .does .number", /20 tokens/);
     assert.notEqual((await texts(page, TURNS))[1], led);
     await press(page, "New chat");

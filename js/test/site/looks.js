@@ -27,6 +27,15 @@ const STATES = {
       await page.waitForSelector("#share canvas");
     },
   },
+  think: {
+    query: "?tab=story&backend=cpu&temperature=0&max_tokens=40",
+    act: async (page) => {
+      await seen(page, "#story-note", /40 tokens/);
+      await press(page, "See it think");
+      await page.waitForFunction(() => document.querySelectorAll("#told .token").length === 40);
+      await seen(page, "#story-note", /40 tokens/);
+    },
+  },
   offer: { query: "?tab=chat&backend=cpu", act: ready },
   samples: { query: "?tab=chat&backend=cpu&model=talker.gguf", act: ready },
   chat: {
@@ -84,7 +93,25 @@ const cramped = (page) =>
   });
 
 /** @type {Record<string, (site: Site) => Promise<void>>} */
-const flows = {};
+const flows = {
+  "on a phone the report and the figures are folded, and open by a tap": async ({ open }) => {
+    const page = await open("?tab=models");
+    await page.setViewport({ width: 390, height: 844 });
+    await page.goto(page.url().replace(/[?#].*$/, "?tab=story&backend=cpu&max_tokens=4"));
+    await seen(page, "#story-note", /4 tokens/);
+    const folds = () => page.$$eval("#report, #figures-fold, #settings", (all) => all.map((fold) => /** @type {HTMLDetailsElement} */ (fold).open));
+    assert.deepEqual(await folds(), [false, false, false]);
+    // What matters stands in the lines that are left: the backend, and the pace.
+    await seen(page, "#report summary", /Running on the CPU/);
+    await seen(page, "#figures-fold summary", /tokens a second/);
+    const told = await page.$eval("#story-text", (text) => text.getBoundingClientRect().top);
+    assert.ok(told < 500, `the story begins at ${told} px`);
+    await page.click("#figures-fold summary");
+    assert.deepEqual(await folds(), [false, true, false]);
+    assert.ok(await page.$eval("#figures dd", (cell) => cell.checkVisibility()));
+    assert.deepEqual(await cramped(page), []);
+  },
+};
 for (const [name, { query, act }] of Object.entries(STATES)) {
   flows[`the state ${name}: axe, light and dark, and a phone`] = async ({ open, browser }) => {
     const page = await open(query);

@@ -8,7 +8,87 @@ import { press, ready, seen, still, texts } from "./visitor.js";
 /** The story that stands there. @param {import("puppeteer-core").Page} page */
 const story = (page) => page.$eval("#story-text", ({ textContent }) => textContent ?? "");
 
+/** The ladder as it was drawn, each time that it changed. @param {import("puppeteer-core").Page} page @param {() => Promise<unknown>} act */
+async function ladder(page, act) {
+  await page.evaluate(() => {
+    const list = /** @type {HTMLElement} */ (document.getElementById("ladder"));
+    const rows = () => [...list.children].map((row) => ({ rung: /** @type {HTMLElement} */ (row).dataset.rung, text: row.textContent ?? "" }));
+    /** @type {any} */ (window).drawn = [];
+    new MutationObserver(() => /** @type {any} */ (window).drawn.push(rows())).observe(list, { childList: true });
+  });
+  await act();
+  return /** @type {Promise<{ rung?: string, text: string }[][]>} */ (page.evaluate(() => /** @type {any} */ (window).drawn));
+}
+
 export default {
+  "rungs appear one by one while they are proven": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=story&backend=cpu&max_tokens=1");
+    await ready(page);
+    const drawn = await ladder(page, async () => {
+      await page.click('#switch input[value="auto"]');
+      await page.waitForFunction(() => document.getElementById("verdict")?.textContent?.startsWith("Trying"));
+      await ready(page);
+    });
+    const of = (/** @type {{ rung?: string, text: string }[]} */ rows, /** @type {string} */ rung) => rows.find((row) => row.rung === rung)?.text;
+    const cpu = drawn.map((rows) => of(rows, "cpu")).filter((text) => text !== undefined);
+    assert.match(cpu[0] ?? "", /being tried/);
+    const proven = drawn.findIndex((rows) => /chosen.*a matvec/.test(of(rows, "cpu") ?? ""));
+    assert.ok(proven >= 0, JSON.stringify(drawn));
+    // It is proven while others wait for their turn, and then the next one has it.
+    assert.ok(drawn[proven].some(({ text }) => /to be tried/.test(text)), JSON.stringify(drawn[proven]));
+    const next = drawn.slice(proven).find((rows) => rows.some(({ rung, text }) => rung !== "cpu" && /being tried/.test(text)));
+    assert.ok(next, JSON.stringify(drawn));
+    assert.ok(drawn[drawn.length - 1].every(({ text }) => !/tried$/.test(text)), "the report has nothing left to try");
+  },
+
+  "each word shows what else it might have been": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=story&backend=cpu&temperature=0&max_tokens=12");
+    await seen(page, "#story-note", /12 tokens/);
+    const told = await story(page);
+    await press(page, "See it think");
+    await page.waitForFunction(() => document.querySelectorAll("#told .token").length === 12);
+    await still(page);
+    assert.equal(await story(page), told, "the same story");
+    const bars = () =>
+      page.$$eval("#think li", (rows) =>
+        rows.map((row) => ({ taken: row.className === "taken", percent: Number.parseFloat(row.children[2]?.textContent?.replace("< 0.1", "0") ?? "") })),
+      );
+    const last = await bars();
+    assert.ok(last.length >= 6 && last[0]?.taken, "greedily, the likeliest is taken");
+    assert.ok(last.every(({ percent }, at) => at === 0 || percent <= last[at - 1].percent), JSON.stringify(last));
+    assert.ok(last.reduce((sum, { percent }) => sum + percent, 0) <= 100.5);
+    // What the public API says of the same place is what is drawn.
+    const honest = await page.evaluate(async () => {
+      const { session } = await import(`${location.origin}/session.js`);
+      const answer = await session.engine.completions.create({ prompt: document.getElementById("opening")?.textContent, max_tokens: 1, logprobs: 6 });
+      return Object.values(answer.choices[0].logprobs.top_logprobs[0]).map((logprob) => 100 * Math.exp(logprob)).sort((a, b) => b - a);
+    });
+    await page.hover("#told .token");
+    await seen(page, "#think output", /^1 of 12$/);
+    const first = await bars();
+    first.forEach(({ percent }, at) => assert.ok(Math.abs(percent - honest[at]) < 0.6, `${percent} ${honest[at]}`));
+    // By keyboard.
+    await page.focus('#think input[type="range"]');
+    await page.keyboard.press("ArrowRight");
+    await seen(page, "#think output", /^2 of 12$/);
+    // Who wants less motion sees no bars that run.
+    await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
+    const moved = await page.evaluate(async () => {
+      const places = new Set();
+      const output = /** @type {HTMLElement} */ (document.querySelector("#think output"));
+      new MutationObserver(() => places.add(output.textContent?.split(" ")[0])).observe(output, { childList: true });
+      document.getElementById("story-think")?.click();
+      document.getElementById("story-think")?.click();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      while (document.querySelectorAll("#told .token").length < 12) await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return [...places];
+    });
+    assert.ok(moved.length <= 2, JSON.stringify(moved));
+    await press(page, "See it think");
+    assert.equal(await page.$eval("#think", (box) => box.hidden), true);
+  },
+
   "all backends race, and tell the same words, sampled with one seed": async (/** @type {Site} */ { open }) => {
     const page = await open("?tab=race&max_tokens=5&temperature=0.9&seed=11");
     await page.waitForSelector("#race button");

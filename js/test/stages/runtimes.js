@@ -41,7 +41,7 @@ export function runtimes() {
 /** The AI SDK, and what OpenAI's client reads of streams. */
 export function sdk() {
   const folder = project("sdk");
-  const args = ["main.mjs", join(ROOT, "models", "gab-q4_0.gguf"), ...(existsSync(CHAT) ? [CHAT] : [])];
+  const args = ["main.mjs", join(ROOT, "models", "gab-q4_0.gguf"), join(ROOT, "models", "fixtures", "by-heart.gguf"), ...(existsSync(CHAT) ? [CHAT] : [])];
   return chatted(told("sdk", process.execPath, args, folder));
 }
 

@@ -31,7 +31,7 @@ export const either = async (
 ): Promise<ChatCompletion | AsyncIterable<ChatCompletionChunk>> => api.create(body);
 export const maybe = async (api: Chat, body: declared.ChatRequest, stream: boolean): Promise<string> => {
   const answer = await api.create({ ...body, stream });
-  if ("choices" in answer) return answer.choices[0].message.content;
+  if ("choices" in answer) return answer.choices[0].message.content ?? "";
   let text = "";
   for await (const { choices } of answer) text += choices[0]?.delta.content ?? "";
   return text;

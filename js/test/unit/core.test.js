@@ -66,6 +66,8 @@ test("the first load downloads and keeps, the second needs no server", async () 
   assert.deepEqual(progress.map((p) => p.phase).filter((p, i, all) => p !== all[i - 1]), ["connect", "download", "select", "download", "upload", "ready"]);
   assert.ok(progress.every((p, i) => i === 0 || p.fraction >= progress[i - 1].fraction));
   assert.deepEqual(progress.at(-1), { phase: "ready", loaded: file.length, total: file.length, fraction: 1 });
+  // Rungs are told however soon they follow each other.
+  assert.deepEqual(progress.filter((p) => p.rung).map(({ phase, rung }) => [phase, rung.outcome.kind]), [["select", "trying"], ["select", "chosen"]]);
   server.close();
   const second = await load(environment, server.url);
   assert.deepEqual(second.info.cache, { state: "hit" });

@@ -20,7 +20,7 @@ afterEach(async () => {
 const messages = [{ role: "user", content: "hi" }];
 
 const CACHED = { prompt_tokens_details: { cached_tokens: 1 } };
-const DRAFTS = { completion_tokens_details: { accepted_prediction_tokens: 3, rejected_prediction_tokens: 2 } };
+const DRAFTS = { completion_tokens_details: { reasoning_tokens: 0, accepted_prediction_tokens: 3, rejected_prediction_tokens: 2 } };
 
 /** @template T @param {AsyncIterable<T>} stream @returns {Promise<T[]>} */
 async function collect(stream) {
@@ -96,6 +96,43 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   assert.equal(parts[3].model, "double");
 });
 
+/** An answer that thinks, says and calls, with parts that are certain only at its end. */
+const PARTS = [[{ thought: "Hm." }], [{ said: "I " }, { said: "look." }], [], [{ call: { name: "f", arguments: '{"x":1}' } }], [{ call: { name: "g", arguments: "{}" } }]];
+
+test("thoughts, words and calls are told apart, whole and in pieces", async () => {
+  script.parts = PARTS;
+  const { chat } = await open();
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const { choices: [{ message, finish_reason }], usage } = await chat.completions.create({ messages, tools, max_tokens: 4 });
+  const [first, second] = message.tool_calls ?? [];
+  assert.deepEqual({ ...message, tool_calls: [] }, { role: "assistant", content: "I look.", refusal: null, reasoning_content: "Hm.", tool_calls: [] });
+  assert.deepEqual([first, second].map((call) => [call?.type, call?.function]), [["function", { name: "f", arguments: '{"x":1}' }], ["function", { name: "g", arguments: "{}" }]]);
+  assert.ok([first, second].every((call) => /^[a-z2-9]{9}$/.test(call?.id ?? "")) && first?.id !== second?.id);
+  assert.deepEqual([finish_reason, usage.completion_tokens_details.reasoning_tokens], ["tool_calls", 1]);
+  assert.deepEqual(JSON.parse(seen.options.at(-1) ?? "").chat, { tools, one_call: false });
+  const pieces = await collect(chat.completions.create({ messages, tools, stream: true, max_tokens: 4 }));
+  const deltas = pieces.map(({ choices: [{ delta }] }) => delta);
+  const ids = deltas.flatMap((delta) => delta.tool_calls ?? []).map(({ id }) => id);
+  assert.deepEqual(deltas, [
+    { role: "assistant", content: "", refusal: null },
+    { reasoning_content: "Hm." },
+    { content: "I look." },
+    {},
+    { tool_calls: [{ index: 0, id: ids[0], ...first && { type: first.type, function: first.function } }] },
+    { tool_calls: [{ index: 1, id: ids[1], ...second && { type: second.type, function: second.function } }] },
+    {},
+  ]);
+  assert.equal(pieces.at(-1)?.choices[0].finish_reason, "tool_calls");
+  assert.deepEqual(pieces.map(({ token }) => token), [undefined, 97, 98, 99, 100, undefined, undefined]);
+  // Who only calls says nothing.
+  script.parts = [[], [PARTS[3][0]]];
+  const only = await chat.completions.create({ messages, tools, max_tokens: 2 });
+  assert.equal(only.choices[0].message.content, null);
+  // The next turn has it all, as it was given.
+  const { tool_calls = [] } = message;
+  await chat.completions.create({ messages: [...messages, message, { role: "tool", tool_call_id: tool_calls[0].id, content: "2" }], max_tokens: 1 });
+});
+
 test("the usage comes as OpenAI sends it, if it is asked for", async () => {
   const { chat, completions } = await open();
   const asked = { stream: /** @type {const} */ (true), max_tokens: 2, stream_options: { include_usage: true } };
@@ -121,7 +158,7 @@ test("several answers have seeds one after the other", async () => {
   assert.deepEqual(choices.map(({ index, text }) => [index, text]), [[0, "fg"], [1, "gh"], [2, "hi"]]);
   assert.deepEqual(seen.options.map((json) => JSON.parse(json).seed), [5, 6, 7]);
   assert.deepEqual([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens], [1, 6, 7]);
-  assert.deepEqual(usage.completion_tokens_details, { accepted_prediction_tokens: 9, rejected_prediction_tokens: 6 });
+  assert.deepEqual(usage.completion_tokens_details, { reasoning_tokens: 0, accepted_prediction_tokens: 9, rejected_prediction_tokens: 6 });
   assert.deepEqual([tokens.length, stats.steps, stats.dispatches], [6, 3, 15]);
 
   const parts = await collect(chat.completions.create({ messages, ...asked, n: 2, stream: true }));

@@ -29,6 +29,7 @@ const NEUTRAL = {
   tools: [["chat", [[]]]],
   tool_choice: [["chat", ["none", "auto"]]],
   parallel_tool_calls: [["chat", [true, false]]],
+  chat_template_kwargs: [["chat", [{}]]],
   functions: [["chat", [[]]]],
   function_call: [["chat", ["none", "auto"]], ["turn", []]],
   response_format: [["chat", [{ type: "text" }]]],
@@ -59,14 +60,17 @@ const REFUSED = {
   repetition_penalty: [["chat", [0, -1, "1"]], ["text", [101]]],
   min_p: [["chat", [-0.1, 1.1]], ["text", [NaN]]],
   logit_bias: [["chat", [[], "5", 5]]],
-  tools: [["chat", [[{ type: "function", function: { name: "f" } }]]]],
+  tools: [["chat", [{}, [{}], [{ type: "function" }], [{ type: "custom", function: { name: "f" } }], [{ type: "function", function: { name: "a b" } }],
+    [{ type: "function", function: { name: "f", strict: true } }], Array(129).fill({ type: "function", function: { name: "f" } })]]],
+  chat_template_kwargs: [["chat", [[], "enable_thinking", Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`v${at}`, at]))]]],
   tool_choice: [["chat", ["required", { type: "function", function: { name: "f" } }]]],
   functions: [["chat", [[{ name: "f" }]]]],
   function_call: [["chat", [{ name: "f" }]], ["turn", [{ name: "f", arguments: "" }]]],
   response_format: [["chat", [{ type: "json_object" }, { type: "json_schema", json_schema: {} }]]],
   modalities: [["chat", [["text", "audio"]]]],
   audio: [["chat", [{ voice: "alloy", format: "wav" }]], ["turn", [{ id: "x" }]]],
-  reasoning_effort: [["chat", ["low", "none"]]],
+  reasoning_effort: [["chat", [5, {}]]],
+  reasoning_content: [["turn", [5, ["a"]]]],
   verbosity: [["chat", ["low"]]],
   web_search_options: [["chat", [{}]]],
   moderation: [["chat", [{ model: "m" }]]],
@@ -77,8 +81,8 @@ const REFUSED = {
   suffix: [["text", ["the end"]]],
   name: [["turn", ["Ada"]]],
   refusal: [["turn", ["No."]]],
-  tool_calls: [["turn", [[{ id: "1", type: "function", function: { name: "f", arguments: "" } }]]]],
-  tool_call_id: [["turn", ["1"]]],
+  tool_calls: [["turn", [{}, [{ id: "1", type: "function" }], [{ function: { name: "f", arguments: "[1]" } }], [{ function: { name: "f", arguments: "{" } }]]]],
+  tool_call_id: [["turn", [1]]],
 };
 
 const TABLES = { chat: CHAT, text: TEXT, turn: MESSAGE };
@@ -247,6 +251,20 @@ test("log probabilities are asked for, with so many of the likeliest tokens", ()
   for (const none of [chat({ top_logprobs: 0 }), text({ logprobs: false }), text({})]) {
     assert.equal("log_probs" in none.generate, false);
   }
+});
+
+test("tools, what the template is told, and turns with calls go to the engine", () => {
+  const tool = { type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } };
+  assert.deepEqual(chat({ tools: [tool] }).generate.chat, { tools: [tool], one_call: false });
+  assert.deepEqual(chat({ tools: [tool], tool_choice: "auto", parallel_tool_calls: false }).generate.chat, { tools: [tool], one_call: true });
+  assert.deepEqual(chat({ tools: [tool], tool_choice: "none" }).generate.chat, {});
+  const variables = { enable_thinking: false, reasoning_effort: "low" };
+  assert.deepEqual(chat({ chat_template_kwargs: { enable_thinking: false }, reasoning_effort: "low" }).generate.chat, { variables });
+  const call = { id: "a", type: "function", function: { name: "f", arguments: '{"x":1}' } };
+  const turns = [{ role: "user", content: "?" }, { role: "assistant", reasoning_content: "Hm.", tool_calls: [call] }, { role: "tool", tool_call_id: "a", content: "2", name: "f" }];
+  const { prompt } = chatRequest({ messages: turns });
+  assert.deepEqual(prompt, { messages: [turns[0], { ...turns[1], content: "" }, turns[2]] });
+  assert.throws(() => chatRequest({ messages: [{ role: "tool", content: "2" }] }), { field: "messages[0].tool_call_id" });
 });
 
 test("the chunk of the usage is for streams that ask for it", () => {

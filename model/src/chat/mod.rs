@@ -16,6 +16,7 @@ mod python;
 mod tests;
 mod thoughts;
 mod tools;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use tools::Answers;
 
 pub use parts::{Part, Parts, ToolCall};
 pub use tools::{ChatOptions, ToolChoice};
+pub use turn::arguments as call_arguments;
 
 /// Real templates take a few kilobytes.
 const MAX_TEMPLATE: usize = 256 << 10;

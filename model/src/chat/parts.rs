@@ -1,11 +1,14 @@
 //! The parts of an answer: what is thought, what is said, and what is called.
 
+use serde::Serialize;
+
 use super::calls::Calls;
 use super::harmony::Harmony;
 use super::thoughts::Thoughts;
 
 /// A part of an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Thought: no part of what the user is told.
     Thought(String),
@@ -16,7 +19,7 @@ pub enum Part {
 }
 
 /// A function that the model wants to be called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
     /// Its name, which is one of those that the conversation has.
     pub name: String,

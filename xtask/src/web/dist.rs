@@ -62,15 +62,22 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let parent = to.parent().unwrap_or(to);
     fs::create_dir_all(parent).with_context(|| format!("cannot make the folder {}", parent.display()))?;
     let failed = || format!("cannot copy {} to {}", from.display(), to.display());
-    if from.starts_with(root().join("js/src")) {
+    if is_own_script(from) {
         let text = fs::read_to_string(from).with_context(failed)?;
         return fs::write(to, without_comments(&text)).with_context(failed);
     }
     fs::copy(from, to).map(drop).with_context(failed)
 }
 
-/// The package's JavaScript without the lines that are comments: they take a third of what a visitor loads of it. Its types
-/// keep theirs, which editors show.
+/// Whether it is JavaScript of the package or of the page itself. What others wrote is copied to the letter, with its licence.
+fn is_own_script(path: &Path) -> bool {
+    let page = root().join("examples/web");
+    path.starts_with(root().join("js/src"))
+        || path.extension().is_some_and(|end| end == "js") && path.parent() == Some(&*page)
+}
+
+/// JavaScript without the lines that are comments: they take a third of what a visitor loads of the package, and a sixth of
+/// the page. The package's types keep theirs, which editors show.
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut within = false;
@@ -99,8 +106,9 @@ mod tests {
 
     #[test]
     fn nothing_but_comments_is_left_out() {
-        for entry in fs::read_dir(root().join("js/src")).unwrap() {
-            let path = entry.unwrap().path();
+        let files =
+            ["js/src", "examples/web"].into_iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
+        for path in files.map(|entry| entry.unwrap().path()).filter(|path| is_own_script(path)) {
             let text = fs::read_to_string(&path).unwrap();
             let shipped = without_comments(&text);
             let mut kept = shipped.lines().peekable();

@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::fields::Kind::{Checked, Integer, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
-use anygpu::{ChatOptions, Message, ToolChoice};
+use anygpu::{ChatOptions, Message, ToolChoice, call_arguments};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -107,14 +107,8 @@ fn check_called(name: &str, value: &Value) -> Result<(), ApiError> {
     check_with(name, value, CALLED, &["name"])
 }
 
-/// The arguments of a call; some services leave the text empty where there are none.
-fn arguments(text: &str) -> Option<Value> {
-    let text = if text.trim().is_empty() { "{}" } else { text };
-    serde_json::from_str::<Map<String, Value>>(text).ok().map(Value::Object)
-}
-
 fn check_arguments(name: &str, value: &Value) -> Result<(), ApiError> {
-    let sound = value.as_str().is_some_and(|text| arguments(text).is_some());
+    let sound = value.as_str().is_some_and(|text| call_arguments(text).is_some());
     if sound { Ok(()) } else { Err(refused(name, "a string that is an object as JSON", value)) }
 }
 
@@ -187,37 +181,7 @@ pub fn check_variables(name: &str, value: &Value) -> Result<(), ApiError> {
 
 /// The messages of a request that was found sound.
 pub fn messages(value: &Value) -> Vec<Message> {
-    value.as_array().into_iter().flatten().map(message).collect()
-}
-
-fn message(turn: &Value) -> Message {
-    let content = match &turn["content"] {
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-        text => text.as_str().unwrap_or_default().to_owned(),
-    };
-    let mut message = Message::new(turn["role"].as_str().unwrap_or_default(), content);
-    for field in ["reasoning_content", "name", "tool_call_id"] {
-        if let Some(text) = turn[field].as_str().filter(|text| !text.is_empty()) {
-            message = message.with(field, text.into());
-        }
-    }
-    // LFM2.5 and gpt-oss have another name for it.
-    if let Some(thought) = message.fields.get("reasoning_content").cloned() {
-        message = message.with("thinking", thought);
-    }
-    match turn["tool_calls"].as_array() {
-        Some(calls) if !calls.is_empty() => {
-            let calls = calls.iter().map(|call| {
-                // Templates write the arguments as JSON themselves.
-                let given = call["function"]["arguments"].as_str().unwrap_or_default();
-                let mut call = call.clone();
-                call["function"]["arguments"] = arguments(given).unwrap_or_default();
-                call
-            });
-            message.with("tool_calls", calls.collect())
-        }
-        _ => message,
-    }
+    value.as_array().into_iter().flatten().map(Message::from_openai).collect()
 }
 
 /// What else there is in a request that was found sound.
