@@ -61,7 +61,7 @@ impl Pool {
         self.0.current_num_threads()
     }
 
-    /// The others stay awake until the work is done: between two operators they would fall asleep, and a browser takes up
+    /// The others stay awake while there is work: between two operators they would fall asleep, and a browser takes up
     /// to 50 µs to wake one of them.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let (awake, done) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -71,19 +71,16 @@ impl Pool {
                 if thread.index() == 0 || awake.fetch_add(1, Ordering::SeqCst) >= LATE {
                     return;
                 }
-                while !done.load(Ordering::Acquire) {
-                    if rayon::yield_now() != Some(Yield::Executed) {
-                        spin_loop();
+                let mut in_vain = 0;
+                while in_vain < LOOKS / LOOKS_OF_A_SEARCH && !done.load(Ordering::Acquire) {
+                    match rayon::yield_now() {
+                        Some(Yield::Executed) => in_vain = 0,
+                        _ => in_vain += 1,
                     }
                 }
             });
             let others = self.count() - 1;
-            for _ in 0..PATIENCE {
-                if awake.load(Ordering::SeqCst) == others {
-                    break;
-                }
-                spin_loop();
-            }
+            look_until(|| awake.load(Ordering::SeqCst) == others);
             awake.fetch_add(LATE, Ordering::SeqCst);
             let result = work();
             done.store(true, Ordering::Release);
@@ -95,11 +92,25 @@ impl Pool {
 /// Added to the count of threads that are awake once no more are waited for.
 const LATE: usize = 1 << 16;
 
-/// How often the caller looks whether all others are awake before it begins without them: some 50 µs.
-const PATIENCE: usize = 1 << 15;
+/// How often a thread looks for something before it gives up, and perhaps sleeps: some 100 µs. On a machine that has others to
+/// run, whoever is waited for may need the very core that looks.
+const LOOKS: usize = 1 << 17;
 
-/// Several parts, each by whichever thread comes first. No thread sleeps until all are done, for the same reason; who computes a
-/// part never waits for another, so that they all will be.
+/// What a search for work costs, in looks at a number.
+const LOOKS_OF_A_SEARCH: usize = 64;
+
+/// Looks for something for a while.
+fn look_until(found: impl Fn() -> bool) {
+    for _ in 0..LOOKS {
+        if found() {
+            return;
+        }
+        spin_loop();
+    }
+}
+
+/// Several parts, each by whichever thread comes first. Who has no more of them stays awake for a while until all are done, for
+/// the same reason.
 pub(super) fn for_each_part(
     out: &mut [f32],
     len: usize,
@@ -115,8 +126,6 @@ pub(super) fn for_each_part(
             work(index, out, scratch);
             left.fetch_sub(1, Ordering::Release);
         }
-        while left.load(Ordering::Acquire) > 0 {
-            spin_loop();
-        }
+        look_until(|| left.load(Ordering::Acquire) == 0);
     });
 }
