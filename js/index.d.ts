@@ -61,10 +61,18 @@ export interface SelectOptions {
    */
   worker?: boolean;
   /**
+   * How many threads the CPU computes with, from 1 to 64; by default as many as the machine runs at once, but at most 8. Only
+   * in pages that are isolated from other origins (`crossOriginIsolated`), in a worker, and with the backend `auto` or
+   * `cpu`; elsewhere there is one. If fewer can be started, there are fewer. The text is the same with any number. The
+   * report has the number among the facts of the rung `cpu`, with the reason if there are fewer.
+   */
+  threads?: number;
+  /**
    * The address of the script of the worker, which is the package's `src/worker.js` (`anygpu/worker`) or was built from
    * it, for bundlers that do not bring it along; not in Node.js, Deno and Bun. Older browsers take that with `-older`
-   * behind its name, built from `anygpu/worker-older`, and do without a worker where it is missing. It may be of another
-   * origin, whose server has to allow it.
+   * behind its name, built from `anygpu/worker-older`, and do without a worker where it is missing. Pages that may have
+   * threads take that with `-threads` behind its name, built from `anygpu/worker-threads`, and do without threads where it is
+   * missing. It may be of another origin, whose server has to allow it.
    */
   workerUrl?: string | URL;
   /** The address of a folder with the contents of the package's `wasm/`, for bundlers that do not bring them along. */
@@ -1022,9 +1030,11 @@ export interface ConformanceOptions {
   signal?: AbortSignal;
   /** As in {@link SelectOptions.worker}. */
   worker?: boolean;
+  /** As in {@link SelectOptions.threads}. */
+  threads?: number;
   /**
    * As in {@link SelectOptions.workerUrl}, for the suite's own worker, which is the package's `src/suite-worker.js`
-   * (`anygpu/suite-worker`; for older browsers `anygpu/suite-worker-older`).
+   * (`anygpu/suite-worker`; for older browsers `anygpu/suite-worker-older`, and `anygpu/suite-worker-threads`).
    */
   workerUrl?: string | URL;
   /** As in {@link SelectOptions.wasmUrl}. */

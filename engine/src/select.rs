@@ -74,7 +74,8 @@ pub struct SelectOptions {
     pub webgl_layout: Option<Layout>,
     /// Makes WebGL fold at this texture size even if the device allows more.
     pub webgl_max_texture_size: Option<u32>,
-    /// Threads that the CPU uses natively; by default as many as the machine runs at once.
+    /// Threads that the CPU uses natively; by default as many as the machine runs at once. In a browser
+    /// `web::before_cpu` has them started.
     pub cpu_threads: Option<NonZeroUsize>,
     /// Rungs that are not to be tried, by name, because they failed.
     pub without: Vec<&'static str>,

@@ -7,6 +7,7 @@ use std::task::Waker;
 use js_sys::{Function, Reflect};
 use model::Host;
 use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{MessageChannel, MessageEvent, MessagePort};
 
 /// Work that a turn brings, such as encoding steps, takes longer than this; a poll takes a tenth of it.
@@ -31,6 +32,26 @@ pub(crate) fn place() -> String {
     let get = |of: &JsValue, name: &str| Reflect::get(of, &name.into()).unwrap_or_default();
     let navigator = get(&js_sys::global(), "navigator");
     get(&navigator, "userAgent").as_string().unwrap_or_default()
+}
+
+thread_local! {
+    /// What [`before_cpu`] was given, until it is called.
+    static BEFORE_CPU: RefCell<Option<Function>> = const { RefCell::new(None) };
+}
+
+/// Has a function called, and what it promises awaited, before the CPU is opened for the first time. It starts threads, which
+/// takes turns of the event loop; where it fails, there is one.
+pub fn before_cpu(start: Function) {
+    BEFORE_CPU.set(Some(start));
+}
+
+/// Does what is to be done before the CPU is opened.
+pub(crate) async fn prepare_cpu() {
+    let Some(start) = BEFORE_CPU.take() else { return };
+    if let Ok(promise) = start.call0(&JsValue::NULL) {
+        // Whoever starts threads says why there are fewer.
+        let _ = JsFuture::from(js_sys::Promise::resolve(&promise)).await;
+    }
 }
 
 /// The event loop of a page or a worker.

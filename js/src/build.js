@@ -5,7 +5,7 @@
 
 import { BrowserError } from "./errors.js";
 
-/** @typedef {"today" | "older"} BuildName */
+/** @typedef {"today" | "older" | "threads"} BuildName */
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
@@ -48,7 +48,7 @@ const TODAY = [
 
 /**
  * @param {Pick<typeof WebAssembly, "validate"> | undefined} wasm
- * @returns {BuildName}
+ * @returns {"today" | "older"}
  */
 export function buildFor(wasm) {
   const runs = (/** @type {Uint8Array} */ module) =>

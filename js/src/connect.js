@@ -9,6 +9,7 @@ import { comeBack } from "./lifecycle.js";
 import { within } from "./patience.js";
 import { patient, watch } from "./pulse.js";
 import { serve } from "./serve.js";
+import { threadsOf } from "./threads.js";
 import { onEnd, vitalName } from "./vital.js";
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
@@ -38,7 +39,7 @@ const END_LIMIT = 2_000;
  * @typedef {object} Served What can be started, for each build. Each loads its own wasm module, and nothing of the others.
  * @property {Record<BuildName, StartWorker>} worker
  * @property {Record<BuildName, string>} script The worker's script, beside this one.
- * @property {Record<BuildName, StartHere>} here
+ * @property {Record<"today" | "older", StartHere>} here A page must not wait for threads, so that there are none.
  */
 
 // Bundlers recognise exactly these forms of workers and imports.
@@ -48,8 +49,9 @@ export const ENGINE = {
   worker: {
     today: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "anygpu" }),
     older: () => new Worker(new URL("./worker-older.js", import.meta.url), { type: "module", name: "anygpu" }),
+    threads: () => new Worker(new URL("./worker-threads.js", import.meta.url), { type: "module", name: "anygpu" }),
   },
-  script: { today: "worker.js", older: "worker-older.js" },
+  script: { today: "worker.js", older: "worker-older.js", threads: "worker-threads.js" },
   here: {
     today: async (port) => serve(port, (await import("./engine.js")).engine()),
     older: async (port) => serve(port, (await import("./engine-older.js")).engine()),
@@ -61,8 +63,9 @@ export const SUITE = {
   worker: {
     today: () => new Worker(new URL("./suite-worker.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
     older: () => new Worker(new URL("./suite-worker-older.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
+    threads: () => new Worker(new URL("./suite-worker-threads.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
   },
-  script: { today: "suite-worker.js", older: "suite-worker-older.js" },
+  script: { today: "suite-worker.js", older: "suite-worker-older.js", threads: "suite-worker-threads.js" },
   here: {
     today: async (port) => serve(port, (await import("./suite-today.js")).suite()),
     older: async (port) => serve(port, (await import("./suite-older.js")).suite()),
@@ -73,6 +76,7 @@ export const SUITE = {
  * @typedef {object} Connection
  * @property {Client} client
  * @property {BuildName} build
+ * @property {number} threads How many the CPU may have.
  * @property {Thread} thread
  * @property {string} reason Why this thread.
  * @property {(error: Error) => Promise<void>} close Frees all that the core holds; calls in progress and later ones reject
@@ -83,6 +87,7 @@ export const SUITE = {
  * @typedef {object} Where
  * @property {BackendChoice} backend
  * @property {boolean} [worker] Whether to run in a worker if that works; true by default.
+ * @property {number} [threads] How many the CPU may have, if not as many as usual.
  * @property {string} [workerUrl] Its script, if it is not the package's own.
  * @property {AbortSignal} [signal]
  * @property {Patience} [patience] With the worker.
@@ -93,27 +98,35 @@ export const SUITE = {
  * @param {Where} where
  * @returns {Promise<Connection>}
  */
-export async function connect(served, { backend, worker: wantsWorker = true, workerUrl, signal, patience = patient() }) {
+export async function connect(served, { backend, worker: wantsWorker = true, threads: wanted, workerUrl, signal, patience = patient() }) {
   throwIfAborted(signal);
-  const build = buildFor(globalThis.WebAssembly);
-  const here = async (/** @type {string} */ reason) => ({ ...(await onThisThread(served.here[build], reason)), build });
+  const usual = buildFor(globalThis.WebAssembly);
+  const here = async (/** @type {string} */ reason) => {
+    return { ...(await onThisThread(served.here[usual], reason)), build: usual, threads: 1 };
+  };
   if (!wantsWorker) return here("worker is false");
-  let worker;
-  try {
-    worker = attached(newWorker(served, build, workerUrl), patience);
-    const alive = vitalName();
-    const asked = worker.client.call("features", { backend, alive }, { signal });
-    const found = await within(START_LIMIT, asked, silent(START_LIMIT));
-    worker.attend(found.alive ? alive : null);
-    const { thread, reason } = await chooseThread(backend, found, () => features(backend));
-    if (thread === "worker") return { ...worker, build, thread, reason };
-    worker.end();
-    return here(reason);
-  } catch (error) {
-    worker?.end();
-    throwIfAborted(signal);
-    return here(`the worker did not start: ${error instanceof Error ? error.message : error}`);
+  const many = usual === "today" ? threadsOf(backend, wanted) : 1;
+  let why = "";
+  for (const build of many > 1 ? /** @type {BuildName[]} */ (["threads", usual]) : [usual]) {
+    let worker;
+    try {
+      worker = attached(newWorker(served, build, workerUrl), patience);
+      const alive = vitalName();
+      const asked = worker.client.call("features", { backend, alive }, { signal });
+      const found = await within(START_LIMIT, asked, silent(START_LIMIT));
+      worker.attend(found.alive ? alive : null);
+      const { thread, reason } = await chooseThread(backend, found, () => features(backend));
+      if (thread === "worker") return { ...worker, build, threads: build === "threads" ? many : 1, thread, reason };
+      worker.end();
+      return here(reason);
+    } catch (error) {
+      worker?.end();
+      throwIfAborted(signal);
+      why = `the worker did not start: ${error instanceof Error ? error.message : error}`;
+      if (build === "threads") console.warn(`anygpu: the CPU has one thread: ${why}`);
+    }
   }
+  return here(why);
 }
 
 /** Where this script is. By another name, since bundlers take what is said of the usual one for files of theirs. */
@@ -126,7 +139,7 @@ const HERE = import.meta.url;
  * @returns {WorkerLike}
  */
 function newWorker({ worker, script }, build, url) {
-  const own = build === "today" ? url : url?.replace(/(\.m?js)?$/, "-older$1");
+  const own = build === "today" ? url : url?.replace(/(\.m?js)?$/, `-${build}$1`);
   const address = own ?? new URL(script[build], HERE).href;
   if (isElsewhere(address)) return new Worker(importing(address), { type: "module", name: "anygpu" });
   return own === undefined ? worker[build]() : new Worker(own, { type: "module", name: "anygpu" });
@@ -189,7 +202,7 @@ function attached(worker, patience) {
 /**
  * @param {StartHere} start
  * @param {string} reason
- * @returns {Promise<Omit<Connection, "build">>}
+ * @returns {Promise<Omit<Connection, "build" | "threads">>}
  */
 async function onThisThread(start, reason) {
   const { port1, port2 } = new MessageChannel();

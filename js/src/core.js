@@ -8,6 +8,7 @@ import { Keeping } from "./keeping.js";
 import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
+import { startThreads } from "./threads.js";
 import { readFound, writeFound } from "./tuned.js";
 import { live } from "./vital.js";
 
@@ -98,6 +99,18 @@ export class Core extends Module {
     }
   }
 
+  /**
+   * The module, which has threads started when it opens the CPU.
+   *
+   * @param {string} [url]
+   * @param {number} [threads]
+   */
+  async _started(url, threads = 1) {
+    await this.start(url);
+    const sharing = /** @type {import("./threads.js").Sharing} */ (/** @type {unknown} */ (this._bindings));
+    if (threads > 1) sharing.before_cpu?.(() => startThreads(sharing, threads));
+  }
+
   _loaded() {
     if (this._engine === null) throw new CrashError("no model is loaded; load one first");
     return this._engine;
@@ -107,14 +120,14 @@ export class Core extends Module {
    * Opens a model and runs a function with its source.
    *
    * @template T
-   * @param {{ what: What, options: ModelOptions, module?: string }} params
+   * @param {{ what: What, options: ModelOptions, module?: string, threads?: number }} params
    * @param {Context} context
    * @param {(source: EngineSource, progress: Progress, cache: () => CacheState) => Promise<T>} action
    * @returns {Promise<T>}
    */
-  async _opened({ what, options, module }, { signal, tell }, action) {
+  async _opened({ what, options, module, threads }, { signal, tell }, action) {
     throwIfAborted(signal);
-    const ready = this.start(module);
+    const ready = this._started(module, threads);
     // Whoever awaits it sees the error; meanwhile the file may turn out to be missing.
     ready.catch(nothing);
     const progress = new Progress(tell);
@@ -158,16 +171,16 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ what: What, options: ModelOptions, module?: string, engine: object, sessions?: KeepOptions, again?: boolean }} params
+   * @param {{ what: What, options: ModelOptions, module?: string, threads?: number, engine: object, sessions?: KeepOptions, again?: boolean }} params
    * `again` after a loss: then nothing counts as proven.
    * @param {Context} context
    */
-  async _load({ what, options, module, engine: engineOptions, sessions, again = false }, context) {
+  async _load({ what, options, module, threads, engine: engineOptions, sessions, again = false }, context) {
     /** @type {WasmEngine | null} */
     let engine = null;
     const found = readFound(this._environment);
     try {
-      const { facts, ready } = await this._opened({ what, options, module }, context, async (source, progress, cache) => {
+      const { facts, ready } = await this._opened({ what, options, module, threads }, context, async (source, progress, cache) => {
         /** @type {(phase: string, done: number, total: number, rung?: string) => void} */
         const onProgress = (phase, done, total, rung) => {
           if (phase === "select") progress.select(total, rung === undefined ? undefined : JSON.parse(rung));
@@ -208,12 +221,12 @@ export class Core extends Module {
   /**
    * Tries the tunables of a backend, and keeps what is fastest for the next time.
    *
-   * @param {{ what: What, options: ModelOptions, module?: string, engine: object }} params
+   * @param {{ what: What, options: ModelOptions, module?: string, threads?: number, engine: object }} params
    * @param {Context} context
    */
-  async _tune({ what, options, module, engine }, context) {
+  async _tune({ what, options, module, threads, engine }, context) {
     const { tuned: known } = await readFound(this._environment);
-    const { tuned, ...report } = await this._opened({ what, options, module }, context, async (source) => {
+    const { tuned, ...report } = await this._opened({ what, options, module, threads }, context, async (source) => {
       const onTrial = (/** @type {string} */ trial) => context.tell({ trial });
       return JSON.parse(await this._bindings.tune(source, JSON.stringify({ ...engine, tuned: known }), onTrial));
     });
@@ -356,9 +369,9 @@ export class Core extends Module {
     return this._loaded().encode_chat(JSON.stringify(prompt.messages));
   }
 
-  /** @param {{ engine: object, module?: string }} params */
-  async _probe({ engine, module }) {
-    await this.start(module);
+  /** @param {{ engine: object, module?: string, threads?: number }} params */
+  async _probe({ engine, module, threads }) {
+    await this._started(module, threads);
     const { tuned } = await readFound(this._environment);
     const report = JSON.parse(await this._bindings.probe(JSON.stringify({ ...engine, tuned })));
     return { ...report, module_sha256: await this.digest() };

@@ -87,7 +87,7 @@ export class AnyGpu {
    */
   static async load(source, options) {
     const { signal, onProgress, session, sessions, hub, ...given } = loadOptions(options);
-    const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
+    const { backend = "auto", worker, threads, workerUrl, wasmUrl, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
       given;
     const patience = patient(workerTimeout);
     const what = await sources(source, { hub, signal, ...rest });
@@ -97,10 +97,10 @@ export class AnyGpu {
       /** @type {Pick<LoadOptions, "signal" | "onProgress" | "session"> & { again?: boolean }} */ { signal, onProgress, session, again },
       /** @type {string[]} */ without,
     ) => {
-      const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience });
+      const connection = await connect(ENGINE, { backend, worker, threads, workerUrl, signal, patience });
       try {
         const module = moduleUrl(wasmUrl, connection);
-        const params = { what, options: rest, module, engine: { ...engine, without }, sessions, again };
+        const params = { what, options: rest, module, threads: connection.threads, engine: { ...engine, without }, sessions, again };
         const facts = await connection.client.call("load", params, { signal, onEvent: onProgress });
         if (facts.info.cache.state === "stored") persist();
         if (session !== undefined) {
@@ -123,12 +123,12 @@ export class AnyGpu {
    */
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
-    const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, signal, onProgress, ...others } = load;
+    const { backend = "auto", worker, threads, workerUrl, wasmUrl, workerTimeout, signal, onProgress, ...others } = load;
     const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, hub, ...rest } = others;
     const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling });
     const what = await sources(source, { hub, signal, ...rest });
-    const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience: patient(workerTimeout) });
-    const params = { what, options: rest, module: moduleUrl(wasmUrl, connection), engine };
+    const connection = await connect(ENGINE, { backend, worker, threads, workerUrl, signal, patience: patient(workerTimeout) });
+    const params = { what, options: rest, module: moduleUrl(wasmUrl, connection), threads: connection.threads, engine };
     const onEvent = (/** @type {any} */ event) => ("trial" in event ? onTrial?.(event.trial) : onProgress?.(event));
     try {
       return await connection.client.call("tune", params, { signal, onEvent });
@@ -144,11 +144,11 @@ export class AnyGpu {
    * @returns {Promise<Report>}
    */
   static async probe(options) {
-    const { backend = "auto", worker, workerUrl, wasmUrl, workerTimeout, signal, webgl, webgpu } = selectOptions(options);
+    const { backend = "auto", worker, threads, workerUrl, wasmUrl, workerTimeout, signal, webgl, webgpu } = selectOptions(options);
     const engine = engineOptions({ backend, webgl, webgpu });
-    const connection = await connect(ENGINE, { backend, worker, workerUrl, signal, patience: patient(workerTimeout) });
+    const connection = await connect(ENGINE, { backend, worker, threads, workerUrl, signal, patience: patient(workerTimeout) });
     try {
-      const params = { engine, module: moduleUrl(wasmUrl, connection) };
+      const params = { engine, module: moduleUrl(wasmUrl, connection), threads: connection.threads };
       return withThread(await connection.client.call("probe", params, { signal }), connection);
     } catch (error) {
       throw named(error, connection);
@@ -162,13 +162,13 @@ export class AnyGpu {
    * @returns {Promise<ConformanceReport>}
    */
   static async conformance(options) {
-    const { worker, workerUrl, wasmUrl, signal, onCase, ...suite } = conformanceOptions(options);
+    const { worker, threads, workerUrl, wasmUrl, signal, onCase, ...suite } = conformanceOptions(options);
     // The suite's variants are named after the backend that they are variants of.
     const family = /^webg(pu|l)/.exec(suite.backend)?.[0] ?? "cpu";
     const backend = /** @type {"webgpu" | "webgl" | "cpu"} */ (family);
-    const connection = await connect(SUITE, { backend, worker, workerUrl, signal });
+    const connection = await connect(SUITE, { backend, worker, threads, workerUrl, signal });
     try {
-      const params = { options: suite, module: moduleUrl(wasmUrl, connection, "conformance") };
+      const params = { options: suite, module: moduleUrl(wasmUrl, connection, "conformance"), threads: connection.threads };
       const report = await connection.client.call("conformance", params, { signal, onEvent: onCase });
       return { ...report, thread: connection.thread };
     } catch (error) {
@@ -328,7 +328,7 @@ function blobOrUrl(source) {
  */
 function moduleUrl(folder, { build }, name = "bindings") {
   if (folder === undefined) return undefined;
-  return new URL(`${build === "today" ? "" : "older/"}${name}_bg.wasm`, folder).href;
+  return new URL(`${build === "today" ? "" : `${build}/`}${name}_bg.wasm`, folder).href;
 }
 
 /**

@@ -10,7 +10,7 @@ import { start } from "./start.js";
  * The functions and classes of a module, which are the same in all builds; they start differently.
  *
  * @template {{ default: any, initSync: any }} All
- * @typedef {Omit<All, "default" | "initSync"> & Pick<import("./start.js").Startable, "default">} Functions
+ * @typedef {Omit<All, "default" | "initSync" | "__wbg_reset_state"> & Pick<import("./start.js").Startable, "default">} Functions
  */
 
 /**

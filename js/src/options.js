@@ -63,6 +63,7 @@ const sessions = (name, value) => {
 const SELECT = {
   backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
   worker: boolean,
+  threads: integer(1, 64),
   workerUrl: address,
   wasmUrl: folder,
   workerTimeout: integer(1000, 2 ** 31 - 1),
@@ -124,6 +125,7 @@ export const conformanceOptions = (value) => {
     onCase: callback,
     signal,
     worker: boolean,
+    threads: integer(1, 64),
     workerUrl: address,
     wasmUrl: folder,
     expectations: (name, value) => (typeof value === "object" ? value : refuse(name, "an object", value)),

@@ -3,6 +3,7 @@
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { Module } from "./module.js";
+import { startThreads } from "./threads.js";
 import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
@@ -46,11 +47,15 @@ export class Suite extends Module {
   }
 
   /**
-   * @param {{ options: object, module?: string }} params
+   * @param {{ options: object, module?: string, threads?: number }} params
    * @param {Context} context
    */
-  async _conformance({ options, module }, { signal, tell }) {
+  async _conformance({ options, module, threads = 1 }, { signal, tell }) {
     await this.start(module);
+    const sharing = /** @type {Partial<import("./threads.js").Sharing>} */ (/** @type {unknown} */ (this._bindings));
+    if (threads > 1 && "thread_share" in sharing) {
+      await startThreads(/** @type {import("./threads.js").Sharing} */ (sharing), threads);
+    }
     const onCase = (/** @type {string} */ json) => tell(JSON.parse(json));
     return this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._bindings.conformance(JSON.stringify(options), onCase, cancel.share())),

@@ -9,11 +9,11 @@ import "./with-files.js";
 export * from "./index.js";
 
 if (globalThis.Worker === undefined) {
-  ENGINE.worker = { today: starting("engine"), older: starting("engine") };
-  SUITE.worker = { today: starting("suite"), older: starting("suite") };
+  ENGINE.worker = { today: starting("engine"), older: starting("engine"), threads: starting("engine") };
+  SUITE.worker = { today: starting("suite"), older: starting("suite"), threads: starting("suite") };
 } else {
   const start = () => new Worker(new URL("./with-node-worker.js", import.meta.url), { type: "module", name: "anygpu" });
-  ENGINE.worker = { today: start, older: start };
+  ENGINE.worker = { today: start, older: start, threads: start };
 }
 
 /**

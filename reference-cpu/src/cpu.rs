@@ -20,7 +20,7 @@ pub struct Options {
     /// SIMD kernels; otherwise the plain definitions, on one thread.
     pub fast: bool,
     /// Threads that the SIMD kernels use natively; by default as many as the machine runs at once. Results are the same
-    /// bit for bit with any number. In a browser there is one.
+    /// bit for bit with any number. In a browser there are those that the module was given before, or one.
     pub threads: Option<NonZeroUsize>,
 }
 

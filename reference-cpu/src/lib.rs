@@ -4,7 +4,7 @@
 //! - `plain`: one function an operator that reads like its definition: f32 data, f64 accumulation. Primitives only;
 //!   fused operators are run as their expansions.
 //! - `fast`: SIMD kernels for what takes the time, fused operators among them; held to `plain` by the conformance suite.
-//! - `threads`: natively, cores share the fast path's work. `plain` is computed by one.
+//! - `threads`: natively, and in pages that may have threads, cores share the fast path's work. `plain` is computed by one.
 //! - [`Cpu`]: the backend that runs either.
 #![forbid(unsafe_code)]
 
@@ -16,5 +16,10 @@ mod plain;
 #[doc(hidden)]
 pub mod testing;
 mod threads;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub mod workers {
+    //! The threads of a module in a browser.
+    pub use crate::threads::{compute, share};
+}
 
 pub use cpu::{Cpu, Options};

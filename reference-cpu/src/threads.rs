@@ -1,5 +1,18 @@
-//! Threads: natively a pool that belongs to a backend. In browsers there are none, and parts are computed in turn.
+//! Threads: natively a pool that belongs to a backend; in the build for pages that may have threads one that belongs to the
+//! module. In other browsers there are none, and parts are computed in turn.
 
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "threads/native.rs"]
+mod pool;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+#[path = "threads/shared.rs"]
+mod pool;
+#[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
+#[path = "threads/alone.rs"]
+mod pool;
+
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub use pool::{compute, share};
 use std::num::NonZeroUsize;
 
 /// Multiply-adds that a part has at least. They take a core some 10 µs, while handing a part to a thread that is awake
@@ -23,11 +36,9 @@ pub(crate) fn for_each_part(
     scratch_len: usize,
     work: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(any(not(target_arch = "wasm32"), target_feature = "atomics"))]
     if out.len() > len {
-        use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
-        let parts = out.par_chunks_mut(len).zip(scratch.par_chunks_mut(scratch_len)).enumerate();
-        return parts.for_each(|(index, (out, scratch))| work(index, out, scratch));
+        return pool::for_each_part(out, len, scratch, scratch_len, work);
     }
     for (index, (out, scratch)) in out.chunks_mut(len).zip(scratch.chunks_mut(scratch_len)).enumerate() {
         work(index, out, scratch);
@@ -37,25 +48,16 @@ pub(crate) fn for_each_part(
 /// The threads of a backend.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    #[cfg(not(target_arch = "wasm32"))]
-    pool: Option<rayon::ThreadPool>,
-    /// Why there is one thread where more were wanted.
+    pool: Option<pool::Pool>,
+    /// Why there are fewer than were wanted.
     refused: Option<String>,
 }
 
-#[cfg(not(target_arch = "wasm32"))]
 impl Threads {
-    /// So many threads, by default as many as the machine runs at once; or one, if the system starts no others.
+    /// So many threads, by default as many as the machine runs at once; or fewer, if no others can be started.
     pub fn new(wanted: Option<NonZeroUsize>) -> Threads {
-        let wanted = wanted.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        if wanted == 1 {
-            return Threads::one();
-        }
-        let name = |index| format!("anygpu cpu {index}");
-        match rayon::ThreadPoolBuilder::new().num_threads(wanted).thread_name(name).build() {
-            Ok(pool) => Threads { pool: Some(pool), refused: None },
-            Err(error) => Threads { pool: None, refused: Some(format!("{wanted} could not be started: {error}")) },
-        }
+        let (pool, refused) = pool::open(wanted);
+        Threads { pool, refused }
     }
 
     /// The caller's thread alone.
@@ -65,42 +67,17 @@ impl Threads {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
+        self.pool.as_ref().map_or(1, pool::Pool::count)
     }
 
     /// Runs something on one of the threads, so that the others share in its parts.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
-            Some(pool) => pool.install(work),
+            Some(pool) => pool.enter(work),
             None => work(),
         }
     }
-}
 
-#[cfg(target_arch = "wasm32")]
-impl Threads {
-    /// The page's own: a browser has others only for pages with isolation headers.
-    pub fn new(_: Option<NonZeroUsize>) -> Threads {
-        Threads::one()
-    }
-
-    /// The caller's thread alone.
-    pub fn one() -> Threads {
-        Threads { refused: None }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        1
-    }
-
-    /// Runs something.
-    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        work()
-    }
-}
-
-impl Threads {
     /// How many there are, for reports; with the reason where more were wanted.
     pub fn describe(&self) -> String {
         match &self.refused {

@@ -60,9 +60,9 @@ pub struct Options {
     /// Serve with the headers that isolate a page from other origins, so that engines may have threads
     #[arg(long)]
     isolated: bool,
-    /// Threads of wllama; more than one needs --isolated [default: 1; 2 with --isolated]
+    /// Threads of the CPU and of wllama; more than one needs --isolated, and modules with threads [default: 1; 2 with --isolated]
     #[arg(long, value_name = "N")]
-    peer_threads: Option<usize>,
+    threads: Option<usize>,
 }
 
 /// Measures, shows the tables, and writes the result if asked to. True if nothing failed.
@@ -104,7 +104,7 @@ impl Options {
 
     /// What the page is told.
     fn pairs<const N: usize>(&self, more: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
-        let threads = self.peer_threads.unwrap_or(if self.isolated { 2 } else { 1 });
+        let threads = self.threads.unwrap_or(if self.isolated { 2 } else { 1 });
         let mut pairs = vec![
             ("prefill", self.prefill.to_string()),
             ("decode", self.decode.to_string()),

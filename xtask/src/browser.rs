@@ -146,6 +146,12 @@ pub struct Options {
     /// What to do
     #[arg(long, value_enum)]
     pub run: Run,
+    /// Serve with the headers that isolate a page from other origins, so that the CPU has threads
+    #[arg(long)]
+    pub isolated: bool,
+    /// Threads of the CPU that there must be; more than one needs --isolated, and modules with threads
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
     /// Model: gab, smollm2, gemma3, or the name of a file in models/ or models/cache/
     #[arg(long, default_value = "gab")]
     pub model: String,
@@ -221,6 +227,7 @@ impl Options {
             ("prompt", self.prompt.clone()),
             ("prompts", self.prompts.map(|n| n.to_string())),
             ("tokens", self.tokens.map(|n| n.to_string())),
+            ("threads", self.threads.map(|n| n.to_string())),
             ("op", self.op.clone()),
             ("only", self.only.clone()),
         ];
@@ -231,7 +238,8 @@ impl Options {
 
 /// Runs, shows progress, and writes the result if asked to. True if everything passed.
 pub fn run(options: &Options) -> Result<bool> {
-    let visit = Visit { run: options.run, backend: &options.backend, pairs: options.pairs(), isolated: false };
+    let visit =
+        Visit { run: options.run, backend: &options.backend, pairs: options.pairs(), isolated: options.isolated };
     options.drive.visit_all(&[visit])
 }
 

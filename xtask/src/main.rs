@@ -75,6 +75,9 @@ enum Task {
         /// Only build
         #[arg(long)]
         no_serve: bool,
+        /// Build the modules with threads too, as a release has them; otherwise pages that may have threads get one
+        #[arg(long)]
+        threads: bool,
         /// Compiler for WebAssembly
         #[arg(long, value_enum, default_value_t = Choice::Auto)]
         toolchain: Choice,
@@ -153,7 +156,7 @@ fn main() -> ExitCode {
         Task::Models => models::fetch().map(|_| true),
         Task::Shape(options) => shape::run(&options).map(|()| true),
         Task::Test { only, nightly } => test::run(&only, nightly),
-        Task::Web { port, no_serve, toolchain } => web(port, no_serve, toolchain),
+        Task::Web { port, no_serve, threads, toolchain } => web(port, no_serve, threads, toolchain),
         Task::Size { json } => size(json.as_deref()),
         Task::Browser(options) => browser::run(&options),
         Task::Bench(options) => bench::run(&options),
@@ -178,8 +181,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn web(port: Option<u16>, no_serve: bool, toolchain: Choice) -> Result<bool> {
-    web::build(toolchain)?;
+fn web(port: Option<u16>, no_serve: bool, threads: bool, toolchain: Choice) -> Result<bool> {
+    web::build(toolchain, threads)?;
     if !no_serve {
         web::serve(port)?;
     }

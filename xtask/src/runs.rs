@@ -281,6 +281,7 @@ pub const RUNS: &[Run] = &[
         "selection,generation,chances,sessions,embedding,network,cache,files,object,pace,page,policy"
     ),
     page!("chromium, cpu: cycles", Chromium, "cpu", "cycles", "--cycles", "24"),
+    page!("chromium, cpu, isolated: gab", Chromium, "cpu", "generate", "--isolated", "--prompts", "1"),
     page!(
         "chromium, cpu: failing",
         Chromium,
@@ -436,6 +437,22 @@ pub const NIGHTLY: &[Run] = &[
         "--tokens",
         "2"
     ),
+    page!("chromium, threads: gab", Chromium, "cpu", "generate", "--isolated", "--threads", "4"),
+    page!(
+        "chromium, threads: smollm2",
+        Chromium,
+        "cpu",
+        "generate",
+        "--isolated",
+        "--threads",
+        "2",
+        "--model",
+        "smollm2"
+    ),
+    page!("chromium, threads: conformance", Chromium, "cpu", "conformance", "--isolated", "--threads", "3"),
+    page!("chromium, threads: cycles", Chromium, "cpu", "cycles", "--isolated", "--threads", "3", "--cycles", "48"),
+    page!("firefox, threads: gab", Firefox, "cpu", "generate", "--isolated", "--threads", "3"),
+    page!("chromium, auto, isolated: gab", Chromium, "auto", "generate", "--isolated", "--prompts", "1"),
     page!("firefox, webgl: whole conformance", Firefox, "webgl", "conformance"),
     page!("firefox, webgpu: whole conformance", Firefox, "webgpu", "conformance"),
     page!("firefox, webgl bits: whole conformance", Firefox, "webgl-bits", "conformance"),
@@ -464,6 +481,14 @@ pub const NIGHTLY: &[Run] = &[
     page!("firefox, webgl: cycles", Firefox, "webgl", "cycles", "--cycles", "48", "--timeout", "5400"),
     page!("chromium, cpu: all of failing", Chromium, "cpu", "failing", "--timeout", "7200"),
 ];
+
+/// What builds the page with threads, for a night.
+pub const PAGE_WITH_THREADS: Run = Run {
+    title: "page with threads",
+    needs: Need::Nothing,
+    program: Program::Task,
+    args: &["web", "--no-serve", "--threads"],
+};
 
 /// What builds the page.
 pub const PAGE: Run = Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] };

@@ -2,7 +2,7 @@
 
 use crate::browser::{self, Kind};
 use crate::crashed::Crashed;
-use crate::runs::{NIGHTLY, Need, PAGE, Program, RUNS, Run};
+use crate::runs::{NIGHTLY, Need, PAGE, PAGE_WITH_THREADS, Program, RUNS, Run};
 use crate::tally::Tally;
 use crate::web::toolchain;
 use crate::{drivers, models, process, programs, root};
@@ -39,7 +39,7 @@ pub fn run(only: &str, nightly: bool) -> Result<bool> {
     let all = RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(|run| run.title.contains(only));
     let (pages, native): (Vec<&Run>, Vec<&Run>) = all.partition(|run| run.needs.page());
     // The longest two first: all tests of the workspace, and beside them the page.
-    let page = (!pages.is_empty()).then_some(&PAGE);
+    let page = (!pages.is_empty()).then_some(if nightly { &PAGE_WITH_THREADS } else { &PAGE });
     let (tests, others) = native.split_at(native.len().min(1));
     let first: Vec<&Run> = tests.iter().copied().chain(page).chain(others.iter().copied()).collect();
     machine.start_together(&first, &mut summary)?;

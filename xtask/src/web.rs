@@ -15,10 +15,10 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Builds everything into `dist` and shows the sizes.
-pub fn build(choice: toolchain::Choice) -> Result<size::Sizes> {
-    let toolchain = toolchain::find(choice)?;
-    build::run(toolchain, &Place::here())?;
+/// Builds everything into `dist`, threads if asked for, and shows the sizes.
+pub fn build(choice: toolchain::Choice, threads: bool) -> Result<size::Sizes> {
+    let toolchain = toolchain::find(choice, threads)?;
+    build::run(toolchain, &Place::here(), threads)?;
     dist::assemble(&toolchain.version()?)?;
     let sizes = size::Sizes::measure()?;
     sizes.print();

@@ -15,6 +15,8 @@ mod source;
 mod tune;
 
 pub use bindings_common::WasmCancel;
+#[cfg(target_feature = "atomics")]
+pub use bindings_common::threads::{thread_compute, thread_parts, thread_share};
 
 use wasm_bindgen::prelude::{JsCast, wasm_bindgen};
 
@@ -22,6 +24,13 @@ use wasm_bindgen::prelude::{JsCast, wasm_bindgen};
 #[wasm_bindgen(start)]
 pub fn start() {
     bindings_common::show_panics();
+}
+
+/// Has a function called, and what it promises awaited, before the CPU is opened for the first time: it starts threads.
+#[cfg(target_feature = "atomics")]
+#[wasm_bindgen]
+pub fn before_cpu(start: js_sys::Function) {
+    anygpu::web::before_cpu(start);
 }
 
 /// Size of the module's memory.

@@ -4,6 +4,8 @@
 
 mod cancel;
 pub mod error;
+#[cfg(target_feature = "atomics")]
+pub mod threads;
 
 pub use cancel::WasmCancel;
 

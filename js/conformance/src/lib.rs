@@ -5,6 +5,8 @@
 mod suite;
 
 pub use bindings_common::WasmCancel;
+#[cfg(target_feature = "atomics")]
+pub use bindings_common::threads::{thread_compute, thread_parts, thread_share};
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -27,6 +27,8 @@ const DETECTED = [
   // Where models are kept.
   ...["storage", "estimate", "persist", "persisted", "caches", "locks"],
   ...["getDirectoryHandle", "getFileHandle", "removeEntry", "createSyncAccessHandle", "createWritable", "truncate"],
+  // How many threads the machine runs at once; without it there is one.
+  "hardwareConcurrency",
   // GPUs.
   ...["gpu", "requestAdapter", "OffscreenCanvas"],
   // Of errors and of signals, see errors.js and abort.js.

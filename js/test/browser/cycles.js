@@ -33,7 +33,7 @@ async function run({ kind, worker }) {
     if (kind === "aborted" && phase === "upload") controller.abort();
   };
   const sessions = { keep: kind === "kept" };
-  const load = { backend, worker, nCtx: N_CTX, sessions, signal: controller.signal, onProgress };
+  const load = { backend, worker, threads: options.threads, nCtx: N_CTX, sessions, signal: controller.signal, onProgress };
   const loading = AnyGpu.load(MODEL, load);
   if (kind === "aborted") {
     const error = await loading.then(() => null, (error) => error);

@@ -22,6 +22,12 @@ export function excess(stats) {
   return over.length ? over.map(([name]) => `${stats[name]} ${name} in ${stats.steps} steps`).join(", ") : undefined;
 }
 
+/** What the CPU's name lacks if it has other threads than it should; undefined if it has as many. */
+export function missing(threads, adapter) {
+  const all = `${threads} thread${threads > 1 ? "s" : ""}`;
+  return adapter.endsWith(`, ${all}`) ? undefined : `${adapter} instead of ${all}`;
+}
+
 /** Why tokens differ from those of the reference; undefined if they do not. */
 export function difference(found, expected) {
   const at = expected.findIndex((token, index) => found[index] !== token);
@@ -31,13 +37,14 @@ export function difference(found, expected) {
 
 export default async function generate() {
   const results = new Results();
-  const { worker } = options;
+  const { worker, threads } = options;
   const [, backend, layout] = /^(.*?)(?:-(packed|r32f|bits))?$/.exec(options.backend);
   const engine = await AnyGpu.load(`/files/${model.file}`, {
-    backend, webgl: { layout }, worker, nCtx: model.nCtx, cache: false, onProgress: beat, rate: WHOLE,
+    backend, webgl: { layout }, worker, threads, nCtx: model.nCtx, cache: false, onProgress: beat, rate: WHOLE,
   });
   const { info } = engine;
   await say(`${info.name} on ${info.backend} (${info.adapter}), in the ${info.thread}; ${info.load_ms.toFixed(0)} ms to load`);
+  if (threads !== undefined) await results.add("threads", missing(threads, info.adapter));
   const memory = (await engine.stats()).wasm_memory;
   await say(`wasm memory ${(memory / 2 ** 20).toFixed(1)} MiB`);
   if (info.backend !== "cpu") {

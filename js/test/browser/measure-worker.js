@@ -3,11 +3,21 @@
 
 import "./errors.js";
 import { features } from "/below/a/path/anygpu/src/features.js";
-import * as bindings from "/below/a/path/anygpu/wasm/bindings.js";
+import { compute, isThread, startThreads } from "/below/a/path/anygpu/src/threads.js";
+import * as today from "/below/a/path/anygpu/wasm/bindings.js";
+import * as threaded from "/below/a/path/anygpu/wasm/threads/bindings.js";
 
-/** Measures: `{ options, file }` as the bindings take them. `tell` hears what is done now. */
-export async function measure({ options, file }, tell) {
-  await bindings.default({ module_or_path: "/below/a/path/anygpu/wasm/bindings_bg.wasm" });
+const WASM = "/below/a/path/anygpu/wasm";
+
+/** Measures: `{ options, file, threads }` as the bindings take them. `tell` hears what is done now. */
+export async function measure({ options, file, threads }, tell) {
+  const folder = threads > 1 ? `${WASM}/threads` : WASM;
+  const bindings = threads > 1 ? threaded : today;
+  await bindings.default({ module_or_path: `${folder}/bindings_bg.wasm` });
+  if (threads > 1) {
+    if (bindings.before_cpu === undefined) throw new Error("these modules have no threads; build them with cargo xtask web --threads");
+    bindings.before_cpu(() => startThreads(bindings, threads));
+  }
   return JSON.parse(await bindings.bench(file && (await source(file)), JSON.stringify(options), tell));
 }
 
@@ -19,7 +29,9 @@ async function source(file) {
   return { size: bytes.length, readAt: async (offset, length) => bytes.subarray(offset, offset + length) };
 }
 
-if (typeof document === "undefined") {
+if (isThread()) {
+  compute(threaded);
+} else if (typeof document === "undefined") {
   onmessage = async ({ data }) => {
     try {
       const result = data.features ? await features(data.features) : await measure(data, (doing) => postMessage({ doing }));

@@ -1,6 +1,7 @@
 // `cargo xtask bench`: models, operators and ablations, and the same of other engines, one after the other.
 
 import { chooseThread, features } from "/below/a/path/anygpu/src/features.js";
+import { threadsOf } from "/below/a/path/anygpu/src/threads.js";
 import { beat, modelNamed, options, say } from "./run.js";
 
 /** The options that the bindings take for a measurement. */
@@ -9,10 +10,13 @@ function request(what, model) {
   return { what, model, engine: { backend, n_ctx: model && prefill + decode + 1 }, prefill, decode, repeat, queued };
 }
 
+/** Threads of the CPU: those that other engines have too. */
+const threads = threadsOf(options.backend, options.threads);
+
 /** A measurement in a worker of its own, so that nothing is left of the one before; on this thread if only that will do. */
 async function measured(message) {
   const tell = () => beat();
-  const here = async () => (await import("./measure-worker.js")).measure(message, tell);
+  const here = async () => (await import("./measure-worker.js")).measure({ ...message, threads: 1 }, tell);
   if (!options.worker) return here();
   const worker = new Worker(new URL("measure-worker.js", import.meta.url), { type: "module" });
   try {
@@ -48,12 +52,12 @@ export default async function measure() {
   const reports = { model: result.models, ablate: result.ablations };
   for (const what of options.what) {
     if (what === "ops") {
-      result.ops = await shown(await measured({ options: request(what) }));
+      result.ops = await shown(await measured({ options: request(what), threads }));
       continue;
     }
     for (const name of options.models) {
       const { file } = modelNamed(name);
-      reports[what].push(await shown(await measured({ options: request(what, name), file })));
+      reports[what].push(await shown(await measured({ options: request(what, name), file, threads })));
     }
   }
   if (options.peers) {

@@ -36,7 +36,7 @@ export const options = {
   repeat: Number(query.get("repeat") ?? 3),
   queued: Number(query.get("queued") ?? 20),
   peers: query.get("peers") === "true",
-  threads: Number(query.get("threads") ?? 1),
+  threads: query.has("threads") ? Number(query.get("threads")) : undefined,
   engine: query.get("engine") ?? "anygpu",
   source: query.get("source") ?? "blob",
 };

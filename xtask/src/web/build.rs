@@ -23,10 +23,12 @@ struct Build {
     flags: Option<&'static [&'static str]>,
     /// Whether the oldest browsers must be able to run it.
     is_for_oldest: bool,
+    /// Whether it has threads. It takes a standard library of its own.
+    has_threads: bool,
 }
 
 const BUILDS: &[Build] = &[
-    Build { title: "browsers of today", folder: "", flags: None, is_for_oldest: false },
+    Build { title: "browsers of today", folder: "", flags: None, is_for_oldest: false, has_threads: false },
     // What `js/src/build.js` asks a browser for. Without them the border to JavaScript is another one, so that this build has
     // its own JavaScript too.
     Build {
@@ -40,6 +42,27 @@ const BUILDS: &[Build] = &[
             "-Clink-arg=--features=bulk-memory,mutable-globals,nontrapping-fptoint,sign-ext",
         ]),
         is_for_oldest: true,
+        has_threads: false,
+    },
+    // What `js/src/threads.js` asks a page for. The linker is told what a shared memory takes, since compilers differ in what
+    // they tell it themselves.
+    Build {
+        title: "pages that may have threads",
+        folder: "threads",
+        flags: Some(&[
+            "-Ctarget-feature=+simd128,+atomics,+bulk-memory,+mutable-globals",
+            "-Clink-arg=--shared-memory",
+            "-Clink-arg=--import-memory",
+            // All that 32 bits address, as in the other builds. A browser that cannot set so much apart gets those.
+            "-Clink-arg=--max-memory=4294967296",
+            "-Clink-arg=--export=__wasm_init_tls",
+            "-Clink-arg=--export=__tls_size",
+            "-Clink-arg=--export=__tls_align",
+            "-Clink-arg=--export=__tls_base",
+            "-Clink-arg=--export=__heap_base",
+        ]),
+        is_for_oldest: false,
+        has_threads: true,
     },
 ];
 
@@ -102,19 +125,37 @@ impl Place {
     }
 }
 
-/// Builds the modules into `js/wasm`. What was there stays until all of it has been built.
-pub fn run(toolchain: Toolchain, place: &Place) -> Result<()> {
+/// Builds the modules into `js/wasm`. What was there stays until all of it has been built. Without `threads`, which take long to
+/// build, the modules for today take the place of those that have them.
+pub fn run(toolchain: Toolchain, place: &Place, threads: bool) -> Result<()> {
     let folder = place.modules();
     let partial = folder.with_extension("partial");
     if partial.exists() {
         fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
     }
     for build in BUILDS {
+        if build.has_threads && !threads {
+            println!("without threads (--threads builds them): what is for browsers of today takes their place");
+            for (_, name) in MODULES {
+                copy(&partial, name, &partial.join(build.folder))?;
+            }
+            continue;
+        }
         println!("compiling for {TARGET}: {}", build.title);
         let modules = compile(toolchain, build, place)?;
         progress::during("generating bindings", || generate(&modules, &partial.join(build.folder), build))?;
     }
     super::replace(&partial, &folder)
+}
+
+/// Copies a module and its JavaScript.
+fn copy(from: &Path, name: &str, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot make the folder {}", to.display()))?;
+    for end in [".js", ".d.ts", "_bg.wasm", "_bg.wasm.d.ts"] {
+        let file = format!("{name}{end}");
+        fs::copy(from.join(&file), to.join(&file)).with_context(|| format!("cannot copy {file}"))?;
+    }
+    Ok(())
 }
 
 /// Compiles all modules into one folder.
@@ -140,6 +181,9 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
             cargo.arg("--config").arg(format!("target.{TARGET}.rustflags = {}", serde_json::to_string(&remaps)?));
         }
     }
+    if build.has_threads && toolchain == Toolchain::InUse {
+        cargo.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
+    }
     let status = cargo
         .args(["build", "--locked", "--profile", "wasm", "--target", TARGET])
         .args(MODULES.iter().flat_map(|(package, _)| ["--package", package]))
@@ -164,8 +208,8 @@ fn generate(modules: &Path, folder: &Path, build: &Build) -> Result<()> {
             .typescript(true)
             .remove_name_section(true)
             .remove_producers_section(true)
-            // On a page's own thread a module that trapped has to be started anew in place.
-            .reset_state_function(true)
+            // On a page's own thread a module that trapped has to be started anew in place. There it has no threads.
+            .reset_state_function(!build.has_threads)
             .generate(folder)
             .with_context(|| format!("wasm-bindgen refuses {}", module.display()))?;
         if build.is_for_oldest {

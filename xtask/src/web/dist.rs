@@ -30,6 +30,8 @@ pub const WASM: &[&str] = &[
     "anygpu/wasm/conformance_bg.wasm",
     "anygpu/wasm/older/bindings_bg.wasm",
     "anygpu/wasm/older/conformance_bg.wasm",
+    "anygpu/wasm/threads/bindings_bg.wasm",
+    "anygpu/wasm/threads/conformance_bg.wasm",
 ];
 
 /// The folder.

@@ -13,9 +13,9 @@ const NO_SOURCES: &[&str] = &[".git", "target", "dist", "dist.partial", "js/wasm
 
 /// Builds them here and, from nothing, in other folders. True if not a byte differs.
 pub fn run(choice: Choice) -> Result<bool> {
-    let toolchain = toolchain::find(choice)?;
+    let toolchain = toolchain::find(choice, true)?;
     let here = Place::here();
-    build::run(toolchain, &here)?;
+    build::run(toolchain, &here, true)?;
     let folder = tempfile::Builder::new().prefix("anygpu-elsewhere-").tempdir().context("cannot make a folder")?;
     // Of another length, too: it must not matter to anything.
     let there = Place {
@@ -24,7 +24,7 @@ pub fn run(choice: Choice) -> Result<bool> {
         cargo_home: cargo_home(folder.path())?,
     };
     copy("", &there.root)?;
-    build::run(toolchain, &there)?;
+    build::run(toolchain, &there, true)?;
     let (here, there) = (digests(&here.modules())?, digests(&there.modules())?);
     let (same, differing) = compare(&here, &there);
     println!("{} passed, {} failed", same.len(), differing.len());

@@ -118,7 +118,7 @@ struct After {
 
 impl Server {
     /// Starts to serve: with the paths of automated runs if somebody listens, and on request with the headers that isolate
-    /// pages, which nothing here needs.
+    /// pages, which may have threads then.
     ///
     /// *Errors*: the port is taken, or there is nothing to serve.
     pub fn start(port: Option<u16>, events: Option<Sender<Event>>, isolated: bool) -> Result<Server> {

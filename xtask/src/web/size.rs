@@ -22,6 +22,8 @@ enum When {
     Asked,
     /// By older browsers, instead of the same for browsers of today.
     Older,
+    /// By pages that may have threads, likewise.
+    Threads,
 }
 
 /// The parts: a name, when it is downloaded, and which files of `dist` belong to it, by the beginning and the end of their
@@ -30,6 +32,9 @@ const PARTS: &[(&str, When, &str, &[&str])] = &[
     ("engine (WebAssembly)", When::Older, "anygpu/wasm/older/bindings", &[".wasm"]),
     ("bindings (JavaScript)", When::Older, "anygpu/wasm/older/bindings", &[".js"]),
     ("suite, when asked for", When::Older, "anygpu/wasm/older/conformance", &[".wasm", ".js"]),
+    ("engine (WebAssembly)", When::Threads, "anygpu/wasm/threads/bindings", &[".wasm"]),
+    ("bindings (JavaScript)", When::Threads, "anygpu/wasm/threads/bindings", &[".js"]),
+    ("suite, when asked for", When::Threads, "anygpu/wasm/threads/conformance", &[".wasm", ".js"]),
     ("suite (WebAssembly)", When::Asked, "anygpu/wasm/conformance", &[".wasm"]),
     ("its bindings (JavaScript)", When::Asked, "anygpu/wasm/conformance", &[".js"]),
     ("its part of the package", When::Asked, "anygpu/src/suite", &[".js"]),
@@ -83,8 +88,12 @@ impl Sizes {
 
     /// Shows the sizes by part, and what they add up to.
     pub fn print(&self) {
-        let titles =
-            [("before the model", When::First), ("when asked for", When::Asked), ("by older browsers", When::Older)];
+        let titles = [
+            ("before the model", When::First),
+            ("when asked for", When::Asked),
+            ("by older browsers", When::Older),
+            ("with threads", When::Threads),
+        ];
         for (title, when) in titles {
             println!("{title:26} {:>12} {:>12}", "bytes", "brotli");
             for part in self.parts(when) {
@@ -94,7 +103,7 @@ impl Sizes {
             let verdict = match (when, self.hold()) {
                 (When::First, true) => format!("  within the limit of {LIMIT}"),
                 (When::First, false) => format!("  BEYOND the limit of {LIMIT}"),
-                (When::Asked | When::Older, _) => String::new(),
+                (When::Asked | When::Older | When::Threads, _) => String::new(),
             };
             println!("{:26} {raw:>12} {brotli:>12}{verdict}", "total");
         }
@@ -109,7 +118,7 @@ impl Sizes {
         let (_, brotli) = self.total(When::First);
         json!({
             "parts": parts(When::First), "brotli": brotli, "limit": LIMIT, "ok": self.hold(),
-            "asked": parts(When::Asked), "older": parts(When::Older),
+            "asked": parts(When::Asked), "older": parts(When::Older), "threads": parts(When::Threads),
         })
     }
 }

@@ -14,11 +14,14 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// Rustup may have to download 30 MB, or to notice that there is no network.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
 
+/// What is there where a compiler has the source of the standard library.
+const SOURCE: &str = "lib/rustlib/src/rust/library/std/Cargo.toml";
+
 /// Debian's compiler: what it consists of, and the package of each.
 const DEBIAN: &[(&str, &str)] = &[
     ("/usr/bin/rustc", "rustc-web"),
     ("/usr/bin/cargo", "cargo-web"),
-    ("lib/rustlib/src/rust/library/std/Cargo.toml", "rust-web-src"),
+    (SOURCE, "rust-web-src"),
     ("/usr/bin/wasm-ld-19", "lld-19"),
 ];
 
@@ -77,13 +80,14 @@ pub fn checks(target: &str) -> Result<Toolchain> {
     }
 }
 
-/// Finds a compiler, and tries to set it up.
+/// Finds a compiler, and tries to set it up; on request with the source of the standard library, which threads take one of
+/// their own of.
 ///
 /// *Errors*: there is none; the message has the commands for each way to get one.
-pub fn find(choice: Choice) -> Result<Toolchain> {
+pub fn find(choice: Choice, source: bool) -> Result<Toolchain> {
     let mut reasons = Vec::new();
     if choice != Choice::Debian {
-        match in_use() {
+        match in_use(source) {
             Ok(()) => return Ok(Toolchain::InUse),
             Err(reason) => reasons.push(reason),
         }
@@ -96,27 +100,37 @@ pub fn find(choice: Choice) -> Result<Toolchain> {
     }
     bail!(
         "there is no compiler for {TARGET} ({}); either of these sets one up:\n  \
-         rustup target add {TARGET}\n  \
+         rustup target add {TARGET}; rustup component add rust-src\n  \
          apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-19    (Debian, as root)",
         reasons.join("; ")
     );
 }
 
-/// Makes sure that the compiler in use has the target's standard library. The reason if it has not.
-fn in_use() -> Result<(), String> {
-    if has_std() {
+/// Makes sure that the compiler in use has the target's standard library, and its source if that is needed. The reason if it
+/// has not.
+fn in_use(source: bool) -> Result<(), String> {
+    set_up("a standard library for it", has_std, &["target", "add", TARGET])?;
+    if source {
+        set_up("the source of the standard library", has_source, &["component", "add", "rust-src"])?;
+    }
+    Ok(())
+}
+
+/// Has rustup fetch a part of the compiler in use that is not there.
+fn set_up(part: &str, is_there: fn() -> bool, fetch: &[&str]) -> Result<(), String> {
+    if is_there() {
         return Ok(());
     }
     if process::which("rustup").is_none() {
-        return Err("the compiler in use has no standard library for it, and there is no rustup to fetch one".into());
+        return Err(format!("the compiler in use lacks {part}, and there is no rustup to fetch it"));
     }
-    println!("fetching the standard library for {TARGET}: rustup target add {TARGET}");
+    println!("fetching {part}: rustup {}", fetch.join(" "));
     let mut rustup = Command::new("rustup");
-    rustup.args(["target", "add", TARGET]).stdin(Stdio::null());
+    rustup.args(fetch).stdin(Stdio::null());
     match process::run_within(&mut rustup, RUSTUP_LIMIT) {
-        Ok(Some(status)) if status.success() && has_std() => Ok(()),
-        Ok(Some(_)) => Err("rustup could not fetch its standard library".into()),
-        Ok(None) => Err(format!("rustup did not fetch its standard library within {} s", RUSTUP_LIMIT.as_secs())),
+        Ok(Some(status)) if status.success() && is_there() => Ok(()),
+        Ok(Some(_)) => Err(format!("rustup could not fetch {part}")),
+        Ok(None) => Err(format!("rustup did not fetch {part} within {} s", RUSTUP_LIMIT.as_secs())),
         Err(error) => Err(format!("rustup could not be started: {error}")),
     }
 }
@@ -129,6 +143,12 @@ fn has_std() -> bool {
 fn has_std_for(target: &str) -> bool {
     let folder = print(Command::new(rustc()).args(["--print", "target-libdir", "--target", target]));
     folder.is_some_and(|folder| Path::new(&folder).is_dir())
+}
+
+/// Whether it has the source of the standard library.
+fn has_source() -> bool {
+    let sysroot = print(Command::new(rustc()).args(["--print", "sysroot"])).unwrap_or_default();
+    Path::new(&sysroot).join(SOURCE).is_file()
 }
 
 /// Debian's packages that are not installed.

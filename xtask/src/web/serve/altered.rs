@@ -13,8 +13,10 @@ use tower_http::services::ServeDir;
 const WORKERS: &[&str] = &[
     "anygpu/src/worker.js",
     "anygpu/src/worker-older.js",
+    "anygpu/src/worker-threads.js",
     "anygpu/src/suite-worker.js",
     "anygpu/src/suite-worker-older.js",
+    "anygpu/src/suite-worker-threads.js",
 ];
 
 /// Makes the workers of an automated run report their errors. One line, so that line numbers stay the same.

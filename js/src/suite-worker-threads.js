@@ -1,0 +1,9 @@
+/** The entry of the conformance suite's worker in pages that may have threads, and of its threads. */
+
+import * as bindings from "../wasm/threads/conformance.js";
+import { serve } from "./serve.js";
+import { suite } from "./suite-threads.js";
+import { compute, isThread } from "./threads.js";
+
+if (isThread()) compute(/** @type {import("./threads.js").Sharing} */ (/** @type {unknown} */ (bindings)));
+else serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), suite());
