@@ -24,8 +24,8 @@ mod seam;
 pub use error::StageError;
 pub use seam::Seam;
 
-/// Rows of a step, at most: what is handed over at once is bounded by it.
-pub(crate) const MAX_ROWS: usize = 512;
+/// Rows of a step, at most: what is handed over at once is bounded by it. The device gets fewer at a time.
+const MAX_ROWS: usize = 4096;
 
 /// What a stage is asked to do.
 #[derive(Debug, Clone, Copy)]

@@ -9,10 +9,10 @@ mod several_files;
 mod small_memory;
 #[path = "../common/split.rs"]
 mod split;
+mod stages;
 
 use std::rc::Rc;
 
-use anygpu_model::Seam;
 use backend_api::Backend;
 use reference_cpu::{Cpu, Options};
 
@@ -131,39 +131,6 @@ fn caches_that_grow() {
 fn caches_in_codecs() {
     common::codecs("qwen3-d32", cpu(false));
     common::codecs("qwen3-d32", cpu(true));
-}
-
-/// Models whose blocks are alike, look at windows, scan, have inputs of their own or use the keys of others.
-const CHAINED: [&str; 9] = [
-    "llama-gqa-tied",
-    "llama-q4_0",
-    "gemma2-swa",
-    "gemma3n-2l",
-    "gemma4-ple",
-    "mamba2-g2",
-    "lfm2-tiny",
-    "qwen35-tiny",
-    "granitehybrid-tiny",
-];
-
-#[test]
-fn chains_of_stages() {
-    for backend in [cpu(false), cpu(true)] {
-        CHAINED.iter().for_each(|name| common::chain(name, std::slice::from_ref(&backend), 12, true));
-    }
-}
-
-#[test]
-fn chains_that_lose_a_stage() {
-    for (name, seam) in CHAINED.iter().flat_map(|name| Seam::ALL.map(|seam| (name, seam))) {
-        common::lost(name, seam, &[cpu(true)], &cpu(true), 12);
-    }
-    common::lost("llama-gqa-tied", Seam::F16, &[cpu(true)], &cpu(false), 12);
-}
-
-#[test]
-fn chains_that_go_back() {
-    CHAINED.iter().for_each(|name| common::back(name, &cpu(true)));
 }
 
 /// On the fast CPU alone: the plain one would take minutes.
