@@ -5,6 +5,7 @@
 //! [thread of its own](Thread) beside a client of the broker, in browsers within the page's worker.
 #![forbid(unsafe_code)]
 
+mod checked;
 mod failure;
 mod held;
 mod loaded;

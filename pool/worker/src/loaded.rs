@@ -3,9 +3,10 @@
 use std::rc::Rc;
 
 use anygpu::{ByteSource, Engine, EngineOptions, Host, Progress, Seam, SelectOptions, Stage, StageSession, StageStep};
-use anygpu_pool_proto::{Assign, Range, Reason};
+use anygpu_pool_proto::{Assign, Manifest, Range, Reason};
 
 use crate::Refused;
+use crate::checked::Checked;
 
 /// Rows of a prompt's step whose programs are compiled before the first one comes.
 const PROMPT_ROWS: usize = 64;
@@ -14,10 +15,10 @@ const TIMED: usize = 5;
 
 /// Where the files of models are.
 pub trait Models {
-    /// The file of an assignment, which is read by ranges.
+    /// The file of an assignment, which is read by ranges, and its manifest. Neither is trusted.
     ///
     /// *Errors*: there is none, or it may not be read.
-    fn open(&self, assign: &Assign) -> Result<Box<dyn ByteSource>, Refused>;
+    fn open(&self, assign: &Assign) -> Result<(Box<dyn ByteSource>, Manifest), Refused>;
 }
 
 /// A stage, ready to run.
@@ -50,7 +51,8 @@ impl Loaded {
             assign.range.ok_or_else(|| Refused::new(Reason::Malformed, "there is no range to load; give one"))?;
         let stage =
             Stage { embed: range.embedding, blocks: range.first as usize..range.end as usize, head: range.head };
-        let source = models.open(assign)?;
+        let (source, manifest) = models.open(assign)?;
+        let source = Checked::new(source, manifest, &assign.model)?;
         let options = EngineOptions {
             select: select.clone(),
             n_ctx: Some(assign.context as usize),
@@ -58,13 +60,16 @@ impl Loaded {
             ..EngineOptions::default()
         };
         let mut bytes = 0;
-        let engine = Engine::load(&*source, &options, host.clone(), &mut |at| {
+        let engine = Engine::load(&source, &options, host.clone(), &mut |at| {
             if let Progress::Weights { done, total } = at {
                 bytes = total;
                 progress(done, total);
             }
         });
-        let engine = engine.await?;
+        let engine = engine.await.map_err(|error| match source.is_forged() {
+            true => Refused::new(Reason::Digest, error.to_string()),
+            false => error.into(),
+        })?;
         if !range.embedding && engine.model().recipe().reads_tokens()? {
             let why =
                 "every block of this model looks at tokens, which only a chain's first stage is sent; choose another";

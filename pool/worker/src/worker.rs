@@ -50,10 +50,13 @@ impl Worker {
         if *subject == subject::control(&self.name) {
             return self.control(payload, send).await.to_wire().ok();
         }
-        let (session, epoch, ended) = match (Step::from_wire(payload), Import::from_wire(payload)) {
-            (Ok(step), _) => (step.session, step.epoch, self.step(step, subject, send).await),
-            (_, Ok(import)) => (import.session, import.epoch, self.import(import, subject, send).await),
-            (Err(error), Err(_)) => (0, 0, Err(error.into())),
+        // Field 5 is a number of the one and bytes of the other, so that none is taken for the other.
+        let (session, epoch, ended) = match Step::from_wire(payload) {
+            Ok(step) => (step.session, step.epoch, self.step(step, subject, send).await),
+            Err(error) => match Import::from_wire(payload) {
+                Ok(import) => (import.session, import.epoch, self.import(import, subject, send).await),
+                Err(_) => (0, 0, Err(error.into())),
+            },
         };
         if let Err(refused) = ended {
             let reply = Reply { what: Some(reply::What::Failure(refused.message(session, epoch))) };

@@ -7,10 +7,11 @@ use std::time::Duration;
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{ByteSource, BytesSource, Choice, Engine, EngineOptions, GenerateOptions, SelectOptions};
 use anygpu_pool_proto::{
-    Assign, Assigned, Control, Done, Drop, Echo, Export, Failure, Hop, Open, Range, Reason, Release, Replay, Reply,
-    Sampling, Seam, Step, StepDone, Token, Wire, control, reply, subject,
+    Assign, Assigned, Control, Done, Drop, Echo, Export, Failure, Hop, Manifest, Open, Range, Reason, Release, Replay,
+    Reply, Sampling, Seam, Step, StepDone, Token, Wire, control, reply, subject,
 };
 use anygpu_pool_worker::{Delivery, Message, Models, Refused, Thread, Worker};
+use sha2::{Digest, Sha256};
 use std::rc::Rc;
 
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
@@ -21,10 +22,25 @@ const SESSION: u64 = 7;
 
 struct Gab;
 
+/// The file's digests, and the model's.
+fn manifest() -> (Manifest, Vec<u8>) {
+    let chunk = 64 << 10;
+    let digests = GAB.chunks(chunk as usize).flat_map(Sha256::digest).collect();
+    let manifest = Manifest { bytes: GAB.len() as u64, chunk, digests };
+    let model = Sha256::digest(manifest.to_wire().unwrap()).to_vec();
+    (manifest, model)
+}
+
 impl Models for Gab {
-    fn open(&self, assign: &Assign) -> Result<Box<dyn ByteSource>, Refused> {
+    fn open(&self, assign: &Assign) -> Result<(Box<dyn ByteSource>, Manifest), Refused> {
         match assign.address.as_str() {
-            "gab" => Ok(Box::new(BytesSource(GAB))),
+            "gab" => Ok((Box::new(BytesSource(GAB)), manifest().0)),
+            "forged" => {
+                let mut bytes = GAB.to_vec();
+                let half = bytes.len() / 2;
+                bytes[half..].iter_mut().step_by(1 << 12).for_each(|byte| *byte ^= 1);
+                Ok((Box::new(BytesSource(bytes)), manifest().0))
+            }
             other => Err(Refused::new(Reason::Fetch, format!("{other} is not here"))),
         }
     }
@@ -135,7 +151,7 @@ impl Pool {
 }
 
 fn assign(range: Range, seam: Seam, epoch: u64) -> Assign {
-    let (address, model) = ("gab".into(), vec![0; 32]);
+    let (address, model) = ("gab".into(), manifest().1);
     Assign { epoch, address, model, range: Some(range), seam: seam.into(), context: CONTEXT, sessions: 2 }
 }
 
@@ -355,13 +371,16 @@ fn what_cannot_be_is_refused() {
     // For a check, a step goes to whoever is to look at it as it came.
     assert_eq!(pool.done("ada", echo(0)), 0);
     assert_eq!(pool.next().map(|echoed| echoed.payload), Some(taken.payload));
-    assert_eq!(
-        pool.refused(
-            "ada",
-            control::What::Assign(Assign { address: "elsewhere".into(), ..assign(ranges()[0], Seam::F16, 6) })
-        ),
-        Reason::Fetch
-    );
+    let assigning = |change: &dyn Fn(&mut Assign)| {
+        let mut asked = assign(ranges()[2], Seam::F16, 6);
+        change(&mut asked);
+        control::What::Assign(asked)
+    };
+    assert_eq!(pool.refused("ada", assigning(&|it| it.address = "elsewhere".into())), Reason::Fetch);
+    assert_eq!(pool.refused("ada", assigning(&|it| it.address = "forged".into())), Reason::Digest);
+    assert_eq!(pool.refused("ada", assigning(&|it| it.model = vec![1; 32])), Reason::Digest);
+    let beyond = Range { end: 9, ..ranges()[1] };
+    assert_eq!(pool.refused("ada", assigning(&|it| it.range = Some(beyond))), Reason::Malformed);
     pool.done("ada", control::What::Release(Release { epoch: 6 }));
     assert_eq!(pool.refused("ada", open(SESSION, 7)), Reason::UnknownSession);
 }
