@@ -55,7 +55,7 @@ fn main() -> Result<()> {
         }
     }
     let ms = begun.elapsed().as_secs_f64() * 1e3 / (TOKENS - 1) as f64;
-    println!("{}", whole.tokenizer()?.decode(&text));
+    println!("{}", whole.tokenizer()?.decode(&text, false));
     let same = if text[prompt.len()..] == alone.tokens { "the same text" } else { "another text, by its seams" };
     let (once, each) = (alone.decode_ms_per_token, bytes / (TOKENS - 1));
     println!("\n{count} stages: {ms:.2} ms and {each} bytes a token; one machine: {once:.2} ms, {same}");
