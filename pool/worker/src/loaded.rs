@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use anygpu::{ByteSource, Engine, EngineOptions, Host, Progress, Seam, SelectOptions, Stage, StageSession, StageStep};
+use anygpu::{
+    ByteSource, Engine, EngineOptions, Host, ModelError, Progress, Seam, SelectOptions, Stage, StageSession, StageStep,
+};
 use anygpu_pool_proto::{Assign, Manifest, Range, Reason};
 
 use crate::Refused;
@@ -60,13 +62,14 @@ impl Loaded {
             ..EngineOptions::default()
         };
         let mut bytes = 0;
-        let engine = Engine::load(&source, &options, host.clone(), &mut |at| {
+        let mut watch = |at: Progress| {
             if let Progress::Weights { done, total } = at {
                 bytes = total;
                 progress(done, total);
             }
-        });
-        let engine = engine.await.map_err(|error| match source.is_forged() {
+        };
+        let loaded = Engine::load(&source, &options, host.clone(), &mut watch).await;
+        let engine = loaded.map_err(|error| match source.is_forged() {
             true => Refused::new(Reason::Digest, error.to_string()),
             false => error.into(),
         })?;
@@ -97,10 +100,7 @@ impl Loaded {
         session.prepare(PROMPT_ROWS)?;
         let hidden = match self.range.embedding {
             true => Vec::new(),
-            false => self
-                .seam
-                .encode(&vec![1.0; self.width()])
-                .map_err(|error| Refused::new(Reason::Malformed, error.to_string()))?,
+            false => self.seam.encode(&vec![1.0; self.width()]).map_err(ModelError::from)?,
         };
         let tokens = if self.range.embedding { &[0][..] } else { &[] };
         let host = self.engine.host();

@@ -44,7 +44,7 @@ impl Worker {
 
     /// Takes a message that came to [`subject::control`] or [`subject::lease`]. Gives the answer to the former; all else
     /// goes to `send`. What is refused is said in a [`Failure`](anygpu_pool_proto::Failure), as an answer or to
-    /// [`subject::progress`], and changes nothing.
+    /// [`subject::progress`], and changes nothing; but an assignment gives back what was there before.
     pub async fn deliver(&mut self, message: &Message, send: &mut dyn FnMut(Message)) -> Option<Vec<u8>> {
         let Message { subject, payload } = message;
         if *subject == subject::control(&self.name) {
@@ -60,7 +60,7 @@ impl Worker {
         };
         if let Err(refused) = ended {
             let reply = Reply { what: Some(reply::What::Failure(refused.message(session, epoch))) };
-            post(subject::progress(&self.name), &reply, send).ok();
+            let _ = post(subject::progress(&self.name), &reply, send);
         }
         None
     }
@@ -115,7 +115,7 @@ impl Worker {
             if fetched - told >= total / 10 {
                 told = fetched;
                 let assigned = Assigned { epoch, fetched, total, ready: false, block_micros: 0 };
-                post(to.clone(), &Reply { what: Some(reply::What::Assigned(assigned)) }, send).ok();
+                let _ = post(to.clone(), &Reply { what: Some(reply::What::Assigned(assigned)) }, send);
             }
         };
         let loaded = Loaded::new(assign, &*self.models, &self.select, &self.host, &mut progress).await?;

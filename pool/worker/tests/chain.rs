@@ -1,6 +1,7 @@
 //! Workers in one process, each on a thread of its own, with a router in the broker's place.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ impl Models for Gab {
 }
 
 fn select() -> SelectOptions {
-    SelectOptions { backend: Choice::Cpu, cpu_threads: 1.try_into().ok(), ..Default::default() }
+    SelectOptions { backend: Choice::Cpu, cpu_threads: NonZeroUsize::new(1), ..Default::default() }
 }
 
 /// The workers, and what they sent that nobody of them takes.
@@ -109,10 +110,11 @@ impl Pool {
     fn next(&self) -> Option<Message> {
         loop {
             let message = self.sent.recv_timeout(Duration::from_millis(1500)).ok()?;
-            if !message.subject.starts_with("pool.w.") {
+            if message.subject.starts_with("pool.w.") {
+                self.send(message);
+            } else if !is_progress(&message) {
                 return Some(message);
             }
-            self.send(message);
         }
     }
 
@@ -148,6 +150,12 @@ impl Pool {
             }
         }
     }
+}
+
+/// Whether it tells how far loading is.
+fn is_progress(message: &Message) -> bool {
+    let reply = Reply::from_wire(&message.payload).unwrap_or_default();
+    message.subject.ends_with(".at") && matches!(reply.what, Some(reply::What::Assigned(_)))
 }
 
 fn assign(range: Range, seam: Seam, epoch: u64) -> Assign {
