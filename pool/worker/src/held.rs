@@ -73,6 +73,10 @@ impl Held {
             self.sampling = Some(it);
         }
         let position = step.position as usize;
+        if step.replay && position < self.session.position() {
+            // Sent again from further back than what is here, such as a later snapshot than was counted on.
+            self.session.rewind(position)?;
+        }
         let given = StageStep { position, tokens: &step.tokens, hidden: &step.activations, choose };
         let output = self.session.step(&given, host).await?;
         if let StageOutput::Hidden(bytes) = &output {
