@@ -7,7 +7,8 @@ use std::sync::Arc;
 use backend_api::{Backend, Pace};
 use model::{
     Batch, ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
-    Message, Metadata, Model, Piece, Pooling, Recipe, SavedRequest, Session, Sessions, Tokenizer, TokenizerError,
+    Message, Metadata, Model, Piece, Pooling, Recipe, SavedRequest, Seam, Session, Sessions, Stage, StageSession,
+    Tokenizer, TokenizerError,
 };
 
 use crate::chat;
@@ -36,12 +37,15 @@ pub struct EngineOptions {
     pub max_memory: Option<u64>,
     /// Makes it an embedding model that pools in this way, whatever the file says.
     pub pooling: Option<Pooling>,
+    /// Makes it a stage of the model: no more is read of the file, after its header, than the stage's weights.
+    pub stage: Option<Stage>,
     /// Takes the device for one of this rate, whatever it really is: for tests of how an application behaves with slow
     /// ones.
     ///
     /// *Units*: multiply-adds a millisecond, as a [`Cost`](backend_api::Cost) counts them.
     pub rate: Option<f64>,
-    /// Compiles the programs of short texts while the weights are read, for the first session or embedder that is made.
+    /// Compiles the programs of short texts while the weights are read, for the first session or embedder that is made. A
+    /// stage has none such.
     pub prepare: bool,
 }
 
@@ -173,7 +177,7 @@ impl Engine {
             chat.set_now(seconds());
         }
         let model = Rc::new(Model::create(recipe, backend)?);
-        let prepared = match options.prepare {
+        let prepared = match options.prepare && options.stage.is_none() {
             true => {
                 progress(Progress::Compiling);
                 Some(Prepared::new(&model)?)
@@ -318,6 +322,15 @@ impl Engine {
         Ok(Sessions::of_batch(batch, budget))
     }
 
+    /// An empty text in the stage that was loaded. Any number of them can take steps in turn.
+    ///
+    /// *Errors*: memory for the stage's states, or the device was lost; a model for embeddings.
+    pub fn stage_session(&self, seam: Seam) -> Result<StageSession, EngineError> {
+        let mut session = StageSession::new(self.model.clone(), seam)?;
+        self.shape(session.session_mut());
+        Ok(session)
+    }
+
     /// What makes embeddings of texts.
     ///
     /// *Errors*: memory, or the device was lost; a model that is not for embeddings.
@@ -420,6 +433,10 @@ pub(crate) async fn read(
     let recipe = Recipe::new(&gguf, options.n_ctx)?.with_kv_cache(options.kv_cache);
     let recipe = match options.pooling {
         Some(pooling) => recipe.with_pooling(pooling)?,
+        None => recipe,
+    };
+    let recipe = match &options.stage {
+        Some(stage) => recipe.with_stage(stage.clone())?,
         None => recipe,
     };
     recipe.check_memory(options.max_memory)?;

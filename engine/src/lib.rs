@@ -57,8 +57,9 @@ pub use model::{
     Adjust, ByteSource, BytesSource, ChatError, ChatOptions, ChatTemplate, Constraint, Embedder, Embedding, Fault,
     Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, LogProb,
     LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece, Pooling,
-    Recipe, Sampling, SavedRequest, Saving, Session, SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink,
-    SourceError, SplitError, StreamDecoder, Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
+    Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
+    SnapshotSink, SourceError, SplitError, Stage, StageError, StageOutput, StageSession, StageStep, StreamDecoder,
+    Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
 };
 
 pub use chat::ChatPrompt;

@@ -54,7 +54,7 @@ impl EngineError {
     }
 
     /// Whether memory ran out: then the same may work on another backend.
-    pub(crate) fn is_out_of_memory(&self) -> bool {
+    pub fn is_out_of_memory(&self) -> bool {
         matches!(self, EngineError::Model(ModelError::Backend(Error::OutOfMemory { .. }) | ModelError::Experts { .. }))
     }
 }

@@ -12,6 +12,7 @@ mod common;
 use std::rc::Rc;
 
 use anygpu::native::block_on;
+use anygpu_model::Seam;
 use backend_api::{Backend, Error};
 use reference_cpu::Cpu;
 
@@ -287,6 +288,19 @@ macro_rules! backends {
                     common::stages("falcon-h1-tiny", &backend, 1e-9);
                     common::stages("qwen35-tiny", &backend, 1e-9);
                 }
+            }
+
+            #[test]
+            fn chains_of_stages() {
+                let Some(backend) = $open else { return };
+                let plain: Rc<dyn Backend> = Rc::new(Cpu::new(Default::default()));
+                common::chain("lfm2-tiny", std::slice::from_ref(&backend), 4, false);
+                common::back("lfm2-tiny", &backend);
+                // Mixed, and taken over by another backend.
+                let mixed = [backend.clone(), plain.clone()];
+                common::chain("qwen3-d32", &mixed, 4, false);
+                common::lost("llama-gqa-tied", Seam::F16, &mixed, &plain, 6);
+                common::lost("gemma2-swa", Seam::F32, &[plain], &backend, 6);
             }
 
             #[test]

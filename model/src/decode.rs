@@ -213,7 +213,7 @@ impl Fetch {
         count: usize,
     ) -> Result<Fetch, ModelError> {
         let mark = session.pace.as_ref().map(Pace::mark);
-        let read = backend.read(session.history(), first, count)?;
+        let read = backend.read(session.history()?, first, count)?;
         let told = session.told(program).map(|told| told.begin(backend)).transpose()?;
         Ok(Fetch { read, first, count, draft: None, told, mark })
     }

@@ -3,6 +3,7 @@
 use crate::diagnose::Fault;
 use crate::gguf::{GgufError, SourceError};
 use crate::snapshot::SnapshotError;
+use crate::stage::StageError;
 
 /// A model that cannot be loaded, or a request that it cannot serve. Each message is one line and names the cause and
 /// the remedy.
@@ -17,6 +18,9 @@ pub enum ModelError {
     /// A saved session that cannot be used.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// A step that a stage cannot take.
+    #[error(transparent)]
+    Stage(#[from] StageError),
     /// The backend refused or failed.
     #[error(transparent)]
     Backend(#[from] backend_api::Error),

@@ -98,7 +98,7 @@ impl Session {
         if !self.rewritten.is_empty() {
             self.rewritten.write(count, rewritten, &*backend)?;
         }
-        if count > from {
+        if count > from && self.history().is_ok() {
             self.write_history(&tokens[from..])?;
         }
         self.note_steps(from, count);

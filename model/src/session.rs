@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::{BEST, CHOSEN, HISTORY, Head, LOGITS, PROBABILITIES};
+use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, PROBABILITIES};
 use crate::batch::{Joined, Seat};
 use crate::drafts::Drafts;
 use crate::error::ModelError;
@@ -21,7 +21,8 @@ const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 struct Compiled {
     program: Box<dyn Program>,
-    /// The graph's output, freed with the session.
+    /// What the stage before hands over, if there is one. It and the output are freed with the session.
+    input: Option<StorageId>,
     output: Option<StorageId>,
     /// What else it tells of the token.
     told: Option<Told<StorageId>>,
@@ -39,7 +40,8 @@ pub struct Session {
     pub(crate) capacity: usize,
     pub(crate) rewritten: Rewritten,
     model: Rc<Model>,
-    history: StorageId,
+    /// Stages that neither see nor choose tokens have none.
+    history: Option<StorageId>,
     pub(crate) tokens: Vec<u32>,
     pub(crate) steps: Steps,
     short_prompt: usize,
@@ -65,6 +67,11 @@ impl Session {
             let why = "a stage of a model gives no text by itself; load the whole model for a session";
             return Err(ModelError::Options(why.into()));
         }
+        Session::of_stage(model, tokens)
+    }
+
+    /// The same of any stage, for [`StageSession`](crate::StageSession).
+    pub(crate) fn of_stage(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
         if model.recipe().pooling().is_some() {
             return Err(ModelError::NoText { architecture: model.recipe().architecture() });
         }
@@ -88,7 +95,7 @@ impl Session {
             let id = states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
             rewritten.add(id, &growing::tensor(&spec)?, spec.update)?;
         }
-        let history = states.get(HISTORY).ok_or_else(|| no_storage(HISTORY))?;
+        let history = states.get(HISTORY);
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
         let (programs, outputs, inputs) = (HashMap::new(), Vec::new(), Storages::new(model.backend().clone()));
         let steps = Steps::default();
@@ -153,8 +160,8 @@ impl Session {
         self.tokens.len()
     }
 
-    pub(crate) fn history(&self) -> StorageId {
-        self.history
+    pub(crate) fn history(&self) -> Result<StorageId, backend_api::Error> {
+        self.history.ok_or_else(|| no_storage(HISTORY))
     }
 
     /// The storage of a state.
@@ -178,10 +185,11 @@ impl Session {
         let mut outputs = Storages::new(backend.clone());
         let bound = self.bind(&plan, &mut outputs)?;
         let program = backend.compile(&plan, &bound)?;
-        let output = outputs.get(LOGITS).or_else(|| outputs.get(CHOSEN));
+        let input = outputs.get(HIDDEN_IN);
+        let output = [LOGITS, CHOSEN, HIDDEN_OUT].into_iter().find_map(|name| outputs.get(name));
         let told = outputs.get(PROBABILITIES).zip(outputs.get(BEST)).map(|(values, ids)| Told { values, ids });
         self.outputs.push(outputs);
-        self.programs.insert((rows, head), Compiled { program, output, told });
+        self.programs.insert((rows, head), Compiled { program, input, output, told });
         Ok(())
     }
 
@@ -267,7 +275,12 @@ impl Session {
         all
     }
 
-    /// What a program with logits, or with a token after each row, makes.
+    /// Where a program looks for what the stage before hands over.
+    pub(crate) fn input(&self, program: (usize, Head)) -> Option<StorageId> {
+        self.programs.get(&program)?.input
+    }
+
+    /// What a program with logits, with a token after each row, or of a stage without a head makes.
     pub(crate) fn output(&self, program: (usize, Head)) -> Option<StorageId> {
         self.programs.get(&program)?.output
     }
@@ -282,7 +295,7 @@ impl Session {
     /// *Errors*: it was lost meanwhile.
     pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
         // A read tells for certain: browsers let writes and steps of a lost device pass.
-        Ok(read_rows(&**self.model.backend(), self.history, 0, 1, &mut [0; 4], host).await?)
+        Ok(read_rows(&**self.model.backend(), self.history()?, 0, 1, &mut [0; 4], host).await?)
     }
 
     /// The kernels of a decode step, for traces.
@@ -426,7 +439,7 @@ impl Session {
 
     /// The same for tokens that follow those that decode steps made.
     pub(crate) fn write_history_at(&self, position: usize, tokens: &[u32]) -> Result<(), ModelError> {
-        Ok(self.model.backend().write(self.history, position, bytemuck::cast_slice(tokens))?)
+        Ok(self.model.backend().write(self.history()?, position, bytemuck::cast_slice(tokens))?)
     }
 
     /// Drafts for the text with a token behind it, of so many at most, or as suits the device; none where steps of several
@@ -464,7 +477,7 @@ impl Session {
     }
 
     /// The most rows of a step for so many tokens.
-    fn most_rows(&self, tokens: usize) -> usize {
+    pub(crate) fn most_rows(&self, tokens: usize) -> usize {
         if tokens < self.short_prompt { 1 } else { self.prompt_rows }
     }
 

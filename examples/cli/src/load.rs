@@ -73,7 +73,7 @@ impl ContextArgs {
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache, self.max_memory);
         let select = device.options();
-        EngineOptions { select, n_ctx, kv_cache, max_memory, pooling: None, prepare: false, rate: None }
+        EngineOptions { select, n_ctx, kv_cache, max_memory, pooling: None, stage: None, prepare: false, rate: None }
     }
 }
 

@@ -66,6 +66,15 @@ fn a_backend_of_ones_own_passes_what_it_has() {
 }
 
 #[test]
+fn stages_tell_a_story_together() {
+    let text = run(env!("CARGO_BIN_EXE_stages"), &[]);
+    assert!(
+        text.contains("Once upon a time, there was") && text.contains("3 stages: ") && text.contains("2048 bytes"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_device_is_shared() {
     if has_webgpu() {
         let text = run(env!("CARGO_BIN_EXE_shared_device"), &[]);

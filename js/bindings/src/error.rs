@@ -37,6 +37,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::NoPooling { .. }
         | ModelError::NoText { .. }
         | ModelError::Snapshot(_)
+        | ModelError::Stage(_)
         | ModelError::Constraint(_)
         | ModelError::Options(_) => "options",
         ModelError::Experts { .. } | ModelError::Memory { .. } => "memory",

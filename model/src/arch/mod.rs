@@ -328,6 +328,18 @@ impl Recipe {
         self.sizes().n_blocks
     }
 
+    /// Columns of what one stage hands to the next.
+    pub fn hidden(&self) -> usize {
+        self.architecture.hidden()
+    }
+
+    /// Whether the stage looks at tokens: the first one does, and any where blocks have inputs of their own.
+    ///
+    /// *Errors*: as [`Self::graph`].
+    pub fn reads_tokens(&self) -> Result<bool, ModelError> {
+        Ok(self.graph(1, Head::Logits)?.externals().any(|(_, tensor)| tensor.name == HISTORY))
+    }
+
     /// The block whose keys and values a block uses: its own or one before it. A stage has both or neither.
     pub fn keys_of(&self, block: usize) -> usize {
         self.architecture.keys_of(block)

@@ -13,6 +13,7 @@ use reference_cpu::{Cpu, Options};
 
 mod again;
 mod batch;
+mod chain;
 mod drafts;
 mod embeddings;
 mod growing;
@@ -25,6 +26,7 @@ pub mod turns;
 
 pub use again::again;
 pub use batch::{batch, no_batch};
+pub use chain::{back, chain, lost};
 pub use drafts::drafts;
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use growing::growing;

@@ -9,6 +9,7 @@ mod several_files;
 mod small_memory;
 #[path = "../common/split.rs"]
 mod split;
+mod stages;
 
 use std::rc::Rc;
 

@@ -1,0 +1,360 @@
+//! A stage at work on a text: what the stage before handed over comes in, what the next one goes on from goes out, and
+//! after the last one a token. Machines that each have a stage of a model are one machine together.
+//!
+//! A text has a session in every stage, with the states of its blocks alone. All of them take the same steps, so that with
+//! seams of f32 the text is that of the whole model, to the last bit where the steps and the device are the same.
+
+use std::rc::Rc;
+
+use backend_api::StepParams;
+use backend_api::run::{self, Host, read_rows};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::growing::FIRST;
+use crate::load::Model;
+use crate::log_probs::{LogProb, MAX_TOP};
+use crate::request::GenerateOptions;
+use crate::session::{Session, no_storage};
+use crate::snapshot::Snapshot;
+
+mod error;
+mod seam;
+
+pub use error::StageError;
+pub use seam::Seam;
+
+/// Rows of a step, at most: what is handed over at once is bounded by it. The device gets fewer at a time.
+const MAX_ROWS: usize = 4096;
+
+/// What a stage is asked to do.
+#[derive(Debug, Clone, Copy)]
+pub struct StageStep<'a> {
+    /// Position of the first row: the end of the text, but for a step that is asked for again.
+    pub position: usize,
+    /// A token for each row; none for stages that [need none](StageSession::needs_tokens).
+    pub tokens: &'a [u32],
+    /// What the stage before handed over, in the seam's bytes; nothing for the first stage.
+    pub hidden: &'a [u8],
+    /// Whether the last stage is to choose the token that follows the rows. It is not at a part of a prompt after which
+    /// more comes.
+    pub choose: bool,
+}
+
+/// What a step gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StageOutput {
+    /// What the next stage goes on from: as many rows, in the seam's bytes.
+    Hidden(Vec<u8>),
+    /// The token that follows.
+    Token {
+        /// The token.
+        id: u32,
+        /// How likely it and others were, if [`GenerateOptions::log_probs`] asks for it.
+        log_prob: Option<LogProb>,
+    },
+    /// Nothing: the last stage was not asked for a token.
+    Nothing,
+}
+
+/// How the last stage chooses tokens.
+#[derive(Debug, Clone, Copy)]
+struct Choosing {
+    head: Head,
+    sampling: StepParams,
+    /// The likeliest tokens that are told of.
+    top: usize,
+    /// Whether it depends on the tokens before.
+    looks_back: bool,
+}
+
+/// A step by which it is known again.
+type Asked = (usize, usize, bool);
+
+/// One text in one stage.
+pub struct StageSession {
+    session: Session,
+    seam: Seam,
+    choosing: Choosing,
+    reads_tokens: bool,
+    /// The last step and what it gave, for who did not receive it.
+    last: Option<(Asked, StageOutput)>,
+}
+
+impl StageSession {
+    /// An empty text. It is greedy unless [`Self::choose`] says otherwise.
+    ///
+    /// *Errors*: memory for states, or the device was lost; an embedding model.
+    pub fn new(model: Rc<Model>, seam: Seam) -> Result<StageSession, ModelError> {
+        let reads_tokens = model.recipe().reads_tokens()?;
+        let choosing = Choosing { head: Head::Greedy, sampling: StepParams::at(0, 1), top: 0, looks_back: false };
+        Ok(StageSession { session: Session::of_stage(model, FIRST)?, seam, choosing, reads_tokens, last: None })
+    }
+
+    /// Has the last stage choose tokens as a generation with these options would, after a prompt of so many tokens. Other
+    /// stages do not mind.
+    ///
+    /// *Errors*: options out of range; a format of the answer, which a stage cannot follow.
+    pub fn choose(&mut self, options: &GenerateOptions, prompt: usize) -> Result<(), ModelError> {
+        if options.constraint.is_some() {
+            let why = "a stage cannot hold an answer to a format; ask a machine that has the whole model";
+            return Err(ModelError::Options(why.into()));
+        }
+        let n_vocab = self.session.model().recipe().sizes().n_vocab;
+        let (head, sampling) = options.step(n_vocab)?;
+        let looks_back = !options.adjust.is_neutral();
+        if self.model().recipe().stage().head && matches!(head, Head::Adjusted { .. }) {
+            self.session.write_biases(&options.adjust.biases(n_vocab))?;
+            self.session.write_penalties(&options.adjust, prompt)?;
+        }
+        self.choosing = Choosing { head, sampling, top: options.log_probs.unwrap_or(0), looks_back };
+        Ok(())
+    }
+
+    /// The model, or rather the stage of it.
+    pub fn model(&self) -> &Rc<Model> {
+        self.session.model()
+    }
+
+    /// What it takes and gives.
+    pub fn seam(&self) -> Seam {
+        self.seam
+    }
+
+    /// Where the text ends: the position of the next step.
+    pub fn position(&self) -> usize {
+        self.session.position()
+    }
+
+    /// Whether steps must tell the tokens of their rows: to the first stage, where blocks have inputs of their own, and to
+    /// the last stage if penalties look at them.
+    pub fn needs_tokens(&self) -> bool {
+        self.reads_tokens || (self.choosing.looks_back && self.model().recipe().stage().head)
+    }
+
+    /// The session that has the stage's states, to be shaped for a device: see [`Session::set_prompt_rows`] and others.
+    pub fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Compiles the programs that a prompt's piece of so many rows at the end of the text takes, unless that was done before.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn prepare(&mut self, rows: usize) -> Result<(), ModelError> {
+        for rows in [rows.min(MAX_ROWS), 1] {
+            let (bucket, _) = self.session.bucket(rows, self.session.most_rows(rows));
+            for chooses in [false, true] {
+                let head = self.head(chooses);
+                if self.runs(head) {
+                    self.session.prepare(bucket, head)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a step. One that was taken just now and is asked for again gives again what it gave.
+    ///
+    /// *Errors*: what [`StageError`] lists; more rows than the context has room for, unknown tokens; numbers that are not
+    /// finite; memory, or the device was lost.
+    pub async fn step(&mut self, step: &StageStep<'_>, host: &dyn Host) -> Result<StageOutput, ModelError> {
+        let rows = self.rows(step)?;
+        let asked = (step.position, rows, step.choose);
+        match &self.last {
+            Some((last, output)) if *last == asked => return Ok(output.clone()),
+            _ => self.admit(step, rows)?,
+        }
+        let hidden = self.seam.decode(step.hidden)?;
+        self.last = None;
+        match self.take(step, rows, &hidden, host).await {
+            Ok(output) => {
+                self.last = Some((asked, output.clone()));
+                Ok(output)
+            }
+            Err(error) => {
+                self.session.rewind(step.position);
+                Err(error)
+            }
+        }
+    }
+
+    async fn take(
+        &mut self,
+        step: &StageStep<'_>,
+        rows: usize,
+        hidden: &[f32],
+        host: &dyn Host,
+    ) -> Result<StageOutput, ModelError> {
+        let (has_head, cols) = (self.model().recipe().stage().head, self.model().recipe().hidden());
+        let most = self.session.most_rows(rows);
+        let (mut done, mut program, mut output) = (0, (1, Head::None), Vec::new());
+        while done < rows {
+            let (bucket, now) = self.session.bucket(rows - done, most);
+            program = (bucket, self.head(step.choose && done + now == rows));
+            let tokens = step.tokens.get(done..done + now);
+            let hidden = hidden.get(done * cols..(done + now) * cols).unwrap_or_default();
+            self.advance(program, now, tokens, hidden, host).await?;
+            if !has_head {
+                self.read(program, now * cols, now, &mut output, host).await?;
+            }
+            done += now;
+            run::turn(self.session.pace.as_mut(), host).await;
+        }
+        Ok(match (has_head, step.choose) {
+            (false, _) => StageOutput::Hidden(self.seam.encode(&output)?),
+            (true, false) => StageOutput::Nothing,
+            (true, true) => self.chosen(program, host).await?,
+        })
+    }
+
+    /// The rows of a step.
+    fn rows(&self, step: &StageStep<'_>) -> Result<usize, StageError> {
+        let recipe = self.model().recipe();
+        let row = if recipe.stage().embed { 0 } else { recipe.hidden() * self.seam.bytes() };
+        let (bytes, tokens) = (step.hidden.len(), step.tokens.len());
+        let rows = bytes.checked_div(row).unwrap_or(tokens);
+        let told = tokens == rows || (tokens == 0 && !self.needs_tokens());
+        if bytes != rows * row || !told {
+            let with = if self.needs_tokens() { "with" } else { "without or with" };
+            let expects = format!("a row is {row} bytes of {} {with} a token", self.seam);
+            return Err(StageError::Input { bytes, tokens, expects });
+        }
+        if (1..=MAX_ROWS).contains(&rows) { Ok(rows) } else { Err(StageError::Rows { rows }) }
+    }
+
+    /// Refuses a step that cannot follow.
+    fn admit(&self, step: &StageStep<'_>, rows: usize) -> Result<(), ModelError> {
+        let (stage, sizes) = (self.model().recipe().stage(), self.model().recipe().sizes());
+        let (used, n_ctx) = (self.position(), sizes.n_ctx);
+        // A step that was broken off has left states that are rewritten elsewhere than the text ends.
+        if step.position != used || !self.session.rewritten.are_at(used) {
+            return Err(StageError::Position { asked: step.position, end: used }.into());
+        }
+        if step.choose && !stage.head {
+            return Err(StageError::NoHead { start: stage.blocks.start, end: stage.blocks.end }.into());
+        }
+        // A token needs a row of the history.
+        let tokens = rows + usize::from(step.choose);
+        if tokens > n_ctx - used {
+            return Err(ModelError::ContextFull { tokens, used, n_ctx });
+        }
+        match step.tokens.iter().find(|id| **id as usize >= sizes.n_vocab) {
+            Some(&id) => Err(ModelError::Token { id, vocab: sizes.n_vocab }),
+            None => Ok(()),
+        }
+    }
+
+    /// The head of a program. Stages without one hand over whatever it is.
+    fn head(&self, chooses: bool) -> Head {
+        match self.model().recipe().stage().head {
+            true if chooses => self.choosing.head,
+            true => Head::None,
+            false => Head::Greedy,
+        }
+    }
+
+    /// Whether there is anything to do for a head: a stage without blocks has no states to leave.
+    fn runs(&self, head: Head) -> bool {
+        let stage = self.model().recipe().stage();
+        !(stage.head && stage.blocks.is_empty() && head == Head::None)
+    }
+
+    /// Adds rows to the text.
+    async fn advance(
+        &mut self,
+        (bucket, head): (usize, Head),
+        rows: usize,
+        tokens: Option<&[u32]>,
+        hidden: &[f32],
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
+        let position = self.position();
+        if let Some(tokens) = tokens.filter(|_| self.needs_tokens()) {
+            self.session.write_history(tokens)?;
+        }
+        if self.runs(head) {
+            self.session.reserve(position + bucket, position, host).await?;
+            self.session.prepare(bucket, head)?;
+            if let Some(input) = self.session.input((bucket, head)) {
+                self.model().backend().write(input, 0, bytemuck::cast_slice(hidden))?;
+            }
+            let params = StepParams { position: position as u32, rows: rows as u32, ..self.choosing.sampling };
+            self.session.submit(bucket, head, &params, host).await?;
+        }
+        // Tokens that nobody told and nobody asks for are zeros.
+        self.session.know(tokens.unwrap_or(&[0; MAX_ROWS][..rows]));
+        Ok(())
+    }
+
+    /// Reads what a program hands over.
+    async fn read(
+        &self,
+        program: (usize, Head),
+        len: usize,
+        rows: usize,
+        out: &mut Vec<f32>,
+        host: &dyn Host,
+    ) -> Result<(), ModelError> {
+        let id = self.session.output(program).ok_or_else(|| no_storage("what a stage hands over"))?;
+        let begin = out.len();
+        out.resize(begin + len, 0.0);
+        let bytes = bytemuck::cast_slice_mut(&mut out[begin..]);
+        Ok(read_rows(&**self.model().backend(), id, 0, rows, bytes, host).await?)
+    }
+
+    /// The token that was chosen after the end of the text.
+    async fn chosen(&self, program: (usize, Head), host: &dyn Host) -> Result<StageOutput, ModelError> {
+        let (backend, position) = (&**self.model().backend(), self.position());
+        let n_vocab = self.model().recipe().sizes().n_vocab;
+        let mut id = [0u32];
+        let bytes = bytemuck::cast_slice_mut(&mut id);
+        read_rows(backend, self.session.history()?, position, 1, bytes, host).await?;
+        let [id] = id;
+        if id as usize >= n_vocab {
+            // Logits that are not finite have no best one.
+            return Err(ModelError::NotANumber { position: position - 1, fault: None });
+        }
+        let log_prob = match self.session.told(program) {
+            Some(told) => {
+                let sizes = (MAX_TOP.min(n_vocab), self.choosing.top);
+                Some(told.begin(backend)?.finish(sizes, id, backend, host).await?)
+            }
+            None => None,
+        };
+        Ok(StageOutput::Token { id, log_prob })
+    }
+
+    /// Goes back to a position, or as far before it as states allow that steps rewrite, and tells where that is. The steps
+    /// from there on are to be taken again.
+    ///
+    /// *Errors*: the device was lost.
+    pub fn rewind(&mut self, position: usize) -> Result<usize, ModelError> {
+        let at = self.session.rewritten.checkpoint(position.min(self.position()));
+        self.last = None;
+        self.session.rewind(at);
+        if !self.session.rewritten.are_at(at) {
+            let backend = self.model().backend().clone();
+            self.session.rewritten.restore(&*backend, at)?;
+        }
+        Ok(at)
+    }
+
+    /// Saves the states of the stage's blocks, but for rows before position `from`, which an earlier snapshot has. The
+    /// text stays as it is.
+    ///
+    /// *Errors*: the device was lost.
+    pub async fn export(&mut self, from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
+        let tokens = self.session.tokens().to_vec();
+        self.session.export(&tokens, from, host).await
+    }
+
+    /// Takes a saved text in the place of this one, from any backend. The next step is at its end.
+    ///
+    /// *Errors*: a snapshot of another stage, model or KV cache, or of more than the context holds; one that is not whole; the
+    /// device was lost. Unless it was, the text is then as it was before.
+    pub async fn import(&mut self, snapshot: &Snapshot, host: &dyn Host) -> Result<(), ModelError> {
+        self.session.import(snapshot, host).await?;
+        self.last = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! What is planned with: a model, workers, and what a chain is for.
+
+use anygpu_pool_proto::Range;
+
+/// A model's sizes. *Units*: bytes. States count with the block that they are of, for all sessions of a worker.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Model {
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Weights and states of a block.
+    pub block_bytes: u64,
+    /// Weights of the embedding.
+    pub embedding_bytes: u64,
+    /// Weights of the head. A tied one takes the embedding's again, where it is another worker that has it.
+    pub head_bytes: u64,
+    /// Blocks that the head's product takes as long as.
+    pub head_blocks: f64,
+}
+
+impl Model {
+    /// Bytes of a range.
+    pub fn bytes(&self, range: &Range) -> u64 {
+        self.parts(range.blocks(), range.embedding, range.head)
+    }
+
+    /// Bytes of so many blocks with the ends.
+    pub(crate) fn parts(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
+        u64::from(blocks) * self.block_bytes
+            + if embedding { self.embedding_bytes } else { 0 }
+            + if head { self.head_bytes } else { 0 }
+    }
+}
+
+/// What a worker was measured to be. *Units*: seconds, bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Worker {
+    /// Who it is.
+    pub id: u64,
+    /// Bytes that it may take.
+    pub memory: u64,
+    /// Time of one row through one block.
+    pub block: f64,
+    /// Time of a hop to it, readback included.
+    pub hop: f64,
+    /// Losses a second that are expected of it.
+    pub hazard: f64,
+    /// Bytes a second that it downloads.
+    pub bandwidth: f64,
+    /// The range that it has weights of.
+    pub cached: Option<Range>,
+    /// Whether it may see token ids: the first stage and the last do. Where these are pinned to who asks, nobody else.
+    pub ends: bool,
+}
+
+/// What a chain is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aim {
+    /// Seconds that a loss takes to recover from.
+    pub recovery: f64,
+    /// Seconds that a token takes, roughly: a loss anywhere stops the whole chain.
+    pub token: f64,
+    /// Tokens that the chain is expected to make: what downloads are spread over.
+    pub tokens: f64,
+}
+
+impl Worker {
+    /// Seconds a token that this worker costs a chain with so many blocks and ends; none where they do not fit.
+    ///
+    /// *Source*: time of the hop and the blocks; the losses that are expected of it during a token, times the length of
+    /// a recovery; and the download of what it lacks, spread over the chain's tokens.
+    pub(crate) fn cost(&self, model: &Model, aim: &Aim, blocks: u32, embedding: bool, head: bool) -> Option<f64> {
+        let bytes = model.parts(blocks, embedding, head);
+        if bytes > self.memory || ((embedding || head) && !self.ends) {
+            return None;
+        }
+        let cached = self
+            .cached
+            .map_or(0, |it| model.parts(blocks.min(it.blocks()), embedding && it.embedding, head && it.head));
+        let download = (bytes - cached) as f64 / self.bandwidth;
+        Some(self.time(model, blocks, head) + self.hazard * aim.token * aim.recovery + download / aim.tokens)
+    }
+
+    /// Seconds that a token takes here.
+    pub(crate) fn time(&self, model: &Model, blocks: u32, head: bool) -> f64 {
+        self.hop + self.block * (f64::from(blocks) + if head { model.head_blocks } else { 0.0 })
+    }
+}
