@@ -3,6 +3,7 @@
 mod adjust;
 mod chat;
 mod format;
+pub mod pool;
 mod serve;
 mod session;
 mod template;
@@ -115,6 +116,9 @@ pub enum Command {
     Bench(BenchArgs),
     /// One line for each dispatch or draw of a decode step
     Trace(TraceArgs),
+    /// Many machines as one
+    #[command(subcommand)]
+    Pool(pool::PoolCommand),
     /// Write what a shell needs to complete this program's commands and options
     ///
     /// For bash: anygpu completions bash > ~/.local/share/bash-completion/completions/anygpu

@@ -16,6 +16,7 @@ mod logits;
 mod models;
 mod npy;
 mod output;
+mod pool;
 mod probe;
 mod proven;
 mod quiet;
@@ -92,6 +93,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Ls { json }) => models::list(*json)?,
         Some(Command::Rm { model }) => models::remove(model)?,
         Some(Command::Bench(args)) => bench::run(args, device)?,
+        Some(Command::Pool(command)) => pool::run(command)?,
         Some(Command::Inspect(args)) => inspect::run(args, device)?,
         Some(Command::Trace(args)) => trace::run(args, device)?,
         Some(Command::Tune(args)) => tune::run(args, device)?,
