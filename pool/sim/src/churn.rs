@@ -28,7 +28,7 @@ pub struct Churn {
 /// Runs the protocol with a model that needs so many of its 10 workers, for a time in seconds. One answer is always
 /// under way, a token at a time.
 pub fn churn(needed: u32, seconds: f64, seed: u64) -> Churn {
-    let blocks = 36;
+    let blocks: u32 = 36;
     let (block_bytes, end_bytes) = (100 << 20, 100 << 20);
     let most = u64::from(blocks.div_ceil(needed)) * block_bytes + if needed == 1 { 2 } else { 1 } * end_bytes;
     let failure = Failure::Ramp { every: 10.0, least: 1.0, most: 10.0 };
