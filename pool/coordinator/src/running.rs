@@ -57,7 +57,7 @@ impl Coordinator {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
         let rows = (session.tokens.len() as u32 - session.done).min(self.config.chunk);
-        let lap = session.lap.get_or_insert(Lap { position: session.done, rows, stage: 0 });
+        let lap = session.lap.get_or_insert(Lap { position: session.done, rows, stage: 0, reached: 0 });
         lap.stage = 0;
         let (from, to) = (lap.position as usize, (lap.position + lap.rows) as usize);
         let want = if to == session.tokens.len() { self.config.lap.min(session.left() as u32) } else { 0 };
@@ -112,7 +112,11 @@ impl Coordinator {
         };
         lap.stage = stage + 1;
         let end = lap.position + lap.rows;
-        session.missed = 0;
+        // What a stage answers from what it kept is no progress.
+        if lap.stage > lap.reached {
+            lap.reached = lap.stage;
+            session.missed = 0;
+        }
         if stage + 1 == stages && (end as usize) < session.tokens.len() {
             session.done = end;
             session.lap = None;

@@ -16,6 +16,8 @@ pub(crate) struct Lap {
     pub rows: u32,
     /// The stage that has it.
     pub stage: usize,
+    /// The furthest that it came, in all tries.
+    pub reached: usize,
 }
 
 /// States that are being made again.

@@ -94,11 +94,6 @@ impl Worker {
         self.state = next;
     }
 
-    /// Whether it has compiled its range.
-    pub fn is_ready(&self) -> bool {
-        matches!(self.state, State::Ready | State::Serving | State::Spare)
-    }
-
     /// What plans are made with. Who has stayed long will stay long: losses a second fall with its age.
     pub fn planned(&self, now: Micros, life: f64) -> plan::Worker {
         let offer = &self.offer;

@@ -418,12 +418,16 @@ impl World {
     /// Seconds of a token around a chain.
     fn around(&self, route: &[Stop]) -> f64 {
         let head = self.coordinator.model().head_blocks;
-        let stage = |stop: &Stop| {
+        // Between stages a row goes, from and to the coordinator a token.
+        let row = self.bytes(1);
+        let stage = |(at, stop): (usize, &Stop)| {
             let node = &self.nodes[stop.worker as usize];
             let blocks = f64::from(node.range.blocks()) + if node.range.head { head } else { 0.0 };
-            2.0 * self.link(stop.worker, self.bytes(1)) + node.offer.block as f64 * 1e-6 * blocks
+            let comes = self.link(stop.worker, if at == 0 { HEADER } else { row });
+            let goes = self.link(stop.worker, if at + 1 == route.len() { HEADER } else { row });
+            comes + node.offer.block as f64 * 1e-6 * blocks + goes
         };
-        route.iter().map(stage).sum()
+        route.iter().enumerate().map(stage).sum()
     }
 
     /// The result.
