@@ -37,7 +37,7 @@ impl Wire for Manifest {
         let check = Check(Self::NAME);
         check.holds("chunk", self.chunk >= limits::CHUNK_BYTES, "must be 65,536 bytes at least")?;
         let digests = (self.digests.len() / limits::DIGEST_BYTES) as u64;
-        let whole = self.digests.len() % limits::DIGEST_BYTES == 0;
+        let whole = self.digests.len().is_multiple_of(limits::DIGEST_BYTES);
         check.holds("digests", whole && digests == self.chunks(), "must be 32 bytes for each chunk of the file")
     }
 }

@@ -43,7 +43,7 @@ fn steps_that_contradict_themselves_are_refused() {
     refused("route", |it| it.route[0].subject = "pool.>".to_string());
     refused("route", |it| it.route = vec![it.route[0].clone(); limits::STAGES + 1]);
     refused("temperature", |it| {
-        it.sampling = Some(Sampling { temperature: f32::NAN, top_p: 1.0, ..Sampling::default() })
+        it.sampling = Some(Sampling { temperature: f32::NAN, top_p: 1.0, ..Sampling::default() });
     });
     refused("top_p", |it| it.sampling = Some(Sampling { top_p: f32::NAN, ..Sampling::default() }));
 }

@@ -323,7 +323,7 @@ impl Cluster {
                 }
             }
             Action::Step { session, epoch, position, tokens, want, route, .. } => {
-                route.iter().for_each(|stop| drop(self.working(stop.worker)));
+                assert!(route.iter().all(|stop| !self.gone.contains(&stop.worker)), "a step goes to who is gone");
                 let rows = tokens.into_iter().map(u64::from).collect();
                 self.after(500, Later::Hop { session, epoch, position, rows, want, route, stage: 0 });
             }
