@@ -3,6 +3,7 @@
 mod adjust;
 mod chat;
 mod format;
+pub mod pool;
 mod serve;
 mod session;
 mod template;
@@ -123,6 +124,9 @@ pub enum Command {
     Bench(OnDevice<BenchArgs>),
     /// One line for each dispatch or draw of a decode step
     Trace(OnDevice<TraceArgs>),
+    /// Many machines as one
+    #[command(subcommand)]
+    Pool(pool::PoolCommand),
     /// Write what a shell needs to complete this program's commands and options
     ///
     /// For bash: anygpu completions bash > ~/.local/share/bash-completion/completions/anygpu
@@ -161,6 +165,7 @@ impl Cli {
                 | Command::Pull { .. }
                 | Command::Ls { .. }
                 | Command::Rm { .. }
+                | Command::Pool(_)
                 | Command::Completions { .. }
                 | Command::Man,
             ) => return None,

@@ -16,6 +16,7 @@ mod logits;
 mod models;
 mod npy;
 mod output;
+mod pool;
 mod probe;
 mod proven;
 mod quiet;
@@ -91,6 +92,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Ls { json }) => models::list(*json)?,
         Some(Command::Rm { model }) => models::remove(model)?,
         Some(Command::Bench(on)) => bench::run(&on.args, &on.device)?,
+        Some(Command::Pool(command)) => pool::run(command)?,
         Some(Command::Inspect(on)) => inspect::run(&on.args, &on.device)?,
         Some(Command::Trace(on)) => trace::run(&on.args, &on.device)?,
         Some(Command::Tune(on)) => tune::run(&on.args, &on.device)?,

@@ -1,0 +1,254 @@
+//! The state machine: what it knows, and which part of it an event goes to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anygpu_pool_plan::Model;
+use anygpu_pool_proto::Range;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::{
+    Lease, Micros,
+    action::{Action, End},
+    chain::{Chain, ChainId, ChainState, Slot},
+    checking::Checks,
+    config::Config,
+    event::Event,
+    queue::Queue,
+    session::{Session, SessionId},
+    timers::{Timer, Timers},
+    worker::{State, Worker, WorkerId},
+};
+
+/// What happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tokens that were said.
+    pub tokens: u64,
+    /// Workers that were lost.
+    pub lost: u64,
+    /// Stages that a ready spare took over.
+    pub promoted: u64,
+    /// Stages that a worker had to be prepared for.
+    pub recruited: u64,
+    /// Chains that were given up.
+    pub given_up: u64,
+    /// Chains that a better one replaced.
+    pub replaced: u64,
+    /// Laps that were begun again.
+    pub again: u64,
+    /// Rows that were computed again to restore states.
+    pub replayed: u64,
+    /// Messages that came too late to count.
+    pub stale: u64,
+    /// Workers that were banned.
+    pub banned: u64,
+}
+
+/// The coordinator of a pool.
+pub struct Coordinator {
+    pub(crate) config: Config,
+    pub(crate) now: Micros,
+    pub(crate) out: Vec<Action>,
+    pub(crate) workers: BTreeMap<WorkerId, Worker>,
+    pub(crate) chains: BTreeMap<ChainId, Chain>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) queue: Queue,
+    pub(crate) timers: Timers,
+    /// Workers with nothing to do, the fastest first.
+    pub(crate) free: BTreeSet<(u64, WorkerId)>,
+    /// Ready spares of a range.
+    pub(crate) spares: BTreeMap<Range, BTreeSet<WorkerId>>,
+    /// Stages and spares of a range, ready or not.
+    pub(crate) cover: Cover,
+    /// Stages without a worker.
+    pub(crate) wanting: BTreeSet<(ChainId, usize)>,
+    /// Chains that take sessions, by how many they have.
+    pub(crate) open: BTreeSet<(usize, ChainId)>,
+    /// Chains that are not up.
+    pub(crate) unready: BTreeSet<ChainId>,
+    /// Chains that take nobody new.
+    pub(crate) retiring: BTreeSet<ChainId>,
+    /// Who is kept for which stage, after a restart.
+    pub(crate) remembered: BTreeMap<WorkerId, (ChainId, usize)>,
+    pub(crate) banned: BTreeSet<WorkerId>,
+    pub(crate) checks: Checks,
+    pub(crate) epoch: u64,
+    pub(crate) next_chain: ChainId,
+    pub(crate) improved: ChainId,
+    pub(crate) counts: Counts,
+    pub(crate) chance: StdRng,
+}
+
+impl Coordinator {
+    /// A coordinator that knows nobody. Leases follow from the seed: a real pool takes one that nobody guesses.
+    pub fn new(config: Config, seed: [u8; 32]) -> Coordinator {
+        let mut timers = Timers::default();
+        if config.improve > 0 {
+            timers.set(Timer::Improve, config.improve);
+        }
+        Coordinator {
+            config,
+            now: 0,
+            out: Vec::new(),
+            workers: BTreeMap::new(),
+            chains: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            queue: Queue::default(),
+            timers,
+            free: BTreeSet::new(),
+            spares: BTreeMap::new(),
+            cover: Cover::default(),
+            wanting: BTreeSet::new(),
+            open: BTreeSet::new(),
+            unready: BTreeSet::new(),
+            retiring: BTreeSet::new(),
+            remembered: BTreeMap::new(),
+            banned: BTreeSet::new(),
+            checks: Checks::default(),
+            epoch: 0,
+            next_chain: 1,
+            improved: 0,
+            counts: Counts::default(),
+            chance: StdRng::from_seed(seed),
+        }
+    }
+
+    /// Takes what happened at a time, and says what is to be done, in order. Time does not go back: an earlier one
+    /// counts as the last.
+    pub fn handle(&mut self, now: Micros, event: Event) -> Vec<Action> {
+        self.now = self.now.max(now);
+        match event {
+            Event::Connected(worker) => self.connected(worker),
+            Event::Hello(worker, offer) => self.hello(worker, offer),
+            Event::Heartbeat(worker, block, hop) => self.heartbeat(worker, block, hop),
+            Event::Disconnected(worker) => self.gone(worker),
+            Event::Ready(worker, epoch) => self.ready(worker, epoch),
+            Event::Failed(worker, epoch) => self.failed(worker, epoch),
+            Event::Restored(worker, session, epoch, position) => self.restored(worker, session, epoch, position),
+            Event::Exported { from, to, session, position } => self.exported(from, to, session, position),
+            Event::StepDone(worker, session, epoch, position) => self.step_done(worker, session, epoch, position),
+            Event::Tokens { worker, session, epoch, position, ids, end } => {
+                self.tokens(worker, session, epoch, position, &ids, end);
+            }
+            Event::Ask(request) => self.ask(request),
+            Event::Cancel(session) => self.end(session, End::Cancelled),
+            Event::Checked { session, position, by, nmse } => self.checked(session, position, by, nmse),
+            Event::Tick => {}
+        }
+        while let Some(timer) = self.timers.pop(self.now) {
+            match timer {
+                Timer::Session(session) => self.overdue(session),
+                Timer::Silence(worker) => self.gone(worker),
+                Timer::Prepare(worker) => self.suspect(worker),
+                Timer::GiveUp(chain) => self.give_up(chain),
+                Timer::Plan => self.plan(),
+                Timer::Improve => self.improve(),
+            }
+        }
+        self.place();
+        std::mem::take(&mut self.out)
+    }
+
+    /// When [`Event::Tick`] is due, if it is.
+    pub fn due(&self) -> Option<Micros> {
+        self.timers.first()
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The model's sizes.
+    pub fn model(&self) -> &Model {
+        &self.config.model
+    }
+
+    /// Where a worker stands.
+    pub fn worker(&self, worker: WorkerId) -> State {
+        self.workers.get(&worker).map_or(State::Gone, |worker| worker.state)
+    }
+
+    /// All chains, with their sessions.
+    pub fn chains(&self) -> impl Iterator<Item = (ChainId, ChainState, &[Slot], usize)> {
+        self.chains.iter().map(|(id, chain)| (*id, chain.state, &chain.slots[..], chain.sessions.len()))
+    }
+
+    /// Chains that run.
+    pub fn up(&self) -> usize {
+        self.chains.len() - self.unready.len()
+    }
+
+    /// Whether a chain is up, and none of its sessions waits for states that were lost.
+    pub fn serves(&self) -> bool {
+        let whole = |chain: &&Chain| {
+            let restoring = |session| self.sessions.get(session).is_some_and(|it| it.restore.is_some());
+            chain.state == ChainState::Up && !chain.sessions.iter().any(restoring)
+        };
+        self.chains.values().any(|chain| whole(&chain))
+    }
+
+    /// Sessions that wait, and those that are on a chain.
+    pub fn load(&self) -> (usize, usize) {
+        let waiting = self.queue.len();
+        (waiting, self.sessions.len().saturating_sub(waiting))
+    }
+
+    pub(crate) fn next_epoch(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch
+    }
+
+    pub(crate) fn lease(&mut self) -> Lease {
+        self.chance.next_u64()
+    }
+}
+
+/// How many stages and spares each range has, and which has fewest spares for its stages.
+#[derive(Debug, Default)]
+pub(crate) struct Cover {
+    ranges: BTreeMap<Range, (u32, u32)>,
+    /// Spares for a thousand stages, then the range.
+    order: BTreeSet<(u32, Range)>,
+}
+
+impl Cover {
+    fn key(range: Range, (stages, spares): (u32, u32)) -> (u32, Range) {
+        (spares * 1000 / stages.max(1), range)
+    }
+
+    fn change(&mut self, range: Range, by: impl FnOnce(&mut (u32, u32))) {
+        let counts = self.ranges.entry(range).or_default();
+        self.order.remove(&Cover::key(range, *counts));
+        by(counts);
+        if counts.0 > 0 {
+            self.order.insert(Cover::key(range, *counts));
+        }
+        if *counts == (0, 0) {
+            self.ranges.remove(&range);
+        }
+    }
+
+    pub fn stages(&mut self, range: Range, more: bool) {
+        self.change(range, |counts| counts.0 = if more { counts.0 + 1 } else { counts.0.saturating_sub(1) });
+    }
+
+    pub fn spares(&mut self, range: Range, more: bool) {
+        self.change(range, |counts| counts.1 = if more { counts.1 + 1 } else { counts.1.saturating_sub(1) });
+    }
+
+    /// Ranges that are served, those with the fewest spares first.
+    pub fn least(&self) -> impl Iterator<Item = Range> {
+        self.order.iter().map(|(_, range)| *range)
+    }
+
+    /// Ranges that are served, those with the most spares first.
+    pub fn most(&self) -> impl Iterator<Item = Range> {
+        self.order.iter().rev().map(|(_, range)| *range)
+    }
+
+    /// Stages and spares of a range.
+    pub fn of(&self, range: &Range) -> (u32, u32) {
+        self.ranges.get(range).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,88 @@
+//! What happens to a coordinator.
+
+use anygpu_pool_proto::Sampling;
+
+use crate::{
+    session::SessionId,
+    worker::{Offer, WorkerId},
+};
+
+/// Somebody asks for an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The session's name, never used before.
+    pub session: SessionId,
+    /// Who asks: sessions of different users take turns in the queue.
+    pub user: u64,
+    /// The prompt's tokens, one at least.
+    pub prompt: Vec<u32>,
+    /// Tokens that the answer may have.
+    pub most: usize,
+    /// How they are chosen.
+    pub sampling: Sampling,
+}
+
+/// What happened. Events of workers, chains and sessions that are no more are ignored, and so are those of an epoch
+/// that is past.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A worker's connection is there.
+    Connected(WorkerId),
+    /// A worker said what it is and can.
+    Hello(WorkerId, Offer),
+    /// A worker is there: microseconds of a row through a block, and of a hop.
+    Heartbeat(WorkerId, u64, u64),
+    /// A worker's connection is closed, nobody answers for it, or it says that it leaves.
+    Disconnected(WorkerId),
+    /// A worker has fetched and compiled what it was assigned under an epoch.
+    Ready(WorkerId, u64),
+    /// A worker could not do what was asked under an epoch, its own or a chain's.
+    Failed(WorkerId, u64),
+    /// A stage has states of a session up to a position.
+    Restored(WorkerId, SessionId, u64, u32),
+    /// A worker holds a snapshot of a session's states in another's stage, at a position.
+    Exported {
+        /// The worker whose states they are.
+        from: WorkerId,
+        /// Who holds them now.
+        to: WorkerId,
+        /// The session.
+        session: SessionId,
+        /// Rows that they have seen.
+        position: u32,
+    },
+    /// The step at a position is through a stage, in an epoch.
+    StepDone(WorkerId, SessionId, u64, u32),
+    /// Tokens from a position on, of an epoch.
+    Tokens {
+        /// The last stage.
+        worker: WorkerId,
+        /// The session.
+        session: SessionId,
+        /// The chain's epoch.
+        epoch: u64,
+        /// Where the first one stands.
+        position: u32,
+        /// The tokens, one at least.
+        ids: Vec<u32>,
+        /// Whether the last one ends the text.
+        end: bool,
+    },
+    /// Somebody asks.
+    Ask(Request),
+    /// Nobody wants the answer any more.
+    Cancel(SessionId),
+    /// A check was made: normalised mean squared error of what was sent, against what another worker computed.
+    Checked {
+        /// The session.
+        session: SessionId,
+        /// The step's position.
+        position: u32,
+        /// Who checked.
+        by: WorkerId,
+        /// The error.
+        nmse: f64,
+    },
+    /// It is [`due`](crate::Coordinator::due).
+    Tick,
+}

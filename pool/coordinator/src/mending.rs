@@ -1,0 +1,152 @@
+//! A chain loses a stage, and finds another worker for it.
+
+use anygpu_pool_proto::Range;
+
+use crate::{
+    action::Action,
+    chain::{ChainId, ChainState},
+    coordinator::Coordinator,
+    timers::Timer,
+    worker::{Role, State, WorkerId},
+};
+
+impl Coordinator {
+    /// A stage's worker is no more.
+    pub(crate) fn lose(&mut self, id: ChainId, stage: usize) {
+        let epoch = self.next_epoch();
+        let Some(chain) = self.chains.get_mut(&id) else { return };
+        chain.epoch = epoch;
+        chain.slots[stage].worker = None;
+        chain.slots[stage].ready = false;
+        self.wanting.insert((id, stage));
+        self.timers.set_once(Timer::GiveUp(id), self.now + self.config.give_up);
+        for session in chain.sessions.clone() {
+            self.timers.clear(Timer::Session(session));
+            if let Some(session) = self.sessions.get_mut(&session) {
+                session.lost.insert(stage);
+                session.restore = None;
+            }
+        }
+        self.settle(id);
+        self.find(id, stage);
+    }
+
+    /// A worker for a stage: a ready spare, somebody free, a spare of what is covered best; else it waits.
+    pub(crate) fn find(&mut self, id: ChainId, stage: usize) {
+        let Some(chain) = self.chains.get(&id) else { return };
+        let range = chain.slots[stage].range;
+        if let Some(spare) = self.choose_spare(id, stage) {
+            self.promote(id, stage, spare);
+            return;
+        }
+        let many = self.config.candidates;
+        // Who is about to be ready for the range is not asked for another: it is promoted when it is.
+        if self.cover.of(&range).1 > 0 {
+            return;
+        }
+        let free = self.free.iter().take(many).map(|(_, worker)| *worker).find(|worker| self.fits(*worker, &range));
+        let other = || {
+            let ranges = self.cover.most().take(many).filter(|other| *other != range);
+            let spares = ranges.filter_map(|other| self.spares.get(&other)).flatten().take(many);
+            spares.copied().find(|worker| self.fits(*worker, &range))
+        };
+        if let Some(worker) = free.or_else(other) {
+            self.recruit(id, stage, worker);
+        }
+    }
+
+    /// The ready spare of a stage's range that holds most snapshots of the chain's sessions there.
+    fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
+        let chain = &self.chains[&id];
+        let spares = self.spares.get(&chain.slots[stage].range)?;
+        let held = chain.sessions.iter().find_map(|session| self.sessions[session].seats.get(stage)?.snapshot);
+        held.map(|snapshot| snapshot.holder).filter(|holder| spares.contains(holder)).or(spares.first().copied())
+    }
+
+    /// A ready spare takes over a stage.
+    pub(crate) fn promote(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
+        let epoch = self.next_epoch();
+        let Some(chain) = self.chains.get_mut(&id) else { return };
+        let range = chain.slots[stage].range;
+        chain.epoch = epoch;
+        chain.slots[stage].worker = Some(spare);
+        chain.slots[stage].ready = true;
+        self.wanting.remove(&(id, stage));
+        self.unspare(spare, range);
+        if let Some(worker) = self.workers.get_mut(&spare) {
+            worker.role = Role::Stage(id, stage);
+            worker.turn(State::Ready);
+        }
+        self.counts.promoted += 1;
+        self.timers.set_once(Timer::Plan, self.now + self.config.replan);
+        self.settle(id);
+    }
+
+    /// A worker is prepared for a stage.
+    pub(crate) fn recruit(&mut self, id: ChainId, stage: usize, worker: WorkerId) {
+        let epoch = self.next_epoch();
+        let Some(chain) = self.chains.get_mut(&id) else { return };
+        chain.epoch = epoch;
+        chain.slots[stage].worker = Some(worker);
+        chain.slots[stage].ready = false;
+        let range = chain.slots[stage].range;
+        self.wanting.remove(&(id, stage));
+        self.counts.recruited += 1;
+        self.assign(worker, range, Role::Stage(id, stage));
+        self.settle(id);
+    }
+
+    /// A chain waited too long for a stage: its workers are dealt anew, its sessions wait for another.
+    pub(crate) fn give_up(&mut self, id: ChainId) {
+        if self.chains.get(&id).is_some_and(|chain| chain.state != ChainState::Up) {
+            self.counts.given_up += 1;
+            self.dissolve(id);
+        }
+    }
+
+    /// A chain is no more. Its sessions keep their texts, and begin again on another.
+    pub(crate) fn dissolve(&mut self, id: ChainId) {
+        self.close(id);
+        let Some(chain) = self.chains.remove(&id) else { return };
+        self.timers.clear(Timer::GiveUp(id));
+        self.unready.remove(&id);
+        self.retiring.remove(&id);
+        self.remembered.retain(|_, (chain, _)| *chain != id);
+        for session in chain.sessions {
+            self.timers.clear(Timer::Session(session));
+            if let Some(it) = self.sessions.get_mut(&session) {
+                let holders = it.seats.iter().filter_map(|seat| seat.snapshot).map(|snapshot| snapshot.holder);
+                let there = holders.filter(|holder| self.workers.contains_key(holder));
+                self.out.extend(there.map(|holder| Action::Drop(holder, session)));
+                it.leave();
+                self.queue.push_again(session);
+            }
+        }
+        for (stage, slot) in chain.slots.iter().enumerate() {
+            self.wanting.remove(&(id, stage));
+            self.cover.stages(slot.range, false);
+            if let Some(worker) = slot.worker {
+                self.timers.clear(Timer::Prepare(worker));
+                self.out.push(Action::Release(worker));
+                self.set_free(worker);
+            }
+        }
+        // Spares of ranges that nobody serves any more.
+        for range in chain.slots.iter().map(|slot| slot.range) {
+            if self.cover.of(&range).0 > 0 {
+                continue;
+            }
+            for spare in self.spares_of(&range) {
+                self.timers.clear(Timer::Prepare(spare));
+                self.unspare(spare, range);
+                self.out.push(Action::Release(spare));
+                self.set_free(spare);
+            }
+        }
+    }
+
+    /// Ready spares of a range. Those that fetch it are free when they are ready.
+    fn spares_of(&self, range: &Range) -> Vec<WorkerId> {
+        self.spares.get(range).into_iter().flatten().copied().collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! Which workers become chains, and which stand by.
+
+use anygpu_pool_plan::{Aim, Chain as Planned, fastest};
+use anygpu_pool_proto::Range;
+
+use crate::{
+    chain::{Chain, ChainId, ChainState, Slot},
+    coordinator::Coordinator,
+    timers::Timer,
+    worker::{Role, WorkerId},
+};
+
+impl Coordinator {
+    /// Stages that want somebody come first, then chains that are asked for; who is left stands by.
+    pub(crate) fn plan(&mut self) {
+        let wanting: Vec<_> = self.wanting.iter().take(self.config.candidates).copied().collect();
+        for (chain, stage) in wanting {
+            self.find(chain, stage);
+        }
+        let running = self.chains.len() - self.retiring.len();
+        let asked = self.queue.len() > 0 && self.open.is_empty() && self.unready.is_empty();
+        if (running < self.config.chains || asked)
+            && let Some(chain) = self.look(None)
+        {
+            self.begin(&chain, None);
+            self.timers.set_once(Timer::Plan, self.now + self.config.replan);
+        }
+        self.stand_by();
+    }
+
+    /// The fastest chain of who is free and of spares that are more than one for their range. Where no chain is up, and
+    /// where the chain is to replace another whose workers then stand by, of all spares.
+    fn look(&self, instead: Option<ChainId>) -> Option<Planned> {
+        let many = self.config.candidates;
+        let kept = usize::from(self.up() > 0 && instead.is_none());
+        let spared = self.cover.most().take(many).filter_map(|range| self.spares.get(&range));
+        let spared = spared.flat_map(|spares| spares.iter().skip(kept));
+        let free = self.free.iter().map(|(_, worker)| worker);
+        let chosen = free.chain(spared).take(many).filter_map(|worker| self.workers.get(worker));
+        let workers: Vec<_> = chosen.map(|worker| worker.planned(self.now, self.config.life)).collect();
+        fastest(&self.config.model, &workers, &self.aim())
+    }
+
+    fn aim(&self) -> Aim {
+        Aim { recovery: 0.5, token: 0.1, tokens: 10.0 * self.config.life }
+    }
+
+    /// A chain's workers begin to prepare.
+    fn begin(&mut self, planned: &Planned, replaces: Option<ChainId>) {
+        let id = self.next_chain;
+        self.next_chain += 1;
+        let slot = |stage: &anygpu_pool_plan::Stage| Slot { range: stage.range, worker: None, ready: false };
+        let slots: Vec<_> = planned.stages.iter().map(slot).collect();
+        self.insert(id, slots, replaces);
+        for (stage, part) in planned.stages.iter().enumerate() {
+            self.recruit(id, stage, part.worker);
+        }
+    }
+
+    /// A chain whose stages want workers.
+    pub(crate) fn insert(&mut self, id: ChainId, slots: Vec<Slot>, replaces: Option<ChainId>) {
+        for (stage, slot) in slots.iter().enumerate() {
+            self.cover.stages(slot.range, true);
+            self.wanting.insert((id, stage));
+        }
+        let epoch = self.next_epoch();
+        let sessions = Default::default();
+        let state = ChainState::Planned;
+        self.unready.insert(id);
+        self.chains.insert(id, Chain { epoch, state, slots, sessions, replaces });
+    }
+
+    /// Free workers stand by for what is covered least, of what they can hold.
+    fn stand_by(&mut self) {
+        let free: Vec<WorkerId> = self.free.iter().take(self.config.candidates).map(|(_, worker)| *worker).collect();
+        for worker in free {
+            let spares = |range: &Range| {
+                let (stages, spares) = self.cover.of(range);
+                spares * 1000 / stages.max(1)
+            };
+            let few = |range: &Range| spares(range) < self.config.spares * 1000;
+            let ranges = self.cover.least().take_while(few).take(self.config.candidates);
+            let range = ranges.filter(|range| self.fits(worker, range)).min_by_key(|range| {
+                let cached = self.workers[&worker].offer.cached.is_some_and(|cached| cached.covers(range));
+                (spares(range), !cached)
+            });
+            if let Some(range) = range {
+                self.assign(worker, range, Role::Spare(range));
+                self.timers.set_once(Timer::Plan, self.now + self.config.replan);
+            }
+        }
+    }
+
+    /// One chain after the other is looked at: is there one that is better by far?
+    pub(crate) fn improve(&mut self) {
+        self.timers.set(Timer::Improve, self.now + self.config.improve);
+        let after = self.chains.range(self.improved + 1..).next().or(self.chains.iter().next());
+        let Some((id, chain)) = after else { return };
+        let id = *id;
+        self.improved = id;
+        let replaced = self.chains.values().any(|chain| chain.replaces == Some(id));
+        if chain.state != ChainState::Up || self.retiring.contains(&id) || replaced {
+            return;
+        }
+        let now: f64 = chain.slots.iter().map(|slot| self.time(slot)).sum();
+        if let Some(better) = self.look(Some(id))
+            && better.cost < (1.0 - self.config.gain) * now
+        {
+            self.begin(&better, Some(id));
+        }
+    }
+
+    /// Seconds that a token takes in a stage.
+    fn time(&self, slot: &Slot) -> f64 {
+        let offer = slot.worker.and_then(|worker| self.workers.get(&worker)).map(|worker| worker.offer);
+        let blocks = f64::from(slot.range.blocks()) + if slot.range.head { self.config.model.head_blocks } else { 0.0 };
+        offer.map_or(0.0, |offer| (offer.hop as f64 + offer.block as f64 * blocks) * 1e-6)
+    }
+
+    /// A chain came up: who it replaces takes nobody new, and sessions that it has go on.
+    pub(crate) fn is_up(&mut self, id: ChainId) {
+        self.timers.clear(Timer::GiveUp(id));
+        let Some(chain) = self.chains.get_mut(&id) else { return };
+        if let Some(old) = chain.replaces.take() {
+            self.retire(old);
+        }
+        let sessions: Vec<_> = self.chains[&id].sessions.iter().copied().collect();
+        for session in sessions {
+            self.resume(session);
+        }
+    }
+
+    fn retire(&mut self, id: ChainId) {
+        self.close(id);
+        let Some(chain) = self.chains.get(&id) else { return };
+        self.retiring.insert(id);
+        self.counts.replaced += 1;
+        if chain.sessions.is_empty() {
+            self.dissolve(id);
+        }
+    }
+
+    /// Takes a chain out of those that take sessions.
+    pub(crate) fn close(&mut self, id: ChainId) {
+        if let Some(chain) = self.chains.get(&id) {
+            self.open.remove(&(chain.sessions.len(), id));
+        }
+    }
+
+    /// Puts a chain among those that take sessions, if it does.
+    pub(crate) fn reopen(&mut self, id: ChainId) {
+        let Some(chain) = self.chains.get(&id) else { return };
+        let entry = (chain.sessions.len(), id);
+        let room = chain.sessions.len() < self.config.sessions_per_stage * chain.slots.len();
+        if chain.state == ChainState::Up && !self.retiring.contains(&id) && room {
+            self.open.insert(entry);
+        } else {
+            self.open.remove(&entry);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Sessions are placed, and go around their chains.
+
+use crate::{
+    Micros,
+    action::{Action, End, Stop},
+    chain::{Chain, ChainId, Slot},
+    coordinator::Coordinator,
+    event::Request,
+    session::{Lap, Seat, Session, SessionId},
+    timers::Timer,
+    worker::WorkerId,
+};
+
+impl Coordinator {
+    pub(crate) fn ask(&mut self, request: Request) {
+        let id = request.session;
+        if request.prompt.is_empty() || self.sessions.contains_key(&id) || self.queue.len() >= self.config.queue {
+            self.out.push(Action::End(id, End::Refused));
+            return;
+        }
+        self.queue.push(request.user, id);
+        self.sessions.insert(id, Session::new(request));
+        self.timers.set_once(Timer::Plan, self.now + self.config.replan);
+    }
+
+    /// Sessions that wait go where there is room.
+    pub(crate) fn place(&mut self) {
+        while let Some(&(_, chain)) = self.open.first() {
+            let Some(session) = self.queue.pop() else { return };
+            if self.sessions.contains_key(&session) {
+                self.seat(session, chain);
+            }
+        }
+    }
+
+    fn seat(&mut self, id: SessionId, on: ChainId) {
+        self.close(on);
+        let Some(chain) = self.chains.get_mut(&on) else { return };
+        chain.sessions.insert(id);
+        let (epoch, slots) = (chain.epoch, chain.slots.clone());
+        let seats: Vec<_> = slots.iter().map(|_| Seat { lease: self.lease(), ..Seat::default() }).collect();
+        for (slot, seat) in slots.iter().zip(&seats) {
+            if let Some(worker) = slot.worker {
+                self.out.push(Action::Open { worker, session: id, epoch, lease: seat.lease });
+            }
+        }
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.chain = Some(on);
+            session.seats = seats;
+        }
+        self.reopen(on);
+        self.lap(id);
+    }
+
+    /// The session's next step begins, or the one under way again.
+    pub(crate) fn lap(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
+        let rows = (session.tokens.len() as u32 - session.done).min(self.config.chunk);
+        let lap = session.lap.get_or_insert(Lap { position: session.done, rows, stage: 0, reached: 0 });
+        lap.stage = 0;
+        let (from, to) = (lap.position as usize, (lap.position + lap.rows) as usize);
+        let want = if to == session.tokens.len() { self.config.lap.min(session.left() as u32) } else { 0 };
+        let stop = |(slot, seat): (&Slot, &Seat)| slot.worker.map(|worker| Stop { worker, lease: seat.lease });
+        self.out.push(Action::Step {
+            session: id,
+            epoch: chain.epoch,
+            position: from as u32,
+            tokens: session.tokens[from..to].to_vec(),
+            want,
+            sampling: session.sampling,
+            route: chain.slots.iter().zip(&session.seats).filter_map(stop).collect(),
+        });
+        self.await_stage(id);
+    }
+
+    /// Sets the deadline of the stage that has a session's step.
+    fn await_stage(&mut self, id: SessionId) {
+        let session = &self.sessions[&id];
+        let (Some(lap), Some(chain)) = (session.lap, session.chain.and_then(|chain| self.chains.get(&chain))) else {
+            return;
+        };
+        // After the last stage the token's way here is awaited.
+        let stage = lap.stage.min(chain.slots.len() - 1);
+        let tokens = if (lap.position + lap.rows) as usize == session.tokens.len() { self.config.lap } else { 1 };
+        let due = self.now + self.allowed(chain, stage, lap.rows, tokens);
+        self.timers.set(Timer::Session(id), due);
+    }
+
+    /// Time that a stage may take: some medians of what it was measured at, for all sessions that it serves. Of a lap
+    /// of several tokens the other stages' time is part.
+    pub(crate) fn allowed(&self, chain: &Chain, stage: usize, rows: u32, tokens: u32) -> Micros {
+        let time = |slot: &Slot| {
+            let offer = slot.worker.and_then(|worker| self.workers.get(&worker)).map(|worker| worker.offer);
+            offer.map_or(0, |offer| offer.hop + offer.block * (u64::from(slot.range.blocks()) + 2))
+        };
+        let around = if tokens > 1 { chain.slots.iter().map(time).sum() } else { time(&chain.slots[stage]) };
+        let rows = (f64::from(rows) / self.config.prompt_rows).max(1.0) + f64::from(tokens) - 1.0;
+        let turns = chain.sessions.len().max(1) as f64;
+        self.config.patience + (self.config.medians as f64 * around as f64 * rows * turns) as u64
+    }
+
+    pub(crate) fn step_done(&mut self, worker: WorkerId, id: SessionId, epoch: u64, position: u32) {
+        let Some((stage, stages)) = self.current(worker, id, epoch) else {
+            self.counts.stale += 1;
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(lap) = session.lap.as_mut().filter(|lap| lap.position == position && lap.stage <= stage) else {
+            self.counts.stale += 1;
+            return;
+        };
+        lap.stage = stage + 1;
+        let end = lap.position + lap.rows;
+        // What a stage answers from what it kept is no progress.
+        if lap.stage > lap.reached {
+            lap.reached = lap.stage;
+            session.missed = 0;
+        }
+        if stage + 1 == stages && (end as usize) < session.tokens.len() {
+            session.done = end;
+            session.lap = None;
+            self.lap(id);
+        } else {
+            self.await_stage(id);
+        }
+    }
+
+    /// The stage that a worker has in a session's chain, and the number of stages, if the epoch is that of now.
+    fn current(&self, worker: WorkerId, id: SessionId, epoch: u64) -> Option<(usize, usize)> {
+        let session = self.sessions.get(&id)?;
+        let chain = self.chains.get(&session.chain?).filter(|chain| chain.epoch == epoch)?;
+        let stage = chain.slots.iter().position(|slot| slot.worker == Some(worker))?;
+        Some((stage, chain.slots.len()))
+    }
+
+    pub(crate) fn tokens(&mut self, worker: WorkerId, id: SessionId, epoch: u64, at: u32, ids: &[u32], end: bool) {
+        let last = self.current(worker, id, epoch).is_some_and(|(stage, stages)| stage + 1 == stages);
+        let awaited = |session: &&mut Session| {
+            let want = self.config.lap.min(session.left() as u32) as usize;
+            let lap = session.lap.filter(|lap| lap.position + lap.rows == at && session.tokens.len() == at as usize);
+            lap.is_some() && session.restore.is_none() && (1..=want).contains(&ids.len())
+        };
+        let Some(session) = self.sessions.get_mut(&id).filter(awaited).filter(|_| last) else {
+            self.counts.stale += 1;
+            return;
+        };
+        let position = session.lap.take().map_or(at, |lap| lap.position);
+        for (token, at) in ids.iter().zip(at..) {
+            session.tokens.push(*token);
+            self.out.push(Action::Say(id, at, *token));
+        }
+        self.counts.tokens += ids.len() as u64;
+        // States have seen every token but the last.
+        session.done = session.tokens.len() as u32 - 1;
+        session.missed = 0;
+        self.timers.clear(Timer::Session(id));
+        if end || session.left() == 0 {
+            self.end(id, if end { End::Stop } else { End::Length });
+            return;
+        }
+        self.draw_check(id, position);
+        self.snapshots(id);
+        self.lap(id);
+    }
+
+    /// A session is over. Its stages forget it.
+    pub(crate) fn end(&mut self, id: SessionId, why: End) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        self.timers.clear(Timer::Session(id));
+        self.checks.forget(id);
+        self.out.push(Action::End(id, why));
+        let Some(on) = session.chain else { return };
+        self.close(on);
+        let Some(chain) = self.chains.get_mut(&on) else { return };
+        chain.sessions.remove(&id);
+        let empty = chain.sessions.is_empty();
+        let stages = chain.slots.iter().filter_map(|slot| slot.worker);
+        let holders = session.seats.iter().filter_map(|seat| seat.snapshot).map(|it| it.holder);
+        let mut all: Vec<_> = stages.chain(holders).filter(|worker| self.workers.contains_key(worker)).collect();
+        all.sort_unstable();
+        all.dedup();
+        self.out.extend(all.into_iter().map(|worker| Action::Drop(worker, id)));
+        if empty && self.retiring.contains(&on) {
+            self.dissolve(on);
+        } else {
+            self.reopen(on);
+        }
+    }
+}

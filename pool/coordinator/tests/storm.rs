@@ -1,0 +1,210 @@
+//! Whatever happens to workers and messages, the text is that of one machine.
+
+mod cluster;
+
+use anygpu_pool::{ChainState, Config, End, Event};
+use cluster::{Cluster, model, offer, request};
+use rand::RngExt;
+
+fn config() -> Config {
+    let quick = Config::new(model());
+    Config { snapshot: 16, chunk: 8, patience: 50_000, give_up: 2_000_000, silence: 5_000_000, replan: 20_000, ..quick }
+}
+
+/// Kills, freezes, losses of messages, restarts and cancelled requests for a while, then peace until all have ended.
+fn storm(seed: u64) -> anygpu_pool::Counts {
+    let mut cluster = Cluster::new(config(), seed);
+    for id in 1..=8 {
+        cluster.add(id, offer(2 + id % 2));
+    }
+    let mut cancelled = Vec::new();
+    for session in 1..=30 {
+        let (prompt, most) = (cluster.chance.random_range(1..40), cluster.chance.random_range(1..120));
+        cluster.ask(request(session, prompt, most));
+        cluster.run(cluster.now + 100_000);
+        cluster.loss = if cluster.chance.random_bool(0.2) { 0.02 } else { 0.0 };
+        let id = cluster.chance.random_range(1..=8);
+        match cluster.chance.random_range(0..10) {
+            0..4 => {
+                let back = cluster.chance.random_range(50_000..1_000_000);
+                cluster.kill(id, Some(back));
+            }
+            4..6 => {
+                let time = cluster.chance.random_range(100_000..3_000_000);
+                cluster.freeze(id, time);
+            }
+            6 => {
+                cluster.tell(Event::Cancel(session));
+                cancelled.push(session);
+            }
+            7 if session % 3 == 0 => cluster.restart(config()),
+            _ => {}
+        }
+    }
+    cluster.loss = 0.0;
+    cluster.run(cluster.now + 120_000_000);
+    cluster.is_exact();
+    assert!(cluster.ended.iter().all(|(id, end)| *end != End::Cancelled || cancelled.contains(id)));
+    assert_eq!(cluster.coordinator.load(), (0, 0));
+    cluster.coordinator.counts()
+}
+
+#[test]
+fn texts_survive_storms() {
+    let mut sum = anygpu_pool::Counts::default();
+    for seed in 0..300 {
+        let counts = storm(seed);
+        sum.promoted += counts.promoted;
+        sum.recruited += counts.recruited;
+        sum.replayed += counts.replayed;
+        sum.given_up += counts.given_up;
+        sum.again += counts.again;
+    }
+    // The storms were such: all ways to mend were gone.
+    assert!(sum.promoted > 100 && sum.recruited > 1000 && sum.replayed > 1000, "{sum:?}");
+    assert!(sum.given_up > 0 && sum.again > 100, "{sum:?}");
+}
+
+#[test]
+fn one_seed_gives_one_storm() {
+    assert_eq!(storm(7), storm(7));
+}
+
+/// A cluster of six with one chain that is up, and its sessions under way.
+fn under_way() -> Cluster {
+    let mut cluster = Cluster::new(config(), 1);
+    (1..=6).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(500_000);
+    cluster.ask(request(1, 20, 60));
+    cluster.ask(request(2, 5, 80));
+    cluster.run(700_000);
+    assert!(cluster.said.len() == 2 && cluster.ended.is_empty(), "{:?}", cluster.said);
+    cluster
+}
+
+fn stages(cluster: &Cluster) -> Vec<u64> {
+    let (_, state, slots, _) = cluster.coordinator.chains().next().expect("a chain");
+    assert_eq!(state, ChainState::Up);
+    slots.iter().filter_map(|slot| slot.worker).collect()
+}
+
+#[test]
+fn each_stage_may_be_lost() {
+    for stage in 0..3 {
+        let mut cluster = under_way();
+        let lost = stages(&cluster)[stage];
+        let said = cluster.said[&1].len();
+        cluster.kill(lost, None);
+        cluster.run(cluster.now + 100_000);
+        assert_eq!(cluster.coordinator.up(), 1, "a spare has taken over");
+        assert!(cluster.said[&1].len() > said, "and the text goes on within 0.1 s");
+        assert_eq!(cluster.coordinator.counts().promoted, 1);
+        cluster.run(60_000_000);
+        cluster.is_exact();
+        cluster.is_forgotten();
+    }
+}
+
+#[test]
+fn neighbours_may_be_lost_at_once() {
+    for pair in [[0, 1], [1, 2], [0, 2]] {
+        let mut cluster = under_way();
+        let stages = stages(&cluster);
+        pair.iter().for_each(|stage| cluster.kill(stages[*stage], Some(1_000_000)));
+        cluster.run(60_000_000);
+        cluster.is_exact();
+        assert_eq!(cluster.coordinator.counts().promoted, 2);
+    }
+}
+
+#[test]
+fn a_frozen_worker_is_found_by_its_deadline() {
+    let mut cluster = under_way();
+    let frozen = stages(&cluster)[1];
+    cluster.freeze(frozen, 20_000_000);
+    cluster.run(cluster.now + 1_000_000);
+    assert_eq!(cluster.coordinator.worker(frozen), anygpu_pool::State::Suspect);
+    assert_eq!(cluster.coordinator.up(), 1);
+    cluster.run(60_000_000);
+    cluster.is_exact();
+}
+
+#[test]
+fn a_restart_goes_on_where_texts_were() {
+    let mut cluster = under_way();
+    let before = stages(&cluster);
+    cluster.restart(config());
+    cluster.run(cluster.now + 1_000_000);
+    assert_eq!(stages(&cluster), before, "workers have what they had");
+    cluster.run(60_000_000);
+    cluster.is_exact();
+}
+
+#[test]
+fn a_snapshot_saves_rows() {
+    let lose = |snapshot| {
+        let mut cluster = Cluster::new(Config { snapshot, ..config() }, 3);
+        (1..=6).for_each(|id| cluster.add(id, offer(2)));
+        cluster.ask(request(1, 20, 300));
+        cluster.run(1_000_000);
+        let lost = stages(&cluster)[1];
+        cluster.kill(lost, None);
+        cluster.run(60_000_000);
+        cluster.is_exact();
+        cluster.coordinator.counts().replayed
+    };
+    let (with, without) = (lose(16), lose(0));
+    assert!(with <= 17 && without > 100, "{with} rows replayed with snapshots, {without} without");
+}
+
+#[test]
+fn a_better_chain_takes_over_without_a_stop() {
+    let improving = Config { improve: 1_000_000, ..config() };
+    let mut cluster = Cluster::new(improving, 5);
+    (1..=3).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(500_000);
+    cluster.ask(request(1, 5, 400));
+    cluster.run(900_000);
+    let before = stages(&cluster);
+    // One that holds all of it, at a third of the time.
+    cluster.add(9, anygpu_pool::Offer { block: 300, ..offer(7) });
+    cluster.run(4_000_000);
+    assert_eq!(cluster.coordinator.counts().replaced, 1);
+    cluster.ask(request(2, 5, 50));
+    cluster.run(60_000_000);
+    cluster.is_exact();
+    assert_eq!(stages(&cluster), [9], "{before:?} retired when its session had ended");
+    assert_eq!(cluster.coordinator.counts().replayed, 0);
+}
+
+#[test]
+fn a_liar_is_banned_and_an_honest_worker_is_not() {
+    for liar in ["stage", "spare"] {
+        let mut cluster = Cluster::new(Config { check: 0.5, ..config() }, 11);
+        (1..=9).for_each(|id| cluster.add(id, offer(2)));
+        cluster.run(500_000);
+        let stages = stages(&cluster);
+        let who = if liar == "stage" { stages[1] } else { (1..=9).find(|id| !stages.contains(id)).unwrap() };
+        cluster.nodes.get_mut(&who).expect("a node").liar = true;
+        (1..=20).for_each(|session| cluster.ask(request(session, 5, 60)));
+        cluster.run(60_000_000);
+        assert_eq!(cluster.coordinator.facts().banned, [who], "{liar}");
+        let untrusted = cluster.ended.values().filter(|end| **end == End::Untrusted).count();
+        assert_eq!(untrusted > 0, liar == "stage", "what a liar had part in is told");
+        cluster.tell(Event::Connected(who));
+        assert_eq!(cluster.coordinator.worker(who), anygpu_pool::State::Gone);
+    }
+}
+
+#[test]
+fn requests_that_cannot_be_taken_are_refused() {
+    let mut cluster = Cluster::new(Config { queue: 1, ..config() }, 1);
+    cluster.ask(request(1, 0, 5));
+    cluster.ask(request(2, 1, 5));
+    cluster.ask(request(3, 1, 5));
+    assert_eq!(cluster.ended.get(&1), Some(&End::Refused));
+    assert_eq!(cluster.ended.get(&3), Some(&End::Refused));
+    (1..=3).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(5_000_000);
+    assert_eq!(cluster.ended.get(&2), Some(&End::Length));
+}
