@@ -33,10 +33,5 @@ fn simulate(args: &PoolSimArgs) -> Result<()> {
 }
 
 fn show(json: bool, report: &impl Serialize, text: &str) -> Result<()> {
-    if json {
-        output::json(report)?
-    } else {
-        output::text(&format!("{text}\n"))?
-    }
-    Ok(())
+    Ok(if json { output::json(report) } else { output::text(&format!("{text}\n")) }?)
 }

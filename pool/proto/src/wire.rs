@@ -6,7 +6,7 @@ use crate::{ProtoError, check::Check, limits};
 
 /// A message that goes over the wire.
 ///
-/// *Errors*: [`decode`](Wire::decode) refuses what is longer than the kind of message may be before it reads any of
+/// *Errors*: [`from_wire`](Wire::from_wire) refuses what is longer than the kind of message may be before it reads any of
 /// it, what is malformed, and what [`check`](Wire::check) refuses. It takes memory in proportion to the bytes given.
 pub trait Wire: Message + Default {
     /// The message's name in `pool.proto`.
