@@ -1,0 +1,297 @@
+//! Actions become messages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anygpu_pool::{Action, Config, Coordinator, End, Event, Lease, Micros, Request, SessionId, Source, Stop, WorkerId};
+use anygpu_pool_proto::{
+    Assign, Control, Drop, Export, Hop, Open, Release, Replay, Seam, Step, Wire, control, subject,
+};
+
+/// The model that a pool serves.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// Where its file is.
+    pub address: String,
+    /// Its digest: that of its encoded [`Manifest`](anygpu_pool_proto::Manifest).
+    pub digest: Vec<u8>,
+    /// What stages hand over.
+    pub seam: Seam,
+    /// Positions of a session.
+    pub context: u32,
+    /// Sessions that a worker holds states for.
+    pub sessions: u32,
+    /// Rows of a step that states are made again by.
+    pub chunk: u32,
+    /// Tokens that end a text.
+    pub stop: Vec<u32>,
+}
+
+/// A setting of the coordinator that a dispatcher cannot carry out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("results of workers are not checked yet; set the probability of a check to 0")]
+pub struct CannotCheck;
+
+/// What is to be done outside.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Out {
+    /// Bytes go to a subject.
+    Send {
+        /// The subject.
+        subject: String,
+        /// The bytes.
+        payload: Vec<u8>,
+    },
+    /// The same as a request: [`Dispatcher::answered`] gets the answer by this name, or that there is none.
+    Ask {
+        /// The name.
+        id: u64,
+        /// The subject.
+        subject: String,
+        /// The bytes.
+        payload: Vec<u8>,
+    },
+    /// A token of an answer, at its position.
+    Say(SessionId, u32, u32),
+    /// A session ended.
+    End(SessionId, End),
+    /// A worker that was thought to be gone speaks: it is to say hello again.
+    Greet(String),
+    /// A worker's connection is to be closed, and its identity kept out.
+    Ban(String),
+}
+
+/// A coordinator with what it takes to talk to its workers.
+pub struct Dispatcher {
+    pub(crate) coordinator: Coordinator,
+    pub(crate) served: Served,
+    pub(crate) names: BTreeMap<WorkerId, String>,
+    pub(crate) workers: HashMap<String, WorkerId>,
+    next: u64,
+    /// By worker and session: the lease in force.
+    leases: HashMap<(WorkerId, SessionId), String>,
+    /// The latest epoch of each session.
+    epochs: HashMap<SessionId, u64>,
+    /// States that are being made again, and up to where.
+    pub(crate) restoring: HashMap<(WorkerId, SessionId), u32>,
+    /// By who takes a snapshot: who sends it.
+    pub(crate) exporting: HashMap<(WorkerId, SessionId), WorkerId>,
+    /// Requests under way, and of whom.
+    pub(crate) asked: HashMap<u64, WorkerId>,
+    pub(crate) out: Vec<Out>,
+}
+
+impl Dispatcher {
+    /// With nobody there. `seed` is what the coordinator's leases are drawn from.
+    ///
+    /// *Errors*: settings that ask for checks of results.
+    pub fn new(config: Config, seed: [u8; 32], served: Served) -> Result<Dispatcher, CannotCheck> {
+        if config.check > 0.0 {
+            return Err(CannotCheck);
+        }
+        Ok(Dispatcher {
+            coordinator: Coordinator::new(config, seed),
+            served,
+            names: BTreeMap::new(),
+            workers: HashMap::new(),
+            next: 0,
+            leases: HashMap::new(),
+            epochs: HashMap::new(),
+            restoring: HashMap::new(),
+            exporting: HashMap::new(),
+            asked: HashMap::new(),
+            out: Vec::new(),
+        })
+    }
+
+    /// The coordinator.
+    pub fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
+    }
+
+    /// When [`Self::tick`] is due, if it is.
+    pub fn due(&self) -> Option<Micros> {
+        self.coordinator.due()
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Micros) -> Vec<Out> {
+        self.happened(now, Event::Tick)
+    }
+
+    /// Somebody asks.
+    pub fn ask(&mut self, now: Micros, request: Request) -> Vec<Out> {
+        self.happened(now, Event::Ask(request))
+    }
+
+    /// Nobody wants an answer any more.
+    pub fn cancel(&mut self, now: Micros, session: SessionId) -> Vec<Out> {
+        self.happened(now, Event::Cancel(session))
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(crate) fn happened(&mut self, now: Micros, event: Event) -> Vec<Out> {
+        for action in self.coordinator.handle(now, event) {
+            self.act(action);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Assign(worker, epoch, range) => {
+                let Served { address, digest, seam, context, sessions, .. } = self.served.clone();
+                let (seam, range) = (seam.into(), Some(range));
+                let assign = Assign { epoch, address, model: digest, range, seam, context, sessions };
+                self.lost(worker);
+                self.request(worker, control::What::Assign(assign));
+            }
+            Action::Release(worker) => {
+                self.lost(worker);
+                self.request(worker, control::What::Release(Release { epoch: u64::MAX }));
+            }
+            Action::Open { worker, session, epoch, lease } => self.open(worker, session, epoch, &named(lease)),
+            Action::Restore { worker, session, epoch, lease, from, to, source } => {
+                // Who holds a snapshot has a lease for it, and keeps that.
+                if from == 0 || !self.leases.contains_key(&(worker, session)) {
+                    self.open(worker, session, epoch, &named(lease));
+                }
+                self.epochs.insert(session, epoch);
+                self.restoring.insert((worker, session), to);
+                self.again(worker, session, epoch, from..to, source);
+            }
+            Action::Export { worker, session, to } => {
+                let epoch = self.epochs.get(&session).copied().unwrap_or(0);
+                // A snapshot takes the place of an earlier one.
+                let lease = match self.leases.get(&(to, session)) {
+                    Some(lease) => lease.clone(),
+                    None => {
+                        let lease = format!("held{}", self.number());
+                        self.open(to, session, epoch, &lease);
+                        lease
+                    }
+                };
+                self.exporting.insert((to, session), worker);
+                let to = self.subject(to, &lease);
+                self.request(worker, control::What::Export(Export { session, epoch, to }));
+            }
+            Action::Drop(worker, session) => self.forget(worker, session),
+            Action::Step { session, epoch, position, tokens, want, sampling, route } => {
+                self.epochs.insert(session, epoch);
+                let Some(((first, lease), hops)) = self.route(session, &route) else { return };
+                let rows = tokens.len() as u32;
+                let (seam, sampling) = (self.served.seam.into(), (want > 0).then_some(sampling));
+                let to = self.subject(first, &lease);
+                let step = Step {
+                    session,
+                    epoch,
+                    lease,
+                    position,
+                    rows,
+                    seam,
+                    tokens,
+                    sampling,
+                    route: hops,
+                    ..Step::default()
+                };
+                self.send(to, &step);
+            }
+            Action::Say(session, position, token) => self.out.push(Out::Say(session, position, token)),
+            Action::End(session, why) => {
+                self.out.push(Out::End(session, why));
+                // Spares that hold snapshots, too.
+                let holders: Vec<WorkerId> =
+                    self.leases.keys().filter(|(_, of)| *of == session).map(|(at, _)| *at).collect();
+                holders.into_iter().for_each(|worker| self.forget(worker, session));
+                self.epochs.remove(&session);
+            }
+            // Settings that ask for checks are refused.
+            Action::Check { .. } => {}
+            Action::Greet(worker) => self.out.extend(self.names.get(&worker).cloned().map(Out::Greet)),
+            Action::Ban(worker) => self.out.extend(self.names.get(&worker).cloned().map(Out::Ban)),
+        }
+    }
+
+    fn open(&mut self, worker: WorkerId, session: SessionId, epoch: u64, lease: &str) {
+        self.epochs.insert(session, epoch);
+        self.leases.insert((worker, session), lease.to_owned());
+        self.request(worker, control::What::Open(Open { session, epoch, lease: lease.to_owned() }));
+    }
+
+    fn forget(&mut self, worker: WorkerId, session: SessionId) {
+        self.restoring.remove(&(worker, session));
+        self.exporting.remove(&(worker, session));
+        if self.leases.remove(&(worker, session)).is_some() {
+            let epoch = self.epochs.get(&session).copied().unwrap_or(0);
+            self.request(worker, control::What::Drop(Drop { session, epoch }));
+        }
+    }
+
+    /// A worker has nothing any more.
+    pub(crate) fn lost(&mut self, worker: WorkerId) {
+        self.leases.retain(|(of, _), _| *of != worker);
+        self.restoring.retain(|(of, _), _| *of != worker);
+        self.exporting.retain(|(of, _), _| *of != worker);
+    }
+
+    /// Has rows sent again to a worker.
+    fn again(&mut self, worker: WorkerId, session: SessionId, epoch: u64, rows: std::ops::Range<u32>, source: Source) {
+        let Some(lease) = self.leases.get(&(worker, session)).cloned() else { return };
+        let (subject, seam) = (self.subject(worker, &lease), self.served.seam.into());
+        match source {
+            Source::Tokens(tokens) => {
+                let chunk = self.served.chunk.max(1) as usize;
+                for (at, tokens) in tokens.chunks(chunk).enumerate() {
+                    let position = rows.start + (at * chunk) as u32;
+                    let (lease, tokens, rows) = (lease.clone(), tokens.to_vec(), tokens.len() as u32);
+                    let step =
+                        Step { session, epoch, lease, position, rows, seam, tokens, replay: true, ..Step::default() };
+                    self.send(subject.clone(), &step);
+                }
+            }
+            Source::Stage(before, _) => {
+                let (from, to) = (rows.start, rows.end);
+                let replay = Replay { session, epoch, from, to, lease, subject };
+                self.request(before, control::What::Replay(replay));
+            }
+        }
+    }
+
+    /// Where a step begins, and where it goes from there.
+    fn route(&self, session: SessionId, stops: &[Stop]) -> Option<((WorkerId, String), Vec<Hop>)> {
+        let leases = stops.iter().map(|stop| Some((stop.worker, self.leases.get(&(stop.worker, session))?.clone())));
+        let mut leases = leases.collect::<Option<Vec<_>>>()?.into_iter();
+        let first = leases.next()?;
+        let mut hops: Vec<Hop> =
+            leases.map(|(worker, lease)| Hop { subject: self.subject(worker, &lease), lease }).collect();
+        let last = self.names.get(&stops.last()?.worker)?;
+        hops.push(Hop { lease: String::new(), subject: subject::out(last, session) });
+        Some((first, hops))
+    }
+
+    fn subject(&self, worker: WorkerId, lease: &str) -> String {
+        subject::lease(self.names.get(&worker).map_or("gone", String::as_str), lease)
+    }
+
+    pub(crate) fn send(&mut self, subject: String, message: &impl Wire) {
+        // What we make is within bounds, or it is of a session that asked for too much: it ends by its deadline.
+        self.out.extend(message.to_wire().ok().map(|payload| Out::Send { subject, payload }));
+    }
+
+    fn request(&mut self, worker: WorkerId, what: control::What) {
+        let Some(subject) = self.names.get(&worker).map(|name| subject::control(name)) else { return };
+        let id = self.number();
+        if let Ok(payload) = (Control { what: Some(what) }).to_wire() {
+            self.asked.insert(id, worker);
+            self.out.push(Out::Ask { id, subject, payload });
+        }
+    }
+}
+
+/// A lease as subjects have it.
+fn named(lease: Lease) -> String {
+    format!("{lease:016x}")
+}

@@ -1,0 +1,105 @@
+//! Messages become events.
+
+use anygpu_pool::{Event, Micros, Offer, WorkerId};
+use anygpu_pool_proto::{
+    Assigned, Failure, Heartbeat, Hello, ProtoError, Reason, Reply, StepDone, Token, Welcome, Wire, reply, subject,
+};
+
+use crate::dispatcher::{Dispatcher, Out};
+
+impl Dispatcher {
+    /// A worker came to [`subject::HELLO`]. Gives what it is answered: its name, which nobody else has.
+    ///
+    /// *Errors*: it is no hello, or one of another version.
+    pub fn joined(
+        &mut self,
+        now: Micros,
+        payload: &[u8],
+        heartbeat_millis: u32,
+    ) -> Result<(Welcome, Vec<Out>), ProtoError> {
+        let hello = Hello::from_wire(payload)?;
+        let id: WorkerId = self.number();
+        let worker = format!("w{id}");
+        self.names.insert(id, worker.clone());
+        self.workers.insert(worker.clone(), id);
+        let offer = Offer {
+            memory: hello.memory,
+            block: hello.block_micros.into(),
+            hop: hello.hop_micros.into(),
+            bandwidth: hello.bandwidth,
+            cached: hello.cached.first().copied().filter(|_| hello.model == self.served.digest),
+            ends: true,
+        };
+        let mut out = self.happened(now, Event::Connected(id));
+        out.extend(self.happened(now, Event::Hello(id, offer)));
+        Ok((Welcome { worker, heartbeat_millis }, out))
+    }
+
+    /// A worker's connection is closed.
+    pub fn left(&mut self, now: Micros, worker: &str) -> Vec<Out> {
+        let Some(id) = self.workers.remove(worker) else { return Vec::new() };
+        self.lost(id);
+        let out = self.happened(now, Event::Disconnected(id));
+        self.names.remove(&id);
+        self.asked.retain(|_, of| *of != id);
+        out
+    }
+
+    /// A worker published something at a subject of its own. What cannot be read is left out: deadlines see to the rest.
+    pub fn came(&mut self, now: Micros, to: &str, payload: &[u8]) -> Vec<Out> {
+        let Some((name, what)) = subject::sender(to) else { return Vec::new() };
+        let Some(worker) = self.workers.get(name).copied() else { return Vec::new() };
+        let event = match what {
+            "hb" => Heartbeat::from_wire(payload)
+                .ok()
+                .map(|it| Event::Heartbeat(worker, it.block_micros.into(), it.hop_micros.into())),
+            "done" => StepDone::from_wire(payload).ok().map(|done| self.done(worker, &done)),
+            "at" => Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply)),
+            _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).map(|token| {
+                let Token { session, epoch, position, id, .. } = token;
+                let end = self.served.stop.contains(&id);
+                Event::Tokens { worker, session, epoch, position, ids: vec![id], end }
+            }),
+        };
+        event.map_or_else(Vec::new, |event| self.happened(now, event))
+    }
+
+    /// A step is through: it was one of a lap, of rows that were sent again, or the taking over of states.
+    fn done(&mut self, worker: WorkerId, done: &StepDone) -> Event {
+        let StepDone { session, epoch, position, rows, .. } = *done;
+        let end = position + rows;
+        if rows == 0
+            && let Some(from) = self.exporting.remove(&(worker, session))
+        {
+            return Event::Exported { from, to: worker, session, position };
+        }
+        if self.restoring.get(&(worker, session)) == Some(&end) {
+            self.restoring.remove(&(worker, session));
+            return Event::Restored(worker, session, epoch, end);
+        }
+        Event::StepDone(worker, session, epoch, position)
+    }
+
+    /// A request was answered, or nobody is there to answer it.
+    pub fn answered(&mut self, now: Micros, id: u64, payload: Option<&[u8]>) -> Vec<Out> {
+        let Some(worker) = self.asked.remove(&id) else { return Vec::new() };
+        let Some(payload) = payload else {
+            return self.names.get(&worker).cloned().map_or_else(Vec::new, |name| self.left(now, &name));
+        };
+        let event = Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply));
+        event.map_or_else(Vec::new, |event| self.happened(now, event))
+    }
+}
+
+/// What a reply means to a coordinator.
+fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
+    match &reply.what {
+        Some(reply::What::Assigned(Assigned { epoch, ready: true, .. })) => Some(Event::Ready(worker, *epoch)),
+        Some(reply::What::Failure(Failure { session, epoch, reason, .. })) => {
+            // What a session alone is refused is not its worker's end: its deadline begins it again.
+            let ends = [Reason::OutOfMemory, Reason::DeviceLost, Reason::Leaving].map(i32::from).contains(reason);
+            (*session == 0 || ends).then_some(Event::Failed(worker, *epoch))
+        }
+        _ => None,
+    }
+}
