@@ -4,6 +4,8 @@ use crate::web::Place;
 use crate::web::toolchain;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// A system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -40,9 +42,20 @@ pub fn run(system: System) -> Result<()> {
     // ring has C in it, and nothing here compiles C for these systems. Nothing is linked either, so that what a compiler
     // which does nothing leaves out is not missed.
     let name = target.replace('-', "_");
-    cargo.env(format!("CC_{name}"), "true").env(format!("AR_{name}"), "true").env("SDKROOT", "/");
+    let archiver = archiver(&place.target(toolchain))?;
+    cargo.env(format!("CC_{name}"), "true").env(format!("AR_{name}"), archiver).env("SDKROOT", "/");
     if !cargo.status().context("cannot start cargo")?.success() {
         bail!("the types are not right for {target} (the messages are above)");
     }
     Ok(())
+}
+
+/// Writes a program that archives nothing: the library that a Windows linker would be given is there, and empty.
+fn archiver(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join("archive-nothing");
+    fs::create_dir_all(folder)?;
+    fs::write(&path, "#!/bin/sh\nfor word; do case $word in -out:*) : > \"${word#-out:}\" ;; esac; done\n")?;
+    #[cfg(unix)]
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(path)
 }
