@@ -8,7 +8,6 @@ import { Keeping } from "./keeping.js";
 import { mayResume } from "./making.js";
 import { Module, nothing } from "./module.js";
 import { Progress } from "./progress.js";
-import { startThreads } from "./threads.js";
 import { readFound, writeFound } from "./tuned.js";
 import { live } from "./vital.js";
 
@@ -32,6 +31,7 @@ import { live } from "./vital.js";
 export class Core extends Module {
   _bindings;
   _environment;
+  _share;
   /** @type {WasmEngine | null} */
   _engine = null;
   /** What keeps its sessions, if anything does. @type {Keeping | null} */
@@ -45,11 +45,13 @@ export class Core extends Module {
    * @param {Bindings} bindings
    * @param {URL} url Of the module itself.
    * @param {Environment} environment
+   * @param {((threads: number) => void) | null} share Has so many threads share the CPU's work once that is opened.
    */
-  constructor(bindings, url, environment) {
+  constructor(bindings, url, environment, share = null) {
     super(bindings, url);
     this._bindings = bindings;
     this._environment = environment;
+    this._share = share;
   }
 
   /**
@@ -107,8 +109,7 @@ export class Core extends Module {
    */
   async _started(url, threads = 1) {
     await this.start(url);
-    const sharing = /** @type {import("./threads.js").Sharing} */ (/** @type {unknown} */ (this._bindings));
-    if (threads > 1) sharing.before_cpu?.(() => startThreads(sharing, threads));
+    if (threads > 1) this._share?.(threads);
   }
 
   _loaded() {

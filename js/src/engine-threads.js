@@ -3,9 +3,11 @@
 import * as bindings from "../wasm/threads/bindings.js";
 import { Core } from "./core.js";
 import { environment } from "./runtime.js";
+import { startThreads } from "./start-threads.js";
 
 export function engine() {
   // Bundlers recognise exactly this form.
   const url = new URL("../wasm/threads/bindings_bg.wasm", import.meta.url);
-  return new Core(bindings, url, environment());
+  const sharing = /** @type {import("./start-threads.js").Sharing} */ (/** @type {unknown} */ (bindings));
+  return new Core(bindings, url, environment(), (threads) => sharing.before_cpu?.(() => startThreads(sharing, threads)));
 }

@@ -3,7 +3,6 @@
 import { cache } from "./cache.js";
 import { ENGINE, SUITE, connect } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
-import { located } from "./hub.js";
 import { chatCompletions, completions, embeddings } from "./openai.js";
 import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
@@ -290,7 +289,10 @@ async function bytesOf(session) {
 async function sources(source, options) {
   const one = async (/** @type {unknown} */ given) => {
     const what = blobOrUrl(given);
-    return typeof what === "string" ? located(what, options) : what;
+    if (typeof what !== "string" || !/^hf:|\/blob\//.test(what)) return what;
+    // Most models are given by an address.
+    const { located } = await import("./hub.js");
+    return located(what, options);
   };
   if (!Array.isArray(source)) return one(source);
   if (source.length > 0) return Promise.all(source.map(one));

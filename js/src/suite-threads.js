@@ -1,9 +1,14 @@
 /** The conformance suite, on the module for pages that may have threads. */
 
 import * as bindings from "../wasm/threads/conformance.js";
+import { startThreads } from "./start-threads.js";
 import { Suite } from "./suite.js";
 
 export function suite() {
   // Bundlers recognise exactly this form.
-  return new Suite(bindings, new URL("../wasm/threads/conformance_bg.wasm", import.meta.url));
+  const url = new URL("../wasm/threads/conformance_bg.wasm", import.meta.url);
+  const sharing = /** @type {import("./start-threads.js").Sharing} */ (/** @type {unknown} */ (bindings));
+  return new Suite(bindings, url, async (threads) => {
+    if ("thread_share" in sharing) await startThreads(sharing, threads);
+  });
 }

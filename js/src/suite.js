@@ -3,7 +3,6 @@
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { Module } from "./module.js";
-import { startThreads } from "./threads.js";
 import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
@@ -17,14 +16,17 @@ import { live } from "./vital.js";
  */
 export class Suite extends Module {
   _bindings;
+  _share;
 
   /**
    * @param {Bindings} bindings
    * @param {URL} url Of the module itself.
+   * @param {((threads: number) => Promise<void>) | null} share Has so many threads share the CPU's work.
    */
-  constructor(bindings, url) {
+  constructor(bindings, url, share = null) {
     super(bindings, url);
     this._bindings = bindings;
+    this._share = share;
   }
 
   /**
@@ -52,10 +54,7 @@ export class Suite extends Module {
    */
   async _conformance({ options, module, threads = 1 }, { signal, tell }) {
     await this.start(module);
-    const sharing = /** @type {Partial<import("./threads.js").Sharing>} */ (/** @type {unknown} */ (this._bindings));
-    if (threads > 1 && "thread_share" in sharing) {
-      await startThreads(/** @type {import("./threads.js").Sharing} */ (sharing), threads);
-    }
+    if (threads > 1) await this._share?.(threads);
     const onCase = (/** @type {string} */ json) => tell(JSON.parse(json));
     return this.cancellable(signal, async (cancel) =>
       JSON.parse(await this._bindings.conformance(JSON.stringify(options), onCase, cancel.share())),

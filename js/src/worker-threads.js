@@ -3,7 +3,7 @@
 import * as bindings from "../wasm/threads/bindings.js";
 import { engine } from "./engine-threads.js";
 import { serve } from "./serve.js";
-import { compute, isThread } from "./threads.js";
+import { compute, isThread } from "./start-threads.js";
 
-if (isThread()) compute(/** @type {import("./threads.js").Sharing} */ (/** @type {unknown} */ (bindings)));
+if (isThread()) compute(/** @type {import("./start-threads.js").Sharing} */ (/** @type {unknown} */ (bindings)));
 else serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), engine());

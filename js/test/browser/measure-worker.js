@@ -3,7 +3,7 @@
 
 import "./errors.js";
 import { features } from "/below/a/path/anygpu/src/features.js";
-import { compute, isThread, startThreads } from "/below/a/path/anygpu/src/threads.js";
+import { compute, isThread, startThreads } from "/below/a/path/anygpu/src/start-threads.js";
 import * as today from "/below/a/path/anygpu/wasm/bindings.js";
 import * as threaded from "/below/a/path/anygpu/wasm/threads/bindings.js";
 

@@ -44,7 +44,7 @@ const BUILDS: &[Build] = &[
         is_for_oldest: true,
         has_threads: false,
     },
-    // What `js/src/threads.js` asks a page for. The linker is told what a shared memory takes, since compilers differ in what
+    // What `js/src/start-threads.js` asks a page for. The linker is told what a shared memory takes, since compilers differ in what
     // they tell it themselves.
     Build {
         title: "pages that may have threads",

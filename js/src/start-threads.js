@@ -1,0 +1,88 @@
+/**
+ * Threads of a module that shares its memory: workers of the engine's worker, which compute parts of what it computes. Each
+ * runs the script of that worker, so that bundlers need to know of one only. What is here belongs to the builds for pages that
+ * may have threads.
+ */
+
+import { within } from "./patience.js";
+
+/** By this name a worker knows that it is a thread. */
+const NAME = "anygpu thread";
+/** A thread that is not there after this long is done without. In milliseconds. */
+const START_LIMIT = 10_000;
+
+/**
+ * @typedef {object} Sharing What the JavaScript of a module with threads has besides.
+ * @property {(start: { module: WebAssembly.Module, memory: WebAssembly.Memory }) => unknown} initSync
+ * @property {() => [WebAssembly.Module, WebAssembly.Memory]} thread_parts
+ * @property {(others: number, refused?: string) => void} thread_share
+ * @property {() => void} thread_compute
+ * @property {(start: () => Promise<void>) => void} [before_cpu] Of the engine.
+ */
+
+/** Whether this worker is a thread. */
+export function isThread() {
+  return /** @type {{ name?: unknown }} */ (globalThis).name === NAME;
+}
+
+/**
+ * Computes in this thread.
+ *
+ * @param {Sharing} bindings
+ */
+export function compute(bindings) {
+  // The first message has what to start with. Another says that all are there, and from then on this thread hears nothing.
+  globalThis.onmessage = ({ data }) => {
+    if (data === null) return bindings.thread_compute();
+    bindings.initSync(data);
+    return globalThis.postMessage(null);
+  };
+}
+
+/**
+ * Starts threads beside this one. If fewer can be started, there are fewer, and the reason is told.
+ *
+ * @param {Sharing} bindings
+ * @param {number} wanted This one included.
+ */
+export async function startThreads(bindings, wanted) {
+  const [module, memory] = bindings.thread_parts();
+  /** @type {Worker[]} */
+  const workers = [];
+  /** @type {string | undefined} */
+  let refused;
+  const start = async () => {
+    /** @type {Worker | undefined} */
+    let worker;
+    try {
+      worker = new Worker(globalThis.location.href, { type: "module", name: NAME });
+      await within(START_LIMIT, answered(worker, { module, memory }), () => new Error(`no answer for ${START_LIMIT} ms`));
+      workers.push(worker);
+    } catch (error) {
+      worker?.terminate();
+      refused = error instanceof Error ? error.message : String(error);
+    }
+  };
+  await Promise.all(Array.from({ length: wanted - 1 }, start));
+  const fewer = refused && `${wanted - 1 - workers.length} more could not be started (${refused})`;
+  if (fewer) console.warn(`anygpu: the CPU has fewer threads: ${fewer}`);
+  bindings.thread_share(workers.length, fewer);
+  for (const worker of workers) worker.postMessage(null);
+}
+
+/**
+ * When a thread has started.
+ *
+ * @param {Worker} worker
+ * @param {object} parts
+ */
+function answered(worker, parts) {
+  return new Promise((resolve, reject) => {
+    worker.onmessage = resolve;
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error(event.message ?? "its script did not load"));
+    };
+    worker.postMessage(parts);
+  });
+}
