@@ -1,6 +1,6 @@
 // Attention of one query or a few. The keys of each query and head are cut into parts, which SHARERS workgroups share out:
-// weighted sums with the highest score and the sum of weights, which whoever reads them joins. SPLIT_KEYS keys at a time: SHARE invocations score one; then (part of the
-// keys, channel) pairs of invocations sum the weighted values.
+// weighted sums with the highest score and the sum of weights, which whoever reads them joins. SPLIT_KEYS keys at a time:
+// SHARE invocations score one; then (part of the keys, channel) pairs of invocations sum the weighted values.
 //!include lib/keys.wgsl
 //!include lib/reduce.wgsl
 //!include lib/splits.wgsl

@@ -66,7 +66,8 @@ fn ended(products: vec2<f32>, rest: Rest) -> vec2<f32> {
 //!end
 }
 
-// Puts a pair of a row, the workgroup's own row of that number, where it belongs, if it is this invocation's. All invocations of the workgroup come here together.
+// Puts a pair of a row where it belongs, if it is this invocation's; `own` is the row's number in the workgroup, all of whose
+// invocations come here together.
 fn put_pair(lane: u32, own: u32, row: u32, is_own: bool, pair: u32, place: vec2<u32>, value: vec2<f32>) {
     let puts = is_own && pair < p.pairs;
 //!if HALVES

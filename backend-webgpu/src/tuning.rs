@@ -62,6 +62,8 @@ impl Tuning {
             vec_wg: 64,
             vec_rows: 1,
             vec_lanes: 1,
+            // So that rows of x stay together: decoding weights again for each costs more than it gains.
+            vec_invocations: 1_024,
             block_wg: 64,
             attention_wg: 32,
             split_keys: 8,

@@ -30,8 +30,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> parts: array<vec4<f32>>;
 
 // Attention of one query or a few. The keys of each query and head are cut into parts, which 32u workgroups share out:
-// weighted sums with the highest score and the sum of weights, which whoever reads them joins. 64u keys at a time: 4u invocations score one; then (part of the
-// keys, channel) pairs of invocations sum the weighted values.
+// weighted sums with the highest score and the sum of weights, which whoever reads them joins. 64u keys at a time:
+// 4u invocations score one; then (part of the keys, channel) pairs of invocations sum the weighted values.
 // Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
 // States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
 // levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
