@@ -12,7 +12,7 @@ use anygpu_pool::{Config, End, Micros, Request};
 use anygpu_pool_dispatch::{CannotCheck, Dispatcher, Out, Served};
 use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Assign, Hello, Manifest, Rung, Sampling, Seam, VERSION, Wire};
-use anygpu_pool_worker::{Delivery, Message, Models, Refused, Thread, Worker};
+use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Thread, Worker};
 use sha2::{Digest, Sha256};
 
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
@@ -30,8 +30,8 @@ fn manifest() -> Manifest {
 }
 
 impl Models for Gab {
-    fn open(&self, _: &Assign) -> Result<(Box<dyn ByteSource>, Manifest), Refused> {
-        Ok((Box::new(BytesSource(GAB)), manifest()))
+    fn open<'a>(&'a self, _: &'a Assign) -> OpenFuture<'a> {
+        Box::pin(async { Ok((Box::new(BytesSource(GAB)) as Box<dyn ByteSource>, manifest())) })
     }
 }
 

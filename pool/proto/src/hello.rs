@@ -46,6 +46,13 @@ pub struct Hello {
     /// Ranges whose weights it has.
     #[prost(message, repeated, tag = "9")]
     pub cached: Vec<Range>,
+    /// The broker's names of its server and of the connection, with a slash between them: the broker says which one was
+    /// closed.
+    #[prost(string, tag = "10")]
+    pub connection: String,
+    /// The name that it had, when it says hello again; else nothing.
+    #[prost(string, tag = "11")]
+    pub worker: String,
 }
 
 impl Wire for Hello {
@@ -63,6 +70,10 @@ impl Wire for Hello {
         check.at_most("cached", self.cached.len() as u64, limits::CACHED as u64)?;
         if !self.cached.is_empty() {
             check.digest("model", &self.model)?;
+        }
+        check.at_most("connection", self.connection.len() as u64, limits::NAME_BYTES as u64)?;
+        if !self.worker.is_empty() {
+            check.name("worker", &self.worker)?;
         }
         self.cached.iter().try_for_each(Range::check)
     }
@@ -107,12 +118,17 @@ pub struct Heartbeat {
     /// Sessions that it has.
     #[prost(uint32, tag = "5")]
     pub sessions: u32,
+    /// As in [`Hello`]: after a break it is another.
+    #[prost(string, tag = "6")]
+    pub connection: String,
 }
 
 impl Wire for Heartbeat {
     const NAME: &'static str = "Heartbeat";
 
     fn check(&self) -> Result<(), ProtoError> {
-        Check(Self::NAME).at_most("sessions", self.sessions.into(), limits::SESSIONS.into())
+        let check = Check(Self::NAME);
+        check.at_most("connection", self.connection.len() as u64, limits::NAME_BYTES as u64)?;
+        check.at_most("sessions", self.sessions.into(), limits::SESSIONS.into())
     }
 }

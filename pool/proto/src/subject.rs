@@ -13,6 +13,16 @@ pub fn lease(worker: &str, lease: &str) -> String {
     format!("pool.w.{worker}.s.{lease}")
 }
 
+/// Where a worker is asked, by an empty message, to say [`Hello`](crate::Hello) again: it was thought to be gone.
+pub fn greet(worker: &str) -> String {
+    format!("pool.w.{worker}.hello")
+}
+
+/// All that comes to a worker.
+pub fn inbox(worker: &str) -> String {
+    format!("pool.w.{worker}.>")
+}
+
 /// Where a worker sends the [`Token`](crate::Token)s of a session.
 pub fn out(worker: &str, session: u64) -> String {
     format!("pool.out.{worker}.{session}")

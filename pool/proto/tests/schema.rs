@@ -54,13 +54,15 @@ fn messages_are_those_of_the_schema() {
             sessions: 7,
             model: digest(),
             cached: vec![range()],
+            connection: text(),
+            worker: text(),
         },
     );
     agrees(&pool, "Welcome", &Welcome { worker: text(), heartbeat_millis: 2 });
     agrees(
         &pool,
         "Heartbeat",
-        &Heartbeat { block_micros: 1, hop_micros: 2, memory_free: 3, visible: true, sessions: 5 },
+        &Heartbeat { block_micros: 1, hop_micros: 2, memory_free: 3, visible: true, sessions: 5, connection: text() },
     );
     agrees(&pool, "Manifest", &Manifest { bytes: 1, chunk: 2, digests: digest() });
     agrees(

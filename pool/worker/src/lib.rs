@@ -14,7 +14,7 @@ mod thread;
 mod worker;
 
 pub use failure::Refused;
-pub use loaded::Models;
+pub use loaded::{Models, OpenFuture, Opened};
 #[cfg(not(target_arch = "wasm32"))]
 pub use thread::{Delivery, Thread};
 pub use worker::{Message, Worker};

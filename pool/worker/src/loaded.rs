@@ -1,5 +1,6 @@
 //! The stage that a worker has.
 
+use std::pin::Pin;
 use std::rc::Rc;
 
 use anygpu::{
@@ -15,17 +16,25 @@ const PROMPT_ROWS: usize = 64;
 /// Steps that are timed; the first is not.
 const TIMED: usize = 5;
 
+/// A file, which is read by ranges, and its manifest. Neither is trusted.
+pub type Opened = (Box<dyn ByteSource>, Manifest);
+
+/// A file that is being opened.
+pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<Opened, Refused>> + 'a>>;
+
 /// Where the files of models are.
 pub trait Models {
-    /// The file of an assignment, which is read by ranges, and its manifest. Neither is trusted.
+    /// The file of an assignment.
     ///
     /// *Errors*: there is none, or it may not be read.
-    fn open(&self, assign: &Assign) -> Result<(Box<dyn ByteSource>, Manifest), Refused>;
+    fn open<'a>(&'a self, assign: &'a Assign) -> OpenFuture<'a>;
 }
 
 /// A stage, ready to run.
 pub(crate) struct Loaded {
     pub epoch: u64,
+    /// The digest of the model.
+    model: Vec<u8>,
     pub engine: Engine,
     pub range: Range,
     pub seam: Seam,
@@ -53,7 +62,7 @@ impl Loaded {
             assign.range.ok_or_else(|| Refused::new(Reason::Malformed, "there is no range to load; give one"))?;
         let stage =
             Stage { embed: range.embedding, blocks: range.first as usize..range.end as usize, head: range.head };
-        let (source, manifest) = models.open(assign)?;
+        let (source, manifest) = models.open(assign).await?;
         let source = Checked::new(source, manifest, &assign.model)?;
         let options = EngineOptions {
             select: select.clone(),
@@ -79,9 +88,16 @@ impl Loaded {
             return Err(Refused::new(Reason::Malformed, why));
         }
         let (epoch, seam, sessions) = (assign.epoch, seam(assign.seam)?, assign.sessions as usize);
-        let mut loaded = Loaded { epoch, engine, range, seam, sessions, bytes, block_micros: 0 };
+        let mut loaded =
+            Loaded { epoch, model: assign.model.clone(), engine, range, seam, sessions, bytes, block_micros: 0 };
         loaded.block_micros = loaded.measure().await?;
         Ok(loaded)
+    }
+
+    /// Whether this is what an assignment asks for. The engine has the context that it asked for, or less.
+    pub fn is(&self, assign: &Assign) -> bool {
+        let context = self.engine.model().recipe().sizes().n_ctx == assign.context as usize;
+        self.model == assign.model && assign.range == Some(self.range) && seam(assign.seam) == Ok(self.seam) && context
     }
 
     /// An empty text.

@@ -106,6 +106,12 @@ impl Worker {
     }
 
     async fn assign(&mut self, assign: &Assign, send: &mut dyn FnMut(Message)) -> Result<Assigned, Refused> {
+        self.sessions.clear();
+        if let Some(loaded) = self.loaded.as_mut().filter(|loaded| loaded.is(assign)) {
+            (loaded.epoch, loaded.sessions) = (assign.epoch, assign.sessions as usize);
+            let (fetched, block_micros) = (loaded.bytes, loaded.block_micros);
+            return Ok(Assigned { epoch: assign.epoch, fetched, total: fetched, ready: true, block_micros });
+        }
         // There may not be memory for both.
         self.clear();
         let (epoch, to) = (assign.epoch, subject::progress(&self.name));

@@ -11,7 +11,7 @@ use anygpu_pool_proto::{
     Assign, Assigned, Control, Done, Drop, Echo, Export, Failure, Hop, Manifest, Open, Range, Reason, Release, Replay,
     Reply, Sampling, Seam, Step, StepDone, Token, Wire, control, reply, subject,
 };
-use anygpu_pool_worker::{Delivery, Message, Models, Refused, Thread, Worker};
+use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Refused, Thread, Worker};
 use sha2::{Digest, Sha256};
 use std::rc::Rc;
 
@@ -33,17 +33,18 @@ fn manifest() -> (Manifest, Vec<u8>) {
 }
 
 impl Models for Gab {
-    fn open(&self, assign: &Assign) -> Result<(Box<dyn ByteSource>, Manifest), Refused> {
-        match assign.address.as_str() {
-            "gab" => Ok((Box::new(BytesSource(GAB)), manifest().0)),
+    fn open<'a>(&'a self, assign: &'a Assign) -> OpenFuture<'a> {
+        let source: Result<Box<dyn ByteSource>, Refused> = match assign.address.as_str() {
+            "gab" => Ok(Box::new(BytesSource(GAB))),
             "forged" => {
                 let mut bytes = GAB.to_vec();
                 let half = bytes.len() / 2;
                 bytes[half..].iter_mut().step_by(1 << 12).for_each(|byte| *byte ^= 1);
-                Ok((Box::new(BytesSource(bytes)), manifest().0))
+                Ok(Box::new(BytesSource(bytes)))
             }
             other => Err(Refused::new(Reason::Fetch, format!("{other} is not here"))),
-        }
+        };
+        Box::pin(async move { Ok((source?, manifest().0)) })
     }
 }
 
