@@ -37,17 +37,33 @@ impl Engine {
         messages: &[Message],
         options: &GenerateOptions,
     ) -> Result<ChatPrompt, EngineError> {
-        let tokenizer = self.tokenizer()?;
-        match options.overflow {
-            Overflow::Shift { .. } => {
-                let n_ctx = self.model().recipe().sizes().n_ctx;
-                fit(chat, tokenizer, messages, options.most().min(n_ctx / 2), n_ctx)
-            }
-            Overflow::Error | Overflow::Stop => {
-                Ok(ChatPrompt { tokens: chat.encode(tokenizer, messages, true)?, keep: 0, dropped_messages: 0 })
-            }
+        prompt(chat, self.tokenizer()?, self.model().recipe().sizes().n_ctx, messages, options)
+    }
+}
+
+/// The prompt of a conversation; see [`Engine::chat_prompt`].
+pub(crate) fn prompt(
+    chat: &ChatTemplate,
+    tokenizer: &Tokenizer,
+    n_ctx: usize,
+    messages: &[Message],
+    options: &GenerateOptions,
+) -> Result<ChatPrompt, EngineError> {
+    match options.overflow {
+        Overflow::Shift { .. } => fit(chat, tokenizer, messages, options.most().min(n_ctx / 2), n_ctx),
+        Overflow::Error | Overflow::Stop => {
+            Ok(ChatPrompt { tokens: chat.encode(tokenizer, messages, true)?, keep: 0, dropped_messages: 0 })
         }
     }
+}
+
+/// The tokens of a text. An empty one becomes the token that begins a text, if the model has one.
+pub(crate) fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
+    let mut tokens = tokenizer.encode(text, true, true);
+    if tokens.is_empty() {
+        tokens.extend(tokenizer.bos());
+    }
+    tokens
 }
 
 /// Tokens at the end of a prompt that may say how an answer begins.
@@ -58,9 +74,14 @@ impl Engine {
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn answer_parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<Parts, EngineError> {
-        let ending = &prompt[prompt.len().saturating_sub(ENDING)..];
-        Ok(chat.parts(&self.tokenizer()?.decode(ending, true)))
+        Ok(answer_parts(chat, self.tokenizer()?, prompt))
     }
+}
+
+/// What tells the parts of an answer apart; see [`Engine::answer_parts`].
+pub(crate) fn answer_parts(chat: &ChatTemplate, tokenizer: &Tokenizer, prompt: &[u32]) -> Parts {
+    let ending = &prompt[prompt.len().saturating_sub(ENDING)..];
+    chat.parts(&tokenizer.decode(ending, true))
 }
 
 fn fit(

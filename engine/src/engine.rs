@@ -264,6 +264,14 @@ impl Engine {
         self.chat.as_ref().map_err(|e| e.clone().into())
     }
 
+    /// What makes prompts of requests.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn prompter(&self) -> crate::handle::Prompter<'_> {
+        let sizes = self.model.recipe().sizes();
+        let (tokenizer, chat) = (self.tokenizer.as_deref(), self.chat.as_ref());
+        crate::handle::Prompter { tokenizer, chat, n_ctx: sizes.n_ctx, n_vocab: sizes.n_vocab }
+    }
+
     /// Tells the chat template what time it is, for engines that live for days.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn tell_time(&mut self) {
@@ -355,12 +363,7 @@ impl Engine {
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn encode(&self, prompt: &str) -> Result<Vec<u32>, EngineError> {
-        let tokenizer = self.tokenizer()?;
-        let mut tokens = tokenizer.encode(prompt, true, true);
-        if tokens.is_empty() {
-            tokens.extend(tokenizer.bos());
-        }
-        Ok(tokens)
+        Ok(chat::encode(self.tokenizer()?, prompt))
     }
 
     /// The tokens of a conversation, up to where the assistant's answer begins.

@@ -29,6 +29,8 @@
 
 mod actor;
 mod answer;
+pub mod elsewhere;
+mod prompter;
 mod turns;
 
 use std::future::Future;
@@ -47,6 +49,7 @@ use crate::error::EngineError;
 use crate::native::{NativeHost, block_on, open_files};
 use actor::{Actor, Job};
 pub use answer::{Answer, Outcome, Told};
+pub(crate) use prompter::Prompter;
 
 /// How much is taken on.
 #[derive(Debug, Clone, Copy)]

@@ -9,14 +9,14 @@ use crate::arch::Head;
 use crate::constraint::Mask;
 use crate::decode::{Decoding, Total};
 use crate::error::ModelError;
-use crate::interval::{Interval, MAX_FETCH_INTERVAL};
+use crate::interval::Interval;
 use crate::log_probs::LogProb;
-use crate::overflow::{Overflow, Overflowed, Room};
+use crate::overflow::{Overflowed, Room};
 use crate::request::GenerateOptions;
 use crate::saving::Saver;
 use crate::session::Session;
-use crate::stop::StopFilter;
-use crate::tokenizer::{StreamDecoder, Tokenizer};
+use crate::tokenizer::Tokenizer;
+use crate::words::Words;
 use backend_api::run::Host;
 
 /// Why a generation ended.
@@ -103,12 +103,9 @@ pub(crate) struct Sink<'a> {
     options: &'a GenerateOptions,
     tokenizer: Option<&'a Tokenizer>,
     stop_tokens: &'a [u32],
-    decoder: StreamDecoder,
-    filter: StopFilter<'a>,
-    decoded: String,
+    words: Words,
     on_piece: &'a mut dyn FnMut(Piece<'_>),
     pub tokens: Vec<u32>,
-    text: String,
     log_probs: Vec<LogProb>,
     /// That of the next token.
     log_prob: Option<LogProb>,
@@ -144,16 +141,9 @@ impl Sink<'_> {
             return Some(Finish::Stop);
         }
         self.tokens.push(token);
-        let shown = self.text.len();
-        let mut stopped = false;
-        if let Some(tokenizer) = self.tokenizer {
-            self.decoded.clear();
-            self.decoder.push(tokenizer, token, &mut self.decoded);
-            stopped = self.filter.push(&self.decoded, &mut self.text);
-        }
+        let (text, stopped) = self.tokenizer.map_or(("", false), |tokenizer| self.words.push(tokenizer, token));
         let log_prob = self.log_prob.take();
         if tell {
-            let text = &self.text[shown..];
             (self.on_piece)(Piece { token: Some(token), text, overflow: None, log_prob: log_prob.as_ref() });
         }
         self.log_probs.extend(log_prob);
@@ -174,16 +164,11 @@ impl Sink<'_> {
 
     /// Reports what was held back, and returns tokens, text and how likely it was.
     fn finish(mut self) -> (Vec<u32>, String, Vec<LogProb>) {
-        let shown = self.text.len();
-        self.decoded.clear();
-        self.decoder.finish(&mut self.decoded);
-        self.filter.push(&self.decoded, &mut self.text);
-        self.filter.finish(&mut self.text);
-        if self.text.len() > shown {
-            let text = &self.text[shown..];
+        let text = self.words.finish();
+        if !text.is_empty() {
             (self.on_piece)(Piece { token: None, text, overflow: None, log_prob: None });
         }
-        (self.tokens, self.text, self.log_probs)
+        (self.tokens, self.words.into_text(), self.log_probs)
     }
 }
 
@@ -266,22 +251,14 @@ impl Session {
         tokenizer: Option<&Tokenizer>,
     ) -> Result<Begin, ModelError> {
         let (head, sampling) = options.step(self.model().recipe().sizes().n_vocab)?;
-        options.check_stops()?;
-        if let Some(given) = options.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
-            return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
-        }
         if tokenizer.is_none() && !options.stop.is_empty() {
             return Err(ModelError::Options(
                 "stop strings need a tokenizer, which this file lacks; use stop tokens".into(),
             ));
         }
-        let (prompt, n_ctx) = (tokens.saturating_sub(options.done.len()), self.n_ctx());
-        match (options.overflow, options.max_tokens) {
-            (Overflow::Error, Some(max_tokens)) if prompt.saturating_add(max_tokens) > n_ctx => {
-                Err(ModelError::Overflow { prompt, max_tokens, n_ctx })
-            }
-            _ => Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling, written: prompt }),
-        }
+        let n_ctx = self.n_ctx();
+        let written = options.check_room(tokens, n_ctx)?;
+        Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling, written })
     }
 
     fn sink<'a>(
@@ -295,12 +272,9 @@ impl Session {
             options,
             tokenizer,
             stop_tokens: options.stop_tokens.as_deref().unwrap_or(eog),
-            decoder: StreamDecoder::showing(&options.shown),
-            filter: StopFilter::new(&options.stop),
-            decoded: String::new(),
+            words: Words::new(options),
             on_piece,
             tokens: Vec::with_capacity(options.most().min(self.n_ctx())),
-            text: String::new(),
             log_probs: Vec::new(),
             log_prob: None,
         }

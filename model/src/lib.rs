@@ -38,6 +38,7 @@ mod stage;
 mod steps;
 mod stop;
 pub mod tokenizer;
+mod words;
 
 pub use backend_api::run::Host;
 
@@ -64,3 +65,4 @@ pub use sessions::{SessionInfo, Sessions};
 pub use snapshot::{Header, Rows, Snapshot, SnapshotError};
 pub use stage::{Seam, StageError, StageOutput, StageSession, StageStep};
 pub use tokenizer::{StreamDecoder, Tokenizer, TokenizerError};
+pub use words::Words;

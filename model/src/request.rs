@@ -12,8 +12,9 @@ use crate::arch::Head;
 use crate::constraint::{Constraint, MAX_CONSTRAINT};
 use crate::error::ModelError;
 use crate::generate::Finish;
+use crate::interval::MAX_FETCH_INTERVAL;
 use crate::log_probs::MAX_TOP;
-use crate::overflow::Overflow;
+use crate::overflow::{Overflow, Room};
 use crate::saving::Saving;
 
 /// How the next token is chosen.
@@ -138,6 +139,32 @@ impl GenerateOptions {
         match self.stop_tokens.as_ref().map_or(0, Vec::len) {
             count if count > MAX_STOP => refused(format!("{count} stop tokens are more than {MAX_STOP}; use fewer")),
             _ => Ok(()),
+        }
+    }
+}
+
+impl GenerateOptions {
+    /// Refuses what no session of such a context takes, of a text of so many tokens: for whoever has others answer.
+    ///
+    /// *Errors*: options out of range; a text that does not fit the context.
+    pub fn check(&self, tokens: usize, n_ctx: usize, n_vocab: usize) -> Result<(), ModelError> {
+        self.step(n_vocab)?;
+        self.check_room(tokens, n_ctx)?;
+        Room::new(self.overflow, tokens, n_ctx).map(|_| ())
+    }
+
+    /// Refuses what does not fit, and gives the tokens of the prompt, without those that are done.
+    pub(crate) fn check_room(&self, tokens: usize, n_ctx: usize) -> Result<usize, ModelError> {
+        self.check_stops()?;
+        if let Some(given) = self.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
+            return Err(ModelError::Options(format!("the fetch interval {given} is not in 1 to {MAX_FETCH_INTERVAL}")));
+        }
+        let prompt = tokens.saturating_sub(self.done.len());
+        match (self.overflow, self.max_tokens) {
+            (Overflow::Error, Some(max_tokens)) if prompt.saturating_add(max_tokens) > n_ctx => {
+                Err(ModelError::Overflow { prompt, max_tokens, n_ctx })
+            }
+            _ => Ok(prompt),
         }
     }
 }

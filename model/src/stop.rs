@@ -1,15 +1,16 @@
 //! Stop strings, which may span several tokens.
 
 /// Holds text back that may turn out to be the beginning of a stop string.
-pub(crate) struct StopFilter<'a> {
-    stops: &'a [String],
+#[derive(Debug)]
+pub(crate) struct StopFilter {
+    stops: Vec<String>,
     held: String,
     stopped: bool,
 }
 
-impl<'a> StopFilter<'a> {
+impl StopFilter {
     /// Empty stop strings stop nothing.
-    pub fn new(stops: &'a [String]) -> StopFilter<'a> {
+    pub fn new(stops: Vec<String>) -> StopFilter {
         StopFilter { stops, held: String::new(), stopped: false }
     }
 
@@ -47,7 +48,7 @@ mod tests {
 
     fn run(stops: &[&str], pieces: &[&str]) -> (Vec<String>, bool) {
         let stops: Vec<String> = stops.iter().map(|s| s.to_string()).collect();
-        let mut filter = StopFilter::new(&stops);
+        let mut filter = StopFilter::new(stops);
         let mut shown = Vec::new();
         for piece in pieces {
             let mut out = String::new();

@@ -10,7 +10,7 @@ use model::{Embedder, Model, ModelError, Sessions, Tokenizer};
 
 use super::answer::Teller;
 use super::turns::Turns;
-use super::{Embed, Embedded, Facts, Generate, HandleError, Limits, Opened, Place, Prompt, Shared, Status};
+use super::{Embed, Embedded, Facts, Generate, HandleError, Limits, Opened, Place, Shared, Status};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::native::block_on;
@@ -269,28 +269,7 @@ fn name(sessions: &Sessions, prompt: &[u32], is_used: impl Fn(&str) -> bool) -> 
     known.max_by_key(|(asked, _)| *asked).map(|(_, name)| name.into())
 }
 
-/// The tokens of a text.
-fn tokens(engine: &Engine, prompt: &Prompt) -> Result<Vec<u32>, EngineError> {
-    let tokens = match prompt {
-        Prompt::Text(text) => engine.encode(text)?,
-        Prompt::Tokens(tokens) => tokens.clone(),
-        Prompt::Chat(messages) => engine.encode_chat(messages)?,
-    };
-    check(engine, &tokens)?;
-    Ok(tokens)
-}
-
-/// Refuses tokens that the model does not know, or none.
-fn check(engine: &Engine, tokens: &[u32]) -> Result<(), EngineError> {
-    let vocab = engine.model().recipe().sizes().n_vocab;
-    match tokens.iter().find(|id| **id as usize >= vocab) {
-        Some(&id) => Err(ModelError::Token { id, vocab }.into()),
-        None if tokens.is_empty() => Err(ModelError::EmptyPrompt.into()),
-        None => Ok(()),
-    }
-}
-
 /// *Units*: milliseconds.
-fn since(start: Instant) -> f64 {
+pub(super) fn since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }

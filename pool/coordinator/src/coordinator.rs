@@ -16,7 +16,7 @@ use crate::{
     queue::Queue,
     session::{Session, SessionId},
     timers::{Timer, Timers},
-    worker::{State, Worker, WorkerId},
+    worker::{Offer, State, Worker, WorkerId},
 };
 
 /// What happened so far.
@@ -172,6 +172,16 @@ impl Coordinator {
     /// All chains, with their sessions.
     pub fn chains(&self) -> impl Iterator<Item = (ChainId, ChainState, &[Slot], usize)> {
         self.chains.iter().map(|(id, chain)| (*id, chain.state, &chain.slots[..], chain.sessions.len()))
+    }
+
+    /// What a worker said it can, if it is there.
+    pub fn offer(&self, worker: WorkerId) -> Option<Offer> {
+        self.workers.get(&worker).map(|worker| worker.offer)
+    }
+
+    /// Ready spares, with what they stand by for.
+    pub fn spares(&self) -> impl Iterator<Item = (WorkerId, Range)> {
+        self.spares.iter().flat_map(|(range, workers)| workers.iter().map(|worker| (*worker, *range)))
     }
 
     /// Chains that run.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use anygpu_pool::{Action, Config, Coordinator, End, Event, Lease, Micros, Request, SessionId, Source, Stop, WorkerId};
+use anygpu_pool::{
+    Action, Config, Coordinator, End, Event, Facts, Lease, Micros, Request, SessionId, Source, Stop, WorkerId,
+};
 use anygpu_pool_proto::{
     Assign, Control, Drop, Export, Hop, Open, Release, Replay, Seam, Step, Wire, control, subject,
 };
@@ -54,7 +56,7 @@ pub enum Out {
     Say(SessionId, u32, u32),
     /// A session ended.
     End(SessionId, End),
-    /// A worker that was thought to be gone speaks: it is to say hello again.
+    /// Somebody speaks who was thought to be gone, or is not known at all: it is to say hello again.
     Greet(String),
     /// A worker's connection is to be closed, and its identity kept out.
     Ban(String),
@@ -66,6 +68,8 @@ pub struct Dispatcher {
     pub(crate) served: Served,
     pub(crate) names: BTreeMap<WorkerId, String>,
     pub(crate) workers: HashMap<String, WorkerId>,
+    /// By the broker's name of a connection: whose it is.
+    pub(crate) connections: HashMap<String, WorkerId>,
     next: u64,
     /// By worker and session: the lease in force.
     leases: HashMap<(WorkerId, SessionId), String>,
@@ -85,14 +89,28 @@ impl Dispatcher {
     ///
     /// *Errors*: settings that ask for checks of results.
     pub fn new(config: Config, seed: [u8; 32], served: Served) -> Result<Dispatcher, CannotCheck> {
+        Dispatcher::restart(config, seed, served, Facts::default(), 0)
+    }
+
+    /// Goes on from what an earlier one knew. Its workers say hello again.
+    ///
+    /// *Errors*: as [`Self::new`].
+    pub fn restart(
+        config: Config,
+        seed: [u8; 32],
+        served: Served,
+        facts: Facts,
+        now: Micros,
+    ) -> Result<Dispatcher, CannotCheck> {
         if config.check > 0.0 {
             return Err(CannotCheck);
         }
         Ok(Dispatcher {
-            coordinator: Coordinator::new(config, seed),
+            coordinator: Coordinator::restart(config, seed, facts, now),
             served,
             names: BTreeMap::new(),
             workers: HashMap::new(),
+            connections: HashMap::new(),
             next: 0,
             leases: HashMap::new(),
             epochs: HashMap::new(),

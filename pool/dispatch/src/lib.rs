@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod dispatcher;
+mod picture;
 mod said;
 
 pub use dispatcher::{CannotCheck, Dispatcher, Out, Served};
+pub use picture::{Picture, PicturedChain, PicturedStage};

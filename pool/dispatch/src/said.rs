@@ -8,20 +8,26 @@ use anygpu_pool_proto::{
 use crate::dispatcher::{Dispatcher, Out};
 
 impl Dispatcher {
-    /// A worker came to [`subject::HELLO`]. Gives what it is answered: its name, which nobody else has.
+    /// A worker came to [`subject::HELLO`]. Gives what it is answered: its name. `id` is one that nobody foresees, for
+    /// those who have none yet: whoever knows a name is taken for who has it.
     ///
     /// *Errors*: it is no hello, or one of another version.
     pub fn joined(
         &mut self,
         now: Micros,
+        id: WorkerId,
         payload: &[u8],
         heartbeat_millis: u32,
     ) -> Result<(Welcome, Vec<Out>), ProtoError> {
         let hello = Hello::from_wire(payload)?;
-        let id: WorkerId = self.number();
-        let worker = format!("w{id}");
+        let id = number(&hello.worker).unwrap_or(id);
+        let worker = name(id);
+        // What it had, and what it was asked, is of the past.
+        self.lost(id);
+        self.asked.retain(|_, of| *of != id);
         self.names.insert(id, worker.clone());
         self.workers.insert(worker.clone(), id);
+        self.connected(id, hello.connection);
         let offer = Offer {
             memory: hello.memory,
             block: hello.block_micros.into(),
@@ -35,10 +41,25 @@ impl Dispatcher {
         Ok((Welcome { worker, heartbeat_millis }, out))
     }
 
-    /// A worker's connection is closed.
+    /// Takes note of a worker's connection, in place of an earlier one.
+    fn connected(&mut self, id: WorkerId, connection: String) {
+        if !connection.is_empty() && self.connections.get(&connection) != Some(&id) {
+            self.connections.retain(|_, of| *of != id);
+            self.connections.insert(connection, id);
+        }
+    }
+
+    /// A connection is closed, by its broker's name.
+    pub fn closed(&mut self, now: Micros, connection: &str) -> Vec<Out> {
+        let of = self.connections.remove(connection).and_then(|id| self.names.get(&id).cloned());
+        of.map_or_else(Vec::new, |worker| self.left(now, &worker))
+    }
+
+    /// A worker is gone.
     pub fn left(&mut self, now: Micros, worker: &str) -> Vec<Out> {
         let Some(id) = self.workers.remove(worker) else { return Vec::new() };
         self.lost(id);
+        self.connections.retain(|_, of| *of != id);
         let out = self.happened(now, Event::Disconnected(id));
         self.names.remove(&id);
         self.asked.retain(|_, of| *of != id);
@@ -48,11 +69,17 @@ impl Dispatcher {
     /// A worker published something at a subject of its own. What cannot be read is left out: deadlines see to the rest.
     pub fn came(&mut self, now: Micros, to: &str, payload: &[u8]) -> Vec<Out> {
         let Some((name, what)) = subject::sender(to) else { return Vec::new() };
-        let Some(worker) = self.workers.get(name).copied() else { return Vec::new() };
+        let Some(worker) = self.workers.get(name).copied() else {
+            // Who is gone, or was there before a restart. Once for each heartbeat is often enough.
+            let speaks = what == "hb" && number(name).is_some();
+            return speaks.then(|| Out::Greet(name.into())).into_iter().collect();
+        };
         let event = match what {
-            "hb" => Heartbeat::from_wire(payload)
-                .ok()
-                .map(|it| Event::Heartbeat(worker, it.block_micros.into(), it.hop_micros.into())),
+            "hb" => Heartbeat::from_wire(payload).ok().map(|it| {
+                let event = Event::Heartbeat(worker, it.block_micros.into(), it.hop_micros.into());
+                self.connected(worker, it.connection);
+                event
+            }),
             "done" => StepDone::from_wire(payload).ok().map(|done| self.done(worker, &done)),
             "at" => Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply)),
             _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).map(|token| {
@@ -102,4 +129,15 @@ fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
         }
         _ => None,
     }
+}
+
+/// The name of a worker.
+pub(crate) fn name(id: WorkerId) -> String {
+    format!("w{id:016x}")
+}
+
+/// Whose name it is.
+fn number(name: &str) -> Option<WorkerId> {
+    let digits = name.strip_prefix('w').filter(|digits| digits.len() == 16)?;
+    u64::from_str_radix(digits, 16).ok()
 }

@@ -47,6 +47,8 @@ enum Came {
 
 struct World {
     dispatcher: Dispatcher,
+    /// So far.
+    joined: u64,
     workers: HashMap<String, Thread>,
     post: Sender<Came>,
     came: Receiver<Came>,
@@ -64,7 +66,7 @@ impl World {
         let (post, came) = channel();
         let dispatcher = Dispatcher::new(config, [7; 32], served).unwrap();
         let (workers, said, ended) = (HashMap::new(), HashMap::new(), HashMap::new());
-        World { dispatcher, workers, post, came, begun: Instant::now(), said, ended }
+        World { dispatcher, joined: 0, workers, post, came, begun: Instant::now(), said, ended }
     }
 
     fn now(&self) -> Micros {
@@ -72,6 +74,7 @@ impl World {
     }
 
     fn join(&mut self) {
+        self.joined += 1;
         let hello = Hello {
             version: VERSION,
             rung: Rung::Cpu.into(),
@@ -82,7 +85,8 @@ impl World {
             sessions: 4,
             ..Hello::default()
         };
-        let (welcome, out) = self.dispatcher.joined(self.now(), &hello.to_wire().unwrap(), 1000).unwrap();
+        let now = self.now();
+        let (welcome, out) = self.dispatcher.joined(now, self.joined, &hello.to_wire().unwrap(), 1000).unwrap();
         let (post, name) = (self.post.clone(), welcome.worker.clone());
         let make = move || Worker::new(name, Box::new(Gab), select(), Rc::new(NativeHost::default()));
         let thread = Thread::spawn(make, move |message| drop(post.send(Came::Sent(message)))).unwrap();
@@ -92,8 +96,7 @@ impl World {
 
     /// The worker of a stage ends without a word.
     fn lose(&mut self, stage: usize) {
-        let slot = self.dispatcher.coordinator().chains().next().map(|(_, _, slots, _)| slots[stage]).unwrap();
-        let name = format!("w{}", slot.worker.unwrap());
+        let name = self.dispatcher.picture().chains[0].stages[stage].worker.clone().unwrap();
         self.workers.remove(&name);
         let out = self.dispatcher.left(self.now(), &name);
         self.carry(out);

@@ -11,10 +11,12 @@ mod held;
 mod loaded;
 #[cfg(not(target_arch = "wasm32"))]
 mod thread;
+mod vitals;
 mod worker;
 
 pub use failure::Refused;
 pub use loaded::{Models, OpenFuture, Opened};
 #[cfg(not(target_arch = "wasm32"))]
 pub use thread::{Delivery, Thread};
+pub use vitals::Vitals;
 pub use worker::{Message, Worker};

@@ -12,6 +12,7 @@ use anygpu_pool_proto::{
 use crate::Refused;
 use crate::held::Held;
 use crate::loaded::{Loaded, Models};
+use crate::vitals::Vitals;
 
 /// Rows of a message that is sent again, at most: few messages, each of which takes a device no long time.
 const REPLAY_ROWS: u32 = 128;
@@ -31,6 +32,7 @@ pub struct Worker {
     models: Box<dyn Models>,
     select: SelectOptions,
     host: Rc<dyn Host>,
+    vitals: Vitals,
     // Texts go before the stage that they are in.
     sessions: HashMap<u64, Held>,
     loaded: Option<Loaded>,
@@ -39,7 +41,19 @@ pub struct Worker {
 impl Worker {
     /// With the name that the coordinator gave it.
     pub fn new(name: String, models: Box<dyn Models>, select: SelectOptions, host: Rc<dyn Host>) -> Worker {
-        Worker { name, models, select, host, sessions: HashMap::new(), loaded: None }
+        Worker { name, models, select, host, vitals: Vitals::default(), sessions: HashMap::new(), loaded: None }
+    }
+
+    /// How it does. What is given stays true while it works.
+    pub fn vitals(&self) -> Vitals {
+        self.vitals.clone()
+    }
+
+    /// The same, to be written to numbers that somebody reads already.
+    #[must_use]
+    pub fn telling(mut self, vitals: Vitals) -> Worker {
+        self.vitals = vitals;
+        self
     }
 
     /// Takes a message that came to [`subject::control`] or [`subject::lease`]. Gives the answer to the former; all else
@@ -48,7 +62,9 @@ impl Worker {
     pub async fn deliver(&mut self, message: &Message, send: &mut dyn FnMut(Message)) -> Option<Vec<u8>> {
         let Message { subject, payload } = message;
         if *subject == subject::control(&self.name) {
-            return self.control(payload, send).await.to_wire().ok();
+            let reply = self.control(payload, send).await;
+            self.vitals.holds(self.sessions.len());
+            return reply.to_wire().ok();
         }
         // Field 5 is a number of the one and bytes of the other, so that none is taken for the other.
         let (session, epoch, ended) = match Step::from_wire(payload) {
@@ -103,6 +119,7 @@ impl Worker {
     fn clear(&mut self) {
         self.sessions.clear();
         self.loaded = None;
+        self.vitals.loaded(0, 0);
     }
 
     async fn assign(&mut self, assign: &Assign, send: &mut dyn FnMut(Message)) -> Result<Assigned, Refused> {
@@ -126,6 +143,7 @@ impl Worker {
         };
         let loaded = Loaded::new(assign, &*self.models, &self.select, &self.host, &mut progress).await?;
         let (total, block_micros) = (loaded.bytes, loaded.block_micros);
+        self.vitals.loaded(block_micros, total);
         self.loaded = Some(loaded);
         Ok(Assigned { epoch, fetched: total, total, ready: true, block_micros })
     }

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use model::{Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Session, Sessions, Tokenizer};
+use model::{Finish, GenerateOptions, Generation, Piece, Session, Sessions, Tokenizer};
 
 use super::super::answer::{Outcome, Teller, Told};
-use super::super::{Generate, Opened, Place, Prompt};
-use super::{block_on, check, since, tokens};
-use crate::chat::ChatPrompt;
+use super::super::prompter::Prepared;
+use super::super::{Generate, Opened, Place};
+use super::{block_on, since};
 use crate::engine::{Engine, note};
 use crate::error::EngineError;
 use crate::recover::Event;
@@ -51,7 +51,12 @@ impl Text {
         engine: &Engine,
         texts: Result<&Sessions, EngineError>,
     ) -> Option<Text> {
-        let prepared = texts.and_then(|sessions| prepare(request, engine, sessions));
+        let prepared = texts.and_then(|sessions| {
+            let prepared = engine.prompter().prepare(request, engine.generate_options())?;
+            let Prepared { prompt, options, .. } = &prepared;
+            sessions.session().check_request(prompt.len(), options, engine.tokenizer().ok())?;
+            Ok(prepared)
+        });
         let Prepared { prompt, options, dropped_messages, parts } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -255,44 +260,4 @@ impl<'a> Turn<'a> {
             self.cancel.set(true);
         }
     }
-}
-
-/// A request that was found sound.
-struct Prepared {
-    prompt: Vec<u32>,
-    options: GenerateOptions,
-    dropped_messages: usize,
-    parts: Parts,
-}
-
-fn prepare(request: Generate, engine: &Engine, sessions: &Sessions) -> Result<Prepared, EngineError> {
-    let Generate { prompt, keep, chat, configure } = request;
-    let mut options = engine.generate_options();
-    configure(&mut options);
-    let mut parts = Parts::default();
-    let (prompt, usual, dropped_messages) = match prompt {
-        Prompt::Chat(messages) => {
-            let chat = engine.chat()?.with(&chat)?;
-            let ChatPrompt { tokens, keep, dropped_messages } = engine.chat_prompt_with(&chat, &messages, &options)?;
-            check(engine, &tokens)?;
-            parts = engine.answer_parts(&chat, &tokens)?;
-            options.shown = chat.marks(engine.tokenizer()?);
-            (tokens, keep, dropped_messages)
-        }
-        prompt => {
-            let tokens = tokens(engine, &prompt)?;
-            let kept = engine.kept(&tokens);
-            (tokens, kept, 0)
-        }
-    };
-    options.overflow = options.overflow.keeping(keep, usual)?;
-    let n_ctx = engine.model().recipe().sizes().n_ctx;
-    let room = match options.overflow {
-        Overflow::Shift { .. } => n_ctx,
-        Overflow::Error | Overflow::Stop => n_ctx.saturating_sub(prompt.len()).max(1),
-    };
-    options.max_tokens = options.max_tokens.or(Some(room));
-    options.done = Vec::new();
-    sessions.session().check_request(prompt.len(), &options, engine.tokenizer().ok())?;
-    Ok(Prepared { prompt, options, dropped_messages, parts })
 }

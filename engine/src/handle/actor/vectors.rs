@@ -4,7 +4,7 @@ use futures_channel::oneshot::Sender;
 use model::{Embedder, ModelError, Pooling};
 
 use super::super::{Embed, Embedded, HandleError, Place};
-use super::{block_on, tokens};
+use super::block_on;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -28,7 +28,7 @@ impl Vectors {
     ) -> Option<Vectors> {
         let Embed { texts, dimensions, normalize } = request;
         let texts = if is_for_embeddings {
-            texts.iter().map(|text| tokens(engine, text)).collect()
+            texts.iter().map(|text| engine.prompter().tokens(text)).collect()
         } else {
             Err(ModelError::NoPooling { architecture: engine.model().recipe().architecture() }.into())
         };

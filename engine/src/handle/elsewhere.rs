@@ -1,0 +1,285 @@
+//! Answers that are computed elsewhere, such as by a pool of machines: what is asked of a [`Handle`] is read here, and
+//! tokens that come from wherever become answers.
+
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use model::gguf::ByteSource;
+use model::{ChatError, ChatTemplate, Finish, GenerateOptions, Gguf, ModelError, Overflow, Recipe, Sampling};
+use model::{Tokenizer, TokenizerError, Words};
+
+use super::actor::{Job, since};
+use super::answer::Teller;
+use super::prompter::{Prepared, Prompter};
+use super::{Facts, Generate, Handle, HandleError, Limits, Outcome, Place, Shared, Status, Told};
+use crate::error::EngineError;
+use crate::native::seconds;
+
+/// What a file says of a model whose weights are not here.
+pub struct Elsewhere {
+    facts: Facts,
+    n_vocab: usize,
+    tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
+    chat: Result<ChatTemplate, ChatError>,
+}
+
+/// Requests that somebody has to answer.
+pub struct Requests {
+    jobs: Receiver<Job>,
+    elsewhere: Elsewhere,
+    shared: Arc<Shared>,
+}
+
+/// A request for text that was found sound. Dropping it leaves whoever asked without an end.
+pub struct Asked {
+    /// The prompt's tokens.
+    pub prompt: Vec<u32>,
+    /// Tokens that the answer may have.
+    pub most: usize,
+    /// How they are chosen.
+    pub sampling: Sampling,
+    /// The tokens that end it.
+    pub stop_tokens: Vec<u32>,
+    told: Teller,
+    words: Words,
+    tokenizer: Option<Arc<Tokenizer>>,
+    tokens: Vec<u32>,
+    text: String,
+    asked: Instant,
+    first: Option<Instant>,
+    _place: Place,
+}
+
+/// What is to be done after a token was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Go {
+    /// More are wanted.
+    On,
+    /// The text has ended: a stop string has come.
+    Ended,
+    /// Nobody listens any more.
+    Unheard,
+}
+
+impl Elsewhere {
+    /// Reads a file's header.
+    ///
+    /// *Errors*: as [`Gguf::read`] and [`Recipe::new`]; a model for embeddings.
+    pub async fn read(source: &dyn ByteSource, n_ctx: Option<usize>) -> Result<(Elsewhere, Recipe), EngineError> {
+        let gguf = Gguf::read(source).await?;
+        let recipe = Recipe::new(&gguf, n_ctx)?;
+        if recipe.pooling().is_some() {
+            return Err(ModelError::NoText { architecture: recipe.architecture() }.into());
+        }
+        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map(Arc::new);
+        let chat = ChatTemplate::from_metadata(&gguf.metadata);
+        let has_template = gguf.metadata.value("tokenizer.chat_template").is_some();
+        let facts = Facts {
+            name: gguf.metadata.get::<&str>("general.name").ok().flatten().map(Into::into),
+            architecture: recipe.architecture(),
+            n_ctx: recipe.sizes().n_ctx,
+            pooling: None,
+            has_chat_template: has_template && chat.is_ok() && tokenizer.is_ok(),
+            load_ms: 0.0,
+        };
+        let n_vocab = recipe.sizes().n_vocab;
+        Ok((Elsewhere { facts, n_vocab, tokenizer, chat }, recipe))
+    }
+
+    /// The handle to ask by, and what it is asked.
+    pub fn open(self, limits: Limits, status: Status) -> (Handle, Requests) {
+        let (sender, jobs) = mpsc::channel();
+        let shared = Arc::new(Shared { status: Mutex::new(status), ..Shared::default() });
+        let (facts, tokenizer) = (Arc::new(self.facts.clone()), self.tokenizer.clone().ok());
+        let handle = Handle { jobs: sender, shared: shared.clone(), facts, tokenizer, limits };
+        (handle, Requests { jobs, elsewhere: self, shared })
+    }
+
+    /// *Errors*: see [`GenerateOptions::check`]; what only an engine can do.
+    fn prepare(&mut self, request: Generate) -> Result<Prepared, EngineError> {
+        self.chat.iter_mut().for_each(|chat| chat.set_now(seconds()));
+        let prompter = Prompter {
+            tokenizer: self.tokenizer.as_deref(),
+            chat: self.chat.as_ref(),
+            n_ctx: self.facts.n_ctx,
+            n_vocab: self.n_vocab,
+        };
+        let prepared = prompter.prepare(request, GenerateOptions::default())?;
+        let Prepared { prompt, options, .. } = &prepared;
+        options.check(prompt.len(), self.facts.n_ctx, self.n_vocab)?;
+        let refused = |why: &str| Err(ModelError::Options(why.into()).into());
+        if !options.adjust.is_neutral() || options.log_probs.is_some() || options.constraint.is_some() {
+            return refused(
+                "several machines answer, and they change no chances and tell none; leave out penalties, min_p, \
+                 logit_bias, formats and logprobs",
+            );
+        }
+        if matches!(options.overflow, Overflow::Shift { .. }) {
+            return refused("several machines answer, and they make no room in a full context; choose error or stop");
+        }
+        if prompt.len() >= self.facts.n_ctx {
+            return Err(ModelError::ContextFull { tokens: prompt.len(), used: 0, n_ctx: self.facts.n_ctx }.into());
+        }
+        Ok(prepared)
+    }
+}
+
+impl Requests {
+    /// Waits for the next request that is sound; others are refused here. None when all handles are gone.
+    pub fn next(&mut self) -> Option<Asked> {
+        loop {
+            match self.jobs.recv().ok()? {
+                Job::Generate { request, told, place } => {
+                    if let Some(asked) = self.admit(request, told, place) {
+                        return Some(asked);
+                    }
+                }
+                Job::Embed { told, .. } => {
+                    let error = ModelError::NoPooling { architecture: self.elsewhere.facts.architecture };
+                    // Nobody may listen any more.
+                    let _ = told.send(Err(HandleError::from(EngineError::from(error))));
+                }
+            }
+        }
+    }
+
+    /// What tells [`Handle::status`] what goes on.
+    pub fn status(&self) -> impl Fn(usize, usize) + Send + 'static {
+        let shared = self.shared.clone();
+        move |begun, waiting| {
+            let mut status = shared.status();
+            (status.begun, status.waiting) = (begun, waiting);
+        }
+    }
+
+    fn admit(&mut self, request: Generate, mut told: Teller, place: Place) -> Option<Asked> {
+        let Prepared { prompt, options, dropped_messages, parts } = match self.elsewhere.prepare(request) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                told.tell(Err(error));
+                return None;
+            }
+        };
+        told.tell(Ok(Told::Begun { prompt_tokens: prompt.len(), dropped_messages, parts: Box::new(parts) }));
+        let tokenizer = self.elsewhere.tokenizer.clone().ok();
+        let eog = || tokenizer.as_deref().map_or(&[][..], Tokenizer::eog).to_vec();
+        Some(Asked {
+            most: options.most().min(self.elsewhere.facts.n_ctx - prompt.len()),
+            sampling: options.sampling,
+            stop_tokens: options.stop_tokens.clone().unwrap_or_else(eog),
+            words: Words::new(&options),
+            prompt,
+            told,
+            tokenizer,
+            tokens: Vec::new(),
+            text: String::new(),
+            asked: Instant::now(),
+            first: None,
+            _place: place,
+        })
+    }
+}
+
+impl Asked {
+    /// Whether anybody still listens.
+    pub fn is_heard(&self) -> bool {
+        self.told.is_heard()
+    }
+
+    /// Tells the next token, which does not end the text.
+    pub fn say(&mut self, token: u32) -> Go {
+        self.first.get_or_insert_with(Instant::now);
+        self.tokens.push(token);
+        let (text, stopped) = match &self.tokenizer {
+            Some(tokenizer) => self.words.push(tokenizer, token),
+            None => ("", false),
+        };
+        self.text.push_str(text);
+        let piece = Told::Piece { token: Some(token), text: text.into(), log_prob: None };
+        match self.told.tell(Ok(piece)) {
+            false => Go::Unheard,
+            true if stopped => Go::Ended,
+            true => Go::On,
+        }
+    }
+
+    /// The text has ended.
+    pub fn end(mut self, finish: Finish) {
+        let tail = self.words.finish();
+        self.text.push_str(tail);
+        if !tail.is_empty() {
+            self.told.tell(Ok(Told::Piece { token: None, text: tail.into(), log_prob: None }));
+        }
+        let first = self.first.unwrap_or_else(Instant::now);
+        let outcome = Outcome {
+            prompt_tokens: self.prompt.len(),
+            cached_tokens: 0,
+            tokens: self.tokens,
+            text: self.text,
+            finish,
+            waited_ms: 0.0,
+            prefill_ms: (first - self.asked).as_secs_f64() * 1e3,
+            decode_ms: since(first),
+            drafted_tokens: 0,
+            accepted_tokens: 0,
+            overflow: None,
+        };
+        self.told.tell(Ok(Told::Ended(Box::new(outcome))));
+    }
+
+    /// There will be no answer, or no more of it.
+    pub fn fail(mut self, error: EngineError) {
+        self.told.tell(Err(error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::Prompt;
+    use crate::native::block_on;
+    use model::BytesSource;
+
+    const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
+
+    fn open() -> (Handle, Requests) {
+        let (elsewhere, _) = block_on(Elsewhere::read(&BytesSource(GAB), Some(64))).unwrap();
+        elsewhere.open(Limits::default(), Status::default())
+    }
+
+    #[test]
+    fn tokens_of_elsewhere_become_an_answer() {
+        let (handle, mut requests) = open();
+        let request = Generate::new(Prompt::Text("Once upon a time".into())).with(|options| {
+            options.max_tokens = Some(8);
+            options.stop = vec![" the end".into()];
+        });
+        let answer = handle.generate(request).unwrap();
+        let mut asked = requests.next().unwrap();
+        let tokenizer = handle.tokenizer().unwrap().clone();
+        assert_eq!(tokenizer.decode(&asked.prompt, false).trim(), "Once upon a time");
+        assert_eq!((asked.most, asked.sampling), (8, Sampling::Greedy));
+        let said = tokenizer.encode(" a cat sat", false, false);
+        assert!(said.iter().all(|token| asked.say(*token) == Go::On));
+        asked.end(Finish::Length);
+        let outcome = block_on(answer.whole()).unwrap();
+        assert_eq!((outcome.text.trim(), outcome.finish), ("a cat sat", Finish::Length));
+        assert_eq!(outcome.tokens, said);
+    }
+
+    #[test]
+    fn who_leaves_is_not_answered_and_what_only_an_engine_can_do_is_refused() {
+        let (handle, mut requests) = open();
+        let biased = Generate::new(Prompt::Text("Once".into())).with(|options| options.adjust.min_p = 0.5);
+        let refused = handle.generate(biased).unwrap();
+        let left = handle.generate(Generate::new(Prompt::Text("Once".into()))).unwrap();
+        let mut asked = requests.next().unwrap();
+        drop(left);
+        assert_eq!(asked.say(5), Go::Unheard);
+        let error = block_on(refused.whole()).unwrap_err().to_string();
+        assert!(error.contains("leave out penalties"), "{error}");
+        drop(handle);
+        assert!(requests.next().is_none());
+    }
+}

@@ -1,0 +1,110 @@
+//! What a pool looks like, for people.
+
+use anygpu_pool::{ChainState, Counts};
+use anygpu_pool_proto::Range;
+use serde::Serialize;
+
+use crate::dispatcher::Dispatcher;
+use crate::said::name;
+
+/// Chains, spares and counts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Picture {
+    /// Those that run, and those that are being prepared or mended.
+    pub chains: Vec<PicturedChain>,
+    /// Workers that stand by for a range.
+    pub spares: Vec<PicturedStage>,
+    /// Workers that are there.
+    pub workers: usize,
+    /// Texts that wait for a chain.
+    pub waiting: usize,
+    /// Texts on a chain.
+    pub running: usize,
+    /// Whether a chain is up, and none of its texts waits for states that were lost.
+    pub serves: bool,
+    /// Tokens so far.
+    pub tokens: u64,
+    /// Workers that were lost.
+    pub lost: u64,
+    /// Stages that a ready spare took over.
+    pub promoted: u64,
+    /// Stages that a worker had to be prepared for.
+    pub recruited: u64,
+    /// Rows that were computed again.
+    pub replayed: u64,
+    /// Steps that were sent again.
+    pub again: u64,
+}
+
+/// A chain.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PicturedChain {
+    /// Its number.
+    pub id: u64,
+    /// Whether it takes steps.
+    pub up: bool,
+    /// Texts on it.
+    pub sessions: usize,
+    /// In order.
+    pub stages: Vec<PicturedStage>,
+}
+
+/// A stage, or a spare for one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PicturedStage {
+    /// Who has it, if somebody has.
+    pub worker: Option<String>,
+    /// The first block.
+    pub first: u32,
+    /// The block after the last.
+    pub end: u32,
+    /// Whether the embedding is before them.
+    pub embedding: bool,
+    /// Whether the head is after them.
+    pub head: bool,
+    /// Whether it is fetched and compiled.
+    pub ready: bool,
+    /// What the worker takes for a row through a block.
+    ///
+    /// *Units*: microseconds.
+    pub block_micros: u64,
+}
+
+impl Dispatcher {
+    /// What the pool looks like now.
+    pub fn picture(&self) -> Picture {
+        let coordinator = self.coordinator();
+        let stage = |worker: Option<u64>, range: Range, ready: bool| PicturedStage {
+            worker: worker.map(name),
+            first: range.first,
+            end: range.end,
+            embedding: range.embedding,
+            head: range.head,
+            ready,
+            block_micros: worker.and_then(|worker| coordinator.offer(worker)).map_or(0, |offer| offer.block),
+        };
+        let chains = coordinator.chains().map(|(id, state, slots, sessions)| PicturedChain {
+            id,
+            up: state == ChainState::Up,
+            sessions,
+            stages: slots.iter().map(|slot| stage(slot.worker, slot.range, slot.ready)).collect(),
+        });
+        let spares = coordinator.spares().map(|(worker, range)| stage(Some(worker), range, true));
+        let (waiting, running) = coordinator.load();
+        let Counts { tokens, lost, promoted, recruited, replayed, again, .. } = coordinator.counts();
+        Picture {
+            chains: chains.collect(),
+            spares: spares.collect(),
+            workers: self.workers.len(),
+            waiting,
+            running,
+            serves: coordinator.serves(),
+            tokens,
+            lost,
+            promoted,
+            recruited,
+            replayed,
+            again,
+        }
+    }
+}
