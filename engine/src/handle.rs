@@ -108,6 +108,7 @@ type Configure = Box<dyn FnOnce(&mut GenerateOptions) + Send>;
 pub struct Generate {
     prompt: Prompt,
     keep: Option<usize>,
+    key: Option<u64>,
     chat: ChatOptions,
     configure: Configure,
 }
@@ -116,7 +117,7 @@ impl Generate {
     /// With the options that suit the backend. Unless [`Self::with`] says how many tokens at most, there may be as many as
     /// the context has room for.
     pub fn new(prompt: Prompt) -> Generate {
-        Generate { prompt, keep: None, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
+        Generate { prompt, keep: None, key: None, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
     }
 
     /// The same with other options, which are made on the engine's thread, after those of earlier calls. It has its own use
@@ -136,6 +137,14 @@ impl Generate {
     #[must_use]
     pub fn chatting(mut self, chat: ChatOptions) -> Generate {
         self.chat = chat;
+        self
+    }
+
+    /// The same by a key of whoever asks: where answers are computed [elsewhere], who asks again with it gets the answer that
+    /// was begun. An engine of its own answers anew.
+    #[must_use]
+    pub fn keyed(mut self, key: u64) -> Generate {
+        self.key = Some(key);
         self
     }
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use model::gguf::ByteSource;
-use model::{ChatError, ChatTemplate, Finish, GenerateOptions, Gguf, ModelError, Overflow, Recipe, Sampling};
-use model::{Tokenizer, TokenizerError, Words};
+use model::{ChatError, ChatTemplate, Finish, Footprint, GenerateOptions, Gguf, Model, ModelError, Overflow, Recipe};
+use model::{Sampling, Stage, Tokenizer, TokenizerError, Words};
+use reference_cpu::Cpu;
 
 use super::actor::{Job, since};
 use super::answer::Teller;
@@ -19,7 +20,9 @@ use crate::native::seconds;
 /// What a file says of a model whose weights are not here.
 pub struct Elsewhere {
     facts: Facts,
+    gguf: Gguf,
     n_vocab: usize,
+    n_layer: usize,
     tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
     chat: Result<ChatTemplate, ChatError>,
 }
@@ -33,6 +36,8 @@ pub struct Requests {
 
 /// A request for text that was found sound. Dropping it leaves whoever asked without an end.
 pub struct Asked {
+    /// See [`Generate::keyed`].
+    pub key: Option<u64>,
     /// The prompt's tokens.
     pub prompt: Vec<u32>,
     /// Tokens that the answer may have.
@@ -56,7 +61,7 @@ pub struct Asked {
 pub enum Go {
     /// More are wanted.
     On,
-    /// The text has ended: a stop string has come.
+    /// The text has ended: a stop token or a stop string has come.
     Ended,
     /// Nobody listens any more.
     Unheard,
@@ -66,7 +71,7 @@ impl Elsewhere {
     /// Reads a file's header.
     ///
     /// *Errors*: as [`Gguf::read`] and [`Recipe::new`]; a model for embeddings.
-    pub async fn read(source: &dyn ByteSource, n_ctx: Option<usize>) -> Result<(Elsewhere, Recipe), EngineError> {
+    pub async fn read(source: &dyn ByteSource, n_ctx: Option<usize>) -> Result<Elsewhere, EngineError> {
         let gguf = Gguf::read(source).await?;
         let recipe = Recipe::new(&gguf, n_ctx)?;
         if recipe.pooling().is_some() {
@@ -83,8 +88,27 @@ impl Elsewhere {
             has_chat_template: has_template && chat.is_ok() && tokenizer.is_ok(),
             load_ms: 0.0,
         };
-        let n_vocab = recipe.sizes().n_vocab;
-        Ok((Elsewhere { facts, n_vocab, tokenizer, chat }, recipe))
+        let (n_vocab, n_layer) = (recipe.sizes().n_vocab, recipe.sizes().n_blocks);
+        Ok(Elsewhere { facts, gguf, n_vocab, n_layer, tokenizer, chat })
+    }
+
+    /// Tokens that the context holds.
+    pub fn n_ctx(&self) -> usize {
+        self.facts.n_ctx
+    }
+
+    /// Blocks of the model.
+    pub fn blocks(&self) -> usize {
+        self.n_layer
+    }
+
+    /// What a stage takes, as the CPU keeps it: an estimate of what it takes anywhere.
+    ///
+    /// *Errors*: a stage that the model has not.
+    pub fn footprint(&self, stage: Stage) -> Result<Footprint, EngineError> {
+        let recipe = Recipe::new(&self.gguf, Some(self.facts.n_ctx))?.with_stage(stage)?;
+        let cpu = Cpu::new(reference_cpu::Options::default());
+        Ok(Model::footprint(&recipe, &cpu)?)
     }
 
     /// The handle to ask by, and what it is asked.
@@ -154,6 +178,7 @@ impl Requests {
     }
 
     fn admit(&mut self, request: Generate, mut told: Teller, place: Place) -> Option<Asked> {
+        let key = request.key;
         let Prepared { prompt, options, dropped_messages, parts } = match self.elsewhere.prepare(request) {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -165,6 +190,7 @@ impl Requests {
         let tokenizer = self.elsewhere.tokenizer.clone().ok();
         let eog = || tokenizer.as_deref().map_or(&[][..], Tokenizer::eog).to_vec();
         Some(Asked {
+            key,
             most: options.most().min(self.elsewhere.facts.n_ctx - prompt.len()),
             sampling: options.sampling,
             stop_tokens: options.stop_tokens.clone().unwrap_or_else(eog),
@@ -187,8 +213,11 @@ impl Asked {
         self.told.is_heard()
     }
 
-    /// Tells the next token, which does not end the text.
+    /// Tells the next token.
     pub fn say(&mut self, token: u32) -> Go {
+        if self.stop_tokens.contains(&token) {
+            return Go::Ended;
+        }
         self.first.get_or_insert_with(Instant::now);
         self.tokens.push(token);
         let (text, stopped) = match &self.tokenizer {
@@ -244,7 +273,7 @@ mod tests {
     const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
 
     fn open() -> (Handle, Requests) {
-        let (elsewhere, _) = block_on(Elsewhere::read(&BytesSource(GAB), Some(64))).unwrap();
+        let elsewhere = block_on(Elsewhere::read(&BytesSource(GAB), Some(64))).unwrap();
         elsewhere.open(Limits::default(), Status::default())
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Prepared {
 impl Prompter<'_> {
     /// The prompt of a request whose options are `options` unless it has others.
     pub fn prepare(&self, request: Generate, mut options: GenerateOptions) -> Result<Prepared, EngineError> {
-        let Generate { prompt, keep, chat, configure } = request;
+        let Generate { prompt, keep, chat, configure, .. } = request;
         configure(&mut options);
         let mut parts = Parts::default();
         let (prompt, usual, dropped_messages) = match prompt {

@@ -12,7 +12,7 @@ mod text;
 pub use adjust::AdjustArgs;
 pub use chat::ChatArgs;
 pub use format::FormatArgs;
-pub use serve::ServeArgs;
+pub use serve::{HttpArgs, ServeArgs};
 pub use session::SessionArgs;
 pub use template::{TemplateArgs, Tools};
 pub use text::{PromptArgs, TextArgs};
@@ -23,6 +23,7 @@ use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use pool::PoolCommand;
 use session::seconds;
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
@@ -126,7 +127,7 @@ pub enum Command {
     Trace(OnDevice<TraceArgs>),
     /// Many machines as one
     #[command(subcommand)]
-    Pool(pool::PoolCommand),
+    Pool(PoolCommand),
     /// Write what a shell needs to complete this program's commands and options
     ///
     /// For bash: anygpu completions bash > ~/.local/share/bash-completion/completions/anygpu
@@ -159,6 +160,7 @@ impl Cli {
             Some(Command::Bench(on)) => &on.device,
             Some(Command::Trace(on)) => &on.device,
             Some(Command::Tune(on)) => &on.device,
+            Some(Command::Pool(PoolCommand::Work(on))) => &on.device,
             Some(
                 Command::Tokenize { .. }
                 | Command::Detokenize { .. }

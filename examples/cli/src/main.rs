@@ -22,12 +22,14 @@ mod proven;
 mod quiet;
 mod saved;
 mod serve;
+mod signals;
 mod text;
 mod tokens;
 mod trace;
 mod tune;
 
 use anygpu::Choice;
+use args::pool::PoolCommand;
 use args::{Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -53,8 +55,10 @@ fn main() -> ExitCode {
     if cli.device().is_some_and(|device| device.backend != Choice::Cpu && !device.driver_log) {
         quiet::drivers();
     }
-    // A server has a way of its own to end.
-    let listening = if matches!(cli.command, Some(Command::Serve(_))) { Ok(()) } else { interrupt::listen() };
+    // What serves has a way of its own to end.
+    let serves =
+        matches!(cli.command, Some(Command::Serve(_) | Command::Pool(PoolCommand::Serve(_) | PoolCommand::Work(_))));
+    let listening = if serves { Ok(()) } else { interrupt::listen() };
     match listening.and_then(|()| run(&cli)) {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(interrupt::EXIT_CODE),
@@ -78,6 +82,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         None => return generate::story(&cli.device),
         Some(Command::Generate(on)) => return generate::run(&on.args, &on.device),
         Some(Command::Serve(on)) => return serve::run(&on.args, &on.device),
+        Some(Command::Pool(command)) => return pool::run(command),
         Some(Command::Chat(on)) => return chat::run(&on.args, &on.device),
         Some(Command::Probe(on)) => probe::run(&on.device, on.args.json)?,
         Some(Command::Logits(on)) => logits::run(&on.args, &on.device)?,
@@ -92,7 +97,6 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Ls { json }) => models::list(*json)?,
         Some(Command::Rm { model }) => models::remove(model)?,
         Some(Command::Bench(on)) => bench::run(&on.args, &on.device)?,
-        Some(Command::Pool(command)) => pool::run(command)?,
         Some(Command::Inspect(on)) => inspect::run(&on.args, &on.device)?,
         Some(Command::Trace(on)) => trace::run(&on.args, &on.device)?,
         Some(Command::Tune(on)) => tune::run(&on.args, &on.device)?,

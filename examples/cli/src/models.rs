@@ -5,6 +5,7 @@ mod hub;
 mod reference;
 mod store;
 
+pub use download::agent;
 pub use reference::Reference;
 
 use crate::output;

@@ -1,19 +1,43 @@
 //! `pool`: many machines as one.
 
+mod file;
+mod remote;
+mod routes;
+mod serve;
+mod work;
+
+use anygpu_pool_nats::{Server, Users};
 use anygpu_pool_sim::{Failure, Scenario, churn, day};
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::{
-    args::pool::{PoolCommand, PoolSimArgs},
+    args::pool::{PoolCommand, PoolConfigArgs, PoolSimArgs},
     output,
 };
 
-/// Runs `pool`.
-pub fn run(command: &PoolCommand) -> Result<()> {
+/// Runs `pool`. It was never interrupted: Ctrl-C is the way to end what goes on.
+pub fn run(command: &PoolCommand) -> Result<bool> {
     match command {
-        PoolCommand::Sim(args) => simulate(args),
+        PoolCommand::Config(args) => configure(args)?,
+        PoolCommand::Serve(args) => return serve::run(args),
+        PoolCommand::Work(on) => work::run(&on.args, &on.device)?,
+        PoolCommand::Sim(args) => simulate(args)?,
     }
+    Ok(false)
+}
+
+fn configure(args: &PoolConfigArgs) -> Result<()> {
+    let PoolConfigArgs { host, port, websocket_port, .. } = *args;
+    let users = Users::new()?;
+    let here = if host.is_unspecified() { "127.0.0.1".into() } else { host.to_string() };
+    let Users { coordinator, worker, system } = &users;
+    let how = format!(
+        "# anygpu pool serve --nats nats://coordinator:{coordinator}@{here}:{port} --nats-system nats://system:{system}@{here}:{port} \\\n\
+         #   --nats-workers nats://worker:{worker}@{here}:{port} --nats-pages ws://worker:{worker}@{here}:{websocket_port}\n"
+    );
+    let server = Server { host: host.to_string(), port, websocket: websocket_port, users };
+    Ok(output::text(&format!("{how}{server}\n"))?)
 }
 
 fn simulate(args: &PoolSimArgs) -> Result<()> {

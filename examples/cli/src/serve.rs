@@ -11,15 +11,19 @@ mod metrics;
 mod request;
 mod routes;
 
-use crate::args::{DeviceArgs, ServeArgs};
+use crate::args::{DeviceArgs, HttpArgs, ServeArgs};
+use crate::signals::Signals;
 use crate::{load, output};
 use anygpu::handle::{Handle, Limits};
 use anyhow::{Context, Result, bail};
+use axum::Router;
 use axum::http::HeaderValue;
 use format::Formats;
 use metrics::Metrics;
+use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -78,9 +82,32 @@ impl Server {
 
 /// Runs `serve`. It was never interrupted: Ctrl-C is the way to end it.
 pub fn run(args: &ServeArgs, device: &DeviceArgs) -> Result<bool> {
-    let origins = args.cors.iter().map(|origin| allowed(origin)).collect::<Result<Vec<_>>>()?;
+    let open = async |_| {
+        let (handle, thread) = open(args, device).await?;
+        Ok(Answering { handle, thread, more: Router::new(), ended: Box::pin(pending()) })
+    };
+    listen(&args.http, &args.load.model.name(), open)
+}
+
+/// What answers.
+pub struct Answering {
+    /// Takes requests.
+    pub handle: Handle,
+    /// Ends when the last handle is gone.
+    pub thread: JoinHandle<()>,
+    /// Other paths.
+    pub more: Router,
+    /// Why it cannot go on, if it comes to that.
+    pub ended: Pin<Box<dyn Future<Output = anyhow::Error>>>,
+}
+
+/// Listens, has `open` open what answers, and serves it until a signal comes. `open` is told the address.
+///
+/// *Errors*: the address is in use; those of `open`; what answers has ended.
+pub fn listen(http: &HttpArgs, name: &str, open: impl AsyncFnOnce(SocketAddr) -> Result<Answering>) -> Result<bool> {
+    let origins = http.cors.iter().map(|origin| allowed(origin)).collect::<Result<Vec<_>>>()?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start the server")?;
-    runtime.block_on(serve(args, device, &origins))?;
+    runtime.block_on(serve(http, name, &origins, open))?;
     Ok(false)
 }
 
@@ -96,49 +123,55 @@ fn allowed(origin: &str) -> Result<HeaderValue> {
     }
 }
 
-async fn serve(args: &ServeArgs, device: &DeviceArgs, origins: &[HeaderValue]) -> Result<()> {
+async fn serve(
+    http: &HttpArgs,
+    name: &str,
+    origins: &[HeaderValue],
+    open: impl AsyncFnOnce(SocketAddr) -> Result<Answering>,
+) -> Result<()> {
     let mut signals = Signals::listen().context("cannot listen to Ctrl-C")?;
     // Before the model, which may take long: a port that is in use is told at once.
-    let address = SocketAddr::new(args.host, args.port);
+    let address = SocketAddr::new(http.host, http.port);
     let listener = TcpListener::bind(address).await.map_err(|error| in_use(error, address))?;
     let address = listener.local_addr().context("cannot listen")?;
-    let (handle, thread) = tokio::select! {
-        opened = open(args, device) => opened?,
+    let Answering { handle, thread, more, ended } = tokio::select! {
+        opened = open(address) => opened?,
         () = signals.next() => return Ok(()),
     };
     let (say, phase) = watch::channel(Phase::Running);
-    let name = args.load.model.name();
     let server = Arc::new(Server {
         handle,
-        model: name.strip_suffix(".gguf").unwrap_or(&name).to_owned(),
-        aliases: args.alias.clone(),
-        key: args.api_key.clone(),
-        queue: args.queue,
-        max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
+        model: name.strip_suffix(".gguf").unwrap_or(name).to_owned(),
+        aliases: http.alias.clone(),
+        key: http.api_key.clone(),
+        queue: http.queue,
+        max_body: usize::try_from(http.max_body).unwrap_or(usize::MAX),
         started: answer::now(),
         metrics: Metrics::default(),
         formats: Formats::default(),
         phase: phase.clone(),
     });
     greet(&server, address);
-    let answered = tokio::spawn(connections::serve(listener, routes::router(server, origins), phase));
-    signals.next().await;
+    let router = routes::router(server, origins).merge(more);
+    let answered = tokio::spawn(connections::serve(listener, router, phase));
+    let outcome = tokio::select! {
+        () = signals.next() => Ok(()),
+        error = ended => Err(error),
+    };
     stop(say, signals, answered, thread).await;
-    Ok(())
+    outcome
 }
 
 /// Loads the model on a thread of its own.
 async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHandle<()>)> {
     let session_memory = args.session_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let limits = Limits { requests: args.queue, begun: args.parallel, session_memory, ..Limits::default() };
+    let limits = Limits { requests: args.http.queue, begun: args.parallel, session_memory, ..Limits::default() };
     let (load, device, pooling) = (args.load.clone(), device.clone(), args.pooling);
     Handle::spawn(move || load::opened(&load, &device, pooling), limits).await
 }
 
-/// Says where it is, and how to ask it.
-fn greet(server: &Server, address: SocketAddr) {
-    let status = server.handle.status();
-    let Server { model, .. } = server;
+/// What a server at an address is reached by from its own machine.
+pub fn reached_at(address: SocketAddr) -> String {
     // What listens everywhere is reached here as well.
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => "127.0.0.1".into(),
@@ -146,7 +179,14 @@ fn greet(server: &Server, address: SocketAddr) {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     };
-    let base = format!("http://{host}:{}/v1", address.port());
+    format!("http://{host}:{}", address.port())
+}
+
+/// Says where it is, and how to ask it.
+fn greet(server: &Server, address: SocketAddr) {
+    let status = server.handle.status();
+    let Server { model, .. } = server;
+    let base = format!("{}/v1", reached_at(address));
     let facts = server.handle.facts();
     let (path, body) = match (facts.pooling, facts.has_chat_template) {
         (Some(_), _) => ("embeddings", r#"{"input": "A cat sat down."}"#),
@@ -200,39 +240,5 @@ async fn stop(
     tokio::select! {
         () = ending => {}
         () = signals.next() => {}
-    }
-}
-
-/// Ctrl-C, and what a service manager sends.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn listen() -> io::Result<Signals> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl Signals {
-    fn listen() -> io::Result<Signals> {
-        Ok(Signals {})
-    }
-
-    async fn next(&mut self) {
-        let _ = tokio::signal::ctrl_c().await;
     }
 }

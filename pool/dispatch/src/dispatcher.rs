@@ -59,7 +59,12 @@ pub enum Out {
     /// Somebody speaks who was thought to be gone, or is not known at all: it is to say hello again.
     Greet(String),
     /// A worker's connection is to be closed, and its identity kept out.
-    Ban(String),
+    Ban {
+        /// Its name.
+        worker: String,
+        /// The broker's name of the connection, if it said one.
+        connection: Option<String>,
+    },
 }
 
 /// A coordinator with what it takes to talk to its workers.
@@ -229,7 +234,11 @@ impl Dispatcher {
             // Settings that ask for checks are refused.
             Action::Check { .. } => {}
             Action::Greet(worker) => self.out.extend(self.names.get(&worker).cloned().map(Out::Greet)),
-            Action::Ban(worker) => self.out.extend(self.names.get(&worker).cloned().map(Out::Ban)),
+            Action::Ban(id) => {
+                let connection = self.connections.iter().find(|(_, of)| **of == id).map(|(name, _)| name.clone());
+                let ban = |worker| Out::Ban { worker, connection };
+                self.out.extend(self.names.get(&id).cloned().map(ban));
+            }
         }
     }
 

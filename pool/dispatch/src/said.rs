@@ -88,7 +88,12 @@ impl Dispatcher {
                 Event::Tokens { worker, session, epoch, position, ids: vec![id], end }
             }),
         };
-        event.map_or_else(Vec::new, |event| self.happened(now, event))
+        match event {
+            // Its names go with it.
+            Some(Event::Disconnected(_)) => self.left(now, name),
+            Some(event) => self.happened(now, event),
+            None => Vec::new(),
+        }
     }
 
     /// A step is through: it was one of a lap, of rows that were sent again, or the taking over of states.
@@ -122,9 +127,12 @@ impl Dispatcher {
 fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
     match &reply.what {
         Some(reply::What::Assigned(Assigned { epoch, ready: true, .. })) => Some(Event::Ready(worker, *epoch)),
+        Some(reply::What::Failure(failure)) if failure.reason == i32::from(Reason::Leaving) => {
+            Some(Event::Disconnected(worker))
+        }
         Some(reply::What::Failure(Failure { session, epoch, reason, .. })) => {
             // What a session alone is refused is not its worker's end: its deadline begins it again.
-            let ends = [Reason::OutOfMemory, Reason::DeviceLost, Reason::Leaving].map(i32::from).contains(reason);
+            let ends = [Reason::OutOfMemory, Reason::DeviceLost].map(i32::from).contains(reason);
             (*session == 0 || ends).then_some(Event::Failed(worker, *epoch))
         }
         _ => None,

@@ -122,7 +122,7 @@ impl World {
                 Out::Say(session, _, token) => self.said.entry(session).or_default().push(token),
                 Out::End(session, why) => drop(self.ended.insert(session, why)),
                 Out::Greet(worker) => panic!("{worker} was thought to be gone"),
-                Out::Ban(worker) => panic!("{worker} is banned"),
+                Out::Ban { worker, .. } => panic!("{worker} is banned"),
             }
         }
     }

@@ -1,14 +1,120 @@
 //! The arguments of `pool`.
 
-use clap::{Args, Subcommand};
+use super::{HttpArgs, ModelArgs, OnDevice, bytes};
+use clap::{Args, Subcommand, ValueEnum};
+use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// Many machines as one.
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
+    /// Write the configuration of a NATS server for a pool, with passwords of its own
+    ///
+    /// anygpu pool config > pool.conf, and then nats-server -c pool.conf. What `pool serve` takes to reach it stands in its
+    /// comments.
+    Config(PoolConfigArgs),
+    /// Coordinate a pool: serve a model that its workers compute, to clients of OpenAI's API
+    ///
+    /// Workers join by `anygpu pool work --coordinator http://HOST:PORT`, or with a page. Each gets some of the model's
+    /// blocks. One that is lost is replaced, and texts go on as if nothing had happened.
+    Serve(Box<PoolServeArgs>),
+    /// Join a pool: compute some of its model's blocks
+    ///
+    /// Texts that others ask pass through this machine. Ctrl-C leaves.
+    Work(Box<OnDevice<PoolWorkArgs>>),
     /// Simulate a pool: workers that come and go, and the coordinator's own code
     ///
     /// One seed gives one result, on every machine.
     Sim(PoolSimArgs),
+}
+
+/// Arguments of `pool config`.
+#[derive(Debug, Clone, Args)]
+pub struct PoolConfigArgs {
+    /// The address that the server listens at; 0.0.0.0 is all of its machine's
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// The port for native workers
+    #[arg(long, default_value_t = 4222)]
+    pub port: u16,
+    /// The port for pages
+    #[arg(long, default_value_t = 9222)]
+    pub websocket_port: u16,
+}
+
+/// What workers hand over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SeamArg {
+    /// Half the bytes. Part of what is computed: texts may differ from those of f32.
+    F16,
+    /// The text of one machine, to the last bit of what is handed over.
+    F32,
+}
+
+/// Arguments of `pool serve`.
+#[derive(Debug, Clone, Args)]
+pub struct PoolServeArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub http: HttpArgs,
+    /// The NATS server, such as nats://coordinator:SECRET@127.0.0.1:4222 (`pool config` writes it)
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "ANYGPU_NATS",
+        hide_env_values = true,
+        default_value = "nats://127.0.0.1:4222",
+        help_heading = "Pool"
+    )]
+    pub nats: String,
+    /// The same as a user of its system account, by whom the end of a connection is known at once [default: heartbeats tell]
+    #[arg(long, value_name = "URL", env = "ANYGPU_NATS_SYSTEM", hide_env_values = true, help_heading = "Pool")]
+    pub nats_system: Option<String>,
+    /// What workers reach the server by [default: what --nats says]
+    #[arg(long, value_name = "URL", env = "ANYGPU_NATS_WORKERS", hide_env_values = true, help_heading = "Pool")]
+    pub nats_workers: Option<String>,
+    /// What pages reach the server by, such as ws://worker:SECRET@192.168.1.2:9222 [default: pages cannot join]
+    #[arg(long, value_name = "URL", env = "ANYGPU_NATS_PAGES", hide_env_values = true, help_heading = "Pool")]
+    pub nats_pages: Option<String>,
+    /// What workers reach this program by [default: http:// and the address that it listens at]
+    #[arg(long, value_name = "URL", help_heading = "Pool")]
+    pub public: Option<String>,
+    /// What workers hand over: half the bytes (f16), or all (f32)
+    #[arg(long, value_enum, default_value = "f16", help_heading = "Pool")]
+    pub seam: SeamArg,
+    /// Tokens that the context holds [default: what the model was trained for, at most 2048]
+    #[arg(long, value_name = "TOKENS", help_heading = "Pool")]
+    pub n_ctx: Option<usize>,
+    /// Chains of workers that are kept, if there are enough of them; each has the whole model
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Pool")]
+    pub chains: u64,
+    /// Workers that stand by for each stage, if there are enough of them
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Pool")]
+    pub spares: u32,
+    /// Texts that a stage holds states for
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Pool")]
+    pub sessions: u32,
+    /// Tokens between two copies of a text's states that go to who stands by; 0 makes none, and all is computed again
+    #[arg(long, value_name = "TOKENS", default_value_t = 128, help_heading = "Pool")]
+    pub snapshot: u32,
+    /// Where texts under way are kept, so that a coordinator that starts again goes on with them [default: nowhere]
+    #[arg(long, value_name = "FILE", help_heading = "Pool")]
+    pub state: Option<PathBuf>,
+}
+
+/// Arguments of `pool work`.
+#[derive(Debug, Clone, Args)]
+pub struct PoolWorkArgs {
+    /// The coordinator, such as http://192.168.1.2:8080
+    #[arg(long, value_name = "URL", help_heading = "Pool")]
+    pub coordinator: String,
+    /// Memory that weights and states may take
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "2G", help_heading = "Pool")]
+    pub memory: u64,
+    /// Do not keep what was fetched of models for the next time
+    #[arg(long, help_heading = "Pool")]
+    pub no_keep: bool,
 }
 
 /// Arguments of `pool sim`.

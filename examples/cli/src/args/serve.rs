@@ -12,6 +12,22 @@ use std::net::{IpAddr, Ipv4Addr};
 pub struct ServeArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    #[command(flatten)]
+    pub http: HttpArgs,
+    /// Conversations that take turns, a few tokens each; the next one begins when one of them has ended
+    #[arg(long, value_name = "N", default_value_t = Limits::default().begun, value_parser = at_most_a_million)]
+    pub parallel: usize,
+    /// What conversations may take of host memory while others have their turns, such as 2G [default: what --parallel of them take, at least 256M]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub session_memory: Option<u64>,
+    /// Serve embeddings, pooled in this way: mean, cls (the first), or last [default: what the file says]
+    #[arg(long, value_name = "mean|cls|last")]
+    pub pooling: Option<Pooling>,
+}
+
+/// Where a server listens, and whom it answers.
+#[derive(Debug, Clone, Args)]
+pub struct HttpArgs {
     /// The address to listen at; 0.0.0.0 is all of this machine's
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub host: IpAddr,
@@ -30,15 +46,6 @@ pub struct ServeArgs {
     /// Requests that are answered or wait at a time; more are told to come again
     #[arg(long, value_name = "N", default_value_t = Limits::default().requests, value_parser = at_most_a_million)]
     pub queue: usize,
-    /// Conversations that take turns, a few tokens each; the next one begins when one of them has ended
-    #[arg(long, value_name = "N", default_value_t = Limits::default().begun, value_parser = at_most_a_million)]
-    pub parallel: usize,
-    /// What conversations may take of host memory while others have their turns, such as 2G [default: what --parallel of them take, at least 256M]
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pub session_memory: Option<u64>,
-    /// Serve embeddings, pooled in this way: mean, cls (the first), or last [default: what the file says]
-    #[arg(long, value_name = "mean|cls|last")]
-    pub pooling: Option<Pooling>,
     /// The longest request
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "8M")]
     pub max_body: u64,

@@ -38,7 +38,8 @@ enum Failure {
     Broken(Error),
 }
 
-fn agent() -> Agent {
+/// Who asks servers.
+pub fn agent() -> Agent {
     let config = Agent::config_builder()
         .user_agent(concat!("anygpu/", env!("CARGO_PKG_VERSION")))
         .http_status_as_error(false)

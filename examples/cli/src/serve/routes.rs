@@ -4,6 +4,7 @@ use super::answer;
 use super::error::{ApiError, respond};
 use super::request::{EmbedRequest, Shape, TextRequest};
 use super::{Phase, Server, reached};
+use anygpu::handle::Generate;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Path, Request, State};
@@ -12,6 +13,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
@@ -171,8 +173,23 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
+/// What a client sends who would rather have the answer that it asked for before than another one.
+fn idempotency(headers: &HeaderMap) -> Option<Vec<u8>> {
+    headers.get("idempotency-key").map(|key| key.as_bytes().to_vec())
+}
+
+/// Each answer to a request has a key of its own.
+fn keyed(generate: Generate, key: Option<&[u8]>, at: u64) -> Generate {
+    let Some(key) = key else { return generate };
+    let digest = Sha256::new_with_prefix(key).chain_update(at.to_le_bytes()).finalize();
+    let key = digest.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte));
+    generate.keyed(key)
+}
+
 async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
+    let key = idempotency(request.headers());
     let mut request = TextRequest::read(shape, &body(&server, request).await?)?;
+    request.generate = request.generate.into_iter().zip(0..).map(|(it, at)| keyed(it, key.as_deref(), at)).collect();
     serves(&server, request.model.as_deref())?;
     if let Some(format) = request.format.take() {
         request.generate = server.formats.hold(&server.handle, request.generate, format).await?;

@@ -1,0 +1,104 @@
+//! What a coordinator tells workers and people over HTTP.
+
+use super::file::Served;
+use anygpu_pool_dispatch::Picture;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use axum::{Router, body::Bytes};
+use serde::Serialize;
+use std::fmt::Write;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tower_http::cors::CorsLayer;
+
+/// What a worker has to know to join.
+#[derive(Debug, Clone, Serialize)]
+pub struct Pool {
+    /// The version of this object.
+    pub version: u32,
+    /// The broker, for native workers.
+    pub tcp: String,
+    /// The same for pages.
+    pub websocket: Option<String>,
+    /// What is computed.
+    pub model: PoolModel,
+}
+
+/// A pool's model.
+#[derive(Debug, Clone, Serialize)]
+pub struct PoolModel {
+    pub name: String,
+    pub address: String,
+    /// In hexadecimal digits.
+    pub digest: String,
+    pub blocks: u32,
+    pub bytes: u64,
+    /// What a block takes of a worker's memory, with states of all texts that it may hold.
+    pub block_bytes: u64,
+    /// The same of what is before the blocks.
+    pub embedding_bytes: u64,
+    /// The same of what is after them.
+    pub head_bytes: u64,
+}
+
+struct Told {
+    pool: Pool,
+    file: Served,
+    picture: watch::Receiver<Picture>,
+}
+
+/// The paths. Pages of any origin may read them: what workers may know is no secret from each other.
+pub fn router(pool: Pool, file: Served, picture: watch::Receiver<Picture>) -> Router {
+    let told = Arc::new(Told { pool, file, picture });
+    Router::new()
+        .route("/pool.json", get(async |State(told): State<Arc<Told>>| Json(told.pool.clone())))
+        .route("/model.gguf", get(async |State(told): State<Arc<Told>>, headers: HeaderMap| told.file.send(&headers)))
+        .route("/model.gguf.manifest", get(manifest))
+        .route("/state.json", get(async |State(told): State<Arc<Told>>| Json(told.picture.borrow().clone())))
+        .route("/pool/metrics", get(metrics))
+        .layer(CorsLayer::permissive())
+        .with_state(told)
+}
+
+async fn manifest(State(told): State<Arc<Told>>) -> Response {
+    ([(header::CONTENT_TYPE, "application/octet-stream")], Bytes::from(told.file.manifest.clone())).into_response()
+}
+
+async fn metrics(State(told): State<Arc<Told>>) -> Response {
+    let text = text(&told.picture.borrow());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+/// In Prometheus' format.
+fn text(picture: &Picture) -> String {
+    let Picture { chains, spares, workers, waiting, running, serves, tokens, lost, promoted, recruited, .. } = picture;
+    let up = chains.iter().filter(|chain| chain.up).count();
+    let gauges = [
+        ("workers", "Workers that are there.", *workers),
+        ("chains_up", "Chains that run.", up),
+        ("spares", "Workers that stand by.", spares.len()),
+        ("texts_waiting", "Texts that wait for a chain.", *waiting),
+        ("texts_running", "Texts on a chain.", *running),
+        ("serves", "Whether a chain is up, and no text waits for states that were lost.", usize::from(*serves)),
+    ];
+    let counters = [
+        ("tokens_total", "Tokens that were told.", *tokens),
+        ("workers_lost_total", "Workers that were lost.", *lost),
+        ("stages_promoted_total", "Stages that a ready spare took over.", *promoted),
+        ("stages_recruited_total", "Stages that a worker had to be prepared for.", *recruited),
+        ("rows_replayed_total", "Rows that were computed again to restore states.", picture.replayed),
+        ("steps_again_total", "Steps that were sent again.", picture.again),
+    ];
+    let mut text = String::new();
+    let gauges = gauges.map(|(name, help, value)| (name, help, value as u64, "gauge"));
+    let counters = counters.map(|(name, help, value)| (name, help, value, "counter"));
+    for (name, help, value, kind) in gauges.into_iter().chain(counters) {
+        let _ = write!(
+            text,
+            "# HELP anygpu_pool_{name} {help}\n# TYPE anygpu_pool_{name} {kind}\nanygpu_pool_{name} {value}\n"
+        );
+    }
+    text
+}

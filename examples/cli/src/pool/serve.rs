@@ -1,0 +1,147 @@
+//! `pool serve`: a coordinator, and a server for those who ask.
+
+use super::file::Served;
+use super::routes::{Pool, PoolModel, router};
+use crate::args::pool::{PoolServeArgs, SeamArg};
+use crate::output;
+use crate::serve::{self, Answering, reached_at};
+use anygpu::Stage;
+use anygpu::handle::elsewhere::Elsewhere;
+use anygpu::handle::{Limits, Status};
+use anygpu_pool::Config;
+use anygpu_pool_dispatch::Dispatcher;
+use anygpu_pool_nats::{Coordinating, Telling, coordinate, load, random, reachable};
+use anygpu_pool_plan::Model;
+use anygpu_pool_proto::Seam;
+use anyhow::{Context, Result, anyhow};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Time between two heartbeats of a worker.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Heartbeats that a worker may miss.
+const MISSED: u32 = 6;
+
+/// Runs `pool serve`.
+pub fn run(args: &PoolServeArgs) -> Result<bool> {
+    serve::listen(&args.http, &args.model.name(), async |address| open(args, address).await)
+}
+
+async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
+    let workers = args.nats_workers.as_ref().unwrap_or(&args.nats);
+    for server in [Some(&args.nats), args.nats_system.as_ref()].into_iter().flatten() {
+        reachable(server).await?;
+    }
+    let source = args.model.open()?;
+    let elsewhere = Elsewhere::read(&*source, args.n_ctx).await?;
+    let model = sizes(&elsewhere, args)?;
+    let file = Served::new(&args.model)?;
+    let public = args.public.clone().unwrap_or_else(|| reached_at(address));
+    let model_address = format!("{}/model.gguf", public.trim_end_matches('/'));
+    let pool = Pool {
+        version: 1,
+        tcp: workers.clone(),
+        websocket: args.nats_pages.clone(),
+        model: PoolModel {
+            name: args.model.name(),
+            address: model_address.clone(),
+            digest: file.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            blocks: model.blocks,
+            bytes: file.bytes,
+            block_bytes: model.block_bytes,
+            embedding_bytes: model.embedding_bytes,
+            head_bytes: model.head_bytes,
+        },
+    };
+    let config = Config {
+        chains: args.chains as usize,
+        spares: args.spares,
+        sessions_per_stage: (args.sessions as usize).div_ceil(2),
+        snapshot: args.snapshot,
+        queue: args.http.queue,
+        silence: (MISSED * HEARTBEAT).as_micros() as u64,
+        ..Config::new(model)
+    };
+    let served = anygpu_pool_dispatch::Served {
+        address: model_address,
+        digest: file.digest.clone(),
+        seam: match args.seam {
+            SeamArg::F16 => Seam::F16,
+            SeamArg::F32 => Seam::F32,
+        },
+        context: u32::try_from(elsewhere.n_ctx())?,
+        sessions: args.sessions,
+        chunk: config.chunk,
+        // Requests say what ends their texts.
+        stop: Vec::new(),
+    };
+    let facts = args.state.as_deref().map(load).transpose()?.unwrap_or_default();
+    let mut seed = [0; 32];
+    for part in seed.chunks_exact_mut(8) {
+        part.copy_from_slice(&random()?.to_le_bytes());
+    }
+    let dispatcher = Dispatcher::restart(config, seed, served, facts.clone(), 0)?;
+    let coordinating = Coordinating {
+        server: args.nats.clone(),
+        system: args.nats_system.clone(),
+        heartbeat: HEARTBEAT,
+        facts: args.state.clone(),
+    };
+    let status = Status { backend: "pool", adapter: format!("workers at {public}"), ..Status::default() };
+    let limits = Limits { requests: args.http.queue, ..Limits::default() };
+    let (handle, mut requests) = elsewhere.open(limits, status);
+    let show = requests.status();
+    let (send, asked) = mpsc::unbounded_channel();
+    // Prompts are made where that keeps no token waiting. When all handles are gone this ends, and with it the coordinator.
+    let read = move || {
+        while let Some(request) = requests.next() {
+            if send.send(request).is_err() {
+                break;
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("requests".into()).spawn(read).context("cannot start a thread")?;
+    let (picture, pictured) = watch::channel(dispatcher.picture());
+    let telling = Telling { picture, note: Box::new(|line: &str| output::note(line)) };
+    let (say, ended) = oneshot::channel();
+    tokio::spawn(async move {
+        let outcome = coordinate(&coordinating, dispatcher, &facts, asked, telling).await;
+        // When the server stops nobody waits for it.
+        let _ = say.send(outcome);
+    });
+    let mut seen = pictured.clone();
+    tokio::spawn(async move {
+        while seen.changed().await.is_ok() {
+            let (running, waiting) = (seen.borrow().running, seen.borrow().waiting);
+            show(running, waiting);
+        }
+    });
+    output::note(&format!("  anygpu pool work --coordinator {public}"));
+    let ended = async {
+        match ended.await {
+            Ok(Err(error)) => error.into(),
+            _ => anyhow!("the coordinator has ended; start again"),
+        }
+    };
+    Ok(Answering { handle, thread, more: router(pool, file, pictured), ended: Box::pin(ended) })
+}
+
+/// What parts of the model take of a worker.
+fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
+    let blocks = elsewhere.blocks();
+    let of = |embed, range: std::ops::Range<usize>, head| -> Result<u64> {
+        let taken = elsewhere.footprint(Stage { embed, blocks: range, head })?;
+        Ok(taken.weights + u64::from(args.sessions) * taken.states)
+    };
+    let mut block_bytes = 0;
+    for block in 0..blocks {
+        block_bytes = block_bytes.max(of(false, block..block + 1, false)?);
+    }
+    let embedding_bytes = of(true, 0..1, false)?.saturating_sub(of(false, 0..1, false)?);
+    let head_bytes = of(false, blocks - 1..blocks, true)?.saturating_sub(of(false, blocks - 1..blocks, false)?);
+    // A product with the head reads its weights as blocks read theirs.
+    let head_blocks = head_bytes as f64 / block_bytes.max(1) as f64;
+    Ok(Model { blocks: u32::try_from(blocks)?, block_bytes, embedding_bytes, head_bytes, head_blocks })
+}

@@ -1,0 +1,51 @@
+//! Who is there, by the server's own account of connections.
+
+use serde::Deserialize;
+
+/// Where a server tells of connections that were closed.
+pub(crate) const CLOSED: &str = "$SYS.ACCOUNT.*.DISCONNECT";
+
+#[derive(Deserialize)]
+struct Closed {
+    server: Server,
+    client: Closing,
+}
+
+#[derive(Deserialize)]
+struct Server {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Closing {
+    id: u64,
+}
+
+/// The connection that an event tells of, as workers name theirs.
+pub(crate) fn closed(payload: &[u8]) -> Option<String> {
+    let Closed { server, client } = serde_json::from_slice(payload).ok()?;
+    Some(format!("{}/{}", server.id, client.id))
+}
+
+/// Where a server is asked to close a connection, and with what words.
+pub(crate) fn kick(connection: &str) -> Option<(String, Vec<u8>)> {
+    let (server, client) = connection.split_once('/')?;
+    let client: u64 = client.parse().ok()?;
+    let plain = !server.is_empty() && server.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    plain.then(|| (format!("$SYS.REQ.SERVER.{server}.KICK"), format!("{{\"cid\":{client}}}").into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_name_connections() {
+        let event = br#"{"type":"io.nats.server.advisory.v1.client_disconnect","server":{"name":"n","id":"NDAB"},
+            "client":{"acc":"$G","id":23,"user":"worker"},"reason":"Client Closed"}"#;
+        assert_eq!(closed(event).as_deref(), Some("NDAB/23"));
+        assert_eq!(closed(b"{}"), None);
+        assert_eq!(kick("NDAB/23").map(|it| it.0).as_deref(), Some("$SYS.REQ.SERVER.NDAB.KICK"));
+        assert_eq!(kick("a.b.>/23"), None);
+    }
+}
