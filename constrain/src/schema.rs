@@ -63,6 +63,13 @@ const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "arra
 ///
 /// *Errors*: a schema that answers cannot be held to.
 pub(crate) fn grammar(schema: &Value) -> Result<TopLevelGrammar, FormatError> {
+    document(schema).map(TopLevelGrammar::from_json_schema)
+}
+
+/// A schema as the library takes it.
+///
+/// *Errors*: as [`grammar`].
+pub(crate) fn document(schema: &Value) -> Result<Value, FormatError> {
     let bytes = schema.to_string().len();
     if bytes > MAX_BYTES {
         return Err(FormatError::TooLarge { what: "bytes", found: bytes, most: MAX_BYTES });
@@ -88,7 +95,7 @@ pub(crate) fn grammar(schema: &Value) -> Result<TopLevelGrammar, FormatError> {
         ..JsonCompileOptions::default()
     };
     options.apply_to(&mut document);
-    Ok(TopLevelGrammar::from_json_schema(document))
+    Ok(document)
 }
 
 /// Walks a schema.

@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
-use model::{ByteSource, ChatOptions, GenerateOptions, Message, Pooling, Tokenizer};
+use model::{ByteSource, ChatOptions, ChatTemplate, GenerateOptions, Message, Pooling, Tokenizer};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
@@ -249,6 +249,7 @@ pub struct Handle {
     shared: Arc<Shared>,
     facts: Arc<Facts>,
     tokenizer: Option<Arc<Tokenizer>>,
+    chat: Option<Arc<ChatTemplate>>,
     limits: Limits,
 }
 
@@ -288,7 +289,7 @@ impl Handle {
         let begin = move || match Actor::new(open, limits, on_thread) {
             Ok(mut actor) => {
                 // Nobody listens if loading was given up.
-                if ready.send(Ok((actor.facts(), actor.tokenizer()))).is_ok() {
+                if ready.send(Ok((actor.facts(), actor.tokenizer(), actor.chat()))).is_ok() {
                     actor.run(&received);
                 }
             }
@@ -297,8 +298,8 @@ impl Handle {
         let thread = thread::Builder::new().name("anygpu".into()).spawn(begin);
         async move {
             let thread = thread.map_err(|_| HandleError::Stopped)?;
-            let (facts, tokenizer) = loaded.await.map_err(|_| HandleError::Stopped)??;
-            Ok((Handle { jobs, shared, facts: Arc::new(facts), tokenizer, limits }, thread))
+            let (facts, tokenizer, chat) = loaded.await.map_err(|_| HandleError::Stopped)??;
+            Ok((Handle { jobs, shared, facts: Arc::new(facts), tokenizer, chat, limits }, thread))
         }
     }
 
@@ -310,6 +311,11 @@ impl Handle {
     /// The tokenizer, if the file has one that can be used.
     pub fn tokenizer(&self) -> Option<&Arc<Tokenizer>> {
         self.tokenizer.as_ref()
+    }
+
+    /// The chat template, if the file has one that can be used.
+    pub fn chat(&self) -> Option<&Arc<ChatTemplate>> {
+        self.chat.as_ref()
     }
 
     /// What goes on.

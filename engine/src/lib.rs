@@ -54,10 +54,10 @@ pub use backend_api::run::Host;
 pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
-    Adjust, ByteSource, BytesSource, ChatError, ChatOptions, ChatTemplate, Constraint, Embedder, Embedding, Fault,
-    Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, LogProb,
-    LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece, Pooling,
-    Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
+    Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint, Embedder,
+    Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes,
+    LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece,
+    Pooling, Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
     SnapshotSink, SourceError, SplitError, Stage, StageError, StageOutput, StageSession, StageStep, StreamDecoder,
     Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
 };

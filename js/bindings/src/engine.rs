@@ -7,7 +7,7 @@ use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
     ChatPrompt, Embedder, Engine, EngineError, EngineOptions, Host, KvCache, Layout, LoadTimes, Message, ModelError,
-    Pooling, Products, Progress, Proofs, SelectOptions, Sessions, Winners, select,
+    Pooling, Products, Progress, Proofs, SelectOptions, Sessions, ToolChoice, Winners, select,
 };
 use bindings_common::json;
 use js_sys::{Float32Array, Function, Promise};
@@ -263,6 +263,25 @@ impl WasmEngine {
         json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
     }
 
+    /// What an answer must be that has to call functions, or the one of this name, as the module of formats reads it.
+    pub fn call_form(&self, messages: &str, options: &str, name: Option<String>) -> Result<String, JsValue> {
+        let chat = Request::read(options)?.chat.unwrap_or_default();
+        let options = chat.options(name.map_or(ToolChoice::Required, ToolChoice::Named));
+        let messages = conversation(messages)?;
+        let form = self.0.engine.chat().and_then(|chat| Ok(chat.call_form(&messages, &options)?));
+        json(&serde_json::json!({ "calls": form.map_err(|e| error::engine(&e))? }))
+    }
+
+    /// What tokens are to who builds answers of them, one behind the other.
+    pub fn words(&self) -> Result<Vec<u8>, JsValue> {
+        Ok(self.all_words()?.concat())
+    }
+
+    /// How many bytes each of the words has.
+    pub fn word_lengths(&self) -> Result<Vec<u32>, JsValue> {
+        Ok(self.all_words()?.iter().map(|word| word.len() as u32).collect())
+    }
+
     /// The text of tokens.
     pub fn decode(&self, tokens: &[u32]) -> Result<String, JsValue> {
         let tokenizer = self.0.engine.tokenizer().map_err(|e| error::engine(&e))?;
@@ -282,6 +301,13 @@ impl WasmEngine {
             loaded.work.replace(Some(Work::Embeddings(embedder)));
             Ok(Float32Array::from(&embedding.map_err(|e| error::engine(&e))?[..]).into())
         })
+    }
+}
+
+impl WasmEngine {
+    fn all_words(&self) -> Result<Vec<Vec<u8>>, JsValue> {
+        let tokenizer = self.0.engine.tokenizer().map_err(|e| error::engine(&e))?;
+        Ok((0..tokenizer.vocab_len() as u32).map(|id| tokenizer.word(id)).collect())
     }
 }
 

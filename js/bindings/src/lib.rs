@@ -3,6 +3,7 @@
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]
 
+mod asked;
 mod bench;
 mod engine;
 mod error;

@@ -77,11 +77,6 @@ impl WasmEngine {
     pub fn asked(&self, name: &str) -> Result<Option<String>, JsValue> {
         let asked = |sessions: &Sessions| {
             let ((request, sampling), tokens) = sessions.request(name).zip(sessions.tokens(name))?;
-            if request.constraint.is_some() && request.finish.is_none() {
-                // It would go on as any text.
-                let why = "the text was to have a format, which cannot be made here; ask anew, with the whole prompt";
-                return Some(Err(error::options(why)));
-            }
             let (prompt, done) = tokens.split_at(request.prompt.min(tokens.len()));
             let (finish, generate) = (request.finish.map(|finish| finish.name()), Request::saved(request, sampling));
             Some(json(&Asked { prompt, done, generate, finish }))

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use model::{Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Session, Sessions, Tokenizer};
+use model::{ChatError, Finish, GenerateOptions, Generation, Overflow, Parts, Piece, Session, Sessions, Tokenizer};
 
 use super::super::answer::{Outcome, Teller, Told};
 use super::super::{Generate, Opened, Place, Prompt};
@@ -271,6 +271,10 @@ fn prepare(request: Generate, engine: &Engine, sessions: &Sessions) -> Result<Pr
     configure(&mut options);
     let mut parts = Parts::default();
     let (prompt, usual, dropped_messages) = match prompt {
+        // Without a constraint nothing would see to it.
+        Prompt::Chat(_) if chat.tool_choice.demands() && options.constraint.is_none() => {
+            return Err(ChatError::Demanded.into());
+        }
         Prompt::Chat(messages) => {
             let chat = engine.chat()?.with(&chat)?;
             let ChatPrompt { tokens, keep, dropped_messages } = engine.chat_prompt_with(&chat, &messages, &options)?;
