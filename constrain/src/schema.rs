@@ -23,8 +23,8 @@ use crate::error::FormatError;
 pub const MAX_BYTES: usize = 64 << 10;
 /// Levels of a schema, at most.
 pub const MAX_DEPTH: usize = 64;
-/// Levels times places that are referred to, at most: so deep the stack can become.
-pub const MAX_LEVELS: usize = 1024;
+/// Levels times places that are referred to, at most: so deep the stack can become, of which browsers have less.
+pub const MAX_LEVELS: usize = if cfg!(target_arch = "wasm32") { 128 } else { 1024 };
 /// Bytes of a pattern, at most.
 const MAX_PATTERN: usize = 4096;
 /// Digits of a number that others are multiples of, at most: each remainder takes memory.

@@ -24,6 +24,52 @@
 //! }
 //! ```
 //!
+//! Answers can be sent, so that a task of any runtime may wait for them. With tokio:
+//!
+//! ```
+//! # use anygpu::handle::{Generate, Handle, Limits, Prompt, Told};
+//! # use anygpu::{Choice, EngineOptions, SelectOptions};
+//! use futures_util::StreamExt;
+//!
+//! # fn options() -> EngineOptions {
+//! #   EngineOptions { select: SelectOptions { backend: Choice::Cpu, ..Default::default() }, ..Default::default() }
+//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! #   std::env::set_current_dir("..")?;
+//!     let (handle, _) = Handle::open("models/gab-q4_0.gguf", options, Limits::default()).await?;
+//!     let mut answer = handle.generate(Generate::new(Prompt::Text("One day".into())))?;
+//!     let told = tokio::spawn(async move {
+//!         while let Some(told) = answer.next().await {
+//!             if let Told::Piece { text, .. } = told? {
+//!                 print!("{text}");
+//!             }
+//!         }
+//!         Ok::<_, anygpu::EngineError>(())
+//!     });
+//!     Ok(told.await??)
+//! }
+//! ```
+//!
+//! A window must not wait. A thread does, and wakes its loop with what it is told; with winit `wake` is
+//! `move |told| drop(proxy.send_event(told))`, of an `EventLoopProxy`:
+//!
+//! ```
+//! # use anygpu::handle::{Answer, Told};
+//! # use anygpu::native::block_on;
+//! use futures_util::StreamExt;
+//!
+//! fn tell(mut answer: Answer, wake: impl Fn(Told) + Send + 'static) -> std::thread::JoinHandle<()> {
+//!     std::thread::spawn(move || {
+//!         block_on(async {
+//!             while let Some(Ok(told)) = answer.next().await {
+//!                 wake(told);
+//!             }
+//!         });
+//!     })
+//! }
+//! ```
+//!
 //! Several texts take turns, a few tokens each, so that a long answer keeps nobody waiting; what is drawn does not depend
 //! on that. Of what earlier texts have in common with a prompt nothing is computed again.
 

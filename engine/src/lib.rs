@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod builder;
 mod chat;
 mod engine;
 mod error;
@@ -44,6 +45,7 @@ mod recover;
 mod report;
 mod select;
 mod selftest;
+mod stream;
 mod timing;
 mod tune;
 #[cfg(target_arch = "wasm32")]
@@ -62,6 +64,7 @@ pub use model::{
     Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
 };
 
+pub use builder::EngineBuilder;
 pub use chat::ChatPrompt;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
@@ -70,4 +73,5 @@ pub use proven::{Proof, Proofs};
 pub use recover::{Event, Recovered};
 pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select, select_telling};
+pub use stream::{Generated, TextStream};
 pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};

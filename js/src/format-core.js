@@ -46,7 +46,7 @@ export class FormatCore extends Module {
       case "vocabulary":
         return this.queued(() => this._read(params));
       case "grammar":
-        return this.queued(() => this._made(params.format));
+        return this.queued(() => this._made(params.source));
       case "allow":
         return this.queued(() => this._grammar(params.grammar).allow(params.answer));
       case "release":
@@ -64,10 +64,10 @@ export class FormatCore extends Module {
     this._vocabulary = new this._bindings.WasmVocabulary(bytes, lengths);
   }
 
-  /** @param {string} format */
-  async _made(format) {
+  /** @param {string} source */
+  async _made(source) {
     if (this._vocabulary === null) throw new CrashError("there is no vocabulary; give one first");
-    this._grammars.set(++this._lastId, this._vocabulary.grammar(format));
+    this._grammars.set(++this._lastId, this._vocabulary.grammar(source));
     return this._lastId;
   }
 

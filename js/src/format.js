@@ -11,6 +11,8 @@ import { serve } from "./serve.js";
 /** @import { Request } from "./request.js" */
 /** @import { Call } from "./sessions.js" */
 
+/** @typedef {{ worker?: boolean, workerUrl?: string, wasmUrl?: string }} Where */
+
 // Bundlers recognise exactly these forms of workers and imports.
 
 const today = () => new Worker(new URL("./format-worker.js", import.meta.url), { type: "module", name: "anygpu-format" });
@@ -64,7 +66,7 @@ export class Formats {
 
   /**
    * @param {Call} call Asks the engine.
-   * @param {{ worker?: boolean, wasmUrl?: string }} where As the engine was loaded.
+   * @param {Where} where As the engine was loaded.
    */
   constructor(call, where) {
     this._call = call;
@@ -80,9 +82,9 @@ export class Formats {
    * @param {Run} run
    */
   async held(request, signal, onEvent, run) {
-    const { format, field } = await this._asked(request, signal);
+    const { held_to, field } = await this._asked(request, signal);
     const { client } = await this._connected();
-    const grammar = await client.call("grammar", { format }, { signal }).catch((/** @type {any} */ cause) => {
+    const grammar = await client.call("grammar", { source: held_to }, { signal }).catch((/** @type {any} */ cause) => {
       throw cause instanceof OptionsError ? new OptionsError(`${field}: ${cause.message}`, { field, cause }) : cause;
     });
     /** Which tokens may come next, for the engine, which waits for that. @param {{ id: number, answer: Uint32Array }} mask */
@@ -100,7 +102,7 @@ export class Formats {
       return void allow(event.mask).catch(nothing);
     };
     try {
-      return await run({ ...request, generate: { ...request.generate, format } }, signal, heard);
+      return await run({ ...request, generate: { ...request.generate, held_to } }, signal, heard);
     } finally {
       client.call("release", { grammar }).catch(nothing);
     }
@@ -109,13 +111,13 @@ export class Formats {
   /**
    * @param {Request} request
    * @param {AbortSignal | undefined} signal
-   * @returns {Promise<{ format: string, field: string }>}
+   * @returns {Promise<{ held_to: string, field: string }>}
    */
-  async _asked({ prompt, generate, format, demanded }, signal) {
-    if (format !== undefined) return { format: written(format), field: "response_format" };
-    if (demanded !== undefined) return { format: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
+  async _asked({ prompt, generate, wanted, demanded }, signal) {
+    if (wanted !== undefined) return { held_to: written(wanted), field: "response_format" };
+    if (demanded !== undefined) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
     // Of an answer that goes on.
-    return { format: /** @type {string} */ (generate.format), field: "response_format" };
+    return { held_to: /** @type {string} */ (generate.held_to), field: "response_format" };
   }
 
   /** The module, which has the engine's vocabulary. */
@@ -131,9 +133,11 @@ export class Formats {
   }
 
   async _open() {
-    const connection = await connect(FORMAT, { backend: "cpu", threads: 1, worker: this._where.worker });
+    const { worker, workerUrl: engines, wasmUrl } = this._where;
+    const workerUrl = engines === undefined ? undefined : new URL("format-worker.js", engines).href;
+    const connection = await connect(FORMAT, { backend: "cpu", threads: 1, worker, workerUrl });
     try {
-      const module = moduleUrl(this._where.wasmUrl, connection, "constrain");
+      const module = moduleUrl(wasmUrl, connection, "constrain");
       await connection.client.call("vocabulary", { module, ...(await this._call("words", {})) });
       return connection;
     } catch (error) {

@@ -52,9 +52,9 @@ export class AnyGpu {
    * @param {Opened} opened
    * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, if this one is lost, but not on
    * some rungs.
-   * @param {{ worker?: boolean, wasmUrl?: string }} where As it was loaded.
+   * @param {import("./format.js").Where} [where] As it was loaded.
    */
-  constructor(opened, open, where) {
+  constructor(opened, open, where = {}) {
     const { facts } = opened;
     this.info = facts.info;
     this.report = facts.report;
@@ -72,7 +72,7 @@ export class AnyGpu {
       this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
     /** @type {Run} */
     const run = async (request, signal, onPiece) => {
-      if ((request.format ?? request.demanded ?? request.generate.format) === undefined) return answer(request, signal, onPiece);
+      if ((request.wanted ?? request.demanded ?? request.generate.held_to) === undefined) return answer(request, signal, onPiece);
       this._formats = this._formats ?? import("./format.js").then(({ Formats }) => new Formats(call, where));
       return (await this._formats).held(request, signal, onPiece, answer);
     };
@@ -122,7 +122,7 @@ export class AnyGpu {
         throw named(error, connection);
       }
     };
-    return new AnyGpu(await open({ signal, onProgress, session }, []), (without) => open({ again: true }, without), { worker, wasmUrl });
+    return new AnyGpu(await open({ signal, onProgress, session }, []), (without) => open({ again: true }, without), { worker, workerUrl, wasmUrl });
   }
 
   /**

@@ -406,7 +406,7 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
  * @property {AbortSignal[]} signals Each of them ends it.
  * @property {string} [session] The name of the one that it belongs to.
  * @property {string} [model]
- * @property {unknown} [format] What the answer is to be, if not text.
+ * @property {unknown} [wanted] What the answer is to be, if not text.
  * @property {{ name?: string }} [demanded] It must call functions, or the one of this name.
  */
 
@@ -431,7 +431,7 @@ export function chatRequest(value, options) {
   if (logprobs !== true && top_logprobs > 0) refuse("top_logprobs", "left out unless logprobs is true", top_logprobs);
   const split = splitRequest({ messages }, { ...request, logprobs: logprobs === true ? top_logprobs : undefined }, options);
   split.generate.chat = conversation(request);
-  return { ...split, format: request.response_format, demanded: demanded(request) };
+  return { ...split, wanted: request.response_format, demanded: demanded(request) };
 }
 
 /** What must be called. @param {Record<string, any>} request */

@@ -12,14 +12,14 @@ use wasm_bindgen_futures::JsFuture;
 #[derive(Debug)]
 pub struct Asked {
     on_mask: Function,
-    format: String,
+    source: String,
 }
 
 impl Asked {
     /// `on_mask(answer)` gives a promise of a `Uint32Array`: a bit for each token, and one word more, which is not 0 if
     /// the answer may end.
-    pub fn constraint(on_mask: Function, format: String) -> Rc<dyn Constraint> {
-        Rc::new(Asked { on_mask, format })
+    pub fn constraint(on_mask: Function, source: String) -> Rc<dyn Constraint> {
+        Rc::new(Asked { on_mask, source })
     }
 
     async fn masked(&self, answer: &[u32]) -> Result<Uint32Array, JsValue> {
@@ -46,6 +46,6 @@ impl Constraint for Asked {
     }
 
     fn source(&self) -> &str {
-        &self.format
+        &self.source
     }
 }

@@ -3,14 +3,13 @@
 use std::rc::Rc;
 
 use anygpu::{ChatTemplate, Engine, GenerateOptions, Parts, Piece, Saving, SnapshotSink};
-use bindings_common::{WasmCancel, json};
+use bindings_common::{WasmCancel, engine_error as error, json};
 use js_sys::{Function, Promise};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
 use crate::asked::Asked;
 use crate::engine::{WasmEngine, Work};
-use crate::error;
 use crate::kept::Keeping;
 use crate::request::Request;
 
@@ -37,13 +36,13 @@ impl WasmEngine {
             let (name, every) = (std::mem::take(&mut request.session), request.save_every);
             let chat = request.chat.take().map(|chat| chat.template(&loaded.engine)).transpose()?;
             let mut answer = chat.map(|chat| Answer::begin(&loaded.engine, &chat, &tokens, &request)).transpose()?;
-            let format = request.format.take();
+            let held_to = request.held_to.take();
             let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
             let mut options = GenerateOptions { cancel: Some(cancel), ..options };
             if let Some(answer) = &mut answer {
                 options.shown = std::mem::take(&mut answer.marks);
             }
-            options.constraint = format.map(|format| Asked::constraint(on_mask, format));
+            options.constraint = held_to.map(|source| Asked::constraint(on_mask, source));
             let mut sessions = loaded.take_texts()?;
             options.saving = every.zip(on_snapshot).map(|(every_ms, on_snapshot)| {
                 let sink: Rc<dyn SnapshotSink> = Rc::new(Keeping::new(loaded.kept(&name), &tokens, on_snapshot));

@@ -4,15 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod asked;
-mod bench;
 mod engine;
-mod error;
 mod generate;
 mod kept;
 mod request;
 mod sessions;
 mod sha256;
-mod source;
 mod tune;
 
 pub use bindings_common::WasmCancel;

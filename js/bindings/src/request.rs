@@ -1,11 +1,10 @@
 //! What JavaScript asks of a generation, and what it is told of it.
 
-use crate::error;
 use anygpu::{
     Adjust, ChatOptions, ChatTemplate, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling,
     SavedRequest, Stats, ToolChoice, TopK,
 };
-use bindings_common::json;
+use bindings_common::{engine_error as error, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -51,7 +50,7 @@ pub struct Request {
     pub chat: Option<Conversation>,
     /// What the answer is held to, as the module of formats reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
+    pub held_to: Option<String>,
     /// What was told of the text of `done`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub told: String,
@@ -94,7 +93,7 @@ impl Request {
             stop: request.stop.clone(),
             ignore_eos: request.stop_tokens.is_some(),
             adjust: request.adjust.clone(),
-            format: request.constraint.clone(),
+            held_to: request.constraint.clone(),
             log_probs: request.log_probs,
             ..Request::default()
         };

@@ -3,14 +3,13 @@
 use std::rc::Rc;
 
 use anygpu::{EngineError, ModelError, SessionInfo, Sessions, Snapshot};
-use bindings_common::json;
+use bindings_common::{engine_error as error, json};
 use js_sys::{Promise, Uint8Array, Uint32Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
 use crate::engine::{Loaded, WasmEngine, Work};
-use crate::error;
 use crate::kept::Kept;
 use crate::request::Request;
 

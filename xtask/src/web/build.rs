@@ -16,15 +16,16 @@ pub struct Module {
     pub package: &'static str,
     /// Its name in the folder of a build.
     name: &'static str,
-    /// Whether it has work for threads. If not, that for browsers of today does without them in any page.
-    has_threads: bool,
+    /// Whether the engine is in it. If not, it has no use for threads, and it is built by itself: what it asks of crates that
+    /// both have, such as all tables of Unicode, would be in the others, too.
+    has_engine: bool,
 }
 
 /// All of them.
 pub const MODULES: &[Module] = &[
-    Module { package: "bindings", name: "bindings", has_threads: true },
-    Module { package: "bindings-conformance", name: "conformance", has_threads: true },
-    Module { package: "bindings-constrain", name: "constrain", has_threads: false },
+    Module { package: "bindings", name: "bindings", has_engine: true },
+    Module { package: "bindings-conformance", name: "conformance", has_engine: true },
+    Module { package: "bindings-constrain", name: "constrain", has_engine: false },
 ];
 
 /// A build of the modules.
@@ -43,7 +44,7 @@ struct Build {
 
 impl Build {
     fn modules(&self) -> impl Iterator<Item = &'static Module> {
-        MODULES.iter().filter(|module| module.has_threads || !self.has_threads)
+        MODULES.iter().filter(|module| module.has_engine || !self.has_threads)
     }
 }
 
@@ -188,8 +189,26 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
     if !build.folder.is_empty() {
         target.push(format!("wasm-{}", build.folder));
     }
-    let mut cargo = place.cargo(toolchain);
     let remaps = place.remaps(toolchain)?;
+    for has_engine in [true, false] {
+        let packages: Vec<&str> =
+            build.modules().filter(|module| module.has_engine == has_engine).map(|module| module.package).collect();
+        if !packages.is_empty() {
+            compile_together(&packages, place.cargo(toolchain), &target, &remaps, build, toolchain)?;
+        }
+    }
+    Ok(target.join(TARGET).join("wasm"))
+}
+
+/// Compiles packages that may share what they need.
+fn compile_together(
+    packages: &[&str],
+    mut cargo: Command,
+    target: &Path,
+    remaps: &[String],
+    build: &Build,
+    toolchain: Toolchain,
+) -> Result<()> {
     match build.flags {
         // Of the variables and settings for flags, this comes first.
         Some(flags) => {
@@ -198,7 +217,7 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
         }
         // Beside those of the workspace.
         None => {
-            cargo.arg("--config").arg(format!("target.{TARGET}.rustflags = {}", serde_json::to_string(&remaps)?));
+            cargo.arg("--config").arg(format!("target.{TARGET}.rustflags = {}", serde_json::to_string(remaps)?));
         }
     }
     if build.has_threads && toolchain == Toolchain::InUse {
@@ -206,15 +225,15 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
     }
     let status = cargo
         .args(["build", "--locked", "--profile", "wasm", "--target", TARGET])
-        .args(build.modules().flat_map(|module| ["--package", module.package]))
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
         bail!("the modules do not compile for {TARGET} (the messages are above)");
     }
-    Ok(target.join(TARGET).join("wasm"))
+    Ok(())
 }
 
 /// Makes the JavaScript of the modules, and the modules that it loads.
