@@ -565,7 +565,11 @@ export interface ChatRequest extends GenerateRequest {
    * read as the template's family writes them; one that is malformed, or of another function, is said as it was written.
    */
   tools?: readonly (Tool | { type: string })[] | null;
-  /** `"auto"`, the default: the model decides. `"none"`: it is not told of any. No call can be demanded. */
+  /**
+   * `"auto"`, the default: the model decides. `"none"`: it is not told of any. `"required"`: the answer is held to calls,
+   * whose arguments follow the functions' schemas; with `{ type: "function", function: { name } }` to a call of that one. Families that write
+   * calls in other ways than JSON are refused then.
+   */
   tool_choice?: string | object | null;
   /** Whether an answer may have more than one call; true by default. */
   parallel_tool_calls?: boolean | null;
@@ -573,7 +577,11 @@ export interface ChatRequest extends GenerateRequest {
   functions?: readonly unknown[] | null;
   /** Not supported: only `"none"` and `"auto"`. */
   function_call?: string | object | null;
-  /** Only `{ type: "text" }`. */
+  /**
+   * What the answer is to be: `{ type: "text" }`, the default, `{ type: "json_object" }`, or JSON that follows a schema: `{ type:
+   * "json_schema", json_schema: { name, schema } }`. Every word of a schema is held to, or it is refused by name. A module of its own is
+   * loaded for that.
+   */
   response_format?: { type: string } | null;
   /** Only `["text"]`. */
   modalities?: readonly string[] | null;

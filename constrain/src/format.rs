@@ -1,5 +1,6 @@
 //! What answers can be held to.
 
+use model::CallForm;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +16,8 @@ pub enum Format {
     Schema(Value),
     /// Text that a regular expression matches from end to end, in the notation of Rust's `regex` without look-around.
     Regex(String),
+    /// Calls of functions, as the family of a model writes them.
+    Calls(Box<CallForm>),
 }
 
 impl Format {

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::future::ready;
 use std::rc::Rc;
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
-use model::{Constraint, MAX_CONSTRAINT, ModelError};
+use model::{AllowFuture, Constraint, MAX_CONSTRAINT, ModelError};
 
 use crate::error::FormatError;
 
@@ -75,7 +76,17 @@ impl fmt::Debug for Held {
 }
 
 impl Constraint for Held {
-    fn allow(&self, answer: &[u32], tokens: &mut [u32]) -> Result<bool, ModelError> {
+    fn allow<'a>(&'a self, answer: &'a [u32], tokens: &'a mut [u32]) -> AllowFuture<'a> {
+        Box::pin(ready(self.allowed(answer, tokens)))
+    }
+
+    fn source(&self) -> &str {
+        &self.grammar.source
+    }
+}
+
+impl Held {
+    fn allowed(&self, answer: &[u32], tokens: &mut [u32]) -> Result<bool, ModelError> {
         let mut at = self.at.borrow_mut();
         if !answer.starts_with(&at.answer) || at.matcher.is_error() {
             *at = At { matcher: self.grammar.matcher.clone(), answer: Vec::new() };
@@ -87,10 +98,6 @@ impl Constraint for Held {
         let mask = at.matcher.compute_mask().map_err(|error| failed(&error))?;
         tokens.iter_mut().zip(mask.as_slice()).for_each(|(to, from)| *to = *from);
         at.matcher.is_accepting().map_err(|error| failed(&error))
-    }
-
-    fn source(&self) -> &str {
-        &self.grammar.source
     }
 }
 

@@ -23,8 +23,8 @@ use crate::error::FormatError;
 pub const MAX_BYTES: usize = 64 << 10;
 /// Levels of a schema, at most.
 pub const MAX_DEPTH: usize = 64;
-/// Levels times places that are referred to, at most: so deep the stack can become.
-pub const MAX_LEVELS: usize = 1024;
+/// Levels times places that are referred to, at most: so deep the stack can become, of which browsers have less.
+pub const MAX_LEVELS: usize = if cfg!(target_arch = "wasm32") { 128 } else { 1024 };
 /// Bytes of a pattern, at most.
 const MAX_PATTERN: usize = 4096;
 /// Digits of a number that others are multiples of, at most: each remainder takes memory.
@@ -63,6 +63,13 @@ const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "arra
 ///
 /// *Errors*: a schema that answers cannot be held to.
 pub(crate) fn grammar(schema: &Value) -> Result<TopLevelGrammar, FormatError> {
+    document(schema).map(TopLevelGrammar::from_json_schema)
+}
+
+/// A schema as the library takes it.
+///
+/// *Errors*: as [`grammar`].
+pub(crate) fn document(schema: &Value) -> Result<Value, FormatError> {
     let bytes = schema.to_string().len();
     if bytes > MAX_BYTES {
         return Err(FormatError::TooLarge { what: "bytes", found: bytes, most: MAX_BYTES });
@@ -88,7 +95,7 @@ pub(crate) fn grammar(schema: &Value) -> Result<TopLevelGrammar, FormatError> {
         ..JsonCompileOptions::default()
     };
     options.apply_to(&mut document);
-    Ok(TopLevelGrammar::from_json_schema(document))
+    Ok(document)
 }
 
 /// Walks a schema.

@@ -9,6 +9,7 @@ use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use model::Tokenizer;
 
+use crate::calls;
 use crate::error::FormatError;
 use crate::format::Format;
 use crate::grammar::{Grammar, reason};
@@ -54,7 +55,14 @@ impl Vocabulary {
     ///
     /// *Errors*: it has more bytes than any that is known.
     pub fn new(tokenizer: &Tokenizer) -> Result<Vocabulary, FormatError> {
-        let mut words: Vec<Vec<u8>> = (0..tokenizer.vocab_len() as u32).map(|id| word(tokenizer, id)).collect();
+        Vocabulary::of_words((0..tokenizer.vocab_len() as u32).map(|id| tokenizer.word(id)).collect())
+    }
+
+    /// Those that are such words, as [`Tokenizer::word`] gives them.
+    ///
+    /// *Errors*: they have more bytes than those of any tokenizer that is known.
+    pub fn of_words(mut words: Vec<Vec<u8>>) -> Result<Vocabulary, FormatError> {
+        words.iter_mut().filter(|word| word.len() > MAX_TOKEN).for_each(Vec::clear);
         let bytes: usize = words.iter().map(Vec::len).sum();
         if bytes > MAX_BYTES {
             return Err(FormatError::Vocabulary(format!("its tokens have {bytes} bytes, and may have {MAX_BYTES}")));
@@ -83,20 +91,8 @@ impl Vocabulary {
                 return Err(FormatError::TooLarge { what: "bytes", found: regex.len(), most: MAX_REGEX });
             }
             Format::Regex(regex) => TopLevelGrammar::from_regex(regex),
+            Format::Calls(form) => calls::grammar(form, self.0.tok_env().tok_trie())?,
         };
         Grammar::new(&self.0, top, format.source())
     }
-}
-
-/// The bytes that a token adds to a text. None are those of tokens that add nothing, that end a text, or that are no part
-/// of any UTF-8.
-fn word(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if !tokenizer.is_eog(id) {
-        tokenizer.write_piece(id, false, &mut bytes);
-    }
-    if bytes.len() > MAX_TOKEN || bytes.first() == Some(&NO_TEXT) {
-        bytes.clear();
-    }
-    bytes
 }

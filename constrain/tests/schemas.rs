@@ -1,15 +1,15 @@
 //! Answers of random tokens, of those that a format allows: without a model, so that many are made in a moment.
 
 mod common;
+#[path = "common/now.rs"]
+mod now;
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::OnceLock;
-use std::task::{Context, Poll, Waker};
 
 use anygpu_constrain::{Format, FormatError, Grammar, Vocabulary};
 use common::{Random, fault, schema};
 use model::{BytesSource, Gguf, ModelError, Tokenizer};
+use now::now;
 use serde_json::{Value, json};
 
 /// The tokenizer of the built-in model, and its tokens.
@@ -17,10 +17,8 @@ fn gab() -> &'static (Tokenizer, Vocabulary) {
     static GAB: OnceLock<(Tokenizer, Vocabulary)> = OnceLock::new();
     GAB.get_or_init(|| {
         let source = BytesSource(include_bytes!("../../models/gab-q4_0.gguf"));
-        let Poll::Ready(gguf) = pin!(Gguf::read(&source)).poll(&mut Context::from_waker(Waker::noop())) else {
-            panic!("bytes in memory are there at once");
-        };
-        let tokenizer = Tokenizer::from_metadata(&gguf.unwrap().metadata).unwrap();
+        let gguf = now(Gguf::read(&source)).unwrap();
+        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).unwrap();
         let vocabulary = Vocabulary::new(&tokenizer).unwrap();
         (tokenizer, vocabulary)
     })
@@ -41,7 +39,7 @@ fn text(grammar: &Grammar, random: &mut Random, most: usize) -> Result<(String, 
     let (mut tokens, mut mask) = (Vec::new(), vec![0; tokenizer.vocab_len().div_ceil(32)]);
     while tokens.len() < most {
         mask.fill(0);
-        let may_end = constraint.allow(&tokens, &mut mask)?;
+        let may_end = now(constraint.allow(&tokens, &mut mask))?;
         let allowed: Vec<u32> =
             (0..tokenizer.vocab_len()).filter(|id| is_set(&mask, *id)).map(|id| id as u32).collect();
         if allowed.is_empty() || may_end && random.below(4) == 0 {
@@ -76,7 +74,7 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     let tokens = |text: &str| text.bytes().map(single).collect::<Vec<_>>();
     let mut ends = |text: &str| {
         mask.fill(0);
-        let may_end = constraint.allow(&tokens(text), &mut mask).unwrap();
+        let may_end = now(constraint.allow(&tokens(text), &mut mask)).unwrap();
         (may_end, mask.iter().all(|word| *word == 0))
     };
     assert_eq!(ends(""), (false, false));
@@ -87,13 +85,13 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     assert_eq!(ends("{\"b\":{}}"), (true, true));
     for wrong in ["x", " {", "[", "{}}", "{a", "{\"a\":01"] {
         mask.fill(0);
-        let refused = constraint.allow(&tokens(wrong), &mut mask).unwrap_err().to_string();
+        let refused = now(constraint.allow(&tokens(wrong), &mut mask)).unwrap_err().to_string();
         assert!(refused.contains("cannot go on in the format") && !refused.contains('\n'), "{wrong}: {refused}");
     }
     // No more than that goes between words.
     for (text, sound) in [("{ ", true), ("{  ", false), ("{\n \t", true), ("{\n\n", false), ("{\t", false)] {
         mask.fill(0);
-        assert_eq!(constraint.allow(&tokens(text), &mut mask).is_ok(), sound, "{text:?}");
+        assert_eq!(now(constraint.allow(&tokens(text), &mut mask)).is_ok(), sound, "{text:?}");
     }
     let regex = vocabulary.grammar(&Format::Regex("a/(b|c)+\"?".into())).unwrap();
     let mut random = Random::new(3);

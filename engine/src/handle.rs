@@ -24,6 +24,52 @@
 //! }
 //! ```
 //!
+//! Answers can be sent, so that a task of any runtime may wait for them. With tokio:
+//!
+//! ```
+//! # use anygpu::handle::{Generate, Handle, Limits, Prompt, Told};
+//! # use anygpu::{Choice, EngineOptions, SelectOptions};
+//! use futures_util::StreamExt;
+//!
+//! # fn options() -> EngineOptions {
+//! #   EngineOptions { select: SelectOptions { backend: Choice::Cpu, ..Default::default() }, ..Default::default() }
+//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! #   std::env::set_current_dir("..")?;
+//!     let (handle, _) = Handle::open("models/gab-q4_0.gguf", options, Limits::default()).await?;
+//!     let mut answer = handle.generate(Generate::new(Prompt::Text("One day".into())))?;
+//!     let told = tokio::spawn(async move {
+//!         while let Some(told) = answer.next().await {
+//!             if let Told::Piece { text, .. } = told? {
+//!                 print!("{text}");
+//!             }
+//!         }
+//!         Ok::<_, anygpu::EngineError>(())
+//!     });
+//!     Ok(told.await??)
+//! }
+//! ```
+//!
+//! A window must not wait. A thread does, and wakes its loop with what it is told; with winit `wake` is
+//! `move |told| drop(proxy.send_event(told))`, of an `EventLoopProxy`:
+//!
+//! ```
+//! # use anygpu::handle::{Answer, Told};
+//! # use anygpu::native::block_on;
+//! use futures_util::StreamExt;
+//!
+//! fn tell(mut answer: Answer, wake: impl Fn(Told) + Send + 'static) -> std::thread::JoinHandle<()> {
+//!     std::thread::spawn(move || {
+//!         block_on(async {
+//!             while let Some(Ok(told)) = answer.next().await {
+//!                 wake(told);
+//!             }
+//!         });
+//!     })
+//! }
+//! ```
+//!
 //! Several texts take turns, a few tokens each, so that a long answer keeps nobody waiting; what is drawn does not depend
 //! on that. Of what earlier texts have in common with a prompt nothing is computed again.
 
@@ -42,7 +88,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
-use model::{ByteSource, ChatOptions, GenerateOptions, Message, Pooling, Tokenizer};
+use model::{ByteSource, ChatOptions, ChatTemplate, GenerateOptions, Message, Pooling, Tokenizer};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
@@ -261,6 +307,7 @@ pub struct Handle {
     shared: Arc<Shared>,
     facts: Arc<Facts>,
     tokenizer: Option<Arc<Tokenizer>>,
+    chat: Option<Arc<ChatTemplate>>,
     limits: Limits,
 }
 
@@ -300,7 +347,7 @@ impl Handle {
         let begin = move || match Actor::new(open, limits, on_thread) {
             Ok(mut actor) => {
                 // Nobody listens if loading was given up.
-                if ready.send(Ok((actor.facts(), actor.tokenizer()))).is_ok() {
+                if ready.send(Ok((actor.facts(), actor.tokenizer(), actor.chat()))).is_ok() {
                     actor.run(&received);
                 }
             }
@@ -309,8 +356,8 @@ impl Handle {
         let thread = thread::Builder::new().name("anygpu".into()).spawn(begin);
         async move {
             let thread = thread.map_err(|_| HandleError::Stopped)?;
-            let (facts, tokenizer) = loaded.await.map_err(|_| HandleError::Stopped)??;
-            Ok((Handle { jobs, shared, facts: Arc::new(facts), tokenizer, limits }, thread))
+            let (facts, tokenizer, chat) = loaded.await.map_err(|_| HandleError::Stopped)??;
+            Ok((Handle { jobs, shared, facts: Arc::new(facts), tokenizer, chat, limits }, thread))
         }
     }
 
@@ -322,6 +369,11 @@ impl Handle {
     /// The tokenizer, if the file has one that can be used.
     pub fn tokenizer(&self) -> Option<&Arc<Tokenizer>> {
         self.tokenizer.as_ref()
+    }
+
+    /// The chat template, if the file has one that can be used.
+    pub fn chat(&self) -> Option<&Arc<ChatTemplate>> {
+        self.chat.as_ref()
     }
 
     /// What goes on.

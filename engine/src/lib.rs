@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod builder;
 mod chat;
 mod engine;
 mod error;
@@ -44,6 +45,7 @@ mod recover;
 mod report;
 mod select;
 mod selftest;
+mod stream;
 mod timing;
 mod tune;
 #[cfg(target_arch = "wasm32")]
@@ -54,14 +56,15 @@ pub use backend_api::run::Host;
 pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
-    Adjust, ByteSource, BytesSource, ChatError, ChatOptions, ChatTemplate, Constraint, Embedder, Embedding, Fault,
-    Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes, LogProb,
-    LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece, Pooling,
-    Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
+    Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint, Embedder,
+    Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes,
+    LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece,
+    Pooling, Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
     SnapshotSink, SourceError, SplitError, Stage, StageError, StageOutput, StageSession, StageStep, StreamDecoder,
     Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
 };
 
+pub use builder::EngineBuilder;
 pub use chat::ChatPrompt;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
@@ -70,4 +73,5 @@ pub use proven::{Proof, Proofs};
 pub use recover::{Event, Recovered};
 pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select, select_telling};
+pub use stream::{Generated, TextStream};
 pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};

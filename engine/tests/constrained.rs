@@ -2,9 +2,12 @@
 
 #[path = "../../constrain/tests/common/mod.rs"]
 mod common;
+#[path = "../../constrain/tests/common/demand.rs"]
+mod demand;
 #[path = "constrained/tiny.rs"]
 mod tiny;
 
+use std::future::ready;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
@@ -12,7 +15,8 @@ use anygpu::{Engine, EngineOptions, Finish, GenerateOptions, Overflow, Session};
 use anygpu_constrain::{Format, Vocabulary};
 use backend_api::{Backend, Error};
 use common::{Random, fault, schema};
-use model::{Adjust, BytesSource, Constraint, Generation, ModelError, Sampling, SavedRequest};
+use demand::{Demand, TEMPLATES};
+use model::{Adjust, AllowFuture, BytesSource, CallForm, Constraint, Generation, Sampling, SavedRequest};
 use reference_cpu::Cpu;
 use serde_json::{Value, json};
 
@@ -47,9 +51,8 @@ fn answers(backend: Box<dyn Backend>, seeds: std::ops::Range<u64>) -> Vec<String
     let engine = engine(backend, 1024);
     let vocabulary = Vocabulary::new(engine.tokenizer().unwrap()).unwrap();
     let mut session = engine.session().unwrap();
-    let answer = |seed| {
-        let schema = schema(&mut Random::new(seed));
-        let grammar = vocabulary.grammar(&Format::Schema(schema.clone())).unwrap();
+    let mut answer = |seed, format: &Format| {
+        let grammar = vocabulary.grammar(format).unwrap();
         let options = GenerateOptions {
             max_tokens: Some(1000),
             sampling: if seed % 8 == 0 { Sampling::Greedy } else { random(seed) },
@@ -57,8 +60,22 @@ fn answers(backend: Box<dyn Backend>, seeds: std::ops::Range<u64>) -> Vec<String
             ..engine.generate_options()
         };
         let generation = answer(&engine, &mut session, &options).unwrap();
-        let text = generation.text;
-        assert_eq!(generation.finish, Finish::Stop, "{seed}: {schema}: {text}");
+        assert_eq!(generation.finish, Finish::Stop, "{seed}: {format:?}: {}", generation.text);
+        generation.text
+    };
+    let answer = |seed| {
+        let mut random = Random::new(seed);
+        // One of ten must call functions.
+        if seed % 10 == 9 {
+            let demand = Demand::new(TEMPLATES[seed as usize / 10 % TEMPLATES.len()], &mut random);
+            // This model would think until it is cut off.
+            let form = CallForm { thoughts: None, ..demand.form() };
+            let text = answer(seed, &Format::Calls(Box::new(form)));
+            assert_eq!(demand.read(&text).0, None, "{seed}: {text}");
+            return text;
+        }
+        let schema = schema(&mut random);
+        let text = answer(seed, &Format::Schema(schema.clone()));
         let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{seed}: {e}: {text}"));
         assert_eq!(fault(&schema, &schema, &value), None, "{seed}: {text}");
         text
@@ -165,11 +182,11 @@ fn a_saved_request_has_its_format_and_does_not_go_on_without() {
 struct Fixed(Vec<u32>, bool);
 
 impl Constraint for Fixed {
-    fn allow(&self, answer: &[u32], tokens: &mut [u32]) -> Result<bool, ModelError> {
+    fn allow<'a>(&'a self, answer: &'a [u32], tokens: &'a mut [u32]) -> AllowFuture<'a> {
         if let Some(token) = self.0.get(answer.len()) {
             tokens[*token as usize / 32] |= 1 << (token % 32);
         }
-        Ok(self.1 && answer.len() >= self.0.len())
+        Box::pin(ready(Ok(self.1 && answer.len() >= self.0.len())))
     }
 
     fn source(&self) -> &str {

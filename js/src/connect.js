@@ -172,6 +172,18 @@ function importing(address) {
   return url;
 }
 
+/**
+ * The address of the wasm module, if it is not where the package has it.
+ *
+ * @param {string | undefined} folder
+ * @param {{ build: BuildName }} connection
+ * @param {"bindings" | "conformance" | "constrain"} [name]
+ */
+export function moduleUrl(folder, { build }, name = "bindings") {
+  if (folder === undefined) return undefined;
+  return new URL(`${build === "today" ? "" : `${build}/`}${name}_bg.wasm`, folder).href;
+}
+
 /** @param {WorkerLike} worker @param {Patience} patience */
 function attached(worker, patience) {
   const client = new Client(worker);

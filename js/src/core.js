@@ -1,6 +1,6 @@
 /** The engine behind a port: at most one model, and what can be done with it. */
 
-import { throwIfAborted } from "./abort.js";
+import { reasonOf, throwIfAborted } from "./abort.js";
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
 import { openModel } from "./files.js";
@@ -38,6 +38,9 @@ export class Core extends Module {
   _keeping = null;
   /** Writing what selection proved. @type {Promise<unknown>} */
   _remembering = Promise.resolve();
+  /** The tokens that may come next, while the page is asked for them. @type {{ id: number, resolve: (mask: Uint32Array) => void, reject: (error: unknown) => void } | null} */
+  _mask = null;
+  _lastMask = 0;
   /** Sessions of which was told that they are not kept. @type {Set<string>} */
   _unkept = new Set();
 
@@ -68,6 +71,12 @@ export class Core extends Module {
         return this.queued(() => this._load(params, context));
       case "generate":
         return this.queued(() => this._generate(params, context));
+      case "masked":
+        return this._masked(params);
+      case "words":
+        return { bytes: this._loaded().words(), lengths: this._loaded().word_lengths() };
+      case "form":
+        return this._loaded().call_form(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.name);
       case "embed":
         return this.queued(() => this._embed(params, context));
       case "probe":
@@ -320,11 +329,18 @@ export class Core extends Module {
       const likely = logprob === undefined ? {} : { logprob: JSON.parse(logprob) };
       return tell({ token, text, ...likely, ...(parts === undefined ? {} : { parts: JSON.parse(parts) }) });
     };
+    const onMask = (/** @type {Uint32Array} */ answer) =>
+      new Promise((resolve, reject) => {
+        throwIfAborted(signal);
+        this._mask = { id: ++this._lastMask, resolve, reject };
+        tell({ mask: { id: this._lastMask, answer } });
+      });
+    signal.addEventListener("abort", () => this._mask?.reject(reasonOf(signal)));
     const run = (/** @type {import("./keeping.js").Saving | undefined} */ saving) => {
       const kept = session === "" ? {} : { session, save_every: saving?.every };
       const request = JSON.stringify({ ...generate, usual_keep: keep, ...kept });
       return this.cancellable(signal, async (cancel) =>
-        JSON.parse(await this._loaded().generate(tokens, request, onPiece, cancel, saving?.onSnapshot)),
+        JSON.parse(await this._loaded().generate(tokens, request, onPiece, onMask, cancel, saving?.onSnapshot)),
       );
     };
     const keeping = session === "" ? null : this._keeping;
@@ -332,6 +348,18 @@ export class Core extends Module {
     const prompt_tokens = answer.prompt_tokens - done.length;
     const cached_tokens = Math.min(answer.cached_tokens, prompt_tokens);
     return { ...answer, prompt_tokens, cached_tokens, overflow: full(answer.overflow) };
+  }
+
+  /**
+   * Goes on with what the page says of the tokens that may come next.
+   *
+   * @param {{ id: number, mask?: Uint32Array, error?: string }} told
+   */
+  _masked({ id, mask, error }) {
+    if (this._mask?.id !== id) return;
+    if (mask === undefined) this._mask.reject(new Error(error));
+    else this._mask.resolve(mask);
+    this._mask = null;
   }
 
   /**

@@ -1,11 +1,12 @@
 /** The package's API; `index.d.ts` documents it. */
 
 import { cache } from "./cache.js";
-import { ENGINE, SUITE, connect } from "./connect.js";
+import { ENGINE, SUITE, connect, moduleUrl } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./errors.js";
 import { chatCompletions, completions, embeddings } from "./openai.js";
 import { report } from "./client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./options.js";
+import { nothing } from "./module.js";
 import { persist } from "./persist.js";
 import { patient } from "./pulse.js";
 import { Recovery } from "./recovery.js";
@@ -44,13 +45,16 @@ export class AnyGpu {
   _listeners = { recovered: new Set(), unkept: new Set() };
   /** @type {Promise<void> | null} */
   _disposed = null;
+  /** What holds answers to formats, if any was asked for. @type {Promise<import("./format.js").Formats> | null} */
+  _formats = null;
 
   /**
    * @param {Opened} opened
    * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, if this one is lost, but not on
    * some rungs.
+   * @param {import("./format.js").Where} [where] As it was loaded.
    */
-  constructor(opened, open) {
+  constructor(opened, open, where = {}) {
     const { facts } = opened;
     this.info = facts.info;
     this.report = facts.report;
@@ -61,11 +65,17 @@ export class AnyGpu {
     });
     this.lost = this._recovery.lost;
     /** @type {Run} */
-    const run = (request, signal, onPiece) =>
+    const answer = (request, signal, onPiece) =>
       this._recovery.generate(request, { signal, onEvent: (event) => this._heard(event) || onPiece(event) });
     /** @type {Call} */
     const call = (method, params, signal) =>
       this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
+    /** @type {Run} */
+    const run = async (request, signal, onPiece) => {
+      if ((request.wanted ?? request.demanded ?? request.generate.held_to) === undefined) return answer(request, signal, onPiece);
+      this._formats = this._formats ?? import("./format.js").then(({ Formats }) => new Formats(call, where));
+      return (await this._formats).held(request, signal, onPiece, answer);
+    };
     /** @type {Recall} */
     const again = (session, signal) => recall(call, session, signal);
     const name = facts.info.name ?? facts.info.architecture;
@@ -112,7 +122,7 @@ export class AnyGpu {
         throw named(error, connection);
       }
     };
-    return new AnyGpu(await open({ signal, onProgress, session }, []), (without) => open({ again: true }, without));
+    return new AnyGpu(await open({ signal, onProgress, session }, []), (without) => open({ again: true }, without), { worker, workerUrl, wasmUrl });
   }
 
   /**
@@ -252,7 +262,10 @@ export class AnyGpu {
 
   /** @returns {Promise<void>} */
   dispose() {
-    if (this._disposed === null) this._disposed = this._recovery.close(disposed());
+    if (this._disposed === null) {
+      const formats = this._formats?.then((formats) => formats.close(), nothing);
+      this._disposed = this._recovery.close(disposed()).then(() => formats);
+    }
     return this._disposed;
   }
 
@@ -319,18 +332,6 @@ function blobOrUrl(source) {
   }
   const message = "source must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array, or an array of them";
   throw new OptionsError(message, { field: "source" });
-}
-
-/**
- * The address of the wasm module, if it is not where the package has it.
- *
- * @param {string | undefined} folder
- * @param {Connection} connection
- * @param {"bindings" | "conformance"} [name]
- */
-function moduleUrl(folder, { build }, name = "bindings") {
-  if (folder === undefined) return undefined;
-  return new URL(`${build === "today" ? "" : `${build}/`}${name}_bg.wasm`, folder).href;
 }
 
 /**

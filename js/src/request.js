@@ -59,8 +59,6 @@ const topP = (name, value) => Math.max(Number(number(0, 1)(name, value)), LEAST_
 
 const RENAMED = "its name is tools, and tool_choice";
 
-const FREE = "answers cannot be held to calls; let the model choose (auto), or leave tools out (none)";
-
 const ONLY_TEXT = "only text is read; leave this part out";
 
 /** The fields of a part of a turn. */
@@ -144,6 +142,16 @@ const DESCRIBED = {
 };
 
 const TOOL = { type: use(oneOf(["function"])), function: use(whole(DESCRIBED, ["name"])) };
+
+/** A function that must be called. */
+const named = whole({ type: use(oneOf(["function"])), function: use(whole({ name: use(functionName) }, ["name"])) }, ["type", "function"]);
+
+/** What is not text is read when it is needed. @type {Check} */
+const responseFormat = (name, value) => {
+  const type = /** @type {any} */ (anyObject(name, value)).type;
+  oneOf(["text", "json_object", "json_schema"])(`${name}.type`, type);
+  return type === "text" ? undefined : value;
+};
 
 /** As many variables of a template as a request may give. */
 const MOST_VARIABLES = 32;
@@ -314,11 +322,11 @@ export const CHAT = {
   logprobs: use(boolean),
   top_logprobs: use(integer(0, MOST_LOGPROBS)),
   tools: use(listOf(whole(TOOL, ["type", "function"]), "tools")),
-  tool_choice: use((name, value) => (value === "none" ? value : checkOf(only(["none", "auto"], FREE))(name, value))),
+  tool_choice: use((name, value) => (typeof value === "string" ? oneOf(["none", "auto", "required"]) : named)(name, value)),
   parallel_tool_calls: use(boolean),
   functions: only([[]], RENAMED),
   function_call: only(["none", "auto"], RENAMED),
-  response_format: only([{ type: "text" }], "answers are text; ask for a format in the messages"),
+  response_format: use(responseFormat),
   modalities: only([["text"]], "answers are text"),
   audio: only([], "answers are text; leave it out"),
   reasoning_effort: use(string),
@@ -398,6 +406,8 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
  * @property {AbortSignal[]} signals Each of them ends it.
  * @property {string} [session] The name of the one that it belongs to.
  * @property {string} [model]
+ * @property {unknown} [wanted] What the answer is to be, if not text.
+ * @property {{ name?: string }} [demanded] It must call functions, or the one of this name.
  */
 
 /**
@@ -421,7 +431,17 @@ export function chatRequest(value, options) {
   if (logprobs !== true && top_logprobs > 0) refuse("top_logprobs", "left out unless logprobs is true", top_logprobs);
   const split = splitRequest({ messages }, { ...request, logprobs: logprobs === true ? top_logprobs : undefined }, options);
   split.generate.chat = conversation(request);
-  return split;
+  return { ...split, wanted: request.response_format, demanded: demanded(request) };
+}
+
+/** What must be called. @param {Record<string, any>} request */
+function demanded({ tools = [], tool_choice, response_format }) {
+  if (tool_choice === undefined || tool_choice === "auto" || tool_choice === "none") return undefined;
+  const name = tool_choice.function?.name;
+  const there = tools.some((/** @type {any} */ tool) => name === undefined || tool.function.name === name);
+  if (!there) refuse("tool_choice", "auto or none, or one of the tools", tool_choice);
+  if (response_format !== undefined) refuse("response_format", "left out where a call is demanded", response_format);
+  return { name };
 }
 
 /** What a conversation has besides its messages. @param {Record<string, any>} request */

@@ -10,6 +10,7 @@ import "./with-files.js";
 /** @returns {Promise<Core & Module<any>>} */
 async function served() {
   if (workerData === "suite") return (await import("./suite-today.js")).suite();
+  if (workerData === "format") return (await import("./format-today.js")).formats();
   return (await import("./engine.js")).engine();
 }
 

@@ -2,6 +2,7 @@
 
 import { Worker as Thread } from "node:worker_threads";
 import { ENGINE, SUITE } from "./connect.js";
+import { FORMAT } from "./format.js";
 import "./with-files.js";
 
 /** @import { StartWorker, WorkerLike } from "./connect.js" */
@@ -10,6 +11,7 @@ export * from "./index.js";
 
 if (globalThis.Worker === undefined) {
   ENGINE.worker = { today: starting("engine"), older: starting("engine"), threads: starting("engine") };
+  FORMAT.worker = { today: starting("format"), older: starting("format"), threads: starting("format") };
   SUITE.worker = { today: starting("suite"), older: starting("suite"), threads: starting("suite") };
 } else {
   const start = () => new Worker(new URL("./with-node-worker.js", import.meta.url), { type: "module", name: "anygpu" });
@@ -19,7 +21,7 @@ if (globalThis.Worker === undefined) {
 /**
  * Starts a thread, which looks as a worker of a browser does.
  *
- * @param {"engine" | "suite"} serves
+ * @param {"engine" | "suite" | "format"} serves
  * @returns {StartWorker}
  */
 function starting(serves) {

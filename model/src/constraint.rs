@@ -2,6 +2,8 @@
 //! formats, such as JSON schemas, is no part of this crate.
 
 use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::adjust::Adjust;
@@ -13,16 +15,19 @@ use crate::session::Session;
 /// are given no infinities.
 const NEVER: f32 = -1e9;
 
+/// What [`Constraint::allow`] gives.
+pub type AllowFuture<'a> = Pin<Box<dyn Future<Output = Result<bool, ModelError>> + 'a>>;
+
 /// Says which tokens may come next in an answer.
 pub trait Constraint: Debug {
     /// Sets the bits of the tokens that may come after those of the answer so far, in which bit `id % 32` of word
     /// `id / 32` stands for a token; all are clear at first. Gives whether the answer may end there. Tokens that end a text
-    /// are none of an answer: their bits do not matter.
+    /// are none of an answer: their bits do not matter. It may take its time: in browsers another thread knows it.
     ///
     /// The answer decides, so that one that was broken off goes on alike; of what was said before, anything may be kept.
     ///
     /// *Errors*: an answer that could not be; a format that takes too much memory or time.
-    fn allow(&self, answer: &[u32], tokens: &mut [u32]) -> Result<bool, ModelError>;
+    fn allow<'a>(&'a self, answer: &'a [u32], tokens: &'a mut [u32]) -> AllowFuture<'a>;
 
     /// What makes it again, for those who know its format: it is saved beside a text, in at most
     /// [`MAX_CONSTRAINT`] bytes.
@@ -52,9 +57,9 @@ impl Mask {
 
     /// Has the next step choose among tokens that may come after those of the answer so far. Gives whether any may: if
     /// not, the answer ends there.
-    pub fn write(&mut self, session: &mut Session, sink: &Sink<'_>) -> Result<bool, ModelError> {
+    pub async fn write(&mut self, session: &mut Session, sink: &Sink<'_>) -> Result<bool, ModelError> {
         self.bits.fill(0);
-        let may_end = self.constraint.allow(&sink.tokens, &mut self.bits)?;
+        let may_end = self.constraint.allow(&sink.tokens, &mut self.bits).await?;
         self.set_all(sink.stop_tokens(), false);
         let n_vocab = self.row.len();
         let goes_on = (0..n_vocab).any(|id| self.is_set(id));

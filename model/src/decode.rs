@@ -79,7 +79,7 @@ impl Session {
         let mut budget = most.min(self.n_ctx().saturating_sub(begin));
         let (mut finish, mut steady) = (None, None);
         if let Some(mask) = decoding.mask.as_mut().filter(|_| budget > 0)
-            && !mask.write(self, sink)?
+            && !mask.write(self, sink).await?
         {
             (budget, finish) = (0, Some(Finish::Stop));
         }
@@ -140,7 +140,7 @@ impl Session {
                 let follows = run.drafts.as_ref().is_some_and(Drafts::are_due) || decoding.mask.is_some();
                 let awaited = follows && under_way.is_some();
                 if let Some(mask) = decoding.mask.as_mut().filter(|_| !awaited && run.made < budget)
-                    && !mask.write(self, sink)?
+                    && !mask.write(self, sink).await?
                 {
                     finish = Some(Finish::Stop);
                     continue;

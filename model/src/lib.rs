@@ -45,8 +45,10 @@ pub use backend_api::run::Host;
 pub use adjust::Adjust;
 pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
 pub use batch::Batch;
-pub use chat::{ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, ToolCall, ToolChoice, call_arguments};
-pub use constraint::{Constraint, MAX_CONSTRAINT};
+pub use chat::{
+    CallForm, ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, ToolCall, ToolChoice, call_arguments,
+};
+pub use constraint::{AllowFuture, Constraint, MAX_CONSTRAINT};
 pub use diagnose::Fault;
 pub use embed::{Embedder, Embedding};
 pub use error::ModelError;

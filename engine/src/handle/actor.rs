@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use futures_channel::oneshot;
-use model::{Embedder, Model, ModelError, Sessions, Tokenizer};
+use model::{ChatTemplate, Embedder, Model, ModelError, Sessions, Tokenizer};
 
 use super::answer::Teller;
 use super::turns::Turns;
@@ -101,6 +101,11 @@ impl Actor {
     /// The tokenizer, if the file has one that can be used.
     pub fn tokenizer(&self) -> Option<Arc<Tokenizer>> {
         self.opened.engine.shared_tokenizer()
+    }
+
+    /// The chat template, if the file has one that can be used.
+    pub fn chat(&self) -> Option<Arc<ChatTemplate>> {
+        self.opened.engine.chat().ok().cloned().map(Arc::new)
     }
 
     /// Answers until nobody can ask any more.

@@ -115,8 +115,9 @@ impl Elsewhere {
     pub fn open(self, limits: Limits, status: Status) -> (Handle, Requests) {
         let (sender, jobs) = mpsc::channel();
         let shared = Arc::new(Shared { status: Mutex::new(status), ..Shared::default() });
+        let chat = self.chat.clone().ok().map(Arc::new);
         let (facts, tokenizer) = (Arc::new(self.facts.clone()), self.tokenizer.clone().ok());
-        let handle = Handle { jobs: sender, shared: shared.clone(), facts, tokenizer, limits };
+        let handle = Handle { jobs: sender, shared: shared.clone(), facts, tokenizer, chat, limits };
         (handle, Requests { jobs, elsewhere: self, shared })
     }
 

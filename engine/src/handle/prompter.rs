@@ -30,6 +30,10 @@ impl Prompter<'_> {
         configure(&mut options);
         let mut parts = Parts::default();
         let (prompt, usual, dropped_messages) = match prompt {
+            // Without a constraint nothing would see to it.
+            Prompt::Chat(_) if chat.tool_choice.demands() && options.constraint.is_none() => {
+                return Err(ChatError::Demanded.into());
+            }
             Prompt::Chat(messages) => {
                 let (chat, tokenizer) = (self.chat(&chat)?, self.tokenizer()?);
                 let ChatPrompt { tokens, keep, dropped_messages } =

@@ -19,7 +19,7 @@ pub use text::{PromptArgs, TextArgs};
 
 use crate::models::Reference;
 use anygpu::bench::QUEUED;
-use anygpu::{Choice, KvCache, Overflow, Pooling, Products};
+use anygpu::{Choice, KvCache, Overflow, Pooling, Products, ToolChoice};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -348,6 +348,9 @@ pub struct GenerateArgs {
     /// With --chat: functions that the model may call, in the shape of OpenAI's API; --json tells the calls
     #[arg(long, value_name = "JSON|FILE", allow_hyphen_values = true, requires = "chat", value_parser = template::tools, help_heading = "Text")]
     pub tools: Option<Tools>,
+    /// With --tools: whether the model calls them: auto, none, required, or the name of the one that it must call
+    #[arg(long, value_name = "CHOICE", requires = "tools", conflicts_with = "FormatArgs", value_parser = template::choice, help_heading = "Text")]
+    pub tool_choice: Option<ToolChoice>,
     /// End after this many tokens [default: 256, or as many as the context has room for]
     #[arg(long, value_name = "N", help_heading = "Text")]
     pub max_tokens: Option<usize>,

@@ -12,6 +12,7 @@ use anygpu::{
     Adjust, ChatOptions, ChatPrompt, GenerateOptions, Generation, LogProbEntry, Message, Overflow, Overflowed, Parts,
     Sampling, Saving, SnapshotSink,
 };
+use anygpu_constrain::Format;
 use anyhow::{Result, bail};
 use message::Answer;
 use serde::Serialize;
@@ -149,8 +150,12 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         let system = args.system.iter().map(|system| Message::new("system", &**system));
         let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
         let tools = args.tools.clone().map_or_else(Vec::new, |Tools(tools)| tools);
-        let chat = ChatOptions { tools, variables: args.template.variables(), ..ChatOptions::default() };
-        let chat = loaded.template(&chat)?;
+        let tool_choice = args.tool_choice.clone().unwrap_or_default();
+        let asked = ChatOptions { tools, tool_choice, variables: args.template.variables(), ..ChatOptions::default() };
+        if let Some(form) = loaded.call_form(&messages, &asked)? {
+            options.constraint = Some(loaded.constraint(&Format::Calls(Box::new(form)))?);
+        }
+        let chat = loaded.template(&asked)?;
         let ChatPrompt { tokens, keep, .. } = loaded.chat(&chat, &messages, &options)?;
         let (found, shown) = loaded.parts(&chat, &tokens)?;
         (parts, options.shown) = (Some(found), shown);

@@ -7,9 +7,9 @@ use anygpu::bench;
 use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, ChatOptions, ChatPrompt, ChatTemplate, Constraint, Engine, EngineOptions,
-    Event, Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece, Pooling, Progress,
-    Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, Engine,
+    EngineOptions, Event, Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece, Pooling,
+    Progress, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
 };
 use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
@@ -306,6 +306,13 @@ impl Loaded {
     /// *Errors*: as [`ChatTemplate::with`].
     pub fn template(&self, options: &ChatOptions) -> Result<ChatTemplate> {
         Ok(self.engine.chat()?.with(options)?)
+    }
+
+    /// What the answer must be if calls are demanded.
+    ///
+    /// *Errors*: as [`ChatTemplate::call_form`].
+    pub fn call_form(&self, messages: &[Message], options: &ChatOptions) -> Result<Option<CallForm>> {
+        Ok(self.engine.chat()?.call_form(messages, options)?)
     }
 
     /// What tells the parts of an answer to a prompt apart, and the control tokens that this has to see.

@@ -108,10 +108,34 @@ fn tools_are_called_and_answered() {
         none["usage"]["prompt_tokens"] == plain["usage"]["prompt_tokens"]
             && answer["usage"]["prompt_tokens"].as_u64() > plain["usage"]["prompt_tokens"].as_u64()
     );
-    let required =
-        json!({ "messages": [{ "role": "user", "content": "Hi" }], "tools": both, "tool_choice": "required" });
-    let (status, refused) = server.post(CHAT, &required);
-    assert_eq!((status, &refused["error"]["param"]), (400, &json!("tool_choice")));
+    // Who demands a call gets one: what the model would say anyway, if that calls, and else what the grammar leaves.
+    let required = ask(json!({ "tools": both, "tool_choice": "required" }));
+    assert_eq!((call(&required, 0), call(&required, 1)), (call(&answer, 0), call(&answer, 1)));
+    assert_eq!(required["choices"][0]["message"]["reasoning_content"], "Let me look.");
+    // Without parameters there is only one way to call it.
+    let bare = ["weather", "time"].map(|name| json!({ "type": "function", "function": { "name": name } }));
+    let named = ask(json!({ "tools": bare, "tool_choice": { "type": "function", "function": { "name": "time" } } }));
+    assert_eq!((call(&named, 0), call(&named, 1).0.as_str()), (("time".into(), "{}".into()), ""));
+    assert_eq!(named["choices"][0]["finish_reason"], "tool_calls");
+}
+
+/// Where answers cannot be held to calls, they are not demanded.
+#[test]
+fn calls_that_cannot_be_demanded_are_refused() {
+    let server = Server::new(&["--model", &fixture("by-heart")]);
+    let refused = |more: Value| {
+        let mut body = json!({ "messages": [{ "role": "user", "content": "Hi" }], "tool_choice": "required" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, refused) = server.post(CHAT, &body);
+        assert_eq!(status, 400, "{refused}");
+        refused["error"]["param"].as_str().unwrap_or_default().to_owned()
+    };
+    let one = tools(&["time"]);
+    assert_eq!(refused(json!({ "tools": one, "response_format": { "type": "json_object" } })), "response_format");
+    assert_eq!(refused(json!({})), "tool_choice");
+    let odd =
+        json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object", "not": {} } } }]);
+    assert_eq!(refused(json!({ "tools": odd })), "tools");
 }
 
 /// What the command line gives with some options.
@@ -139,6 +163,11 @@ fn the_command_line_tells_calls_too() {
     let quick = message(&["--tools", &both, "--template-arg", "enable_thinking=false"]);
     assert!(quick["tool_calls"][1].is_object() && quick["reasoning_content"].is_null(), "{quick}");
     assert_eq!(message(&[]), json!({ "role": "assistant", "content": "It is warm." }));
+    let bare = r#"[{"type": "function", "function": {"name": "time"}}]"#;
+    let forced = message(&["--tools", bare, "--tool-choice", "time"]);
+    assert_eq!(forced["tool_calls"][0]["function"], json!({ "name": "time", "arguments": "{}" }));
+    assert!(forced["tool_calls"][1].is_null() && forced["content"].is_null(), "{forced}");
+    assert_eq!(message(&["--tools", &both, "--tool-choice", "required"])["tool_calls"], called["tool_calls"]);
     let refused = |more: &[&str], code: i32, why: &str| {
         let output = generated(more);
         let error = String::from_utf8(output.stderr).unwrap();
@@ -148,6 +177,8 @@ fn the_command_line_tells_calls_too() {
     refused(&["--template-arg", "enable_thinking=false"], 1, "use it with --chat");
     refused(&["--chat", "--tools", "/no/such"], 2, "cannot open");
     refused(&["--tools", &both], 2, "--chat");
+    refused(&["--chat", "--tools", &both, "--tool-choice", "no"], 1, "there is no such function");
+    refused(&["--chat", "--tools", &both, "--tool-choice", "time", "--json-object"], 2, "cannot be used with");
 }
 
 #[test]

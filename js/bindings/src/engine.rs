@@ -1,101 +1,22 @@
 //! A model for JavaScript.
 
-use crate::error;
 use crate::kept::Kept;
 use crate::request::{Counters, Request};
-use crate::source::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
-    ChatPrompt, Embedder, Engine, EngineError, EngineOptions, Host, KvCache, Layout, LoadTimes, Message, ModelError,
-    Pooling, Products, Progress, Proofs, SelectOptions, Sessions, Winners, select,
+    ChatPrompt, Embedder, Engine, EngineError, Host, LoadTimes, Message, ModelError, Pooling, Progress, Proofs,
+    Sessions, ToolChoice, select,
 };
-use bindings_common::json;
+use bindings_common::load::LoadOptions;
+use bindings_common::source::{JsSource, Source};
+use bindings_common::{engine_error as error, json};
 use js_sys::{Float32Array, Function, Promise};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
-
-/// How to load.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadOptions {
-    backend: Option<String>,
-    n_ctx: Option<usize>,
-    kv_cache: Option<String>,
-    max_memory: Option<u64>,
-    pooling: Option<String>,
-    /// Of the device, whatever it really is: multiply-adds a millisecond.
-    rate: Option<f64>,
-    /// Bytes that sessions which are not on the device may take of host memory.
-    session_memory: Option<usize>,
-    webgl_layout: Option<String>,
-    webgl_max_texture_size: Option<u32>,
-    webgpu_max_binding: Option<u64>,
-    webgpu_products: Option<String>,
-    /// Rungs that were lost again and again.
-    #[serde(default)]
-    without: Vec<String>,
-    /// What was kept of tuning; another version's is of no use, and no reason to fail.
-    tuned: Option<serde_json::Value>,
-    /// What was kept of earlier selections; likewise.
-    proven: Option<serde_json::Value>,
-}
-
-impl LoadOptions {
-    fn parse(text: &str) -> Result<EngineOptions, JsValue> {
-        LoadOptions::read(text)?.parsed()
-    }
-
-    /// From JSON.
-    pub fn read(text: &str) -> Result<LoadOptions, JsValue> {
-        serde_json::from_str(text).map_err(error::options)
-    }
-
-    /// What is known of devices that were tuned.
-    pub fn tuned(&self) -> Winners {
-        self.tuned.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
-    }
-
-    /// What was proven before.
-    fn proven(&self) -> Proofs {
-        self.proven.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
-    }
-
-    /// The same, as the engine takes it.
-    pub fn parsed(&self) -> Result<EngineOptions, JsValue> {
-        let backend = self.backend.as_deref().unwrap_or("auto").parse().map_err(error::options)?;
-        let webgl_layout = match self.webgl_layout.as_deref() {
-            None => None,
-            Some("packed") => Some(Layout::Packed),
-            Some("r32f") => Some(Layout::R32f),
-            Some("bits") => Some(Layout::Bits),
-            Some(other) => {
-                return Err(error::options(format!("the layout {other:?} is not known; choose packed, r32f or bits")));
-            }
-        };
-        let products = self.webgpu_products.as_deref();
-        let webgpu_products = products.map_or(Ok(Products::F32), str::parse).map_err(error::options)?;
-        let mut select = SelectOptions {
-            backend,
-            webgl_layout,
-            webgl_max_texture_size: self.webgl_max_texture_size,
-            webgpu_max_binding: self.webgpu_max_binding,
-            webgpu_products,
-            cpu_threads: None,
-            without: Vec::new(),
-            tuned: Rc::new(self.tuned()),
-            proven: Rc::new(self.proven()),
-        };
-        self.without.iter().for_each(|name| select.leave_out(name));
-        let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
-        let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
-        let (n_ctx, max_memory, rate) = (self.n_ctx, self.max_memory, self.rate);
-        Ok(EngineOptions { select, n_ctx, kv_cache, max_memory, pooling, stage: None, prepare: true, rate })
-    }
-}
 
 /// What a person wants to know of a model.
 #[derive(Serialize)]
@@ -147,7 +68,7 @@ pub(crate) struct Loaded {
 #[wasm_bindgen]
 pub async fn load(source: JsSource, options: String, on_progress: Function) -> Result<WasmEngine, JsValue> {
     let options = LoadOptions::read(&options)?;
-    let budget = options.session_memory.unwrap_or(Sessions::BUDGET);
+    let budget = options.session_memory().unwrap_or(Sessions::BUDGET);
     let mut proven = options.proven();
     let options = options.parsed()?;
     let host = Rc::new(WebHost::new()?);
@@ -263,6 +184,25 @@ impl WasmEngine {
         json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
     }
 
+    /// What an answer must be that has to call functions, or the one of this name, as the module of formats reads it.
+    pub fn call_form(&self, messages: &str, options: &str, name: Option<String>) -> Result<String, JsValue> {
+        let chat = Request::read(options)?.chat.unwrap_or_default();
+        let options = chat.options(name.map_or(ToolChoice::Required, ToolChoice::Named));
+        let messages = conversation(messages)?;
+        let form = self.0.engine.chat().and_then(|chat| Ok(chat.call_form(&messages, &options)?));
+        Ok(format!("{{\"calls\":{}}}", json(&form.map_err(|e| error::engine(&e))?)?))
+    }
+
+    /// What tokens are to who builds answers of them, one behind the other.
+    pub fn words(&self) -> Result<Vec<u8>, JsValue> {
+        Ok(self.all_words()?.concat())
+    }
+
+    /// How many bytes each of the words has.
+    pub fn word_lengths(&self) -> Result<Vec<u32>, JsValue> {
+        Ok(self.all_words()?.iter().map(|word| word.len() as u32).collect())
+    }
+
     /// The text of tokens.
     pub fn decode(&self, tokens: &[u32]) -> Result<String, JsValue> {
         let tokenizer = self.0.engine.tokenizer().map_err(|e| error::engine(&e))?;
@@ -282,6 +222,13 @@ impl WasmEngine {
             loaded.work.replace(Some(Work::Embeddings(embedder)));
             Ok(Float32Array::from(&embedding.map_err(|e| error::engine(&e))?[..]).into())
         })
+    }
+}
+
+impl WasmEngine {
+    fn all_words(&self) -> Result<Vec<Vec<u8>>, JsValue> {
+        let tokenizer = self.0.engine.tokenizer().map_err(|e| error::engine(&e))?;
+        Ok((0..tokenizer.vocab_len() as u32).map(|id| tokenizer.word(id)).collect())
     }
 }
 

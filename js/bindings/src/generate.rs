@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use anygpu::{ChatTemplate, Engine, GenerateOptions, Parts, Piece, Saving, SnapshotSink};
-use bindings_common::{WasmCancel, json};
+use bindings_common::{WasmCancel, engine_error as error, json};
 use js_sys::{Function, Promise};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
+use crate::asked::Asked;
 use crate::engine::{WasmEngine, Work};
-use crate::error;
 use crate::kept::Keeping;
 use crate::request::Request;
 
@@ -19,13 +19,14 @@ impl WasmEngine {
     /// and, as JSON, of tokens that make room, of how likely the token was if the request asks for that, and of the
     /// parts of a conversation's answer that are certain with it: then `on_piece(token, text, overflow, log_prob, parts)`. If the
     /// request says how often the text is saved, `on_snapshot(bytes, from, position)` is given what came since the
-    /// snapshot before, as `export` gives it, and is to call `kept` when it is done with it. The promise gives JSON. One
-    /// generation at a time.
+    /// snapshot before, as `export` gives it, and is to call `kept` when it is done with it. If the request has a format,
+    /// `on_mask(answer)` gives a promise of the tokens that may come next. The promise gives JSON. One generation at a time.
     pub fn generate(
         &self,
         tokens: Vec<u32>,
         options: &str,
         on_piece: Function,
+        on_mask: Function,
         cancel: &WasmCancel,
         on_snapshot: Option<Function>,
     ) -> Promise {
@@ -35,11 +36,13 @@ impl WasmEngine {
             let (name, every) = (std::mem::take(&mut request.session), request.save_every);
             let chat = request.chat.take().map(|chat| chat.template(&loaded.engine)).transpose()?;
             let mut answer = chat.map(|chat| Answer::begin(&loaded.engine, &chat, &tokens, &request)).transpose()?;
+            let held_to = request.held_to.take();
             let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
             let mut options = GenerateOptions { cancel: Some(cancel), ..options };
             if let Some(answer) = &mut answer {
                 options.shown = std::mem::take(&mut answer.marks);
             }
+            options.constraint = held_to.map(|source| Asked::constraint(on_mask, source));
             let mut sessions = loaded.take_texts()?;
             options.saving = every.zip(on_snapshot).map(|(every_ms, on_snapshot)| {
                 let sink: Rc<dyn SnapshotSink> = Rc::new(Keeping::new(loaded.kept(&name), &tokens, on_snapshot));

@@ -3,15 +3,13 @@
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]
 
-mod bench;
+mod asked;
 mod engine;
-mod error;
 mod generate;
 mod kept;
 mod request;
 mod sessions;
 mod sha256;
-mod source;
 mod tune;
 
 pub use bindings_common::WasmCancel;

@@ -1,11 +1,10 @@
 //! What JavaScript asks of a generation, and what it is told of it.
 
-use crate::error;
 use anygpu::{
     Adjust, ChatOptions, ChatTemplate, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling,
-    SavedRequest, Stats, TopK,
+    SavedRequest, Stats, ToolChoice, TopK,
 };
-use bindings_common::json;
+use bindings_common::{engine_error as error, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,12 +48,15 @@ pub struct Request {
     /// What a conversation has besides its messages; only the parts of such an answer are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<Conversation>,
+    /// What the answer is held to, as the module of formats reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_to: Option<String>,
     /// What was told of the text of `done`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub told: String,
 }
 
-/// What a conversation has besides its messages: `ChatOptions`, of which no call can be demanded.
+/// What a conversation has besides its messages.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conversation {
@@ -65,11 +67,14 @@ pub struct Conversation {
 
 impl Conversation {
     /// The model's template for it.
-    pub fn template(&self, engine: &Engine) -> Result<ChatTemplate, JsValue> {
-        let Conversation { tools, one_call, variables } = self;
-        let (tools, variables) = (tools.clone(), variables.clone());
-        let options = ChatOptions { tools, one_call: *one_call, variables, ..ChatOptions::default() };
+    pub fn template(self, engine: &Engine) -> Result<ChatTemplate, JsValue> {
+        let options = self.options(ToolChoice::Auto);
         engine.chat().and_then(|chat| Ok(chat.with(&options)?)).map_err(|e| error::engine(&e))
+    }
+
+    pub fn options(self, tool_choice: ToolChoice) -> ChatOptions {
+        let Conversation { tools, one_call, variables } = self;
+        ChatOptions { tools, tool_choice, one_call, variables }
     }
 }
 
@@ -88,6 +93,7 @@ impl Request {
             stop: request.stop.clone(),
             ignore_eos: request.stop_tokens.is_some(),
             adjust: request.adjust.clone(),
+            held_to: request.constraint.clone(),
             log_probs: request.log_probs,
             ..Request::default()
         };

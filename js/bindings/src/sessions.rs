@@ -3,14 +3,13 @@
 use std::rc::Rc;
 
 use anygpu::{EngineError, ModelError, SessionInfo, Sessions, Snapshot};
-use bindings_common::json;
+use bindings_common::{engine_error as error, json};
 use js_sys::{Promise, Uint8Array, Uint32Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
 use crate::engine::{Loaded, WasmEngine, Work};
-use crate::error;
 use crate::kept::Kept;
 use crate::request::Request;
 
@@ -77,11 +76,6 @@ impl WasmEngine {
     pub fn asked(&self, name: &str) -> Result<Option<String>, JsValue> {
         let asked = |sessions: &Sessions| {
             let ((request, sampling), tokens) = sessions.request(name).zip(sessions.tokens(name))?;
-            if request.constraint.is_some() && request.finish.is_none() {
-                // It would go on as any text.
-                let why = "the text was to have a format, which cannot be made here; ask anew, with the whole prompt";
-                return Some(Err(error::options(why)));
-            }
             let (prompt, done) = tokens.split_at(request.prompt.min(tokens.len()));
             let (finish, generate) = (request.finish.map(|finish| finish.name()), Request::saved(request, sampling));
             Some(json(&Asked { prompt, done, generate, finish }))

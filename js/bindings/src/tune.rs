@@ -1,12 +1,11 @@
 //! Tuning in this browser.
 
-use crate::engine::LoadOptions;
-use crate::error;
-use crate::source::{JsSource, Source};
 use anygpu::bench::ModelOptions;
 use anygpu::web::WebHost;
 use anygpu::{TuneReport, Winners};
-use bindings_common::json;
+use bindings_common::load::LoadOptions;
+use bindings_common::source::{JsSource, Source};
+use bindings_common::{engine_error as error, json};
 use js_sys::Function;
 use serde::Serialize;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};

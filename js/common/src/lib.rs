@@ -3,7 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod cancel;
+#[cfg(feature = "engine")]
+pub mod engine_error;
 pub mod error;
+#[cfg(feature = "engine")]
+pub mod load;
+#[cfg(feature = "engine")]
+pub mod source;
 #[cfg(target_feature = "atomics")]
 pub mod threads;
 

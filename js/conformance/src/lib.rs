@@ -1,7 +1,9 @@
-//! The conformance suite for JavaScript. It is no part of the engine's module, so that only who runs it downloads it.
+//! The conformance suite for JavaScript, and what measures backends. They are no part of the engine's module, so that only
+//! who runs them downloads them.
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]
 
+mod bench;
 mod suite;
 
 pub use bindings_common::WasmCancel;

@@ -5,7 +5,7 @@ import "./instrument.js";
 import { AnyGpu, Results, beat, options } from "./run.js";
 
 const GROUPS = [
-  ...["selection", "generation", "chances", "overflow", "sessions", "embedding", "network", "cache", "storage", "files", "device"],
+  ...["selection", "generation", "chances", "formats", "overflow", "sessions", "embedding", "network", "cache", "storage", "files", "device"],
   ...["pace", "page", "policy"],
 ];
 

@@ -1,11 +1,11 @@
-// One measurement, with the bindings alone: nothing of the package is between the engine and its figures. Before it, what
+// One measurement, with the module that measures alone: nothing of the package is between the engine and its figures. Before it, what
 // this thread has for it.
 
 import "./errors.js";
 import { features } from "/below/a/path/anygpu/src/features.js";
 import { compute, isThread, startThreads } from "/below/a/path/anygpu/src/start-threads.js";
-import * as today from "/below/a/path/anygpu/wasm/bindings.js";
-import * as threaded from "/below/a/path/anygpu/wasm/threads/bindings.js";
+import * as today from "/below/a/path/anygpu/wasm/conformance.js";
+import * as threaded from "/below/a/path/anygpu/wasm/threads/conformance.js";
 
 const WASM = "/below/a/path/anygpu/wasm";
 
@@ -13,10 +13,10 @@ const WASM = "/below/a/path/anygpu/wasm";
 export async function measure({ options, file, threads }, tell) {
   const folder = threads > 1 ? `${WASM}/threads` : WASM;
   const bindings = threads > 1 ? threaded : today;
-  await bindings.default({ module_or_path: `${folder}/bindings_bg.wasm` });
+  await bindings.default({ module_or_path: `${folder}/conformance_bg.wasm` });
   if (threads > 1) {
-    if (bindings.before_cpu === undefined) throw new Error("these modules have no threads; build them with cargo xtask web --threads");
-    bindings.before_cpu(() => startThreads(bindings, threads));
+    if (bindings.thread_share === undefined) throw new Error("these modules have no threads; build them with cargo xtask web --threads");
+    await startThreads(bindings, threads);
   }
   return JSON.parse(await bindings.bench(file && (await source(file)), JSON.stringify(options), tell));
 }

@@ -111,10 +111,11 @@ class WasmEngine {
    * @param {Uint32Array} tokens
    * @param {string} json
    * @param {any} onPiece
+   * @param {(answer: Uint32Array) => Promise<Uint32Array>} onMask
    * @param {WasmCancel} cancel
    * @param {any} [onSnapshot]
    */
-  async generate(tokens, json, onPiece, cancel, onSnapshot) {
+  async generate(tokens, json, onPiece, onMask, cancel, onSnapshot) {
     const { max_tokens = 3, done = [], untold = 0, session = "", save_every, usual_keep: _, ...rest } = JSON.parse(json);
     const { overflow } = rest;
     this._last = session;
@@ -156,8 +157,9 @@ class WasmEngine {
         full = { policy: "shift", dropped_tokens: 2 * (generated.length / 3), times: generated.length / 3, ms: 1 };
         onPiece(undefined, "", JSON.stringify(full));
       }
-      // A seed begins the text with another letter.
-      const token = 97 + (((rest.seed ?? 0) + generated.length) % 26);
+      const mask = rest.held_to && (await onMask(Uint32Array.from(generated)));
+      // Of a mask the double takes the first word for a token. A seed begins the text with another letter.
+      const token = mask ? mask[0] : 97 + (((rest.seed ?? 0) + generated.length) % 26);
       generated.push(token);
       const logprob = rest.log_probs === undefined ? undefined : likely(token, rest.log_probs);
       const parts = rest.chat && script.parts && JSON.stringify(script.parts[generated.length - 1] ?? []);

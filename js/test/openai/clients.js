@@ -17,6 +17,8 @@ const story = { model: "gab", prompt: "Once upon a time", max_tokens: 24 };
 
 const described = (name, parameters) => ({ type: "function", function: { name, parameters: { type: "object", ...parameters } } });
 const tools = [described("weather", { properties: { city: { type: "string" } } }), described("time")];
+/** A function without parameters. */
+const bare = (name) => ({ type: "function", function: { name } });
 const question = [{ role: "user", content: "Is it warm in Paris?" }];
 
 /** The error of what must fail. */
@@ -124,8 +126,15 @@ const CHECKS = {
     const none = await caller.chat.completions.create({ ...request, tool_choice: "none" });
     assert.equal(none.choices[0].message.content, "It is warm.");
     const named = { type: "function", function: { name: "time" } };
-    const forced = await refused(caller.chat.completions.create({ ...request, tool_choice: named }), 400);
-    assert.deepEqual([forced.param, forced.code], ["tool_choice", "unsupported_parameter"]);
+    const calledWith = async (more) => {
+      const { choices } = await caller.chat.completions.create({ ...request, ...more });
+      return choices[0].message.tool_calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]);
+    };
+    assert.deepEqual(await calledWith({ tool_choice: "required" }), [["weather", { city: "Paris" }], ["time", {}]]);
+    // The model would not say this by itself. Without parameters there is only one way to say it.
+    assert.deepEqual(await calledWith({ tool_choice: named, tools: [tools[0], bare("time")] }), [["time", {}]]);
+    const other = { ...request, tool_choice: "required", response_format: { type: "json_object" } };
+    assert.equal((await refused(caller.chat.completions.create(other), 400)).param, "response_format");
   },
   async "the client runs tools itself"() {
     const seen = [];
@@ -139,6 +148,11 @@ const CHECKS = {
     const runner = caller.chat.completions.runTools({ model: "by-heart", messages: question, tools: [own("weather"), own("time")] });
     assert.equal(await runner.finalContent(), "It is warm.");
     assert.deepEqual(seen, [["weather", { city: "Paris" }], ["time", {}]]);
+    // One that is demanded by its name is run once, and ends it.
+    const empty = { properties: {}, additionalProperties: false };
+    const forced = { tool_choice: { type: "function", function: { name: "time" } }, tools: [own("weather"), own("time", empty)] };
+    await caller.chat.completions.runTools({ model: "by-heart", messages: question, ...forced }).done();
+    assert.deepEqual(seen.slice(2), [["time", {}]]);
   },
   async "several answers and log probabilities"() {
     const request = { model: "gab", messages, max_tokens: 6, n: 3, temperature: 1, seed: 5, logprobs: true, top_logprobs: 2 };

@@ -1,6 +1,6 @@
 // The AI SDK with an engine that answers as ours does, and with a model for conversations if one is given; and OpenAI's
 // client with what streams become. Prints the results.
-import { embedMany, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import { Output, embedMany, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { argv } from "node:process";
 import { Stream } from "openai/core/streaming";
 import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
@@ -141,9 +141,15 @@ const results = await checked({
     equal(thoughtless.choices[0].message.reasoning_content, undefined);
     const none = await engine.chat.completions.create({ messages, tools, tool_choice: "none" });
     equal(none.choices[0].message.content, "It is warm.");
-    const refused = async (/** @type {object} */ more) => engine.chat.completions.create(/** @type {any} */ ({ messages, ...more })).catch((/** @type {any} */ error) => [error.name, /takes no argument|cannot be held to calls/.test(error.message)]);
+    const refused = async (/** @type {object} */ more) => engine.chat.completions.create(/** @type {any} */ ({ messages, ...more })).catch((/** @type {any} */ error) => [error.name, /takes no argument|tools: "not" at #/.test(error.message)]);
     equal(await refused({ chat_template_kwargs: { never_read: 1 } }), ["FileError", true]);
-    equal(await refused({ tools, tool_choice: "required" }), ["OptionsError", true]);
+    // What the model would not say by itself, and what it would.
+    const bare = { type: "function", function: { name: "time" } };
+    const forced = await engine.chat.completions.create({ messages, tools: [tools[0], bare], tool_choice: bare });
+    equal([calls(forced.choices[0].message), forced.choices[0].finish_reason], [[["time", {}]], "tool_calls"]);
+    const required = await engine.chat.completions.create({ messages, tools, tool_choice: "required" });
+    equal([calls(required.choices[0].message), required.choices[0].message.reasoning_content], [expected, "Let me look."]);
+    equal(await refused({ tools: [{ type: "function", function: { name: "f", parameters: { not: {} } } }], tool_choice: "required" }), ["OptionsError", true]);
     // The AI SDK runs them itself.
     /** @type {unknown[]} */
     const ran = [];
@@ -155,6 +161,41 @@ const results = await checked({
     equal([thought.reasoningText, thought.toolCalls.map(({ toolName, input }) => [toolName, input])], ["Let me look.", expected]);
     const { text, steps: [first] } = await generateText(asked);
     equal([text, first.reasoningText, first.finishReason], ["It is warm.", "Let me look.", "tool-calls"]);
+    await engine.dispose();
+  },
+  "answers have the format that is asked for": async () => {
+    const engine = await AnyGpu.load(gab, { backend: "cpu" });
+    const properties = { name: { type: "string", maxLength: 8 }, age: { type: "integer", minimum: 0, maximum: 150 }, tags: { type: "array", items: { enum: ["red", "große"] }, maxItems: 3 } };
+    const schema = { type: "object", properties, required: ["name", "age", "tags"], additionalProperties: false };
+    const response_format = { type: "json_schema", json_schema: { name: "person", strict: true, schema } };
+    const asked = { messages: /** @type {any[]} */ ([{ role: "user", content: "Who?" }]), response_format, temperature: 1, seed: 3, n: 2 };
+    const { choices } = await engine.chat.completions.create(asked);
+    const people = choices.map(({ message, finish_reason }) => (equal(finish_reason, "stop"), JSON.parse(message.content)));
+    for (const { name, age, tags, ...others } of people) {
+      const sound = name.length <= 8 && Number.isInteger(age) && age >= 0 && age <= 150 && tags.length <= 3 && tags.every((/** @type {string} */ tag) => ["red", "große"].includes(tag));
+      equal([sound, Object.keys(others)], [true, []]);
+    }
+    let text = "";
+    for await (const { choices: [choice] } of engine.chat.completions.create({ ...asked, n: 1, stream: true })) text += choice?.delta.content ?? "";
+    equal(text, choices[0].message.content);
+    // The AI SDK asks for objects, whole and as they come.
+    const model = languageModel(engine);
+    const settings = { model, prompt: "Who?", temperature: 1, seed: 3, maxRetries: 0, output: Output.object({ schema: jsonSchema(schema) }) };
+    equal((await generateText(settings)).output, people[0]);
+    equal(await streamText(settings).output, people[0]);
+    const object = await engine.chat.completions.create({ ...asked, n: 1, response_format: { type: "json_object" }, max_tokens: 1 });
+    equal(object.choices[0].message.content[0], "{");
+    const refused = async (/** @type {object} */ schema) => engine.chat.completions.create({ ...asked, response_format: { type: "json_schema", json_schema: { name: "a", schema } } }).catch((error) => error);
+    const error = await refused({ type: "object", not: {} });
+    equal([error.name, error.field, error.message.includes('"not" at #')], ["OptionsError", "response_format", true]);
+    // As deep as a schema may be, and deeper.
+    const deep = (/** @type {number} */ levels) => Array.from({ length: levels }).reduce((/** @type {object} */ inner) => ({ type: "array", items: inner, maxItems: 1 }), { type: "null" });
+    equal((await refused(deep(100))).name, "OptionsError");
+    const controller = new AbortController();
+    const stopped = engine.chat.completions.create({ ...asked, response_format: { type: "json_object" } }, { signal: controller.signal });
+    setTimeout(() => controller.abort(), 300);
+    equal((await stopped.catch((error) => error)).name, "AbortError");
+    equal((await engine.chat.completions.create({ ...asked, n: 1 })).choices[0].message.content, text);
     await engine.dispose();
   },
   "OpenAI's client reads what a stream becomes": async () => {

@@ -56,6 +56,30 @@ test("a file loads from a blob, and the engine gets its options", async () => {
   assert.equal(facts.info.cache.state, "off");
 });
 
+test("an answer in a format has the page say which tokens come next, and an abort does not wait for that", async () => {
+  const { client } = link();
+  await client.call("load", { what: new Blob([file]), options: {}, engine: {} });
+  const params = { prompt: { text: "a" }, generate: { held_to: "\"object\"", max_tokens: 2 } };
+  /** @type {number[][]} */
+  const answers = [];
+  const onEvent = (/** @type {any} */ { mask }) => {
+    if (mask === undefined) return;
+    answers.push([...mask.answer]);
+    // What belongs to another answer changes nothing.
+    client.call("masked", { id: mask.id - 1, error: "late" });
+    client.call("masked", { id: mask.id, mask: Uint32Array.of(120 + answers.length, 0) });
+  };
+  assert.deepEqual((await client.call("generate", params, { onEvent })).text, "yz");
+  assert.deepEqual(answers, [[], [121]]);
+  const failed = client.call("generate", params, { onEvent: ({ mask }) => mask && client.call("masked", { id: mask.id, error: "no way" }) });
+  await assert.rejects(failed, /no way/);
+  const controller = new AbortController();
+  const aborted = client.call("generate", params, { signal: controller.signal, onEvent: () => controller.abort() });
+  await assert.rejects(aborted, { name: "AbortError" });
+  // Nor does the next one.
+  assert.equal((await client.call("generate", { ...params, generate: { max_tokens: 1 } })).text, "a");
+});
+
 test("the first load downloads and keeps, the second needs no server", async () => {
   const { disk, environment } = site();
   const server = await served();

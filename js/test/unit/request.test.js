@@ -63,10 +63,8 @@ const REFUSED = {
   tools: [["chat", [{}, [{}], [{ type: "function" }], [{ type: "custom", function: { name: "f" } }], [{ type: "function", function: { name: "a b" } }],
     [{ type: "function", function: { name: "f", strict: true } }], Array(129).fill({ type: "function", function: { name: "f" } })]]],
   chat_template_kwargs: [["chat", [[], "enable_thinking", Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`v${at}`, at]))]]],
-  tool_choice: [["chat", ["required", { type: "function", function: { name: "f" } }]]],
   functions: [["chat", [[{ name: "f" }]]]],
   function_call: [["chat", [{ name: "f" }]], ["turn", [{ name: "f", arguments: "" }]]],
-  response_format: [["chat", [{ type: "json_object" }, { type: "json_schema", json_schema: {} }]]],
   modalities: [["chat", [["text", "audio"]]]],
   audio: [["chat", [{ voice: "alloy", format: "wav" }]], ["turn", [{ id: "x" }]]],
   reasoning_effort: [["chat", [5, {}]]],
@@ -265,6 +263,21 @@ test("tools, what the template is told, and turns with calls go to the engine", 
   const { prompt } = chatRequest({ messages: turns });
   assert.deepEqual(prompt, { messages: [turns[0], { ...turns[1], content: "" }, turns[2]] });
   assert.throws(() => chatRequest({ messages: [{ role: "tool", content: "2" }] }), { field: "messages[0].tool_call_id" });
+});
+
+test("formats and calls that are demanded go beside what the engine gets", () => {
+  const tools = ["f", "g"].map((name) => ({ type: "function", function: { name } }));
+  const named = (/** @type {string} */ name) => ({ type: "function", function: { name } });
+  assert.deepEqual(chat({ tools, tool_choice: "required" }).demanded, { name: undefined });
+  assert.deepEqual(chat({ tools, tool_choice: named("g") }).demanded, { name: "g" });
+  const format = { type: "json_schema", json_schema: { name: "a", schema: {} } };
+  assert.deepEqual(chat({ response_format: format }).wanted, format);
+  for (const tool_choice of ["required", named("h"), "f", { type: "function" }, { type: "allowed_tools" }]) {
+    assert.throws(() => chat({ tools: tool_choice === "required" ? [] : tools, tool_choice }), { code: "options" });
+  }
+  const both = { tools, tool_choice: "required", response_format: { type: "json_object" } };
+  assert.throws(() => chat(both), { field: "response_format" });
+  assert.throws(() => chat({ response_format: { type: "xml" } }), { field: "response_format.type" });
 });
 
 test("the chunk of the usage is for streams that ask for it", () => {

@@ -274,8 +274,12 @@ fn what_a_template_cannot_do_is_refused() {
     assert_eq!(refused("{% if tools %}{% endif %}<tool_call>", options.clone()), ChatError::NoTools);
     assert_eq!(refused("{{ tools }}", options.clone()), ChatError::Calls);
     assert!(matches!(refused("{{ raise_exception('no') }}", options.clone()), ChatError::Render(_)));
-    let demanded = ChatOptions { tool_choice: ToolChoice::Named("time".into()), ..options.clone() };
-    assert_eq!(refused(HERMES, demanded), ChatError::Demanded);
+    // These write calls in ways that are not known as forms.
+    let demanded = ChatOptions { tool_choice: ToolChoice::Required, ..options.clone() };
+    for source in [TAGS, LFM2, HARMONY] {
+        let form = template(source).unwrap().call_form(&[Message::new("user", "?")], &demanded);
+        assert_eq!(form.unwrap_err(), ChatError::Demanded, "{source}");
+    }
     let given = |name: &str| ChatOptions { variables: [(name.into(), json!(false))].into(), ..ChatOptions::default() };
     let source = "{{ enable_thinking }}{{ messages }}";
     for name in ["thinking", "messages", "", "\n"] {
@@ -287,6 +291,22 @@ fn what_a_template_cannot_do_is_refused() {
     let none = ChatOptions { tool_choice: ToolChoice::None, ..options };
     let plain = template("{{ messages[0].content }}{{ tools }}").unwrap().with(&none).unwrap();
     assert_eq!(plain.render(&[Message::new("user", "U")], true).unwrap(), "U");
+}
+
+#[test]
+fn what_an_answer_must_be_follows_from_what_is_demanded() {
+    let form = |tool_choice| {
+        let options = ChatOptions { tools: tools(), tool_choice, ..ChatOptions::default() };
+        template(HERMES).unwrap().call_form(&[Message::new("user", "?")], &options)
+    };
+    assert_eq!((form(ToolChoice::Auto).unwrap(), form(ToolChoice::None).unwrap()), (None, None));
+    let any = form(ToolChoice::Required).unwrap().unwrap();
+    assert_eq!((any.functions.len(), any.between.as_deref(), any.thinking), (tools().len(), Some("\n"), false));
+    assert_eq!(any.thoughts, Some(("<think>".into(), "</think>".into())));
+    let named = form(ToolChoice::Named("time".into())).unwrap().unwrap();
+    let names: Vec<_> = named.functions.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names, named.between), (vec!["time"], None));
+    assert_eq!(form(ToolChoice::Named("no".into())).unwrap_err(), ChatError::NothingToCall);
 }
 
 /// What answers are made of, and what looks like it.

@@ -4,6 +4,7 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use super::bodies::{self, Body, Extent};
+use super::demanded::{self, Written};
 use super::parts::Part;
 use super::thoughts::{partial, tell};
 use super::tools::Tool;
@@ -21,10 +22,12 @@ pub(super) struct Syntax {
     end: &'static str,
     /// How what lies between is written.
     body: Body,
+    /// How calls are written that are demanded, where that is known.
+    pub written: Option<&'static Written>,
 }
 
 /// All of them. The first whose texts a template has is its own.
-static SYNTAXES: [Syntax; 7] = [
+static SYNTAXES: [Syntax; 8] = [
     // Qwen3-Coder, Qwen 3.5
     Syntax {
         template: &["<tool_call>", "<function="],
@@ -32,11 +35,35 @@ static SYNTAXES: [Syntax; 7] = [
         bare: false,
         end: "</tool_call>",
         body: Body::Tags,
+        written: None,
     },
     // Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
-    Syntax { template: &["<tool_call>"], begins: &["<tool_call>"], bare: false, end: "</tool_call>", body: Body::Json },
-    // Mistral: lists, and from 2025 on [TOOL_CALLS]name[ARGS]{...}
-    Syntax { template: &["[TOOL_CALLS]"], begins: &["[TOOL_CALLS]"], bare: false, end: "", body: Body::Json },
+    Syntax {
+        template: &["<tool_call>"],
+        begins: &["<tool_call>"],
+        bare: false,
+        end: "</tool_call>",
+        body: Body::Json,
+        written: Some(&demanded::MARKED),
+    },
+    // Mistral from 2025 on
+    Syntax {
+        template: &["[TOOL_CALLS]", "[ARGS]"],
+        begins: &["[TOOL_CALLS]"],
+        bare: false,
+        end: "",
+        body: Body::Json,
+        written: Some(&demanded::MISTRAL),
+    },
+    // Mistral before
+    Syntax {
+        template: &["[TOOL_CALLS]"],
+        begins: &["[TOOL_CALLS]"],
+        bare: false,
+        end: "",
+        body: Body::Json,
+        written: Some(&demanded::MISTRAL_LIST),
+    },
     // Granite 3 (without the end), Phi-4
     Syntax {
         template: &["<|tool_call|>"],
@@ -44,6 +71,7 @@ static SYNTAXES: [Syntax; 7] = [
         bare: false,
         end: "<|/tool_call|>",
         body: Body::Json,
+        written: Some(&demanded::LIST),
     },
     // LFM2
     Syntax {
@@ -52,6 +80,7 @@ static SYNTAXES: [Syntax; 7] = [
         bare: false,
         end: "<|tool_call_end|>",
         body: Body::Python,
+        written: None,
     },
     // LFM2.5
     Syntax {
@@ -60,6 +89,7 @@ static SYNTAXES: [Syntax; 7] = [
         bare: false,
         end: "<|tool_call_end|>",
         body: Body::Python,
+        written: None,
     },
     // Llama 3.1 to 3.3
     Syntax {
@@ -68,6 +98,7 @@ static SYNTAXES: [Syntax; 7] = [
         bare: true,
         end: "",
         body: Body::Json,
+        written: Some(&demanded::BARE),
     },
 ];
 

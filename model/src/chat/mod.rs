@@ -8,6 +8,7 @@ mod answers;
 mod bodies;
 mod calls;
 mod clock;
+mod demanded;
 mod harmony;
 mod jinja;
 mod parts;
@@ -28,6 +29,7 @@ use crate::tokenizer::Tokenizer;
 use jinja::{Input, Template};
 use tools::Answers;
 
+pub use demanded::CallForm;
 pub use parts::{Part, Parts, ToolCall};
 pub use tools::{ChatOptions, ToolChoice};
 pub use turn::arguments as call_arguments;
@@ -98,9 +100,17 @@ pub enum ChatError {
         "the chat template of the file has calls of tools written in a way that is not known here; leave tools out"
     )]
     Calls,
-    /// A call is demanded.
-    #[error("answers cannot be held to calling tools; let the model choose (auto), or leave tools out (none)")]
+    /// A call is demanded, and the answer is not held to it.
+    #[error(
+        "answers cannot be held to calls as the chat template of the file has them written; let the model choose (auto), or \
+         leave tools out (none)"
+    )]
     Demanded,
+    /// A call is demanded of a function that there is not.
+    #[error(
+        "a call is demanded, but there is no such function; give it among the tools, or let the model choose (auto)"
+    )]
+    NothingToCall,
     /// Metadata of the wrong type.
     #[error(transparent)]
     Metadata(#[from] GgufError),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::calls::{Calls, Syntax};
+use super::demanded::Written;
 use super::harmony::{self, Harmony};
 use super::parts::Parts;
 use super::thoughts::{Marks, Thoughts};
@@ -91,13 +92,24 @@ impl Answers {
         let (thoughts, syntax) = (Marks::of(template), Syntax::of(template));
         Answers { thoughts, harmony: harmony::is_of(template), syntax, tools: Arc::default(), wanted: 0 }
     }
+
+    pub fn thoughts(&self) -> Option<Marks> {
+        self.thoughts
+    }
+
+    /// How calls are written that are demanded, where that is known.
+    pub fn written(&self) -> Option<&'static Written> {
+        self.syntax.filter(|_| !self.harmony)?.written
+    }
 }
 
 impl ChatTemplate {
     /// The same for a conversation with these options.
     ///
+    /// Where a call is demanded, the answer has to be held to it by who asks for it ([`Self::call_form`]).
+    ///
     /// *Errors*: the template does not read a variable, tells the model of no functions, or has it write calls in a way
-    /// that is not known here; a call is demanded.
+    /// that is not known here.
     pub fn with(&self, options: &ChatOptions) -> Result<ChatTemplate, ChatError> {
         let mut chat = self.clone();
         for (name, value) in &options.variables {
@@ -108,9 +120,6 @@ impl ChatTemplate {
         }
         if options.tools.is_empty() || options.tool_choice == ToolChoice::None {
             return Ok(chat);
-        }
-        if !matches!(options.tool_choice, ToolChoice::Auto) {
-            return Err(ChatError::Demanded);
         }
         // What it does tells more than what it says.
         let probe = [Message::new("user", "?")];

@@ -28,6 +28,9 @@ pub use vocab::TokenKind;
 use vocab::Vocab;
 use wordpiece::WordPiece;
 
+/// Begins no text.
+const NO_TEXT: u8 = 0xff;
+
 /// A file whose tokenizer cannot be used. The model can still be run on token ids.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TokenizerError {
@@ -239,6 +242,24 @@ impl Tokenizer {
             (TokenKind::User, Model::Bpe(_)) => out.extend(text.bytes()),
             (TokenKind::Normal, Model::Bpe(_)) => bpe::decode(text, out),
         }
+    }
+
+    /// What a token is to who builds answers of tokens: the bytes that it adds to a text, or, of one that adds none, its name
+    /// behind the byte 0xff, which is in no text. Nothing is that of tokens that end a text, or that are no part of any UTF-8.
+    pub fn word(&self, id: u32) -> Vec<u8> {
+        let mut word = Vec::new();
+        if self.is_eog(id) {
+            return word;
+        }
+        self.write_piece(id, false, &mut word);
+        if word.first() == Some(&NO_TEXT) {
+            word.clear();
+        } else if word.is_empty() {
+            word.push(NO_TEXT);
+            self.write_piece(id, true, &mut word);
+            word.truncate(if word.len() > 1 { word.len() } else { 0 });
+        }
+        word
     }
 
     /// Whether a token ends the generation.

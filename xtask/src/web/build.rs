@@ -10,8 +10,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// A module: its package, and its name in the folder of a build.
-pub const MODULES: &[(&str, &str)] = &[("bindings", "bindings"), ("bindings-conformance", "conformance")];
+/// A module.
+pub struct Module {
+    /// Its package.
+    pub package: &'static str,
+    /// Its name in the folder of a build.
+    name: &'static str,
+    /// Whether the engine is in it. If not, it has no use for threads, and it is built by itself: what it asks of crates that
+    /// both have, such as all tables of Unicode, would be in the others, too.
+    has_engine: bool,
+}
+
+/// All of them.
+pub const MODULES: &[Module] = &[
+    Module { package: "bindings", name: "bindings", has_engine: true },
+    Module { package: "bindings-conformance", name: "conformance", has_engine: true },
+    Module { package: "bindings-constrain", name: "constrain", has_engine: false },
+];
 
 /// A build of the modules.
 struct Build {
@@ -25,6 +40,12 @@ struct Build {
     is_for_oldest: bool,
     /// Whether it has threads. It takes a standard library of its own.
     has_threads: bool,
+}
+
+impl Build {
+    fn modules(&self) -> impl Iterator<Item = &'static Module> {
+        MODULES.iter().filter(|module| module.has_engine || !self.has_threads)
+    }
 }
 
 const BUILDS: &[Build] = &[
@@ -136,8 +157,8 @@ pub fn run(toolchain: Toolchain, place: &Place, threads: bool) -> Result<()> {
     for build in BUILDS {
         if build.has_threads && !threads {
             println!("without threads (--threads builds them): what is for browsers of today takes their place");
-            for (_, name) in MODULES {
-                copy(&partial, name, &partial.join(build.folder))?;
+            for module in build.modules() {
+                copy(&partial, module.name, &partial.join(build.folder))?;
             }
             continue;
         }
@@ -168,8 +189,26 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
     if !build.folder.is_empty() {
         target.push(format!("wasm-{}", build.folder));
     }
-    let mut cargo = place.cargo(toolchain);
     let remaps = place.remaps(toolchain)?;
+    for has_engine in [true, false] {
+        let packages: Vec<&str> =
+            build.modules().filter(|module| module.has_engine == has_engine).map(|module| module.package).collect();
+        if !packages.is_empty() {
+            compile_together(&packages, place.cargo(toolchain), &target, &remaps, build, toolchain)?;
+        }
+    }
+    Ok(target.join(TARGET).join("wasm"))
+}
+
+/// Compiles packages that may share what they need.
+fn compile_together(
+    packages: &[&str],
+    mut cargo: Command,
+    target: &Path,
+    remaps: &[String],
+    build: &Build,
+    toolchain: Toolchain,
+) -> Result<()> {
     match build.flags {
         // Of the variables and settings for flags, this comes first.
         Some(flags) => {
@@ -178,7 +217,7 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
         }
         // Beside those of the workspace.
         None => {
-            cargo.arg("--config").arg(format!("target.{TARGET}.rustflags = {}", serde_json::to_string(&remaps)?));
+            cargo.arg("--config").arg(format!("target.{TARGET}.rustflags = {}", serde_json::to_string(remaps)?));
         }
     }
     if build.has_threads && toolchain == Toolchain::InUse {
@@ -186,20 +225,20 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
     }
     let status = cargo
         .args(["build", "--locked", "--profile", "wasm", "--target", TARGET])
-        .args(MODULES.iter().flat_map(|(package, _)| ["--package", package]))
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
         bail!("the modules do not compile for {TARGET} (the messages are above)");
     }
-    Ok(target.join(TARGET).join("wasm"))
+    Ok(())
 }
 
 /// Makes the JavaScript of the modules, and the modules that it loads.
 fn generate(modules: &Path, folder: &Path, build: &Build) -> Result<()> {
-    for (package, name) in MODULES {
+    for Module { package, name, .. } in build.modules() {
         let module = modules.join(package.replace('-', "_")).with_extension("wasm");
         Bindgen::new()
             .input_path(&module)

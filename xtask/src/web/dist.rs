@@ -28,8 +28,10 @@ pub const MODEL: &str = "models/gab-q4_0.gguf";
 pub const WASM: &[&str] = &[
     "anygpu/wasm/bindings_bg.wasm",
     "anygpu/wasm/conformance_bg.wasm",
+    "anygpu/wasm/constrain_bg.wasm",
     "anygpu/wasm/older/bindings_bg.wasm",
     "anygpu/wasm/older/conformance_bg.wasm",
+    "anygpu/wasm/older/constrain_bg.wasm",
     "anygpu/wasm/threads/bindings_bg.wasm",
     "anygpu/wasm/threads/conformance_bg.wasm",
 ];

@@ -1,6 +1,7 @@
 //! What chat templates are given.
 
 use crate::text;
+use anygpu::ToolChoice;
 use clap::Args;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,6 +32,16 @@ pub fn tools(text: &str) -> Result<Tools, String> {
         Some(at) => Err(format!("tool {at} is no {{\"type\": \"function\", \"function\": {{\"name\": ..., ...}}}}")),
         None => Ok(Tools(tools)),
     }
+}
+
+/// Whether a model calls functions.
+pub fn choice(text: &str) -> Result<ToolChoice, String> {
+    Ok(match text {
+        "auto" => ToolChoice::Auto,
+        "none" => ToolChoice::None,
+        "required" => ToolChoice::Required,
+        name => ToolChoice::Named(name.into()),
+    })
 }
 
 /// Functions that a model may call.

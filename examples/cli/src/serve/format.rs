@@ -4,6 +4,7 @@ use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Object, OneOf, Text};
 use super::fields::Rule::Use;
 use super::fields::{Table, check, refused};
+use anygpu::CallForm;
 use anygpu::handle::{Generate, Handle};
 use anygpu_constrain::{Format, FormatError, Vocabulary};
 use axum::http::StatusCode;
@@ -55,7 +56,8 @@ pub fn check_format(name: &str, value: &Value) -> Result<(), ApiError> {
 /// What a request asks for.
 pub struct Asked {
     format: Format,
-    /// What the client calls it.
+    /// The field that asks for it, and what messages call that.
+    field: &'static str,
     name: String,
 }
 
@@ -68,7 +70,13 @@ impl Asked {
             "json_schema" => Format::Schema(schema["schema"].clone()),
             _ => return None,
         };
-        Some(Asked { format, name: schema["name"].as_str().unwrap_or("json_object").to_owned() })
+        let name = format!("schema for {FIELD} '{}'", schema["name"].as_str().unwrap_or("json_object"));
+        Some(Asked { format, field: FIELD, name })
+    }
+
+    /// From tools of which some must be called.
+    pub fn calls(form: CallForm) -> Asked {
+        Asked { format: Format::Calls(Box::new(form)), field: "tools", name: "parameters of tools".into() }
     }
 }
 
@@ -99,18 +107,18 @@ impl Formats {
     ) -> Result<Vec<Generate>, ApiError> {
         let Some(tokenizer) = handle.tokenizer().cloned() else {
             let message = "this model has no tokenizer, so its answers cannot be held to a format; use another model";
-            return Err(ApiError::request(message).about(FIELD));
+            return Err(ApiError::request(message).about(asked.field));
         };
         // The semaphore is never closed.
         let _place = self.places.acquire().await;
-        let Asked { format, name } = asked;
+        let Asked { format, field, name } = asked;
         let vocabulary = self.vocabulary.clone();
         let made = spawn_blocking(move || {
             let vocabulary = vocabulary.get_or_init(|| Vocabulary::new(&tokenizer));
             vocabulary.as_ref().map_err(Clone::clone)?.grammar(&format)
         });
         let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "a grammar could not be made; ask again");
-        let invalid = |error| ApiError::request(format!("Invalid schema for {FIELD} '{name}': {error}")).about(FIELD);
+        let invalid = |error| ApiError::request(format!("Invalid {name}: {error}")).about(field);
         let grammar = made.await.map_err(failed)?.map_err(invalid)?;
         let held = |generate: Generate| {
             let grammar = grammar.clone();

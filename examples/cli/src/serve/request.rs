@@ -8,7 +8,7 @@ use super::fields::{Table, check, refused};
 use super::format::{self, check_format};
 use super::messages;
 use anygpu::handle::{Embed, Generate, Prompt};
-use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Overflow, Sampling, TopK};
+use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Message, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 
@@ -286,6 +286,8 @@ pub struct TextRequest {
     pub stream: bool,
     pub include_usage: bool,
     pub format: Option<format::Asked>,
+    /// The conversation, if its answer must call tools.
+    pub demanded: Option<(Vec<Message>, ChatOptions)>,
 }
 
 impl TextRequest {
@@ -309,6 +311,15 @@ impl TextRequest {
         };
         let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let chat = messages::options(sound.0)?;
+        let demanded = match &prompt {
+            Prompt::Chat(messages) if chat.tool_choice.demands() => Some((messages.clone(), chat.clone())),
+            _ => None,
+        };
+        let format = sound.get("response_format").and_then(format::Asked::read);
+        if demanded.is_some() && format.is_some() {
+            let message = "an answer cannot be held to response_format and to calls at once; leave one of them out";
+            return Err(ApiError::request(message).about("response_format"));
+        }
         // Answers differ by their seeds: that of the request, and those after it. Without one, any.
         let seed = sound.integer("seed").unwrap_or_else(random);
         let seeds = (0..sound.integer("n").unwrap_or(1)).map(|at| seed.wrapping_add(at));
@@ -317,7 +328,8 @@ impl TextRequest {
             model: sound.string("model").map(Into::into),
             stream: sound.is_true("stream"),
             include_usage,
-            format: sound.get("response_format").and_then(format::Asked::read),
+            format,
+            demanded,
         })
     }
 }

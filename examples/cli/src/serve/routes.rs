@@ -2,8 +2,10 @@
 
 use super::answer;
 use super::error::{ApiError, respond};
+use super::format::Asked;
 use super::request::{EmbedRequest, Shape, TextRequest};
 use super::{Phase, Server, reached};
+use anygpu::EngineError;
 use anygpu::handle::Generate;
 use axum::Router;
 use axum::body::to_bytes;
@@ -191,6 +193,12 @@ async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
     let mut request = TextRequest::read(shape, &body(&server, request).await?)?;
     request.generate = request.generate.into_iter().zip(0..).map(|(it, at)| keyed(it, key.as_deref(), at)).collect();
     serves(&server, request.model.as_deref())?;
+    if let Some((messages, options)) = request.demanded.take()
+        && let Some(chat) = server.handle.chat()
+    {
+        let form = chat.call_form(&messages, &options).map_err(EngineError::from)?;
+        request.format = form.map(Asked::calls);
+    }
     if let Some(format) = request.format.take() {
         request.generate = server.formats.hold(&server.handle, request.generate, format).await?;
     }

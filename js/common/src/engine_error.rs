@@ -1,9 +1,10 @@
 //! Errors of the engine as JavaScript sees them.
 
 use anygpu::{EngineError, GgufError, ModelError};
-pub use bindings_common::error::options;
-use bindings_common::error::{backend, coded, set};
 use wasm_bindgen::JsValue;
+
+pub use crate::error::options;
+use crate::error::{backend, coded, set};
 
 /// Any error of the engine.
 pub fn engine(error: &EngineError) -> JsValue {

@@ -1,12 +1,11 @@
 //! Measuring in this browser.
 
-use crate::engine::LoadOptions;
-use crate::error;
-use crate::source::{JsSource, Source};
 use anygpu::EngineError;
 use anygpu::bench::{self, ModelOptions, QUEUED};
 use anygpu::web::WebHost;
-use bindings_common::json;
+use bindings_common::load::LoadOptions;
+use bindings_common::source::{JsSource, Source};
+use bindings_common::{engine_error as error, json};
 use js_sys::Function;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;

@@ -1,0 +1,134 @@
+//! How a model is loaded, as far as that differs from the usual.
+
+#[cfg(not(target_arch = "wasm32"))]
+use std::path::Path;
+use std::rc::Rc;
+
+use backend_api::Backend;
+use model::{ByteSource, Host, KvCache, Pooling};
+
+use crate::engine::{Engine, EngineOptions, Progress};
+use crate::error::EngineError;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::native::{NativeHost, open_files};
+use crate::select::{Choice, SelectOptions};
+
+/// Loads a model: [`Engine::builder`].
+///
+/// ```
+/// use anygpu::native::block_on;
+/// use anygpu::{Choice, Engine, EngineError, KvCache, Progress};
+///
+/// fn main() -> Result<(), EngineError> {
+/// #   std::env::set_current_dir("..").unwrap(); // from the package to the repository
+///     let mut read = 0;
+///     let engine = Engine::builder()
+///         .backend(Choice::Cpu)
+///         .n_ctx(256)
+///         .kv_cache(KvCache::F16)
+///         .progress(|progress| if let Progress::Weights { done, .. } = progress { read = done });
+///     let engine = block_on(engine.open("models/gab-q4_0.gguf"))?;
+///     assert_eq!(engine.model().recipe().sizes().n_ctx, 256);
+/// #   drop(engine);
+/// #   assert!(read > 0);
+///     Ok(())
+/// }
+/// ```
+#[must_use]
+#[derive(Default)]
+pub struct EngineBuilder<'p> {
+    options: EngineOptions,
+    progress: Option<Box<dyn FnMut(Progress) + 'p>>,
+}
+
+impl Engine {
+    /// What loads a model, on the fastest device that computes correctly unless it is told otherwise.
+    pub fn builder<'p>() -> EngineBuilder<'p> {
+        EngineBuilder::default()
+    }
+}
+
+impl<'p> EngineBuilder<'p> {
+    /// All options at once; what was said before is forgotten.
+    pub fn options(self, options: EngineOptions) -> EngineBuilder<'p> {
+        EngineBuilder { options, ..self }
+    }
+
+    /// Which backend is used: [`SelectOptions::backend`].
+    pub fn backend(mut self, backend: Choice) -> EngineBuilder<'p> {
+        self.options.select.backend = backend;
+        self
+    }
+
+    /// Which backends may be chosen, and how they are opened: [`EngineOptions::select`].
+    pub fn select(mut self, select: SelectOptions) -> EngineBuilder<'p> {
+        self.options.select = select;
+        self
+    }
+
+    /// Tokens that the context holds: [`EngineOptions::n_ctx`].
+    pub fn n_ctx(mut self, tokens: usize) -> EngineBuilder<'p> {
+        self.options.n_ctx = Some(tokens);
+        self
+    }
+
+    /// What the KV cache holds: [`EngineOptions::kv_cache`].
+    pub fn kv_cache(mut self, kv_cache: KvCache) -> EngineBuilder<'p> {
+        self.options.kv_cache = kv_cache;
+        self
+    }
+
+    /// Most memory that weights and states may take: [`EngineOptions::max_memory`].
+    ///
+    /// *Units*: bytes.
+    pub fn max_memory(mut self, bytes: u64) -> EngineBuilder<'p> {
+        self.options.max_memory = Some(bytes);
+        self
+    }
+
+    /// Makes it an embedding model: [`EngineOptions::pooling`].
+    pub fn pooling(mut self, pooling: Pooling) -> EngineBuilder<'p> {
+        self.options.pooling = Some(pooling);
+        self
+    }
+
+    /// Is told how far loading is.
+    pub fn progress(mut self, on_progress: impl FnMut(Progress) + 'p) -> EngineBuilder<'p> {
+        self.progress = Some(Box::new(on_progress));
+        self
+    }
+
+    /// Loads a model from disk: [`Engine::open`].
+    ///
+    /// *Errors*: as [`Engine::open`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<Engine, EngineError> {
+        let path = path.as_ref();
+        let source = open_files(path)
+            .map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })?;
+        self.load(&source, Rc::new(NativeHost::default())).await
+    }
+
+    /// Loads a model from any source: [`Engine::load`].
+    ///
+    /// *Errors*: as [`Engine::load`].
+    pub async fn load(self, source: &dyn ByteSource, host: Rc<dyn Host>) -> Result<Engine, EngineError> {
+        let EngineBuilder { options, progress } = self;
+        let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
+        Engine::load(source, &options, host, &mut progress).await
+    }
+
+    /// Loads a model on a backend that the caller has opened: [`Engine::with_backend`].
+    ///
+    /// *Errors*: as [`Engine::with_backend`].
+    pub async fn load_on(
+        self,
+        backend: Box<dyn Backend>,
+        source: &dyn ByteSource,
+        host: Rc<dyn Host>,
+    ) -> Result<Engine, EngineError> {
+        let EngineBuilder { options, progress } = self;
+        let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
+        Engine::with_backend(backend, source, &options, host, &mut progress).await
+    }
+}

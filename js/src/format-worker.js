@@ -1,0 +1,6 @@
+/** The entry of the worker of formats. */
+
+import { formats } from "./format-today.js";
+import { serve } from "./serve.js";
+
+serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), formats());

@@ -1,0 +1,157 @@
+/** Answers in a format, for pages that ask for one: nothing else loads this, its module and its worker. */
+
+import { boolean, object, oneOf, refuse, string } from "./checks.js";
+import { connect, moduleUrl } from "./connect.js";
+import { DisposedError, OptionsError } from "./errors.js";
+import { nothing } from "./module.js";
+import { serve } from "./serve.js";
+
+/** @import { Connection, Served } from "./connect.js" */
+/** @import { OnEvent, Run } from "./openai.js" */
+/** @import { Request } from "./request.js" */
+/** @import { Call } from "./sessions.js" */
+
+/** @typedef {{ worker?: boolean, workerUrl?: string, wasmUrl?: string }} Where */
+
+// Bundlers recognise exactly these forms of workers and imports.
+
+const today = () => new Worker(new URL("./format-worker.js", import.meta.url), { type: "module", name: "anygpu-format" });
+
+/** There is nothing to share among threads. @type {Served} */
+export const FORMAT = {
+  worker: {
+    today,
+    older: () => new Worker(new URL("./format-worker-older.js", import.meta.url), { type: "module", name: "anygpu-format" }),
+    threads: today,
+  },
+  script: { today: "format-worker.js", older: "format-worker-older.js", threads: "format-worker.js" },
+  here: {
+    today: async (port) => serve(port, (await import("./format-today.js")).formats()),
+    older: async (port) => serve(port, (await import("./format-older.js")).formats()),
+  },
+};
+
+/** Any object: the module reads schemas itself. @type {import("./checks.js").Check} */
+const schema = (name, value) =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value : refuse(name, "an object", value);
+
+/** @type {import("./checks.js").Check} */
+const formatName = (name, value) =>
+  typeof value === "string" && /^[\w-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
+
+/** Null is the same as leaving it out. @param {import("./checks.js").Check} check @returns {import("./checks.js").Check} */
+const maybe = (check) => (name, value) => (value === null ? undefined : check(name, value));
+
+const fields = object({
+  type: oneOf(["json_object", "json_schema"]),
+  json_schema: maybe(object({ name: formatName, description: maybe(string), schema: maybe(schema), strict: maybe(boolean) })),
+});
+
+/** A format as the module reads it. @param {unknown} given Of a request. */
+function written(given) {
+  const { type, json_schema } = fields("response_format", given);
+  if (type === "json_object") return JSON.stringify("object");
+  for (const key of ["name", "schema"]) {
+    if (json_schema?.[key] === undefined) refuse(`response_format.json_schema.${key}`, "given", undefined);
+  }
+  return JSON.stringify({ schema: json_schema.schema });
+}
+
+/** Holds the answers of an engine to formats. */
+export class Formats {
+  _call;
+  _where;
+  /** What has the engine's vocabulary. @type {Promise<Connection> | null} */
+  _connection = null;
+
+  /**
+   * @param {Call} call Asks the engine.
+   * @param {Where} where As the engine was loaded.
+   */
+  constructor(call, where) {
+    this._call = call;
+    this._where = where;
+  }
+
+  /**
+   * Generates an answer that is held to what its request asks for.
+   *
+   * @param {Request} request
+   * @param {AbortSignal | undefined} signal
+   * @param {OnEvent} onEvent
+   * @param {Run} run
+   */
+  async held(request, signal, onEvent, run) {
+    const { held_to, field } = await this._asked(request, signal);
+    const { client } = await this._connected();
+    const grammar = await client.call("grammar", { source: held_to }, { signal }).catch((/** @type {any} */ cause) => {
+      throw cause instanceof OptionsError ? new OptionsError(`${field}: ${cause.message}`, { field, cause }) : cause;
+    });
+    /** Which tokens may come next, for the engine, which waits for that. @param {{ id: number, answer: Uint32Array }} mask */
+    const allow = async ({ id, answer }) => {
+      const masked = client.call("allow", { grammar, answer }).then(
+        (mask) => ({ id, mask }),
+        (error) => ({ id, error: error.message }),
+      );
+      await this._call("masked", await masked);
+    };
+    /** @param {any} event */
+    const heard = (event) => {
+      if (event.mask === undefined) return onEvent(event);
+      // An engine that is lost tells so itself.
+      return void allow(event.mask).catch(nothing);
+    };
+    try {
+      return await run({ ...request, generate: { ...request.generate, held_to } }, signal, heard);
+    } finally {
+      client.call("release", { grammar }).catch(nothing);
+    }
+  }
+
+  /**
+   * @param {Request} request
+   * @param {AbortSignal | undefined} signal
+   * @returns {Promise<{ held_to: string, field: string }>}
+   */
+  async _asked({ prompt, generate, wanted, demanded }, signal) {
+    if (wanted !== undefined) return { held_to: written(wanted), field: "response_format" };
+    if (demanded !== undefined) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
+    // Of an answer that goes on.
+    return { held_to: /** @type {string} */ (generate.held_to), field: "response_format" };
+  }
+
+  /** The module, which has the engine's vocabulary. */
+  _connected() {
+    if (this._connection !== null) return this._connection;
+    const connection = this._open();
+    const forget = () => {
+      if (this._connection === connection) this._connection = null;
+    };
+    // What has trapped is started anew for the next answer.
+    connection.then((opened) => opened.client.lost.then(() => (forget(), opened.close(ended())))).catch(forget);
+    return (this._connection = connection);
+  }
+
+  async _open() {
+    const { worker, workerUrl: engines, wasmUrl } = this._where;
+    const workerUrl = engines === undefined ? undefined : new URL("format-worker.js", engines).href;
+    const connection = await connect(FORMAT, { backend: "cpu", threads: 1, worker, workerUrl });
+    try {
+      const module = moduleUrl(wasmUrl, connection, "constrain");
+      await connection.client.call("vocabulary", { module, ...(await this._call("words", {})) });
+      return connection;
+    } catch (error) {
+      await connection.close(ended());
+      throw error;
+    }
+  }
+
+  /** Frees all that it holds. */
+  async close() {
+    await this._connection?.then((connection) => connection.close(ended()), nothing);
+  }
+}
+
+function ended() {
+  return new DisposedError("the engine was disposed; load the model again");
+}
