@@ -74,6 +74,9 @@ export const BrowserError = subclass("BrowserError", "browser");
 /** The engine was disposed. */
 export const DisposedError = subclass("DisposedError", "disposed");
 
+/** A pool takes no pages, or not this one. */
+export const PoolError = subclass("PoolError", "pool");
+
 /** The worker or the engine in it stopped. */
 export const CrashError = subclass("CrashError", "crash");
 
@@ -147,6 +150,7 @@ const CLASSES = {
   DisposedError,
   CrashError,
   BrowserError,
+  PoolError,
 };
 
 /**
@@ -167,6 +171,7 @@ const CODES = {
   driver: BackendError,
   memory: OutOfMemoryError,
   lost: DeviceLostError,
+  pool: PoolError,
 };
 
 /**

@@ -3,7 +3,7 @@
 use crate::error;
 use crate::kept::Kept;
 use crate::request::{Counters, Request};
-use crate::source::{JsSource, Source};
+use bindings_common::{JsSource, Source};
 use anygpu::web::WebHost;
 use anygpu::{
     ChatPrompt, Embedder, Engine, EngineError, EngineOptions, Host, KvCache, Layout, LoadTimes, Message, ModelError,

@@ -11,7 +11,6 @@ mod kept;
 mod request;
 mod sessions;
 mod sha256;
-mod source;
 mod tune;
 
 pub use bindings_common::WasmCancel;

@@ -2,7 +2,7 @@
 
 use crate::engine::LoadOptions;
 use crate::error;
-use crate::source::{JsSource, Source};
+use bindings_common::{JsSource, Source};
 use anygpu::bench::ModelOptions;
 use anygpu::web::WebHost;
 use anygpu::{TuneReport, Winners};

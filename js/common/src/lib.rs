@@ -1,13 +1,16 @@
-//! What the modules for JavaScript have in common: errors with a code, JSON texts, cancelling, and what is said of panics.
+//! What the modules for JavaScript have in common: errors with a code, JSON texts, files, cancelling, and what is said of
+//! panics.
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]
 
 mod cancel;
 pub mod error;
+mod source;
 #[cfg(target_feature = "atomics")]
 pub mod threads;
 
 pub use cancel::WasmCancel;
+pub use source::{JsSource, Source};
 
 use serde::Serialize;
 use wasm_bindgen::JsValue;

@@ -157,7 +157,7 @@ fn compiled() -> Result<BTreeSet<Id>> {
     let mut tree = cargo();
     tree.args(["tree", "--locked", "--target", TARGET, "--edges", "normal,no-proc-macro"]);
     tree.args(["--prefix", "none", "--format", "{p}"]);
-    tree.args(MODULES.iter().flat_map(|(package, _)| ["--package", package]));
+    tree.args(MODULES.iter().flat_map(|module| ["--package", module.package]));
     let found: BTreeSet<Id> = output(tree)?.lines().filter_map(crate_of_line).collect();
     if found.len() < MODULES.len() {
         bail!("cargo tree names no crates");

@@ -10,8 +10,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// A module: its package, and its name in the folder of a build.
-pub const MODULES: &[(&str, &str)] = &[("bindings", "bindings"), ("bindings-conformance", "conformance")];
+/// A module.
+pub struct Module {
+    /// The package that is compiled.
+    pub package: &'static str,
+    /// Its name in the folder of a build.
+    pub name: &'static str,
+    /// Whether all builds have it, and not that for browsers of today alone.
+    pub everywhere: bool,
+}
+
+/// All of them.
+pub const MODULES: &[Module] = &[
+    Module { package: "bindings", name: "bindings", everywhere: true },
+    Module { package: "bindings-conformance", name: "conformance", everywhere: true },
+    Module { package: "bindings-pool", name: "pool", everywhere: false },
+];
 
 /// A build of the modules.
 struct Build {
@@ -25,6 +39,14 @@ struct Build {
     is_for_oldest: bool,
     /// Whether it has threads. It takes a standard library of its own.
     has_threads: bool,
+}
+
+impl Build {
+    /// What it consists of.
+    fn modules(&self) -> impl Iterator<Item = &'static Module> {
+        let is_usual = self.folder.is_empty();
+        MODULES.iter().filter(move |module| is_usual || module.everywhere)
+    }
 }
 
 const BUILDS: &[Build] = &[
@@ -136,8 +158,8 @@ pub fn run(toolchain: Toolchain, place: &Place, threads: bool) -> Result<()> {
     for build in BUILDS {
         if build.has_threads && !threads {
             println!("without threads (--threads builds them): what is for browsers of today takes their place");
-            for (_, name) in MODULES {
-                copy(&partial, name, &partial.join(build.folder))?;
+            for module in build.modules() {
+                copy(&partial, module.name, &partial.join(build.folder))?;
             }
             continue;
         }
@@ -186,7 +208,7 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
     }
     let status = cargo
         .args(["build", "--locked", "--profile", "wasm", "--target", TARGET])
-        .args(MODULES.iter().flat_map(|(package, _)| ["--package", package]))
+        .args(build.modules().flat_map(|module| ["--package", module.package]))
         .arg("--target-dir")
         .arg(&target)
         .status()
@@ -199,7 +221,7 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
 
 /// Makes the JavaScript of the modules, and the modules that it loads.
 fn generate(modules: &Path, folder: &Path, build: &Build) -> Result<()> {
-    for (package, name) in MODULES {
+    for Module { package, name, .. } in build.modules() {
         let module = modules.join(package.replace('-', "_")).with_extension("wasm");
         Bindgen::new()
             .input_path(&module)

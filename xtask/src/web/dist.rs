@@ -14,9 +14,11 @@ const PARTS: &[(&str, &str)] = &[
     ("js/index.d.ts", "anygpu/index.d.ts"),
     ("js/react.d.ts", "anygpu/react.d.ts"),
     ("js/ai-sdk.d.ts", "anygpu/ai-sdk.d.ts"),
+    ("js/pool.d.ts", "anygpu/pool.d.ts"),
     ("LICENSE-MIT", "anygpu/LICENSE-MIT"),
     ("LICENSE-APACHE", "anygpu/LICENSE-APACHE"),
     ("js/src", "anygpu/src"),
+    ("js/vendor", "anygpu/vendor"),
     ("js/wasm", "anygpu/wasm"),
     ("models/gab-q4_0.gguf", MODEL),
 ];
@@ -28,6 +30,7 @@ pub const MODEL: &str = "models/gab-q4_0.gguf";
 pub const WASM: &[&str] = &[
     "anygpu/wasm/bindings_bg.wasm",
     "anygpu/wasm/conformance_bg.wasm",
+    "anygpu/wasm/pool_bg.wasm",
     "anygpu/wasm/older/bindings_bg.wasm",
     "anygpu/wasm/older/conformance_bg.wasm",
     "anygpu/wasm/threads/bindings_bg.wasm",

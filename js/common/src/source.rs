@@ -1,6 +1,7 @@
 //! A file that JavaScript reads.
 
-use anygpu::{ByteSource, ReadFuture, SourceError};
+use model::gguf::ReadFuture;
+use model::{ByteSource, SourceError};
 use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
