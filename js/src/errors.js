@@ -74,9 +74,6 @@ export const BrowserError = subclass("BrowserError", "browser");
 /** The engine was disposed. */
 export const DisposedError = subclass("DisposedError", "disposed");
 
-/** A pool takes no pages, or not this one. */
-export const PoolError = subclass("PoolError", "pool");
-
 /** The worker or the engine in it stopped. */
 export const CrashError = subclass("CrashError", "crash");
 
@@ -135,7 +132,7 @@ export class ChecksumError extends AnyGpuError {
 }
 
 /** @type {Record<string, new (message: string, details?: any) => AnyGpuError>} */
-const CLASSES = {
+export const CLASSES = {
   AnyGpuError,
   NetworkError,
   FileError,
@@ -150,7 +147,6 @@ const CLASSES = {
   DisposedError,
   CrashError,
   BrowserError,
-  PoolError,
 };
 
 /**
@@ -158,7 +154,7 @@ const CLASSES = {
  *
  * @type {Record<string, new (message: string, details?: any) => AnyGpuError>}
  */
-const CODES = {
+export const CODES = {
   file: FileError,
   template: FileError,
   not_a_number: FileError,
@@ -171,7 +167,6 @@ const CODES = {
   driver: BackendError,
   memory: OutOfMemoryError,
   lost: DeviceLostError,
-  pool: PoolError,
 };
 
 /**

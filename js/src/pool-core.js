@@ -3,9 +3,10 @@
  * leaves. What messages mean is known to the wasm module alone.
  */
 
-import { CrashError, PoolError, fromEngine } from "./errors.js";
+import { CrashError, fromEngine } from "./errors.js";
 import { features } from "./features.js";
 import { Module } from "./module.js";
+import { PoolError } from "./pool-error.js";
 import { link } from "./pool-link.js";
 import { describe, models, rate } from "./pool-source.js";
 import { live } from "./vital.js";

@@ -1,7 +1,8 @@
 /** The connection of a worker to its pool's server: subjects and bytes. */
 
 import { wsconnect } from "../vendor/nats.js";
-import { NetworkError, PoolError } from "./errors.js";
+import { NetworkError } from "./errors.js";
+import { PoolError } from "./pool-error.js";
 
 /** @import { NatsConnection } from "../vendor/nats.js" */
 

@@ -4,7 +4,8 @@ import { throwIfAborted } from "./abort.js";
 import { callback, integer, object, oneOf, refuse, signal } from "./checks.js";
 import { report } from "./client.js";
 import { connect } from "./connect.js";
-import { BrowserError, DisposedError, PoolError } from "./errors.js";
+import { BrowserError, DisposedError } from "./errors.js";
+import { PoolError } from "./pool-error.js";
 import { runtime } from "./runtime.js";
 import { serve } from "./serve.js";
 
