@@ -1259,7 +1259,8 @@ export type ErrorCode =
   | "checksum"
   | "disposed"
   | "crash"
-  | "browser";
+  | "browser"
+  | "pool";
 
 /** Anything that goes wrong. Each message names the cause and the remedy. */
 export class AnyGpuError extends Error {

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 
-const MODULES = ["bindings", "conformance", "older/bindings", "older/conformance"];
+const MODULES = ["bindings", "conformance", "pool", "older/bindings", "older/conformance"];
 const NEEDED = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.txt", ...MODULES.map((name) => `wasm/${name}.js`)];
 
 /** Whether a file begins as wasm modules do. @param {URL} file */

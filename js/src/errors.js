@@ -132,7 +132,7 @@ export class ChecksumError extends AnyGpuError {
 }
 
 /** @type {Record<string, new (message: string, details?: any) => AnyGpuError>} */
-const CLASSES = {
+export const CLASSES = {
   AnyGpuError,
   NetworkError,
   FileError,
@@ -154,7 +154,7 @@ const CLASSES = {
  *
  * @type {Record<string, new (message: string, details?: any) => AnyGpuError>}
  */
-const CODES = {
+export const CODES = {
   file: FileError,
   template: FileError,
   not_a_number: FileError,

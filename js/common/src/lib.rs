@@ -1,4 +1,5 @@
-//! What the modules for JavaScript have in common: errors with a code, JSON texts, cancelling, and what is said of panics.
+//! What the modules for JavaScript have in common: errors with a code, JSON texts, files, cancelling, and what is said of
+//! panics.
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]
 

@@ -2,9 +2,6 @@
  * The page as people use it, in Chromium and Firefox.
  */
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import chat from "./chat.js";
 import { launch, open } from "./driver.js";
 import looks from "./looks.js";
@@ -19,14 +16,6 @@ import story from "./story.js";
 const FLOWS = { ...story, ...chat, ...looks };
 /** What a second browser may do differently; the rest is the page's own and takes its time. */
 const SECOND = /backends race|passed on|led, stopped|state chat/;
-
-/** Whether the parser that the page brings along is that of its package, which the lock file pins. @param {string} folder */
-export function isVendored(folder) {
-  const own = readFileSync(join(folder, "marked.js"));
-  const packed = readFileSync(createRequire(import.meta.url).resolve("marked"));
-  const ok = own.equals(packed);
-  return { name: "vendor/marked.js is that of the package", ok, message: "copy node_modules/marked/lib/marked.esm.js" };
-}
 
 /**
  * Runs all flows in a browser. Each page is one of a profile of its own, and what it does not catch fails the flow.

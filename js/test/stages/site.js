@@ -21,7 +21,7 @@ export async function site() {
   const dist = join(ROOT, "dist");
   if (!existsSync(join(dist, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
   const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
-  const [{ flows, isVendored }, { withTemplate }] = await Promise.all([load("main.js"), load("gguf.js")]);
+  const [{ flows }, { areVendored }, { withTemplate }] = await Promise.all([load("main.js"), load("vendored.js"), load("gguf.js")]);
   const talker = join(folder, "talker.gguf");
   withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
   const server = await serve({ folder: dist, files: { "talker.gguf": talker } });
@@ -31,7 +31,7 @@ export async function site() {
     const seen = Object.entries(browsers).map(async ([name, program]) =>
       program === null ? SKIPPED : counted(await flows(name, program, server.origin)),
     );
-    const tallies = [counted([isVendored(join(dist, "vendor"))]), ...(await Promise.all(seen))];
+    const tallies = [counted(await areVendored(dist)), ...(await Promise.all(seen))];
     const sum = (/** @type {"passed" | "failed" | "skipped"} */ kind) => tallies.reduce((all, tally) => all + tally[kind], 0);
     return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
   } finally {

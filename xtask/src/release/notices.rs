@@ -33,18 +33,23 @@ pub const OTHERS: &[(&str, &str, &str)] = &[
     ("ggml: codebooks of the formats IQ1 to IQ3", "MIT", include_str!("texts/ggml.txt")),
 ];
 
-/// The same of what the page's JavaScript has from others.
-pub const OF_PAGE: &[(&str, &str, &str)] = &[("marked", "MIT AND BSD-3-Clause", include_str!("texts/marked.txt"))];
+/// The same of what the JavaScript of page and package has from others.
+pub const OF_SCRIPTS: &[(&str, &str, &str)] = &[
+    ("marked", "MIT AND BSD-3-Clause", include_str!("texts/marked.txt")),
+    ("@nats-io/nats-core, @nats-io/nkeys, @nats-io/nuid", "Apache-2.0", include_str!("../../../LICENSE-APACHE")),
+    ("tweetnacl", "Unlicense", include_str!("texts/tweetnacl.txt")),
+];
 
 /// The text of all notices.
 ///
 /// *Errors*: a crate has no text of its licence, neither in its package nor in the list above.
 pub fn text(shipped: &Shipped) -> Result<String> {
     let mut all = String::from(
-        "anygpu is licensed under MIT or Apache-2.0. Its WebAssembly modules and its page contain the following\n\
-         works of others, whose licences are below. Its package's JavaScript contains none but what wasm-bindgen writes.\n\n",
+        "anygpu is licensed under MIT or Apache-2.0. Its WebAssembly modules, its package and its page contain the\n\
+         following works of others, whose licences are below. Of its package's JavaScript these are what wasm-bindgen\n\
+         writes, and the client of NATS in vendor/.\n\n",
     );
-    let others = || OTHERS.iter().chain(OF_PAGE);
+    let others = || OTHERS.iter().chain(OF_SCRIPTS);
     for (name, license, _) in others() {
         writeln!(all, "{name}  ({license})")?;
     }

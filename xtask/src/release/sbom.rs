@@ -16,7 +16,7 @@ pub fn of(shipped: &Shipped, package: &Value, folder: &Path, rustc: &str) -> Res
     let root = format!("pkg:npm/{name}@{version}");
     let license = |expression: &str| json!([{ "expression": expression }]);
     let mut components: Vec<Value> = shipped.crates.iter().map(component).collect();
-    for (name, expression, _) in notices::OTHERS.iter().chain(notices::OF_PAGE) {
+    for (name, expression, _) in notices::OTHERS.iter().chain(notices::OF_SCRIPTS) {
         components.push(json!({
             "type": "library", "bom-ref": name, "name": name, "licenses": license(expression),
         }));
@@ -31,8 +31,8 @@ pub fn of(shipped: &Shipped, package: &Value, folder: &Path, rustc: &str) -> Res
 
     let of_modules: Vec<String> =
         shipped.direct.iter().map(purl).chain(notices::OTHERS.iter().map(|(name, ..)| (*name).to_owned())).collect();
-    let of_page = notices::OF_PAGE.iter().map(|(name, ..)| *name);
-    let of_root: Vec<&str> = files.iter().map(String::as_str).chain([MODEL]).chain(of_page).collect();
+    let of_scripts = notices::OF_SCRIPTS.iter().map(|(name, ..)| *name);
+    let of_root: Vec<&str> = files.iter().map(String::as_str).chain([MODEL]).chain(of_scripts).collect();
     let mut dependencies = vec![json!({ "ref": root, "dependsOn": of_root })];
     dependencies.extend(files.iter().map(|path| json!({ "ref": path, "dependsOn": of_modules })));
     dependencies.extend(

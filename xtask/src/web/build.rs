@@ -15,17 +15,20 @@ pub struct Module {
     /// Its package.
     pub package: &'static str,
     /// Its name in the folder of a build.
-    name: &'static str,
+    pub name: &'static str,
     /// Whether the engine is in it. If not, it has no use for threads, and it is built by itself: what it asks of crates that
     /// both have, such as all tables of Unicode, would be in the others, too.
     has_engine: bool,
+    /// Whether all builds have it, and not that for browsers of today alone.
+    pub everywhere: bool,
 }
 
 /// All of them.
 pub const MODULES: &[Module] = &[
-    Module { package: "bindings", name: "bindings", has_engine: true },
-    Module { package: "bindings-conformance", name: "conformance", has_engine: true },
-    Module { package: "bindings-constrain", name: "constrain", has_engine: false },
+    Module { package: "bindings", name: "bindings", has_engine: true, everywhere: true },
+    Module { package: "bindings-conformance", name: "conformance", has_engine: true, everywhere: true },
+    Module { package: "bindings-constrain", name: "constrain", has_engine: false, everywhere: true },
+    Module { package: "bindings-pool", name: "pool", has_engine: true, everywhere: false },
 ];
 
 /// A build of the modules.
@@ -43,8 +46,11 @@ struct Build {
 }
 
 impl Build {
+    /// What it consists of.
     fn modules(&self) -> impl Iterator<Item = &'static Module> {
-        MODULES.iter().filter(|module| module.has_engine || !self.has_threads)
+        let is_usual = self.folder.is_empty();
+        let suits = |module: &&Module| module.has_engine || !self.has_threads;
+        MODULES.iter().filter(suits).filter(move |module| is_usual || module.everywhere)
     }
 }
 

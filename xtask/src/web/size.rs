@@ -43,6 +43,10 @@ const PARTS: &[(&str, When, &str, &[&str])] = &[
     ("suite (WebAssembly)", When::Asked, "anygpu/wasm/conformance", &[".wasm"]),
     ("its bindings (JavaScript)", When::Asked, "anygpu/wasm/conformance", &[".js"]),
     ("its part of the package", When::Asked, "anygpu/src/suite", &[".js"]),
+    ("pool (WebAssembly)", When::Asked, "anygpu/wasm/pool", &[".wasm"]),
+    ("its bindings (JavaScript)", When::Asked, "anygpu/wasm/pool", &[".js"]),
+    ("its part of the package", When::Asked, "anygpu/src/pool", &[".js"]),
+    ("its client of NATS", When::Asked, "anygpu/vendor/", &[".js"]),
     ("models by their names on a hub", When::Asked, "anygpu/src/hub", &[".js"]),
     ("for other runtimes, React and others", When::Asked, "anygpu/src/with-", &[".js"]),
     ("Markdown of answers", When::Asked, "vendor/", &[".js"]),
@@ -53,8 +57,9 @@ const PARTS: &[(&str, When, &str, &[&str])] = &[
     ("page", When::First, "", &[".html", ".css", ".js", ".svg", ".png", ".ico", ".woff2", ".webmanifest"]),
 ];
 
-/// What the page imports when a tab is opened or a button pressed: the part of its files that [`first`] does not find.
-const TABS: &str = "other tabs of the page";
+/// What the page imports when a tab is opened or a button pressed, and other pages: the part of its files that [`first`] does
+/// not find.
+const TABS: &str = "other tabs, other pages";
 
 /// The sizes of a part.
 struct Part {
@@ -161,7 +166,8 @@ fn add_folder(folder: &Path, prefix: &str, first: &BTreeSet<String>, parts: &mut
             path.starts_with(begin) && ends.iter().any(|end| path.ends_with(end))
         };
         let Some(mut position) = PARTS.iter().position(|part| fits(&part)) else { continue };
-        if prefix.is_empty() && [".js", ".css"].iter().any(|end| path.ends_with(end)) && !first.contains(&path) {
+        if prefix.is_empty() && [".js", ".css", ".html"].iter().any(|end| path.ends_with(end)) && !first.contains(&path)
+        {
             position = PARTS.iter().position(|(name, ..)| *name == TABS).unwrap_or(position);
         }
         let bytes = fs::read(entry.path()).with_context(|| format!("cannot read dist/{path}"))?;

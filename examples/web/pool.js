@@ -1,0 +1,131 @@
+// The page of a pool: finds it, joins it, shows this browser's part and the whole, and asks it.
+
+import { $, el, fill } from "./dom.js";
+import { backendLabel, bytes, plural } from "./format.js";
+import { showError, clearError } from "./notice.js";
+import { startAsking } from "./pool-ask.js";
+import { blocks, neighbours, showPicture } from "./pool-picture.js";
+
+/** How often the picture is asked for, in milliseconds. */
+const LOOK = 1000;
+const GIB = 2 ** 30;
+
+/** Where the pool is, and what it says of itself. */
+let coordinator = "";
+let pool = null;
+let member = null;
+let picture = null;
+
+const at = (path) => `${coordinator.replace(/\/$/, "")}${path}`;
+
+async function json(path) {
+  const response = await fetch(at(path), { cache: "no-store" });
+  if (!response.ok) throw new Error(`${at(path)} answers with status ${response.status}; is there the coordinator of a pool?`);
+  return response.json();
+}
+
+/** Looks at the pool at an address. */
+async function find(address) {
+  clearError();
+  coordinator = address;
+  try {
+    pool = await json("/pool.json");
+  } catch (error) {
+    $("find").hidden = false;
+    $("coordinator").value = address;
+    showError(error, [["Look again", () => find(address)]]);
+    return;
+  }
+  const { name, blocks: count, bytes: size } = pool.model;
+  $("model").textContent = `This pool runs ${name}: ${plural(count, "block")}, ${bytes(size)}.`;
+  for (const id of ["offer", "ask", "picture"]) $(id).hidden = false;
+  $("find").hidden = true;
+  startAsking(at, pool.model.name);
+  look();
+}
+
+/** Keeps the picture up to date while the page is seen. */
+async function look() {
+  try {
+    picture = await json("/state.json");
+    showPicture(picture, member?.state.worker);
+    if (member) showPart(member.state);
+  } catch {
+    $("counts").textContent = "The coordinator does not answer.";
+  }
+  setTimeout(look, LOOK);
+}
+
+async function join() {
+  clearError();
+  const button = $("join");
+  button.disabled = true;
+  $("joining").textContent = "Trying what computes here, and the network…";
+  try {
+    // Only who joins downloads what it takes.
+    const { joinPool } = await import("./anygpu/src/pool.js");
+    const backend = $("backend").value;
+    const memory = Number($("memory").value) * GIB;
+    member = await joinPool({ coordinator, backend, memory, onState: showPart });
+    $("offer").hidden = true;
+    $("part").hidden = false;
+    showPart(member.state);
+    // Whoever used the button finds what came of it.
+    $("leave").focus();
+    member.left.then(left, (error) => (left(), showError(error, [["Join again", join]])));
+  } catch (error) {
+    showError(error, [["Try again", join]]);
+  }
+  button.disabled = false;
+  $("joining").textContent = "";
+}
+
+function left() {
+  member = null;
+  $("part").hidden = true;
+  $("offer").hidden = false;
+}
+
+/** What this browser does, in one sentence. */
+function doing({ connected, part, refused }) {
+  if (!connected) return "The connection is broken; it is tried again.";
+  if (part === null) return refused ? `It could not do its part: ${refused}` : "It stands by: nothing is to be done yet.";
+  if (!part.ready && part.total === 0) return "It opens the model.";
+  if (!part.ready) return `It fetches its part: ${bytes(part.fetched)} of ${bytes(part.total)}.`;
+  return `It has ${blocks(part)} of ${pool.model.blocks}.`;
+}
+
+function showPart(state) {
+  const { computes, part, blockMicros, hopMicros, sessions, steps, worker } = state;
+  // Screen readers hear of changes alone.
+  const does = doing(state);
+  if ($("does").textContent !== does) $("does").textContent = does;
+  const bar = $("fetched");
+  bar.hidden = part === null || part.ready;
+  if (part?.total) bar.value = part.fetched / part.total;
+  else bar.removeAttribute("value");
+  const { before, after } = neighbours(picture, worker);
+  const facts = [
+    ["Computes on", `${backendLabel(computes.backend)}${computes.software ? ", in software" : ""} (${computes.adapter})`],
+    ["A row through a block", blockMicros ? `${(blockMicros / 1000).toFixed(2)} ms` : "not measured yet"],
+    ["A message to the server and back", `${(hopMicros / 1000).toFixed(1)} ms`],
+    ["Comes from", before],
+    ["Goes to", after],
+    ["Texts here, steps so far", `${sessions}, ${steps.toLocaleString("en")}`],
+    ["Its name", worker],
+  ];
+  fill($("facts"), ...facts.map(([term, fact]) => [el("dt", {}, term), el("dd", { className: "number" }, fact)]).flat());
+}
+
+$("find-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  find($("coordinator").value);
+});
+$("join").addEventListener("click", join);
+$("leave").addEventListener("click", () => member?.leave());
+
+const asked = new URLSearchParams(location.search);
+const backend = asked.get("backend");
+if (backend && [...$("backend").options].some((option) => option.value === backend)) $("backend").value = backend;
+if (asked.get("coordinator")) find(asked.get("coordinator"));
+else $("find").hidden = false;

@@ -1,0 +1,291 @@
+/**
+ * A member of a pool behind a port: it joins, does what messages ask for, one after the other, and says how it does until it
+ * leaves. What messages mean is known to the wasm module alone.
+ */
+
+import { CrashError, fromEngine } from "./errors.js";
+import { features } from "./features.js";
+import { Module } from "./module.js";
+import { PoolError } from "./pool-error.js";
+import { link } from "./pool-link.js";
+import { describe, models, rate } from "./pool-source.js";
+import { live } from "./vital.js";
+
+/** @import { PoolState, PoolComputes } from "../pool.d.ts" */
+/** @import { Link } from "./pool-link.js" */
+/** @import { Context } from "./serve.js" */
+
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/pool.js")>} Bindings What all builds have. */
+
+/**
+ * @typedef {object} Joining
+ * @property {string} coordinator
+ * @property {string} backend
+ * @property {number} memory In bytes.
+ * @property {string} [module] Where the wasm module is, if not where the package has it.
+ */
+
+/** How long a coordinator may take to answer, and the pause before it is asked again. In milliseconds. */
+const PATIENCE = 5_000;
+const AGAIN = 500;
+/** How often somebody who joins for the first time asks. */
+const ATTEMPTS = 3;
+
+/** A name that nobody foresees: who knows it is taken for who has it. */
+function ownName() {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return `w${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Serves one member.
+ *
+ * @extends {Module<import("../wasm/pool.js").WasmCancel>}
+ */
+export class PoolCore extends Module {
+  _bindings;
+  /** @type {Member | null} */
+  _member = null;
+
+  /**
+   * @param {Bindings} bindings
+   * @param {URL} url Of the module itself.
+   * @param {typeof link} [connect]
+   */
+  constructor(bindings, url, connect = link) {
+    super(bindings, url);
+    this._bindings = bindings;
+    this._connect = connect;
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} params
+   * @param {Context} context
+   * @returns {Promise<unknown>}
+   */
+  async call(method, params, { signal, tell }) {
+    switch (method) {
+      case "features":
+        return { ...(await features(params.backend)), alive: await live(params.alive) };
+      case "join":
+        return this._join(params, signal);
+      case "follow":
+        return this._member?.follow(tell);
+      case "seen":
+        return this._member?.see(params.visible);
+      case "leave":
+      case "dispose":
+        return this._member?.leave();
+      default:
+        throw new CrashError(`the pool's worker knows no ${method}; use files of one version of this package`);
+    }
+  }
+
+  /**
+   * @param {Joining} joining
+   * @param {AbortSignal} signal
+   */
+  async _join({ coordinator, backend, memory, module }, signal) {
+    const pool = await describe(coordinator, signal);
+    const { address, blocks, bytes } = pool.model;
+    const [bandwidth] = await Promise.all([rate(address, bytes, signal), this.start(module)]);
+    const offer = { backend, memory, block_bytes: bytes / blocks, bandwidth };
+    const wasm = await this.queued(() => this._bindings.member(JSON.stringify(offer)));
+    const connection = await this._connect(pool.websocket);
+    const member = new Member(this, wasm, connection);
+    signal.addEventListener("abort", () => member.leave());
+    try {
+      await member.begin(signal);
+    } catch (error) {
+      await member.leave();
+      throw error;
+    }
+    this._member = member;
+    return { pool, state: member.state() };
+  }
+}
+
+/** Who has joined, or is about to. */
+class Member {
+  _name = ownName();
+  _hop = 0;
+  _isThere = true;
+  _visible = true;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  _timer;
+  /** Ends downloads. */
+  _ending = new AbortController();
+  /** @type {Promise<void> | null} */
+  _left = null;
+  /** Whether it is saying hello. */
+  _greeting = false;
+  /** @type {(state: PoolState) => void} */
+  _tell = () => {};
+
+  /**
+   * @param {Module<any>} module
+   * @param {import("../wasm/pool.js").WasmMember} wasm
+   * @param {Link} link
+   */
+  constructor(module, wasm, link) {
+    this._module = module;
+    this._wasm = wasm;
+    this._link = link;
+    /** @type {PoolComputes} */
+    this._computes = JSON.parse(wasm.computes());
+    this._leaving = wasm.leaving();
+    this._inbox = this._listen();
+    /** Rejects with what ends it; resolves when it leaves. @type {Promise<void>} */
+    this._end = new Promise((resolve, reject) => {
+      this._ended = resolve;
+      this._fail = reject;
+    });
+    // Whoever follows sees it.
+    this._end.catch(() => {});
+  }
+
+  /** Joins for the first time. @param {AbortSignal} signal */
+  async begin(signal) {
+    const answered = await this._hello(ATTEMPTS, signal);
+    if (!answered) throw new PoolError("the pool's coordinator does not answer; make sure that it runs, in the version of this page");
+    this._link.watch((isThere) => this._changed(isThere)).then(
+      () => this._ended?.(),
+      (error) => this._lose(error),
+    );
+  }
+
+  _listen() {
+    return this._link.subscribe(`pool.w.${this._name}.>`, (subject, data, reply) => this._came(subject, data, reply));
+  }
+
+  /**
+   * Says hello until it is answered, so many times at most.
+   *
+   * @param {number} attempts
+   * @param {AbortSignal} signal
+   */
+  async _hello(attempts, signal) {
+    for (let attempt = 0; attempt < attempts && !signal.aborted; attempt += 1) {
+      if (attempt > 0) await pause(AGAIN);
+      this._hop = Math.max(1, Math.round(1000 * (await this._link.hop())));
+      const hello = this._wasm.hello(this._name, this._link.name(), this._hop);
+      const answer = await this._link.request("pool.hello", hello, PATIENCE);
+      if (answer === null) continue;
+      const welcomed = async () => JSON.parse(this._wasm.welcomed(answer, models(this._ending.signal)));
+      const { worker, heartbeat_millis } = await this._module.queued(welcomed);
+      if (worker !== this._name) {
+        this._inbox.unsubscribe();
+        this._name = worker;
+        this._inbox = this._listen();
+      }
+      clearInterval(this._timer);
+      this._timer = setInterval(() => this._beat(), heartbeat_millis);
+      return true;
+    }
+    return false;
+  }
+
+  /** The coordinator knows nothing of it any more. */
+  async _greet() {
+    if (this._greeting) return;
+    this._greeting = true;
+    try {
+      await this._hello(Infinity, this._ending.signal);
+    } catch (error) {
+      this._lose(error);
+    } finally {
+      this._greeting = false;
+    }
+  }
+
+  /**
+   * @param {string} subject
+   * @param {Uint8Array} data
+   * @param {string | undefined} reply
+   */
+  _came(subject, data, reply) {
+    if (this._left !== null) return;
+    if (subject === `pool.w.${this._name}.hello`) return void this._greet();
+    const send = (/** @type {string} */ to, /** @type {Uint8Array} */ payload) => {
+      this._say(to, payload);
+      if (to === `pool.up.${this._name}.at`) this._show();
+    };
+    const work = async () => {
+      if (this._left !== null) return;
+      const answer = await this._wasm.deliver(subject, data, send);
+      if (answer !== undefined && reply !== undefined) this._say(reply, answer);
+      if (reply !== undefined) this._show();
+    };
+    this._module.queued(work).catch((error) => this._lose(error));
+  }
+
+  /** What is said while the connection is broken is lost, and asked for again. @param {string} subject @param {Uint8Array} payload */
+  _say(subject, payload) {
+    try {
+      this._link.publish(subject, payload);
+    } catch (error) {
+      console.warn(`anygpu: ${subject} could not be told: ${error}`);
+    }
+  }
+
+  _beat() {
+    if (this._module.dead !== null || !this._isThere) return;
+    this._say(`pool.up.${this._name}.hb`, this._wasm.heartbeat(this._link.name(), this._hop, this._visible));
+    this._show();
+  }
+
+  /** @param {boolean} isThere */
+  _changed(isThere) {
+    this._isThere = isThere;
+    // It is another connection now.
+    if (isThere && this._left === null) this._beat();
+    this._show();
+  }
+
+  /** Whether the page is seen, which the pool plans with. @param {boolean} visible */
+  see(visible) {
+    this._visible = visible;
+    this._beat();
+  }
+
+  /** @returns {PoolState} */
+  state() {
+    const shown = JSON.parse(this._wasm.shown());
+    return { ...shown, worker: this._name, computes: this._computes, hopMicros: this._hop, connected: this._isThere };
+  }
+
+  _show() {
+    if (this._module.dead === null && this._left === null) this._tell(this.state());
+  }
+
+  /** Tells how it does until it leaves. @param {(state: PoolState) => void} tell @returns {Promise<void>} */
+  follow(tell) {
+    this._tell = tell;
+    this._show();
+    return this._end;
+  }
+
+  /** It cannot go on. @param {unknown} error */
+  _lose(error) {
+    if (this._left !== null) return;
+    this._fail?.(fromEngine(error));
+    this.leave();
+  }
+
+  /** Says that it goes, and goes. */
+  leave() {
+    this._left = this._left ?? this._leave();
+    return this._left;
+  }
+
+  async _leave() {
+    clearInterval(this._timer);
+    this._ending.abort(new DOMException("left the pool", "AbortError"));
+    this._say(`pool.up.${this._name}.at`, this._leaving);
+    await this._link.close();
+    this._ended?.();
+  }
+}

@@ -1,0 +1,100 @@
+/** The connection of a worker to its pool's server: subjects and bytes. */
+
+import { wsconnect } from "../vendor/nats.js";
+import { NetworkError } from "./errors.js";
+import { PoolError } from "./pool-error.js";
+
+/** @import { NatsConnection } from "../vendor/nats.js" */
+
+/** How long the server may take to answer at first, in milliseconds. */
+const PATIENCE = 10_000;
+/** Between two attempts to connect again, in milliseconds. */
+const AGAIN = 100;
+/** What messages of a pool may have, which its server is told to let through. In bytes. */
+const MESSAGE = 8 << 20;
+
+/** @typedef {(subject: string, data: Uint8Array, reply: string | undefined) => void} OnMessage */
+
+/**
+ * @typedef {object} Link A part of what is below, for doubles.
+ * @property {() => string} name
+ * @property {(subject: string, payload: Uint8Array) => void} publish
+ * @property {(subject: string, payload: Uint8Array, patience: number) => Promise<Uint8Array | null>} request
+ * @property {(subject: string, onMessage: OnMessage) => { unsubscribe(): void }} subscribe
+ * @property {() => Promise<number>} hop
+ * @property {(onChange: (isThere: boolean) => void) => Promise<void>} watch
+ * @property {() => Promise<void>} close
+ */
+
+/**
+ * Connects. What breaks later is connected again, as long as it takes.
+ *
+ * @param {string} address Such as `wss://example.org`, with a name and a password if the server asks for them.
+ * @returns {Promise<Link>}
+ */
+export async function link(address) {
+  const url = new URL(address);
+  const { username, password } = url;
+  // Addresses are shown, and secrets are not.
+  url.username = url.password = "";
+  const login = username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  const again = { maxReconnectAttempts: -1, reconnectTimeWait: AGAIN };
+  let connection;
+  try {
+    connection = await wsconnect({ servers: url.href, name: "anygpu page", timeout: PATIENCE, ...again, ...login });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : cause;
+    throw new NetworkError(`the pool's server at ${url.href} cannot be reached (${why}); make sure that it runs`, { url: url.href, cause });
+  }
+  const lets = connection.info?.max_payload ?? 0;
+  if (lets >= MESSAGE) return linked(connection);
+  await connection.close();
+  throw new PoolError(`the pool's server lets messages of ${lets} bytes through, and a pool needs ${MESSAGE}; raise its max_payload`);
+}
+
+/** @param {NatsConnection} nats @returns {Link} */
+function linked(nats) {
+  return {
+    // As the server names it when it tells that it was closed.
+    name: () => (nats.info === undefined ? "" : `${nats.info.server_id}/${nats.info.client_id}`),
+    publish: (subject, payload) => nats.publish(subject, payload),
+    request: (subject, payload, timeout) => nats.request(subject, payload, { timeout }).then(({ data }) => data, silent),
+    subscribe: (subject, onMessage) =>
+      nats.subscribe(subject, {
+        callback: (error, message) => {
+          // The client goes on to use its memory.
+          if (error === null) onMessage(message.subject, message.data.slice(), message.reply || undefined);
+        },
+      }),
+    hop: () => nats.rtt(),
+    watch: (onChange) => watch(nats, onChange),
+    close: async () => {
+      await nats.flush().catch(() => {});
+      await nats.close();
+    },
+  };
+}
+
+/** What is said of nobody who answers. */
+const SILENCE = ["NoRespondersError", "TimeoutError", "RequestError"];
+
+/** @param {unknown} error @returns {null} */
+function silent(error) {
+  if (error instanceof Error && SILENCE.includes(error.name)) return null;
+  throw error;
+}
+
+/**
+ * Tells of breaks until the connection ends for good. It may tell several times of one.
+ *
+ * @param {NatsConnection} nats
+ * @param {(isThere: boolean) => void} onChange
+ */
+async function watch(nats, onChange) {
+  for await (const { type } of nats.status()) {
+    if (type === "reconnect") onChange(true);
+    if (type === "disconnect") onChange(false);
+  }
+  const error = await nats.closed();
+  if (error instanceof Error) throw new NetworkError(`the connection to the pool's server has ended (${error.message}); join again`, { cause: error });
+}

@@ -1,0 +1,133 @@
+/** Joining a pool: `pool.d.ts` documents it. Nothing else of the package loads this, nor what it loads. */
+
+import { throwIfAborted } from "./abort.js";
+import { callback, integer, object, oneOf, refuse, signal } from "./checks.js";
+import { report } from "./client.js";
+import { connect } from "./connect.js";
+import { BrowserError, DisposedError } from "./errors.js";
+import { PoolError } from "./pool-error.js";
+import { runtime } from "./runtime.js";
+import { serve } from "./serve.js";
+
+/** @import { JoinOptions, PoolMember, PoolState } from "../pool.d.ts" */
+/** @import { Check } from "./checks.js" */
+/** @import { Served } from "./connect.js" */
+
+export { PoolError };
+
+/** Memory that a page offers unless it is told, in bytes. */
+const MEMORY = 2 ** 30;
+
+/** An address, absolute. @type {Check} */
+const address = (name, value) => {
+  try {
+    if (typeof value === "string" || value instanceof URL) return runtime.meant(value).href;
+  } catch {
+    // It is refused with the others.
+  }
+  return refuse(name, "a URL", value);
+};
+
+const joinOptions = object({
+  coordinator: address,
+  backend: oneOf(["auto", "gpu", "webgpu", "webgl", "cpu"]),
+  memory: integer(1, Number.MAX_SAFE_INTEGER),
+  onState: callback,
+  signal,
+});
+
+/** There is no build for them. @returns {never} */
+const tooOld = () => {
+  throw new BrowserError("this browser is too old to join a pool; Chromium 91, Firefox 89, Safari 16.4 and later can");
+};
+
+/** @type {Served} */
+const MEMBER = {
+  worker: {
+    // Bundlers recognise exactly this form.
+    today: () => new Worker(new URL("./pool-worker.js", import.meta.url), { type: "module", name: "anygpu-pool" }),
+    older: tooOld,
+    threads: tooOld,
+  },
+  script: { today: "pool-worker.js", older: "pool-worker.js", threads: "pool-worker.js" },
+  here: {
+    today: async (port) => serve(port, (await import("./pool-today.js")).poolCore()),
+    older: tooOld,
+  },
+};
+
+/**
+ * @param {JoinOptions} options
+ * @returns {Promise<PoolMember>}
+ */
+export async function joinPool(options) {
+  const checked = joinOptions("options", options);
+  const { coordinator = refuse("coordinator", "a URL", undefined), backend = "auto", memory = MEMORY, onState, signal } = checked;
+  throwIfAborted(signal);
+  const { client, close } = await connect(MEMBER, { backend, threads: 1, signal });
+  try {
+    const { pool, state } = await client.call("join", { coordinator, backend, memory }, { signal });
+    return member(client, close, pool, state, onState, signal);
+  } catch (error) {
+    await close(new DisposedError("the pool was not joined"));
+    throw error;
+  }
+}
+
+/**
+ * @param {import("./client.js").Client} client
+ * @param {(error: Error) => Promise<void>} close
+ * @param {import("../pool.d.ts").Pool} pool
+ * @param {PoolState} first
+ * @param {((state: PoolState) => void) | undefined} onState
+ * @param {AbortSignal | undefined} signal
+ * @returns {PoolMember}
+ */
+function member(client, close, pool, first, onState, signal) {
+  let state = first;
+  const onEvent = (/** @type {PoolState} */ next) => {
+    state = next;
+    report(onState, next);
+  };
+  const seen = () => {
+    const visible = document.visibilityState === "visible";
+    client.call("seen", { visible }).catch(() => {});
+  };
+  /** @type {Promise<void> | null} */
+  let leaving = null;
+  const leave = () => {
+    leaving = leaving ?? client.call("leave", {}).catch(() => {});
+    return leaving;
+  };
+  const page = globalThis.document === undefined ? null : globalThis;
+  page?.document.addEventListener("visibilitychange", seen);
+  // Who comes back joins anew.
+  page?.addEventListener("pagehide", leave);
+  signal?.addEventListener("abort", leave);
+  const end = () => {
+    page?.document.removeEventListener("visibilitychange", seen);
+    page?.removeEventListener("pagehide", leave);
+    signal?.removeEventListener("abort", leave);
+    return close(new DisposedError("the pool was left"));
+  };
+  const left = client.call("follow", {}, { onEvent }).then(
+    () => end(),
+    async (error) => {
+      await end();
+      throw error;
+    },
+  );
+  // Who does not ask for it is told nothing.
+  left.catch(() => {});
+  return {
+    pool,
+    get state() {
+      return state;
+    },
+    left,
+    leave: async () => {
+      await leave();
+      await left.catch(() => {});
+    },
+  };
+}
