@@ -193,7 +193,7 @@ impl Session {
     /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
     ///
     /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; more tokens asked for than
-    /// fit, where [`Overflow::Error`] says so; options out of range; what the backend returns; logits that are not
+    /// fit, where [`Overflow::Error`](crate::Overflow::Error) says so; options out of range; what the backend returns; logits that are not
     /// finite.
     pub async fn generate(
         &mut self,

@@ -107,9 +107,9 @@ pub fn run(options: &Options) -> Result<bool> {
             Err(error) => println!("{:34} FAILED: {error:#}", case.title),
         }
         if outcome.is_ok() {
-            passed += 1
+            passed += 1;
         } else {
-            failed += 1
+            failed += 1;
         }
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         results.push(json!({ "case": case.title, "ok": outcome.is_ok(), "error": error, "seen": outcome.ok(), "seconds": seconds }));

@@ -27,7 +27,8 @@ pub struct Elsewhere {
     chat: Result<ChatTemplate, ChatError>,
 }
 
-/// Requests that somebody has to answer.
+/// Requests that somebody has to answer. [`Iterator::next`] waits for one that is sound, and refuses others; there is none
+/// when all handles are gone.
 pub struct Requests {
     jobs: Receiver<Job>,
     elsewhere: Elsewhere,
@@ -151,24 +152,6 @@ impl Elsewhere {
 }
 
 impl Requests {
-    /// Waits for the next request that is sound; others are refused here. None when all handles are gone.
-    pub fn next(&mut self) -> Option<Asked> {
-        loop {
-            match self.jobs.recv().ok()? {
-                Job::Generate { request, told, place } => {
-                    if let Some(asked) = self.admit(request, told, place) {
-                        return Some(asked);
-                    }
-                }
-                Job::Embed { told, .. } => {
-                    let error = ModelError::NoPooling { architecture: self.elsewhere.facts.architecture };
-                    // Nobody may listen any more.
-                    let _ = told.send(Err(HandleError::from(EngineError::from(error))));
-                }
-            }
-        }
-    }
-
     /// What tells [`Handle::status`] what goes on.
     pub fn status(&self) -> impl Fn(usize, usize) + Send + 'static {
         let shared = self.shared.clone();
@@ -205,6 +188,27 @@ impl Requests {
             first: None,
             _place: place,
         })
+    }
+}
+
+impl Iterator for Requests {
+    type Item = Asked;
+
+    fn next(&mut self) -> Option<Asked> {
+        loop {
+            match self.jobs.recv().ok()? {
+                Job::Generate { request, told, place } => {
+                    if let Some(asked) = self.admit(request, told, place) {
+                        return Some(asked);
+                    }
+                }
+                Job::Embed { told, .. } => {
+                    let error = ModelError::NoPooling { architecture: self.elsewhere.facts.architecture };
+                    // Nobody may listen any more.
+                    let _ = told.send(Err(HandleError::from(EngineError::from(error))));
+                }
+            }
+        }
     }
 }
 

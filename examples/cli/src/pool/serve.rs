@@ -91,12 +91,12 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     };
     let status = Status { backend: "pool", adapter: format!("workers at {public}"), ..Status::default() };
     let limits = Limits { requests: args.http.queue, ..Limits::default() };
-    let (handle, mut requests) = elsewhere.open(limits, status);
+    let (handle, requests) = elsewhere.open(limits, status);
     let show = requests.status();
     let (send, asked) = mpsc::unbounded_channel();
     // Prompts are made where that keeps no token waiting. When all handles are gone this ends, and with it the coordinator.
     let read = move || {
-        while let Some(request) = requests.next() {
+        for request in requests {
             if send.send(request).is_err() {
                 break;
             }

@@ -47,7 +47,7 @@ pub fn run(args: &PoolWorkArgs, device: &DeviceArgs) -> Result<()> {
         format!("{coordinator} is no coordinator of a pool; give the address that `pool serve` says")
     })?;
     let (_, report) = block_on(select(None, &device.options(), &NativeHost::default()))?;
-    let chosen = report.chosen().map_or("cpu", |rung| &rung.name);
+    let chosen = report.chosen().map_or("cpu", |rung| rung.name);
     let rung = match chosen {
         "cpu" => Rung::Cpu,
         name if name.starts_with("webgl") => Rung::Webgl,
