@@ -8,7 +8,7 @@
  * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it), and all but `unit` fetch the packages of their
  * `package-lock.json`. Those of pages need Chromium: $CHROMIUM, or chromium of the PATH, without which they are skipped;
  * `site` takes Firefox as well: $FIREFOX, or firefox-esr. With $ANYGPU_PICTURES, a folder, it leaves a picture there of each
- * state of the page, and looks at all of them in both browsers. `openai` builds the command line, unless $ANYGPU is the program. All that they make lies in the workspace's
+ * state of the page, and looks at all of them in both browsers. `openai` and `site` build the command line, unless $ANYGPU is the program; `site` takes nats-server: $NATS_SERVER, or that of the path. All that they make lies in the workspace's
  * `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
 

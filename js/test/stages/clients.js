@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { JS, ROOT, WORK, counted, must, run } from "./common.js";
+import { JS, ROOT, WORK, commandLine, counted, must, run } from "./common.js";
 
 const KEY = "a key";
 
@@ -12,9 +12,7 @@ export async function openai() {
   const project = join(WORK, "openai");
   cpSync(join(JS, "test", "openai"), project, { recursive: true });
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], project);
-  // As the other tests build it: with other packages beside it, dependencies have the same features.
-  if (!process.env.ANYGPU) must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
-  const program = process.env.ANYGPU ?? join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
+  const program = commandLine();
   const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", `${name}.gguf`);
   const models = ["gab", fixture("bert-mean"), fixture("by-heart")];
   const servers = models.map((model) => serve(program, model));

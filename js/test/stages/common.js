@@ -33,6 +33,14 @@ export function must(command, args, cwd) {
   if (!ok) throw new Error(`${command} ${args.join(" ")} failed:\n${output}`);
 }
 
+/** The command line, which is built unless $ANYGPU is the program. */
+export function commandLine() {
+  if (process.env.ANYGPU) return process.env.ANYGPU;
+  // As the other tests build it: with other packages beside it, dependencies have the same features.
+  must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
+  return join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
+}
+
 /** Shows what was found, and counts it. @param {Result[]} results @returns {Tally} */
 export function counted(results) {
   for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);

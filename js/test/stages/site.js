@@ -3,7 +3,7 @@
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { CHROMIUM, FIREFOX, JS, ROOT, SKIPPED, WORK, counted, must, run } from "./common.js";
+import { CHROMIUM, FIREFOX, JS, ROOT, SKIPPED, WORK, commandLine, counted, must, run } from "./common.js";
 import { serve } from "./chromium.js";
 
 /** Where a program is; null if it is missing, which is said. @param {string} name @param {string} variable */
@@ -21,7 +21,7 @@ export async function site() {
   const dist = join(ROOT, "dist");
   if (!existsSync(join(dist, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
   const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
-  const [{ flows }, { areVendored }, { withTemplate }] = await Promise.all([load("main.js"), load("vendored.js"), load("gguf.js")]);
+  const [{ flows }, { areVendored }, { withTemplate }, { joins }] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
   const talker = join(folder, "talker.gguf");
   withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
   const server = await serve({ folder: dist, files: { "talker.gguf": talker } });
@@ -32,6 +32,12 @@ export async function site() {
       program === null ? SKIPPED : counted(await flows(name, program, server.origin)),
     );
     const tallies = [counted(await areVendored(dist)), ...(await Promise.all(seen))];
+    const nats = process.env.NATS_SERVER ?? find("nats-server", "NATS_SERVER");
+    for (const [name, backend] of [["chrome", "webgl"], ["chrome", "webgpu"], ["firefox", "cpu"]]) {
+      const program = browsers[/** @type {"chrome" | "firefox"} */ (name)];
+      const isThere = program !== null && nats !== null;
+      tallies.push(isThere ? counted([await joins(name, program, backend, server.origin, { anygpu: commandLine(), nats })]) : SKIPPED);
+    }
     const sum = (/** @type {"passed" | "failed" | "skipped"} */ kind) => tallies.reduce((all, tally) => all + tally[kind], 0);
     return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
   } finally {
