@@ -29,7 +29,7 @@ fn tokenizer(marks: bool) -> Tokenizer {
     metadata.insert("tokenizer.ggml.model", Value::String("llama".into()));
     let texts: StringArray = tokens.iter().map(|(text, _)| text.as_str()).collect();
     metadata.insert("tokenizer.ggml.tokens", Value::Strings(Arc::new(texts)));
-    metadata.insert("tokenizer.ggml.scores", Value::Floats(vec![0.0; tokens.len()].into()));
+    metadata.insert("tokenizer.ggml.scores", Value::Floats(vec![0.0; tokens.len()]));
     metadata.insert("tokenizer.ggml.token_type", Value::Uints(tokens.iter().map(|(_, kind)| *kind).collect()));
     metadata.insert("tokenizer.ggml.add_space_prefix", Value::Bool(false));
     Tokenizer::from_metadata(&metadata).unwrap()

@@ -40,11 +40,13 @@ impl From<Piece<'_>> for Generated {
     }
 }
 
+type Ending<'a> = Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>;
+
 /// A text while it is generated: [`Engine::stream`]. After [`Generated::Ended`] or an error nothing more comes.
 #[must_use = "nothing is generated unless the stream is polled"]
 pub struct TextStream<'a> {
     told: Rc<RefCell<VecDeque<Generated>>>,
-    generation: Option<Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>>,
+    generation: Option<Ending<'a>>,
 }
 
 impl Engine {
