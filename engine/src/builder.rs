@@ -17,15 +17,15 @@ use crate::select::{Choice, SelectOptions};
 ///
 /// ```
 /// use anygpu::native::block_on;
-/// use anygpu::{Choice, Engine, EngineError, KvCache, Progress};
+/// use anygpu::{Choice, Engine, Progress};
 ///
-/// fn main() -> Result<(), EngineError> {
-/// #   std::env::set_current_dir("..").unwrap(); // from the package to the repository
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// #   std::env::set_current_dir("..")?; // from the package to the repository
 ///     let mut read = 0;
 ///     let engine = Engine::builder()
 ///         .backend(Choice::Cpu)
 ///         .n_ctx(256)
-///         .kv_cache(KvCache::F16)
+///         .kv_cache("q8_0".parse()?)
 ///         .progress(|progress| if let Progress::Weights { done, .. } = progress { read = done });
 ///     let engine = block_on(engine.open("models/gab-q4_0.gguf"))?;
 ///     assert_eq!(engine.model().recipe().sizes().n_ctx, 256);

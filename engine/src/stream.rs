@@ -40,14 +40,13 @@ impl From<Piece<'_>> for Generated {
     }
 }
 
-/// A generation under way.
-type Generating<'a> = Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>;
+type Ending<'a> = Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>;
 
 /// A text while it is generated: [`Engine::stream`]. After [`Generated::Ended`] or an error nothing more comes.
 #[must_use = "nothing is generated unless the stream is polled"]
 pub struct TextStream<'a> {
     told: Rc<RefCell<VecDeque<Generated>>>,
-    generation: Option<Generating<'a>>,
+    generation: Option<Ending<'a>>,
 }
 
 impl Engine {

@@ -269,7 +269,7 @@ pub const RUNS: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "extension,chances,workers,sessions,device,pace,page,embedding"
+        "extension,chances,formats,workers,sessions,device,pace,page,embedding"
     ),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
@@ -281,7 +281,7 @@ pub const RUNS: &[Run] = &[
         "cpu",
         "checks",
         "--only",
-        "selection,generation,chances,sessions,embedding,network,cache,files,object,pace,page,policy"
+        "selection,generation,chances,formats,sessions,embedding,network,cache,files,object,pace,page,policy"
     ),
     page!("chromium, cpu: cycles", Chromium, "cpu", "cycles", "--cycles", "24"),
     page!("chromium, cpu, isolated: gab", Chromium, "cpu", "generate", "--isolated", "--prompts", "1"),
@@ -474,6 +474,7 @@ pub const NIGHTLY: &[Run] = &[
     old!("103", "webgl", "conformance", "--every", "8"),
     old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
+    page!("chromium, webgpu: formats", Chromium, "webgpu", "checks", "--only", "formats:"),
     page!("chromium, webgpu: sessions", Chromium, "webgpu", "checks", "--only", "sessions:"),
     page!("webkit, webgl: sessions", Webkit, "webgl", "checks", "--only", "sessions:"),
     old!("80", "cpu", "checks", "--only", "sessions:"),
