@@ -251,13 +251,13 @@ impl Session {
         tokenizer: Option<&Tokenizer>,
     ) -> Result<Begin, ModelError> {
         let (head, sampling) = options.step(self.model().recipe().sizes().n_vocab)?;
+        let n_ctx = self.n_ctx();
+        let written = options.check_room(tokens, n_ctx)?;
         if tokenizer.is_none() && !options.stop.is_empty() {
             return Err(ModelError::Options(
                 "stop strings need a tokenizer, which this file lacks; use stop tokens".into(),
             ));
         }
-        let n_ctx = self.n_ctx();
-        let written = options.check_room(tokens, n_ctx)?;
         Ok(Begin { room: Room::new(options.overflow, tokens, n_ctx)?, head, sampling, written })
     }
 

@@ -160,6 +160,11 @@ fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance:
         let spares = state["spares"].as_array().map_or(0, Vec::len);
         state["chains"][0]["up"] == true && stages + spares == everybody && stages > 1
     })?;
+    answers(case, &mut pool, alone, chance).with_context(|| format!("the coordinator says: {}", pool.said()))
+}
+
+/// Asks for all texts, and makes trouble in the middle of each.
+fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) -> Result<Value> {
     let mut told = Vec::new();
     let begun = Instant::now();
     for ((prompt, temperature), expected) in TEXTS.iter().zip(alone) {
@@ -169,7 +174,7 @@ fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance:
         });
         let mut answer = pool.ask(&request, prompt)?;
         let some = answer.read(BEFORE)?;
-        trouble(case.trouble, &mut pool, chance)?;
+        trouble(case.trouble, pool, chance)?;
         let text = match case.trouble {
             // Who asks again with the same key gets the rest of the same answer.
             Trouble::Coordinator => pool.ask(&request, prompt)?.read(usize::MAX)?,

@@ -149,6 +149,11 @@ impl Pool {
         self.start_coordinator()
     }
 
+    /// What the coordinator wrote last.
+    pub fn said(&self) -> String {
+        self.coordinator.as_ref().map_or_else(String::new, |coordinator| coordinator.tail(3))
+    }
+
     /// What the coordinator says of the pool.
     pub fn state(&self) -> Result<Value> {
         let mut body = String::new();
