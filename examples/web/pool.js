@@ -92,7 +92,7 @@ function doing({ connected, part, refused }) {
   if (part === null) return refused ? `It could not do its part: ${refused}` : "It stands by: nothing is to be done yet.";
   if (!part.ready && part.total === 0) return "It opens the model.";
   if (!part.ready) return `It fetches its part: ${bytes(part.fetched)} of ${bytes(part.total)}.`;
-  return `It has ${blocks(part)} of ${pool.model.blocks}.`;
+  return `It has ${blocks(part)}; the model has ${pool.model.blocks} blocks.`;
 }
 
 function showPart(state) {

@@ -77,7 +77,7 @@ export async function joins(name, program, backend, origin, { anygpu, nats }) {
     await page.waitForSelector("#join", { visible: true });
     await page.select("#memory", "0.25");
     await page.click("#join");
-    await page.waitForFunction(() => /It has .* of 6\./.test(document.getElementById("does")?.textContent ?? ""));
+    await page.waitForFunction(() => /It has .*; the model has 6 blocks\./.test(document.getElementById("does")?.textContent ?? ""));
     const state = async () => (await fetch(`${coordinator}/state.json`)).json();
     for (let looks = 0; !(await state()).serves; looks += 1) {
       assert.ok(looks < 600, "no chain is up");

@@ -11,6 +11,7 @@ use tokio::time::{Interval, interval, sleep};
 
 use crate::PoolError;
 use crate::connect::{connect_for_pool, connection};
+use crate::facts::random;
 
 /// Time between two attempts to find a coordinator.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -52,11 +53,15 @@ pub async fn work(
     let client = connect_for_pool(&working.server, "anygpu worker").await?;
     let mut hello = working.hello;
     hello.hop_micros = hop(&client).await?;
+    // A name of its own, and an ear for it: what it is assigned follows its welcome at once.
+    hello.worker = format!("w{:016x}", random()?);
+    let inbox = client.subscribe(subject::inbox(&hello.worker)).await;
+    let inbox = inbox.map_err(|error| PoolError::Ended(error.to_string()))?;
     let welcome = tokio::select! {
         welcome = greet(&client, &mut hello, &mut note) => welcome?,
         () = &mut leave => return Ok(()),
     };
-    let mut joined = Joined::new(client, hello, welcome, make).await?;
+    let mut joined = Joined::new(client, hello, inbox, &welcome, make)?;
     note(Note::Joined(joined.hello.worker.clone()));
     loop {
         tokio::select! {
@@ -91,22 +96,21 @@ struct Joined {
 }
 
 impl Joined {
-    async fn new(
+    fn new(
         client: Client,
         hello: Hello,
-        welcome: Welcome,
+        inbox: Subscriber,
+        welcome: &Welcome,
         make: impl FnOnce(String) -> Worker + Send + 'static,
     ) -> Result<Joined, PoolError> {
         let name = hello.worker.clone();
-        let inbox =
-            client.subscribe(subject::inbox(&name)).await.map_err(|error| PoolError::Ended(error.to_string()))?;
         let (post, sent) = unbounded_channel();
         let vitals = Vitals::default();
         let (told, posted) = (vitals.clone(), post.clone());
         // Nobody takes what is sent once this has ended.
         let thread = Thread::spawn(move || make(name).telling(told), move |message| drop(posted.send(message)))
             .map_err(|error| PoolError::System(error.to_string()))?;
-        let beat = interval(period(&welcome));
+        let beat = interval(period(welcome));
         Ok(Joined { client, hello, inbox, beat, vitals, thread, post, sent })
     }
 
@@ -180,7 +184,7 @@ fn period(welcome: &Welcome) -> Duration {
     Duration::from_millis(welcome.heartbeat_millis.max(1).into())
 }
 
-/// Says hello until somebody answers. The name that it is given is the worker's from then on.
+/// Says hello until somebody answers.
 async fn greet(client: &Client, hello: &mut Hello, note: &mut impl FnMut(Note)) -> Result<Welcome, PoolError> {
     let mut told = false;
     loop {
@@ -191,10 +195,9 @@ async fn greet(client: &Client, hello: &mut Hello, note: &mut impl FnMut(Note)) 
             Ok(answer) => {
                 let welcome = Welcome::from_wire(&answer.payload);
                 let welcome = welcome.map_err(|error| PoolError::Refused(error.to_string()))?;
-                if !hello.worker.is_empty() && hello.worker != welcome.worker {
+                if hello.worker != welcome.worker {
                     return Err(PoolError::Refused("it gives another name".into()));
                 }
-                hello.worker.clone_from(&welcome.worker);
                 return Ok(welcome);
             }
             // Who is there and does not answer has refused, or is busy.

@@ -50,7 +50,7 @@ pub struct Hello {
     /// closed.
     #[prost(string, tag = "10")]
     pub connection: String,
-    /// The name that it had, when it says hello again; else nothing.
+    /// The name that it has, by an earlier hello or by its own choice of 64 random bits; nothing if it is to be given one.
     #[prost(string, tag = "11")]
     pub worker: String,
 }
