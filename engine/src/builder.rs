@@ -10,7 +10,7 @@ use model::{ByteSource, Host, KvCache, Pooling};
 use crate::engine::{Engine, EngineOptions, Progress};
 use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::native::{NativeHost, open_files};
+use crate::native::{NativeHost, open_model};
 use crate::select::{Choice, SelectOptions};
 
 /// Loads a model: [`Engine::builder`].
@@ -103,9 +103,7 @@ impl<'p> EngineBuilder<'p> {
     /// *Errors*: as [`Engine::open`].
     #[cfg(not(target_arch = "wasm32"))]
     pub async fn open(self, path: impl AsRef<Path>) -> Result<Engine, EngineError> {
-        let path = path.as_ref();
-        let source = open_files(path)
-            .map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })?;
+        let source = open_model(path.as_ref())?;
         self.load(&source, Rc::new(NativeHost::default())).await
     }
 

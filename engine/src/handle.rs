@@ -88,11 +88,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
-use model::{ByteSource, ChatOptions, ChatTemplate, GenerateOptions, Message, Pooling, Tokenizer};
+use model::{ByteSource, ChatOptions, ChatTemplate, GenerateOptions, Message, Metadata, Pooling, Recipe, Tokenizer};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
-use crate::native::{NativeHost, block_on, open_files};
+use crate::native::{NativeHost, block_on, open_model};
 use actor::{Actor, Job};
 pub use answer::{Answer, Outcome, Told};
 pub(crate) use prompter::Prompter;
@@ -242,6 +242,20 @@ pub struct Facts {
     pub load_ms: f64,
 }
 
+impl Facts {
+    /// Those of a file; `can_chat` says whether its template and its tokenizer can be used.
+    fn of(metadata: &Metadata, recipe: &Recipe, can_chat: bool) -> Facts {
+        Facts {
+            name: metadata.get::<&str>("general.name").ok().flatten().map(Into::into),
+            architecture: recipe.architecture(),
+            n_ctx: recipe.sizes().n_ctx,
+            pooling: recipe.pooling(),
+            has_chat_template: can_chat && metadata.value("tokenizer.chat_template").is_some(),
+            load_ms: 0.0,
+        }
+    }
+}
+
 /// What goes on, as of the last turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
@@ -323,8 +337,7 @@ impl Handle {
     ) -> impl Future<Output = Result<(Handle, JoinHandle<()>), HandleError>> {
         let path = path.into();
         let open = move || {
-            let source = open_files(&path)
-                .map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })?;
+            let source = open_model(&path)?;
             let options = options();
             let host = Rc::new(NativeHost::default());
             let engine = block_on(Engine::load(&source, &options, host, &mut |_| {}))?;

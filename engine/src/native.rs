@@ -92,15 +92,18 @@ impl ByteSource for FileSource {
     }
 }
 
+/// The same with the error of an engine.
+pub(crate) fn open_model(path: &Path) -> Result<Files<FileSource>, EngineError> {
+    open_files(path).map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })
+}
+
 impl Engine {
     /// Loads a model from disk: [`Engine::load`] with what [`open_files`] gives and a [`NativeHost`]. Of a split model any
     /// of its files may be named.
     ///
     /// *Errors*: a file cannot be opened; as [`Engine::load`].
     pub async fn open(path: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine, EngineError> {
-        let path = path.as_ref();
-        let source = open_files(path)
-            .map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })?;
+        let source = open_model(path.as_ref())?;
         Engine::load(&source, options, Rc::new(NativeHost::default()), &mut |_| {}).await
     }
 }

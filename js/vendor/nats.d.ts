@@ -17,7 +17,6 @@ export interface NatsConnection {
   request(subject: string, payload: Uint8Array, options: { timeout: number }): Promise<Msg>;
   subscribe(subject: string, options: { callback: (error: Error | null, message: Msg) => void }): Subscription;
   status(): AsyncIterable<{ readonly type: string; readonly error?: Error }>;
-  rtt(): Promise<number>;
   flush(): Promise<void>;
   close(): Promise<void>;
   closed(): Promise<void | Error>;

@@ -133,6 +133,7 @@ pub const RUNS: &[Run] = &[
         program: Program::Task,
         args: &["supply"],
     },
+    Run { title: "pool", needs: Need::Nats, program: Program::Page, args: &["pool"] },
     Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
@@ -346,7 +347,6 @@ pub const RUNS: &[Run] = &[
 /// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, real models in
 /// more browsers, texts that fill the context, more hostile files, and the long cases of llama.cpp's list.
 pub const NIGHTLY: &[Run] = &[
-    Run { title: "pool", needs: Need::Nats, program: Program::Page, args: &["pool"] },
     Run {
         title: "JavaScript package in Next.js",
         needs: Need::Node,

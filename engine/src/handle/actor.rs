@@ -87,15 +87,8 @@ impl Actor {
     /// What does not change about the model.
     pub fn facts(&self) -> Facts {
         let engine = &self.opened.engine;
-        let recipe = engine.model().recipe();
-        Facts {
-            name: engine.metadata().get::<&str>("general.name").ok().flatten().map(Into::into),
-            architecture: recipe.architecture(),
-            n_ctx: recipe.sizes().n_ctx,
-            pooling: recipe.pooling(),
-            has_chat_template: engine.has_chat_template(),
-            load_ms: engine.model().load_ms(),
-        }
+        let facts = Facts::of(engine.metadata(), engine.model().recipe(), engine.has_chat_template());
+        Facts { load_ms: engine.model().load_ms(), ..facts }
     }
 
     /// The tokenizer, if the file has one that can be used.

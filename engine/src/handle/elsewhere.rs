@@ -22,7 +22,7 @@ pub struct Elsewhere {
     facts: Facts,
     gguf: Gguf,
     n_vocab: usize,
-    n_layer: usize,
+    n_blocks: usize,
     tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
     chat: Result<ChatTemplate, ChatError>,
 }
@@ -80,17 +80,9 @@ impl Elsewhere {
         }
         let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map(Arc::new);
         let chat = ChatTemplate::from_metadata(&gguf.metadata);
-        let has_template = gguf.metadata.value("tokenizer.chat_template").is_some();
-        let facts = Facts {
-            name: gguf.metadata.get::<&str>("general.name").ok().flatten().map(Into::into),
-            architecture: recipe.architecture(),
-            n_ctx: recipe.sizes().n_ctx,
-            pooling: None,
-            has_chat_template: has_template && chat.is_ok() && tokenizer.is_ok(),
-            load_ms: 0.0,
-        };
-        let (n_vocab, n_layer) = (recipe.sizes().n_vocab, recipe.sizes().n_blocks);
-        Ok(Elsewhere { facts, gguf, n_vocab, n_layer, tokenizer, chat })
+        let facts = Facts::of(&gguf.metadata, &recipe, chat.is_ok() && tokenizer.is_ok());
+        let (n_vocab, n_blocks) = (recipe.sizes().n_vocab, recipe.sizes().n_blocks);
+        Ok(Elsewhere { facts, gguf, n_vocab, n_blocks, tokenizer, chat })
     }
 
     /// Tokens that the context holds.
@@ -100,7 +92,7 @@ impl Elsewhere {
 
     /// Blocks of the model.
     pub fn blocks(&self) -> usize {
-        self.n_layer
+        self.n_blocks
     }
 
     /// What a stage takes, as the CPU keeps it: an estimate of what it takes anywhere.

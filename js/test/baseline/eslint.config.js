@@ -41,7 +41,7 @@ const DETECTED = [
 
 /** Fields and methods of our own, and of the client of NATS, that have the name of something young. */
 const OURS = [
-  ...["address", "rtt", "subject", "subscribe", "unsubscribe", "watch"],
+  ...["address", "subject", "subscribe", "unsubscribe", "watch"],
   ...["architecture", "build", "bytes", "chunks", "connection", "dispose", "entry", "first", "identity", "info", "last", "layout"],
   ...["loading", "lost", "manifest", "memory", "messages", "ms", "number", "quota", "role", "session", "share", "states"],
   ...["stats", "take", "to", "token", "turn", "usage", "use"],

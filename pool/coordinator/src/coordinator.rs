@@ -127,8 +127,8 @@ impl Coordinator {
             Event::Restored(worker, session, epoch, position) => self.restored(worker, session, epoch, position),
             Event::Exported { from, to, session, position } => self.exported(from, to, session, position),
             Event::StepDone(worker, session, epoch, position) => self.step_done(worker, session, epoch, position),
-            Event::Tokens { worker, session, epoch, position, ids, end } => {
-                self.tokens(worker, session, epoch, position, &ids, end);
+            Event::Tokens { worker, session, epoch, position, ids } => {
+                self.tokens(worker, session, epoch, position, &ids);
             }
             Event::Ask(request) => self.ask(request),
             Event::Cancel(session) => self.end(session, End::Cancelled),

@@ -20,6 +20,8 @@ pub struct Request {
     pub most: usize,
     /// How they are chosen.
     pub sampling: Sampling,
+    /// Tokens that end it.
+    pub stop: Vec<u32>,
 }
 
 /// What happened. Events of workers, chains and sessions that are no more are ignored, and so are those of an epoch
@@ -65,8 +67,6 @@ pub enum Event {
         position: u32,
         /// The tokens, one at least.
         ids: Vec<u32>,
-        /// Whether the last one ends the text.
-        end: bool,
     },
     /// Somebody asks.
     Ask(Request),

@@ -36,6 +36,8 @@ pub struct SavedSession {
     pub most: usize,
     /// Temperature, top-k, top-p, seed.
     pub sampling: (f32, u32, f32, u64),
+    /// Tokens that end it.
+    pub stop: Vec<u32>,
 }
 
 /// All that a coordinator needs to go on after a restart. States of workers are not part of it: they say hello again.
@@ -67,6 +69,7 @@ impl Coordinator {
                 prompt: it.prompt,
                 most: it.most,
                 sampling: (temperature, top_k, top_p, seed),
+                stop: it.stop.clone(),
             }
         };
         let kept = self.chains.iter().filter(|(id, _)| !self.retiring.contains(id));
@@ -105,6 +108,7 @@ impl Coordinator {
                 prompt: saved.tokens,
                 most: saved.most,
                 sampling: Sampling { temperature, top_k, top_p, seed },
+                stop: saved.stop,
             };
             let mut session = Session::new(request);
             session.prompt = saved.prompt;

@@ -134,7 +134,7 @@ impl Coordinator {
         Some((stage, chain.slots.len()))
     }
 
-    pub(crate) fn tokens(&mut self, worker: WorkerId, id: SessionId, epoch: u64, at: u32, ids: &[u32], end: bool) {
+    pub(crate) fn tokens(&mut self, worker: WorkerId, id: SessionId, epoch: u64, at: u32, ids: &[u32]) {
         let last = self.current(worker, id, epoch).is_some_and(|(stage, stages)| stage + 1 == stages);
         let awaited = |session: &&mut Session| {
             let want = self.config.lap.min(session.left() as u32) as usize;
@@ -154,6 +154,7 @@ impl Coordinator {
         // States have seen every token but the last.
         session.done = session.tokens.len() as u32 - 1;
         session.missed = 0;
+        let end = ids.last().is_some_and(|token| session.stop.contains(token));
         self.timers.clear(Timer::Session(id));
         if end || session.left() == 0 {
             self.end(id, if end { End::Stop } else { End::Length });

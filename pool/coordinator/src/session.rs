@@ -53,6 +53,8 @@ pub(crate) struct Session {
     pub prompt: usize,
     pub most: usize,
     pub sampling: Sampling,
+    /// Tokens that end the text.
+    pub stop: Vec<u32>,
     pub chain: Option<ChainId>,
     pub seats: Vec<Seat>,
     /// Rows that all stages have states of.
@@ -75,6 +77,7 @@ impl Session {
             tokens: request.prompt,
             most: request.most,
             sampling: request.sampling,
+            stop: request.stop,
             chain: None,
             seats: Vec::new(),
             done: 0,

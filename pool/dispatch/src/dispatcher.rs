@@ -24,8 +24,6 @@ pub struct Served {
     pub sessions: u32,
     /// Rows of a step that states are made again by.
     pub chunk: u32,
-    /// Tokens that end a text.
-    pub stop: Vec<u32>,
 }
 
 /// A setting of the coordinator that a dispatcher cannot carry out.

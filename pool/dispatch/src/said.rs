@@ -84,8 +84,7 @@ impl Dispatcher {
             "at" => Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply)),
             _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).map(|token| {
                 let Token { session, epoch, position, id, .. } = token;
-                let end = self.served.stop.contains(&id);
-                Event::Tokens { worker, session, epoch, position, ids: vec![id], end }
+                Event::Tokens { worker, session, epoch, position, ids: vec![id] }
             }),
         };
         match event {

@@ -62,7 +62,7 @@ impl World {
         let config = Config { snapshot: 6, chunk: 4, patience: 20_000_000, silence: 600_000_000, ..Config::new(MODEL) };
         let digest = Sha256::digest(manifest().to_wire().unwrap()).to_vec();
         let (address, context, sessions) = ("gab".into(), CONTEXT, 4);
-        let served = Served { address, digest, seam, context, sessions, chunk: 4, stop: Vec::new() };
+        let served = Served { address, digest, seam, context, sessions, chunk: 4 };
         let (post, came) = channel();
         let dispatcher = Dispatcher::new(config, [7; 32], served).unwrap();
         let (workers, said, ended) = (HashMap::new(), HashMap::new(), HashMap::new());
@@ -178,7 +178,8 @@ fn texts_of_a_pool_are_those_of_one_machine_whatever_is_lost() {
     let mut world = World::new(Seam::F32);
     (0..7).for_each(|_| world.join());
     for (session, ((prompt, _), (_, sampling))) in (1..).zip(expected.iter().zip(texts)) {
-        let request = Request { session, user: session, prompt: prompt.clone(), most: TOKENS, sampling };
+        let request =
+            Request { session, user: session, prompt: prompt.clone(), most: TOKENS, sampling, stop: Vec::new() };
         let out = world.dispatcher.ask(world.now(), request);
         world.carry(out);
     }
@@ -198,16 +199,23 @@ fn texts_of_a_pool_are_those_of_one_machine_whatever_is_lost() {
 }
 
 #[test]
+fn a_text_ends_with_the_token_that_ends_it() {
+    let greedy = Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+    let (prompt, answer) = alone("Once upon a time", greedy);
+    let (at, last) = answer.iter().enumerate().skip(5).find(|(at, token)| !answer[..*at].contains(token)).unwrap();
+    let mut world = World::new(Seam::F32);
+    (0..3).for_each(|_| world.join());
+    let request = Request { session: 1, user: 1, prompt, most: TOKENS, sampling: greedy, stop: vec![*last] };
+    let out = world.dispatcher.ask(world.now(), request);
+    world.carry(out);
+    world.until(|world| !world.ended.is_empty());
+    assert_eq!((world.ended[&1], &*world.said[&1]), (End::Stop, &answer[..=at]));
+}
+
+#[test]
 fn checks_that_nobody_makes_are_refused() {
-    let served = Served {
-        address: "gab".into(),
-        digest: Vec::new(),
-        seam: Seam::F16,
-        context: CONTEXT,
-        sessions: 1,
-        chunk: 4,
-        stop: Vec::new(),
-    };
+    let served =
+        Served { address: "gab".into(), digest: Vec::new(), seam: Seam::F16, context: CONTEXT, sessions: 1, chunk: 4 };
     let config = Config { check: 0.1, ..Config::new(MODEL) };
     assert_eq!(Dispatcher::new(config, [7; 32], served).err(), Some(CannotCheck));
 }

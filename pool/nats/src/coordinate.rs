@@ -85,7 +85,9 @@ pub async fn coordinate(
     let mut look = tokio::time::interval(LOOK);
     loop {
         let due = service.dispatcher.due().map(|due| begun + Duration::from_micros(due));
-        let keep = service.keeper.due().filter(|_| service.telling.picture.borrow().running > 0);
+        // While texts are under way they change with every token.
+        let (waiting, running) = service.dispatcher.coordinator().load();
+        let keep = service.keeper.due().filter(|_| waiting + running > 0);
         tokio::select! {
             // Tokens before all else: they begin the next lap.
             biased;

@@ -37,7 +37,7 @@ pub fn load(path: &Path) -> Result<Facts, PoolError> {
     Ok(Facts { epoch: facts.epoch + UNWRITTEN, ..facts })
 }
 
-/// Writes facts when they have changed, not too often.
+/// Writes facts, not too often.
 pub(crate) struct Keeper {
     path: Option<PathBuf>,
     written: Option<Instant>,

@@ -76,10 +76,10 @@ impl Texts {
                 anygpu_pool_proto::Sampling { temperature, top_k, top_p, seed }
             }
         };
-        let (prompt, most) = (asked.prompt.clone(), asked.most);
+        let (prompt, most, stop) = (asked.prompt.clone(), asked.most, asked.stop_tokens.clone());
         let text = Text { prompt: prompt.clone(), tokens: Vec::new(), listeners: vec![asked], ended: None };
         self.0.insert(session, text);
-        Ok(Taken::Ask(Request { session, user: session, prompt, most, sampling }))
+        Ok(Taken::Ask(Request { session, user: session, prompt, most, sampling, stop }))
     }
 
     /// Tells a token. Whether the text goes on.

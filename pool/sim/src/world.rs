@@ -266,8 +266,14 @@ impl World {
         let session = self.next_session;
         self.next_session += 1;
         let (prompt, most) = self.scenario.tokens;
-        let request =
-            Request { session, user: session % 97, prompt: vec![0; prompt], most, sampling: Sampling::default() };
+        let request = Request {
+            session,
+            user: session % 97,
+            prompt: vec![0; prompt],
+            most,
+            sampling: Sampling::default(),
+            stop: Vec::new(),
+        };
         self.report.asked += 1;
         self.asked.insert(session, Asked { at: self.now, first: None, last: self.now, tokens: 0 });
         self.tell(Event::Ask(request));
@@ -410,7 +416,7 @@ impl World {
         } else if hop.want > 0 {
             let around = self.around(&hop.route) * f64::from(hop.want - 1);
             let ids = vec![0; hop.want as usize];
-            let event = Event::Tokens { worker, session, epoch, position: position + hop.rows, ids, end: false };
+            let event = Event::Tokens { worker, session, epoch, position: position + hop.rows, ids };
             self.at(told + micros(around), Later::Tell(worker, life, event));
         }
     }

@@ -74,8 +74,6 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
         context: u32::try_from(elsewhere.n_ctx())?,
         sessions: args.sessions,
         chunk: config.chunk,
-        // Requests say what ends their texts.
-        stop: Vec::new(),
     };
     let facts = args.state.as_deref().map(load).transpose()?.unwrap_or_default();
     let mut seed = [0; 32];

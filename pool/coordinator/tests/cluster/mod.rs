@@ -113,7 +113,7 @@ pub fn offer(blocks: u64) -> Offer {
 
 pub fn request(session: u64, prompt: usize, most: usize) -> Request {
     let prompt = (0..prompt).map(|at| (session as u32 * 31 + at as u32 * 7) % 1000).collect();
-    Request { session, user: session % 3, prompt, most, sampling: Sampling::default() }
+    Request { session, user: session % 3, prompt, most, sampling: Sampling::default(), stop: Vec::new() }
 }
 
 #[allow(dead_code, reason = "each test file uses its part")]
@@ -414,7 +414,7 @@ impl Cluster {
             }
         } else if want > 0 && head {
             let id = token(*out.last().expect("a row"));
-            let event = Event::Tokens { worker: stop.worker, session, epoch, position: end, ids: vec![id], end: false };
+            let event = Event::Tokens { worker: stop.worker, session, epoch, position: end, ids: vec![id] };
             self.after(took, Later::Tell(event, from));
         }
     }
