@@ -39,7 +39,10 @@ impl Staging {
         if !suits || self.open.borrow().as_ref().is_some_and(is_full) {
             self.flush(shared);
         }
-        let Some(mut open) = self.open.take().or_else(|| self.begin(shared).filter(|_| suits)) else { return false };
+        if !suits {
+            return false;
+        }
+        let Some(mut open) = self.open.take().or_else(|| self.begin(shared)) else { return false };
         let Ok(mapped) = open.memory.get_mapped_range(open.used..open.used + len) else {
             // The device was lost, which whoever asks is told.
             self.made.set(self.made.get() - 1);
