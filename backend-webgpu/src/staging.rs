@@ -1,5 +1,5 @@
-//! How much gets to the device at once in browsers: through memory that is mapped, copied from and mapped again. A browser makes new
-//! memory for what `writeBuffer` is given, which takes several times as long as to copy it.
+//! How weights get to the device in browsers: through memory that is mapped, copied from and mapped again. For what
+//! `writeBuffer` is given a browser makes new memory, which takes several times as long as copying it.
 
 use crate::backend::{Shared, count};
 use std::cell::{Cell, RefCell};
@@ -31,7 +31,7 @@ struct Open {
 }
 
 impl Staging {
-    /// Takes bytes for a buffer, which are copied there before anything that is submitted later; false if `writeBuffer` has to.
+    /// Takes bytes for a buffer, which are there for whatever is submitted later; false if they are for `writeBuffer`.
     pub fn write(&self, shared: &Shared, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) -> bool {
         let len = bytes.len() as u64;
         let suits = (LEAST..=SIZE).contains(&len) && (offset | len).is_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);

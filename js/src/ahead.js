@@ -1,7 +1,7 @@
 /** Pieces that are used one after the other: the next ones are on their way meanwhile. */
 
-/** So many are on their way at once: a browser hashes each on a thread of its own, which takes longest. */
-const COUNT = 4;
+/** So many are on their way at once: while one is hashed, the other is read. */
+const COUNT = 2;
 
 /**
  * Gives pieces by their index.

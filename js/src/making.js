@@ -14,8 +14,8 @@ import { sha256 } from "./sha256.js";
 
 /** Between two records of how far it is, in milliseconds. */
 const NOTE_EVERY = 1000;
-/** Parts on their way to storage, at most: one is written while those after it are hashed, each on a thread of its own. */
-const UNDER_WAY = 4;
+/** Parts on their way to storage, at most: one is hashed while the one before is written. */
+const UNDER_WAY = 2;
 
 /**
  * Whether what arrived is of use to a later attempt: not if the file is to blame, or if nobody wants it any more.

@@ -4,7 +4,7 @@
  *
  * A blob (a file that the user chose, bytes) is read directly. A URL is read in order, once, while the same bytes go to
  * the cache and to the digest; what the engine wants again comes from the cache or from another request. JavaScript's
- * memory holds no more than the piece that the engine reads, of at most 4 MiB, six parts of the cache of that size, one
+ * memory holds no more than the piece that the engine reads, of at most 4 MiB, four parts of the cache of that size, one
  * piece that has a digest of its own, and the result of one network read; and while the engine chooses a backend, what
  * arrives meanwhile, of at most 32 MiB.
  */
