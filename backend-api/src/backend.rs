@@ -254,6 +254,15 @@ pub trait Backend {
     /// *Errors*: as [`Self::compile`]; what [`check_sequences`](crate::check_sequences) refuses.
     fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error>;
 
+    /// Whether what was compiled so far runs without waiting for the driver's compiler, which is asked to begin with all that is
+    /// missing. A step that comes before is right, too, but may hold up all that follows it. By default compiling is done
+    /// by then.
+    ///
+    /// *Errors*: device lost.
+    fn ready(&self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// Whether everything submitted so far is done, without blocking; how callers bound the work in flight.
     ///
     /// *Errors*: device lost.

@@ -7,7 +7,7 @@ mod rig;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use host::NativeHost;
-pub use host::{Host, Turn, finish_profile, finish_read, read_rows};
+pub use host::{Host, Turn, finish_profile, finish_read, read_rows, ready};
 pub use join::{Local, join};
 pub use paced::{step, turn};
 pub use rig::{OVERRUN, Rig};

@@ -4,8 +4,11 @@ use crate::Options;
 use crate::fault::Faults;
 use crate::kernel::Kernel;
 use crate::lower::{FEW, MATCHERS, lower_cover};
-use crate::program::{self, GpuProgram, Pipelines};
+use crate::pipeline::Pipelines;
+use crate::program::{self, GpuProgram};
 use crate::read::{Reads, Rows};
+#[cfg(target_arch = "wasm32")]
+use crate::staging::Staging;
 use crate::storage::{Chunk, Limits, chunks};
 use crate::subgroup;
 use crate::tuning::Tuning;
@@ -122,6 +125,8 @@ pub struct Shared {
     pub pipelines: RefCell<Pipelines>,
     /// The last step, encoded but not submitted: the copy of a read that follows it joins its submit.
     pub pending: RefCell<Option<wgpu::CommandEncoder>>,
+    #[cfg(target_arch = "wasm32")]
+    pub staging: Staging,
     pub patch: Option<ShaderPatch>,
     polls: Cell<u32>,
     /// Those that programs have needed so far, by name.
@@ -175,15 +180,37 @@ impl Shared {
 
     /// Submits what an encoder holds.
     pub fn submit(&self, encoder: wgpu::CommandEncoder) {
+        self.flush();
         self.queue.submit([encoder.finish()]);
         count(&self.counters.submits, 1);
     }
 
-    /// Submits the last step if that has not happened yet.
+    /// Submits the last step if that has not happened yet, and whatever was written.
     pub fn submit_pending(&self) {
+        self.submit_step();
+        self.flush();
+    }
+
+    fn submit_step(&self) {
         if let Some(encoder) = self.pending.borrow_mut().take() {
             self.submit(encoder);
         }
+    }
+
+    /// Sends on its way what browsers collect of writes.
+    fn flush(&self) {
+        #[cfg(target_arch = "wasm32")]
+        self.staging.flush(self);
+    }
+
+    /// Writes bytes to a buffer before whatever is submitted later.
+    fn put(&self, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) {
+        count(&self.counters.uploaded, bytes.len() as u64);
+        #[cfg(target_arch = "wasm32")]
+        if self.staging.write(self, buffer, offset, bytes) {
+            return;
+        }
+        self.queue.write_buffer(buffer, offset, bytes);
     }
 
     /// Frees a buffer's memory.
@@ -357,6 +384,8 @@ impl WebGpu {
             uniform_align: u64::from(limits.min_uniform_buffer_offset_alignment).max(16),
             pipelines: RefCell::default(),
             pending: RefCell::default(),
+            #[cfg(target_arch = "wasm32")]
+            staging: Staging::default(),
             patch,
             polls: Cell::new(0),
             codebooks: RefCell::default(),
@@ -375,10 +404,9 @@ impl WebGpu {
 
     /// Uploads bytes in pieces and submits them now and then.
     fn upload(&self, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.shared.submit_pending();
+        self.shared.submit_step();
         for (i, piece) in bytes.chunks(UPLOAD_BYTES).enumerate() {
-            self.shared.queue.write_buffer(buffer, offset + (i * UPLOAD_BYTES) as u64, piece);
-            count(&self.shared.counters.uploaded, piece.len() as u64);
+            self.shared.put(buffer, offset + (i * UPLOAD_BYTES) as u64, piece);
             count(&self.unflushed, piece.len() as u64);
             if self.unflushed.get() >= FLUSH_BYTES {
                 self.unflushed.set(0);
@@ -557,6 +585,11 @@ impl Backend for WebGpu {
         let bound = sequences.iter().map(storages).collect::<Result<Vec<_>, Error>>()?;
         let program: GpuProgram = program::compile(&self.shared, plan, &bound)?;
         Ok(Box::new(program))
+    }
+
+    fn ready(&self) -> Result<bool, Error> {
+        self.shared.faults.check_patiently("a program", 0)?;
+        Ok(self.shared.pipelines.borrow_mut().ready())
     }
 
     fn idle(&self) -> Result<bool, Error> {

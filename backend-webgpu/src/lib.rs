@@ -11,10 +11,13 @@ mod backend;
 mod fault;
 mod kernel;
 mod lower;
+mod pipeline;
 mod profile;
 mod program;
 mod read;
 mod shader;
+#[cfg(target_arch = "wasm32")]
+mod staging;
 mod storage;
 mod subgroup;
 #[doc(hidden)]

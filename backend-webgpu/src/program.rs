@@ -3,12 +3,11 @@
 use crate::backend::{Shared, Storage, count};
 use crate::kernel::{Binding, Kernel, Operand};
 use crate::lower::FEW;
+use crate::pipeline::Pipeline;
 use crate::profile;
-use crate::shader::assemble;
 use backend_api::{
     Error, KernelInfo, Kind, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
 };
-use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -22,90 +21,9 @@ type Each = [u32; 8];
 const PARAMS: u64 = size_of::<StepParams>() as u64;
 const BLOCK: u64 = PARAMS + size_of::<Origin>() as u64;
 
-/// Compiled kernels of a device by source text, and bind group layouts by the writability of their storages and the
-/// number of codebooks.
-#[derive(Default)]
-pub struct Pipelines {
-    pipelines: HashMap<String, wgpu::ComputePipeline>,
-    layouts: HashMap<(Vec<bool>, usize), (wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
-}
-
-impl Pipelines {
-    fn layout(
-        &mut self,
-        shared: &Shared,
-        writable: &[bool],
-        codebooks: usize,
-    ) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
-        let make = || {
-            let uniform = |count| std::iter::repeat_n(wgpu::BufferBindingType::Uniform, count);
-            let storage = writable.iter().map(|w| wgpu::BufferBindingType::Storage { read_only: !w });
-            let entries: Vec<wgpu::BindGroupLayoutEntry> = uniform(2)
-                .chain(storage)
-                .chain(uniform(codebooks))
-                .zip(0..)
-                .map(|(ty, binding)| wgpu::BindGroupLayoutEntry {
-                    binding,
-                    visibility: wgpu::ShaderStages::COMPUTE,
-                    ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
-                    count: None,
-                })
-                .collect();
-            let group = shared
-                .device
-                .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
-            let pipeline = shared.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: None,
-                bind_group_layouts: &[Some(&group)],
-                immediate_size: 0,
-            });
-            (group, pipeline)
-        };
-        self.layouts.entry((writable.to_vec(), codebooks)).or_insert_with(make).clone()
-    }
-
-    fn pipeline(
-        &mut self,
-        shared: &Shared,
-        kernel: &Kernel,
-        layout: &wgpu::PipelineLayout,
-    ) -> Result<wgpu::ComputePipeline, Error> {
-        let title = kernel.title();
-        let source = assemble(kernel).map_err(|why| Error::Driver(format!("shader {title}: {why}")))?;
-        let source = match &shared.patch {
-            Some(patch) => patch.apply(&source),
-            None => source,
-        };
-        if let Some(pipeline) = self.pipelines.get(&source) {
-            return Ok(pipeline.clone());
-        }
-        let label = Some(title.as_str());
-        let module = shared.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label,
-            source: wgpu::ShaderSource::Wgsl(source.as_str().into()),
-        });
-        let pipeline = shared.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label,
-            layout: Some(layout),
-            module: &module,
-            entry_point: Some("main"),
-            // Kernels write their workgroups' memory before they read it. Natively one invocation would clear it all first.
-            compilation_options: wgpu::PipelineCompilationOptions {
-                zero_initialize_workgroup_memory: false,
-                ..Default::default()
-            },
-            cache: None,
-        });
-        shared.faults.check(&title, 0)?;
-        count(&shared.counters.objects, 1);
-        self.pipelines.insert(source, pipeline.clone());
-        Ok(pipeline)
-    }
-}
-
 /// One dispatch, ready to be encoded.
 pub struct Dispatch {
-    pipeline: wgpu::ComputePipeline,
+    pipeline: Rc<Pipeline>,
     /// For each sequence.
     groups: Vec<wgpu::BindGroup>,
     grid: [u32; 3],
@@ -119,7 +37,7 @@ impl Dispatch {
     }
 
     fn encode_grid(&self, pass: &mut wgpu::ComputePass<'_>, sequence: u32, [x, y, z]: [u32; 3]) {
-        pass.set_pipeline(&self.pipeline);
+        pass.set_pipeline(self.pipeline.get());
         pass.set_bind_group(0, &self.groups[sequence as usize], &[]);
         pass.dispatch_workgroups(x, y, z);
     }
@@ -197,7 +115,7 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         let writable: Vec<bool> = kernel.bindings.iter().map(|b| b.operand.is_written()).collect();
         let mut pipelines = shared.pipelines.borrow_mut();
         let codebooks = kernel.codebooks();
-        let (group_layout, layout) = pipelines.layout(shared, &writable, codebooks.len());
+        let (group_layout, layout) = pipelines.layout(&shared.device, &writable, codebooks.len());
         let pipeline = pipelines.pipeline(shared, kernel, &layout)?;
         let books = codebooks.iter().map(|codebook| shared.codebook(codebook)).collect::<Result<Vec<_>, _>>()?;
         let title = kernel.title();
@@ -300,6 +218,8 @@ impl GpuProgram {
         self.shared.faults.check_patiently("a step", 0)?;
         // The step before must go first: writes to the parameters take effect before the next submit.
         self.shared.submit_pending();
+        #[cfg(target_arch = "wasm32")]
+        self.shared.staging.clear(&self.shared);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Decoder, Kernel};
 use crate::lower::lower_cover;
-use crate::shader::{FILES, assemble, instance};
+use crate::shader::{FILES, assemble, instance, variant};
 use crate::storage::{Limits, chunks};
 use crate::tuning::Tuning;
 use backend_api::format::ROW_ALIGN;
@@ -83,9 +83,12 @@ fn a_tunable_lists_its_default() {
 #[test]
 fn every_shader_validates() {
     let mut seen = std::collections::HashSet::new();
+    let mut named = std::collections::HashMap::new();
     let variants = tunings().into_iter().flat_map(|tuning| DEVICES.map(|limits| (limits, tuning)));
     for (limits, kernel) in variants.flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel))) {
         let source = assemble(&kernel).unwrap();
+        let first: &mut String = named.entry(variant(&kernel)).or_insert_with(|| source.clone());
+        assert_eq!(*first, source, "{}: one variant, two shaders", kernel.title());
         if !seen.insert(source.clone()) {
             continue;
         }

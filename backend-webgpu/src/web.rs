@@ -1,13 +1,16 @@
-//! What wgpu does not tell of a browser's adapter: its name, and why there is none.
+//! What wgpu does not do in a browser: tell an adapter's name, or why there is none, and compile several pipelines at once.
 
 use js_sys::{Function, Object, Promise, Reflect};
+use std::cell::Cell;
+use std::rc::Rc;
+use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 
 /// A browser whose GPU process is starting, or starting again, may offer no adapter for a moment.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 15;
 /// *Units*: milliseconds.
-const PAUSE: i32 = 250;
+const PAUSE: i32 = 50;
 
 /// What an adapter is called whose name the browser keeps secret.
 const SECRET: &str = "a GPU that the browser does not name";
@@ -62,4 +65,75 @@ async fn pause(global: &JsValue) {
         };
     });
     let _ = JsFuture::from(timer).await;
+}
+
+/// The method of a device that wgpu makes pipelines by.
+const MAKES: &str = "createComputePipeline";
+const MAKES_AHEAD: &str = "createComputePipelineAsync";
+
+/// A pipeline that the browser compiles meanwhile.
+pub struct Compiling(Rc<Cell<Option<Result<JsValue, JsValue>>>>);
+
+impl Compiling {
+    /// What came of it, once.
+    pub fn take(&self) -> Option<Result<JsValue, JsValue>> {
+        self.0.take()
+    }
+}
+
+/// Begins to compile the pipeline that `make` asks wgpu for, which knows no way to wait for one; what `make` returns is of no use.
+pub fn compile(device: &wgpu::Device, make: impl FnOnce() -> wgpu::ComputePipeline) -> Compiling {
+    let made = Rc::new(Cell::new(None));
+    let asked = Rc::new(Cell::new(JsValue::UNDEFINED));
+    let keep = asked.clone();
+    instead(
+        device,
+        move |descriptor| {
+            keep.set(descriptor);
+            JsValue::UNDEFINED
+        },
+        make,
+    );
+    let compiled = made.clone();
+    let promise = begin(device, &asked.take());
+    spawn_local(async move {
+        compiled.set(Some(match promise {
+            Ok(promise) => JsFuture::from(promise).await,
+            Err(error) => Err(error),
+        }));
+    });
+    Compiling(made)
+}
+
+fn begin(device: &wgpu::Device, descriptor: &JsValue) -> Result<Promise, JsValue> {
+    let device: &JsValue = device.as_webgpu().ok_or(JsValue::UNDEFINED)?;
+    let begin: Function = Reflect::get(device, &MAKES_AHEAD.into())?.dyn_into()?;
+    begin.call1(device, descriptor)?.dyn_into()
+}
+
+/// Has wgpu take a pipeline that is there for the one that `make` asks for.
+pub fn adopt(
+    device: &wgpu::Device,
+    made: &JsValue,
+    make: impl FnOnce() -> wgpu::ComputePipeline,
+) -> wgpu::ComputePipeline {
+    let made = made.clone();
+    instead(device, move |_| made.clone(), make)
+}
+
+/// Calls `make` while something else stands in the place of the device's method.
+fn instead(
+    device: &wgpu::Device,
+    method: impl FnMut(JsValue) -> JsValue + 'static,
+    make: impl FnOnce() -> wgpu::ComputePipeline,
+) -> wgpu::ComputePipeline {
+    let Some(raw) = device.as_webgpu() else { return make() };
+    let method: Closure<dyn FnMut(JsValue) -> JsValue> = Closure::new(method);
+    // An own property hides the method of the device's class.
+    let hidden = Reflect::set(raw, &MAKES.into(), method.as_ref());
+    let made = make();
+    if hidden.is_ok() {
+        let _ = Reflect::delete_property(raw, &MAKES.into());
+    }
+    made
 }

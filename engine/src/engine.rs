@@ -180,7 +180,10 @@ impl Engine {
         let prepared = match options.prepare && options.stage.is_none() {
             true => {
                 progress(Progress::Compiling);
-                Some(Prepared::new(&model)?)
+                let prepared = Prepared::new(&model)?;
+                // Asking begins it; it goes on while weights are read.
+                let _ = model.backend().ready()?;
+                Some(prepared)
             }
             false => None,
         };

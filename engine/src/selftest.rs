@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use backend_api::case::{Case, Fill};
 use backend_api::compare::{Values, worst};
 use backend_api::op::MatMul;
-use backend_api::run::{Host, Rig};
+use backend_api::run::{self, Host, Rig};
 use backend_api::{Backend, Cover, DType, Error, Format, Graph, cases};
 use reference_cpu::Cpu;
 
@@ -25,8 +25,7 @@ pub(crate) fn rate_of(matvec_ms: f64) -> f64 {
     2.0 * (MATVEC * MATVEC) as f64 / matvec_ms.max(1e-4)
 }
 
-async fn run(backend: &dyn Backend, case: &Case, host: &dyn Host) -> Result<Vec<Values>, Error> {
-    let mut rig = Rig::of_case(backend, case)?;
+async fn results(rig: &mut Rig<'_>, case: &Case, host: &dyn Host) -> Result<Vec<Values>, Error> {
     rig.step(&case.step)?;
     rig.results(host).await
 }
@@ -43,20 +42,30 @@ pub(crate) async fn prove(
 ) -> Result<BTreeSet<String>, String> {
     let reference = Cpu::new(reference_cpu::Options { fast: false, ..Default::default() });
     let covers = backend.cover(graph).map_err(|e| e.to_string())?;
-    let mut passed = BTreeSet::new();
+    let mut tests = Vec::new();
     for case in cases(graph, &covers) {
         let name = format!("{} {}", case.op, case.name);
-        if known.contains(&name) {
-            continue;
+        if !known.contains(&name) {
+            let rig = Rig::of_case(backend, &case).map_err(|e| failed(&case, e))?;
+            tests.push((name, case, rig));
         }
-        let named = |e: Error| format!("self-test {} ({}): {e}", case.op, case.name);
-        let expected = run(&reference, &case, host).await.map_err(named)?;
-        let found = run(backend, &case, host).await.map_err(named)?;
+    }
+    // All are compiled at once.
+    run::ready(backend, host).await.map_err(|e| e.to_string())?;
+    let mut passed = BTreeSet::new();
+    for (name, case, mut rig) in tests {
+        let mut own = Rig::of_case(&reference, &case).map_err(|e| failed(&case, e))?;
+        let expected = results(&mut own, &case, host).await.map_err(|e| failed(&case, e))?;
+        let found = results(&mut rig, &case, host).await.map_err(|e| failed(&case, e))?;
         worst(&found, &expected, case.tolerance_on(backend.info()))
             .map_err(|why| format!("self-test {} ({}) is wrong: {why}", case.op, case.name))?;
         passed.insert(name);
     }
     Ok(passed)
+}
+
+fn failed(case: &Case, error: Error) -> String {
+    format!("self-test {} ({}): {error}", case.op, case.name)
 }
 
 /// The first case of each form whose weight formats are all among the graph's.
@@ -106,6 +115,7 @@ impl Matvec {
             Some(rig) => rig,
             None => rig.insert(chain(backend)?),
         };
+        run::ready(backend, host).await?;
         self.times.add(steps, timing::time(rig, steps as usize, host).await?);
         Ok(())
     }

@@ -88,6 +88,9 @@ impl Backend for Counted {
         let inner = self.inner.compile_sequences(plan, sequences)?;
         Ok(Box::new(CountedProgram { inner, steps: self.steps.clone() }))
     }
+    fn ready(&self) -> Result<bool, Error> {
+        self.inner.ready()
+    }
     fn idle(&self) -> Result<bool, Error> {
         self.inner.idle()
     }

@@ -154,11 +154,13 @@ impl Embedder {
         Ok(Compiled { program, output, width, _outputs: outputs })
     }
 
-    /// Waits until the device has done everything so far.
+    /// Waits until all programs are ready, and the device has done everything so far.
     ///
     /// *Errors*: it was lost meanwhile.
     pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
-        Ok(read_rows(&**self.model.backend(), self.history, 0, 1, &mut [0; 4], host).await?)
+        let backend = &**self.model.backend();
+        run::ready(backend, host).await?;
+        Ok(read_rows(backend, self.history, 0, 1, &mut [0; 4], host).await?)
     }
 
     /// The embedding of a text, as the model makes it: not brought to any length.

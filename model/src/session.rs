@@ -290,12 +290,14 @@ impl Session {
         self.programs.get(&program)?.told
     }
 
-    /// Waits until the device has done everything so far.
+    /// Waits until all programs are ready, and the device has done everything so far.
     ///
     /// *Errors*: it was lost meanwhile.
     pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
+        let backend = &**self.model.backend();
+        run::ready(backend, host).await?;
         // A read tells for certain: browsers let writes and steps of a lost device pass.
-        Ok(read_rows(&**self.model.backend(), self.history()?, 0, 1, &mut [0; 4], host).await?)
+        Ok(read_rows(backend, self.history()?, 0, 1, &mut [0; 4], host).await?)
     }
 
     /// The kernels of a decode step, for traces.

@@ -73,6 +73,16 @@ impl Host for NativeHost {
     }
 }
 
+/// Waits until all programs that were compiled are [ready](Backend::ready).
+///
+/// *Errors*: the device was lost.
+pub async fn ready(backend: &dyn Backend, host: &dyn Host) -> Result<(), Error> {
+    while !backend.ready()? {
+        host.turn().await;
+    }
+    Ok(())
+}
+
 /// Waits for a read that was begun.
 ///
 /// *Errors*: `out` has another length than the rows read; the device was lost.

@@ -4,11 +4,12 @@ use crate::backend::{Backend, Program};
 use crate::error::Error;
 use crate::pace::Pace;
 use crate::part::{Cuts, Part, Piece};
-use crate::run::Host;
+use crate::run::{Host, ready};
 use crate::step::StepParams;
 
 /// Submits one step of a program of so many rows: as [`Program::step`] does where it is short enough, else in parts, of
-/// which the later wait until the device has done the earlier. Without a pace it is always the former.
+/// which the later wait until the device has done the earlier. Without a pace it is always the former. It waits for programs
+/// that are not [ready](Backend::ready).
 ///
 /// *Errors*: as [`Program::step`].
 pub async fn step(
@@ -18,6 +19,7 @@ pub async fn step(
     pace: Option<&mut Pace>,
     (backend, host): (&dyn Backend, &dyn Host),
 ) -> Result<(), Error> {
+    ready(backend, host).await?;
     let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else { return program.step(params) };
     let all = Piece::total(program.pieces(), params);
     if all <= pace.most(rows) {

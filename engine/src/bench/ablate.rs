@@ -153,6 +153,10 @@ impl Backend for Without {
         self.inner.compile_sequences(&self.inner.plan(graph)?, sequences)
     }
 
+    fn ready(&self) -> Result<bool, Error> {
+        self.inner.ready()
+    }
+
     fn idle(&self) -> Result<bool, Error> {
         self.inner.idle()
     }

@@ -97,6 +97,9 @@ impl Backend for Failing {
         let inner = self.inner.compile_sequences(plan, sequences)?;
         Ok(Box::new(FailingProgram { inner, fault: self.fault.clone() }))
     }
+    fn ready(&self) -> Result<bool, Error> {
+        self.inner.ready()
+    }
     fn idle(&self) -> Result<bool, Error> {
         self.inner.idle()
     }

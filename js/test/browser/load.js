@@ -18,7 +18,8 @@ async function measured(way, address) {
   const { info, report } = engine;
   await engine.dispose();
   const { open_ms, loading, compile_ms, cache } = info;
-  return { way, all_ms, open_ms, ...loading, compile_ms, remembered: report.remembered, proofs: report.proofs, cache, info };
+  const select_ms = report.rungs.reduce((sum, rung) => sum + (rung.tried_ms ?? 0), 0);
+  return { way, all_ms, open_ms, select_ms, ...loading, compile_ms, remembered: report.remembered, proofs: report.proofs, cache, info };
 }
 
 export default async function load() {
@@ -30,11 +31,12 @@ export default async function load() {
       const found = await measured(way, address);
       if (loads.length === 0) await say(`${found.info.backend} (${found.info.adapter})`);
       if (way === WAYS[0]) {
-        await say(line(name, ["MB/s", "all ms", "open", "proofs", "load", "read", "write", "device", "compile"]));
+        await say(line(name, ["MB/s", "all ms", "open", "select", "proofs", "load", "read", "write", "device", "compile"]));
       }
-      const { all_ms, open_ms, proofs, bytes, total_ms, read_ms, write_ms, device_ms, compile_ms } = found;
+      const { all_ms, open_ms, select_ms, proofs, bytes, total_ms, read_ms, write_ms, device_ms, compile_ms } = found;
+      const before = [bytes / total_ms / 1e3, all_ms, open_ms, select_ms].map(Math.round);
       const stages = [total_ms, read_ms, write_ms, device_ms, compile_ms].map(Math.round);
-      await say(line(way, [Math.round(bytes / total_ms / 1e3), Math.round(all_ms), Math.round(open_ms), proofs, ...stages]));
+      await say(line(way, [...before, proofs, ...stages]));
       loads.push({ model: name, ...found });
     }
     await AnyGpu.cache.clear();
