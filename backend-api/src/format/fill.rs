@@ -16,15 +16,30 @@ impl PlaneSpec {
                 first.copy_from_slice(&block[a..][..len]);
                 last.copy_from_slice(&block[b..][..rest]);
             }),
-            Content::Codes(Codes { bits: 1, at, run }) => {
-                pairs.for_each(|(block, out)| sort::<1>(&block[at..][..each], run, out));
-            }
-            Content::Codes(Codes { bits: 2, at, run }) => {
-                pairs.for_each(|(block, out)| sort::<2>(&block[at..][..each], run, out));
-            }
-            Content::Codes(Codes { at, run, .. }) => {
-                pairs.for_each(|(block, out)| sort::<4>(&block[at..][..each], run, out));
-            }
+            Content::Codes(Codes { bits, at, run }) => match (bits, run) {
+                (1, _) => sort_all::<1, 32>(blocks, block_bytes, at, each, out),
+                (2, _) => sort_all::<2, 32>(blocks, block_bytes, at, each, out),
+                (_, 8) => sort_all::<4, 8>(blocks, block_bytes, at, each, out),
+                (_, 16) => sort_all::<4, 16>(blocks, block_bytes, at, each, out),
+                (_, 32) => sort_all::<4, 32>(blocks, block_bytes, at, each, out),
+                (_, _) => sort_all::<4, 64>(blocks, block_bytes, at, each, out),
+            },
+        }
+    }
+}
+
+/// Sorts `each` bytes of each block, from `at` on.
+fn sort_all<const BITS: usize, const RUN: usize>(
+    blocks: &[u8],
+    block_bytes: usize,
+    at: usize,
+    each: usize,
+    out: &mut [u8],
+) {
+    for (block, out) in blocks.chunks_exact(block_bytes).zip(out.chunks_exact_mut(each)) {
+        let runs = block[at..at + each].as_chunks::<RUN>().0;
+        for (from, out) in runs.iter().zip(out.as_chunks_mut::<RUN>().0) {
+            sort::<BITS, RUN>(from, out);
         }
     }
 }
