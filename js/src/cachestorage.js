@@ -23,6 +23,7 @@ export async function openCacheStorage(caches, name = CACHE) {
 
 /** @implements {Files} */
 class CacheFiles {
+  folder = null;
   _cache;
 
   /** @param {Cache} cache */

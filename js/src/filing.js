@@ -99,6 +99,10 @@ class BoundFiles {
     this._bound = bound;
   }
 
+  get folder() {
+    return this._files.folder;
+  }
+
   names() {
     return this._bound.call(() => this._files.names());
   }

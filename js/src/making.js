@@ -7,14 +7,13 @@ import { isAbort, DeviceLostError, NetworkError, OutOfMemoryError, fromEngine } 
 import { Piece } from "./bytes.js";
 import { PART, Parts } from "./parts.js";
 import { Changed } from "./remote.js";
-import { sha256 } from "./sha256.js";
 
 /** @import { Entry } from "./entry.js" */
 /** @import { Store } from "./store.js" */
 
 /** Between two records of how far it is, in milliseconds. */
 const NOTE_EVERY = 1000;
-/** Parts on their way to storage, at most: one is hashed while the one before is written. */
+/** Parts on their way to storage, at most: one is hashed and written while the one before is. */
 const UNDER_WAY = 2;
 
 /**
@@ -35,13 +34,15 @@ export class Making {
   _release;
   _noted;
   _parts;
-  /** What the next part has so far. @type {Uint8Array} */
+  /** What the next part has so far. @type {Uint8Array<ArrayBuffer>} */
   _next = new Uint8Array(0);
   _filled = 0;
   /** Parts that are being hashed and written, in their order. @type {Promise<void>[]} */
   _writing = [];
-  /** Memory of parts that are written. @type {Uint8Array[]} */
+  /** Memory of parts that are written. @type {Uint8Array<ArrayBuffer>[]} */
   _spare = [];
+  /** Parts that were handed over. */
+  _begun;
   /** Bytes of all parts but the next. */
   _appended;
   _piece = new Piece();
@@ -59,6 +60,7 @@ export class Making {
     this._release = release;
     this._noted = noted;
     this._parts = new Parts(store.files, entry.id, entry.size, entry.parts);
+    this._begun = entry.parts.length;
     this._appended = this._parts.length;
   }
 
@@ -174,7 +176,7 @@ export class Making {
     this._filled = 0;
     while (this._writing.length >= UNDER_WAY) await this._writing.shift();
     const before = this._writing[this._writing.length - 1];
-    const one = this._appendAfter(before, part);
+    const one = this._appendAfter(before, this._parts.begin(this._begun++, part));
     // Whoever waits for it hears of a failure.
     one.catch(() => {});
     this._writing.push(one);
@@ -182,14 +184,14 @@ export class Making {
 
   /**
    * @param {Promise<void> | undefined} before
-   * @param {Uint8Array} part
+   * @param {ReturnType<Parts["begin"]>} beginning
    */
-  async _appendAfter(before, part) {
-    const digest = sha256(part);
-    digest.catch(() => {});
+  async _appendAfter(before, beginning) {
+    beginning.catch(() => {});
     await before;
-    await this._store.makingRoom(this._entry.key, () => this._parts.append(part, digest));
-    this._spare.push(part);
+    const begun = await beginning;
+    await this._store.makingRoom(this._entry.key, () => this._parts.append(begun));
+    this._spare.push(begun.bytes);
     const now = performance.now();
     if (!this._noted || now - this._notedAt < NOTE_EVERY) return;
     this._notedAt = now;

@@ -10,6 +10,7 @@ const FOLDER = "anygpu";
  * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. If it fails, there is
  * nothing, a part, or what was there before.
  * @property {(name: string) => Promise<void>} remove Does nothing if there is no such file.
+ * @property {FileSystemDirectoryHandle | null} folder Where other threads can write, too.
  */
 
 /**
@@ -49,22 +50,20 @@ export async function openOpfs(storage, name = FOLDER) {
 
 /** @implements {Files} */
 class Opfs {
-  _folder;
-
   /** @param {FileSystemDirectoryHandle} folder */
   constructor(folder) {
-    this._folder = folder;
+    this.folder = folder;
   }
 
   async names() {
     const names = [];
-    for await (const name of this._folder.keys()) names.push(name);
+    for await (const name of this.folder.keys()) names.push(name);
     return names;
   }
 
   /** @param {string} name */
   async blob(name) {
-    const handle = await this._folder.getFileHandle(name).catch(ignoreMissing);
+    const handle = await this.folder.getFileHandle(name).catch(ignoreMissing);
     return handle ? await handle.getFile() : null;
   }
 
@@ -73,23 +72,34 @@ class Opfs {
    * @param {Uint8Array} bytes
    */
   async write(name, bytes) {
-    const handle = /** @type {FileHandle} */ (await this._folder.getFileHandle(name, { create: true }));
-    // Workers only, and faster.
-    if (handle.createSyncAccessHandle) return writeAtOnce(await handle.createSyncAccessHandle(), bytes);
-    const stream = await handle.createWritable();
-    try {
-      await stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
-      await stream.close();
-    } catch (error) {
-      // A stream that failed is closed already.
-      await stream.abort().catch(() => {});
-      throw error;
-    }
+    await writeFile(this.folder, name, bytes);
   }
 
   /** @param {string} name */
   async remove(name) {
-    await this._folder.removeEntry(name).catch(ignoreMissing);
+    await this.folder.removeEntry(name).catch(ignoreMissing);
+  }
+}
+
+/**
+ * Makes or replaces a file.
+ *
+ * @param {FileSystemDirectoryHandle} folder
+ * @param {string} name
+ * @param {Uint8Array} bytes
+ */
+export async function writeFile(folder, name, bytes) {
+  const handle = /** @type {FileHandle} */ (await folder.getFileHandle(name, { create: true }));
+  // Workers only, and faster.
+  if (handle.createSyncAccessHandle) return writeAtOnce(await handle.createSyncAccessHandle(), bytes);
+  const stream = await handle.createWritable();
+  try {
+    await stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
+    await stream.close();
+  } catch (error) {
+    // A stream that failed is closed already.
+    await stream.abort().catch(() => {});
+    throw error;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { Ahead } from "./ahead.js";
-import { sha256 } from "./sha256.js";
+import { digested } from "./digests.js";
 
 /** @import { Files } from "./opfs.js" */
 
@@ -68,14 +68,24 @@ export class Parts {
   }
 
   /**
-   * Writes the next part.
+   * Hashes a part, and writes it if that can be done beside; `append` is told what came of it.
    *
-   * @param {Uint8Array} bytes
-   * @param {Promise<string>} digest
+   * @param {number} index
+   * @param {Uint8Array<ArrayBuffer>} bytes
    */
-  async append(bytes, digest) {
-    await this._files.write(this._name(this.digests.length), bytes);
-    this.digests.push(await digest);
+  begin(index, bytes) {
+    const { folder } = this._files;
+    return digested(bytes, folder && { folder, name: this._name(index) });
+  }
+
+  /**
+   * Writes the next part, if it is not written yet.
+   *
+   * @param {import("./digests.js").Digested} begun
+   */
+  async append({ digest, bytes, written }) {
+    if (!written) await this._files.write(this._name(this.digests.length), bytes);
+    this.digests.push(digest);
   }
 
   /**
@@ -115,8 +125,8 @@ export class Parts {
     try {
       const blob = await this._files.blob(this._name(index));
       if (blob === null || blob.size !== this._length(index)) return null;
-      const bytes = new Uint8Array(await blob.arrayBuffer());
-      return (await sha256(bytes)) === this.digests[index] ? bytes : null;
+      const { digest, bytes } = await digested(new Uint8Array(await blob.arrayBuffer()));
+      return digest === this.digests[index] ? bytes : null;
     } catch {
       return null;
     }
