@@ -9,10 +9,12 @@ use glow::HasContext;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 mod buffer;
 #[cfg(not(target_arch = "wasm32"))]
 mod egl;
+mod picture;
 mod program;
 mod query;
 mod rect;
@@ -21,6 +23,7 @@ mod texture;
 mod web;
 
 pub(crate) use buffer::{Buffer, Fence};
+pub(crate) use picture::{Picture, Tile};
 pub(crate) use program::Program;
 pub(crate) use query::Timer;
 pub(crate) use rect::Rect;
@@ -88,6 +91,8 @@ pub(crate) struct Limits {
     pub(crate) float_targets: bool,
     /// Whether what is drawn to float textures may be added to what they hold.
     pub(crate) float_blend: bool,
+    /// Whether it takes the shaders of GLES 3.
+    pub(crate) shaders: bool,
     /// Whether the device tells how long draws take.
     pub(crate) timers: bool,
     pub(crate) renderer: String,
@@ -96,11 +101,13 @@ pub(crate) struct Limits {
 
 /// A context.
 pub(crate) struct Gl {
-    raw: glow::Context,
-    /// What the context belongs to, if it was opened here. Declared after `raw`, so that the context outlives the
+    raw: Arc<glow::Context>,
+    /// What the context belongs to, if it was opened here; else an application uses it as well. Declared after `raw`, so that the context outlives the
     /// function table.
     surface: Option<Surface>,
     stats: Cell<Stats>,
+    /// How many [`Entered`] there are: what is dropped meanwhile enters, too.
+    depth: Cell<u32>,
     /// Whether the last step was not flushed yet.
     unflushed: Cell<bool>,
     limits: Limits,
@@ -145,7 +152,7 @@ impl Gl {
             let opened = candidate.and_then(|egl| {
                 // SAFETY: the context is current, and the addresses are those of its functions.
                 let raw = unsafe { glow::Context::from_loader_function(|name| egl.address(name)) };
-                Gl::finish(raw, Some(egl), extensions)
+                Gl::finish(Arc::new(raw), Some(egl), extensions)
             });
             match opened {
                 Ok(gl) if !gl.software() => return Ok(gl),
@@ -164,15 +171,15 @@ impl Gl {
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn open(extensions: bool) -> Result<Rc<Gl>, Error> {
         let canvas = Surface::open()?;
-        Gl::finish(canvas.functions(), Some(canvas), extensions)
+        Gl::finish(Arc::new(canvas.functions()), Some(canvas), extensions)
     }
 
-    /// Wraps a context that the caller made and keeps current.
-    pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
+    /// Wraps a context that the caller made, uses, too, and keeps current.
+    pub(crate) fn wrap(raw: Arc<glow::Context>) -> Result<Rc<Gl>, Error> {
         Gl::finish(raw, None, true)
     }
 
-    fn finish(raw: glow::Context, surface: Option<Surface>, extensions: bool) -> Result<Rc<Gl>, Error> {
+    fn finish(raw: Arc<glow::Context>, surface: Option<Surface>, extensions: bool) -> Result<Rc<Gl>, Error> {
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
@@ -180,13 +187,16 @@ impl Gl {
                 let known = raw.supported_extensions();
                 extensions && (known.contains(name) || known.contains(&format!("GL_{name}")))
             };
+            // Desktop OpenGL has in its core what are extensions of GLES 3.
+            let desktop = !raw.version().is_embedded;
             let limits = Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 targets: int(glow::MAX_DRAW_BUFFERS).min(int(glow::MAX_COLOR_ATTACHMENTS)),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
-                float_targets: has("EXT_color_buffer_float"),
-                float_blend: has("EXT_float_blend"),
+                float_targets: desktop || has("EXT_color_buffer_float"),
+                float_blend: desktop || has("EXT_float_blend"),
+                shaders: !desktop || has("ARB_ES3_compatibility"),
                 timers: has("EXT_disjoint_timer_query_webgl2") || has("EXT_disjoint_timer_query"),
                 #[cfg(not(target_arch = "wasm32"))]
                 renderer: raw.get_parameter_string(glow::RENDERER),
@@ -195,17 +205,13 @@ impl Gl {
                     .unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
             };
-            raw.disable(glow::BLEND);
-            raw.blend_func(glow::ONE, glow::ONE);
-            raw.disable(glow::DITHER);
-            raw.disable(glow::DEPTH_TEST);
-            raw.disable(glow::SCISSOR_TEST);
             limits
         };
         let gl = Rc::new(Gl {
             raw,
             surface,
             stats: Cell::default(),
+            depth: Cell::new(1),
             unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
@@ -227,7 +233,9 @@ impl Gl {
             *gl.utility.borrow_mut() = Some(utility);
         }
         gl.count(|s| s.objects += 3);
+        gl.set_up();
         gl.check("opening the context", 0)?;
+        drop(Entered(&gl));
         Ok(gl)
     }
 
@@ -255,23 +263,36 @@ impl Gl {
         self.stats.set(stats);
     }
 
-    /// Makes the context current: a thread may have several.
+    /// Makes the context current, as a thread may have several, and sets what an application may have set otherwise.
     ///
     /// *Errors*: it was lost.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn enter(&self) -> Result<(), Error> {
-        self.surface.as_ref().map_or(Ok(()), |egl| {
-            egl.enter().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))
-        })
+    pub(crate) fn enter(&self) -> Result<Entered<'_>, Error> {
+        let depth = self.depth.get();
+        match &self.surface {
+            Some(surface) => surface.enter()?,
+            None if depth == 0 => self.set_up(),
+            None => {}
+        }
+        self.depth.set(depth + 1);
+        Ok(Entered(self))
     }
 
-    /// Makes sure that the context is still there: after a loss its calls do nothing, and `getError` tells only once.
-    ///
-    /// *Errors*: it was lost.
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) fn enter(&self) -> Result<(), Error> {
-        let lost = self.surface.as_ref().is_some_and(Surface::is_lost);
-        if lost { Err(Error::Lost("the browser took the WebGL context away".into())) } else { Ok(()) }
+    /// Sets what all calls here rely on.
+    fn set_up(&self) {
+        // SAFETY: plain state; the vertex array lives in this context.
+        unsafe {
+            for test in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::DITHER, glow::SCISSOR_TEST] {
+                self.raw.disable(test);
+            }
+            self.raw.disable(glow::STENCIL_TEST);
+            self.raw.blend_equation(glow::FUNC_ADD);
+            self.raw.blend_func(glow::ONE, glow::ONE);
+            self.raw.color_mask(true, true, true, true);
+            self.raw.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
+            self.raw.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
+            self.raw.bind_vertex_array(self.corners.get().map(|(array, _)| array));
+            (0..WEIGHT_UNIT + WEIGHT_SAMPLERS.len() as u32).for_each(|unit| self.raw.bind_sampler(unit, None));
+        }
     }
 
     /// Turns a pending GL error into an [`Error`].
@@ -406,6 +427,25 @@ impl Gl {
             self.raw.disable(glow::BLEND);
         }
         self.count(|s| s.dispatches += 1);
+    }
+}
+
+/// The context while it is used here.
+#[must_use = "it is the application's again once this is dropped"]
+pub(crate) struct Entered<'a>(&'a Gl);
+
+impl Drop for Entered<'_> {
+    /// Gives the context back to the application, if it is one's: it draws to its window, with vertices of its own.
+    fn drop(&mut self) {
+        let depth = self.0.depth.get() - 1;
+        self.0.depth.set(depth);
+        if self.0.surface.is_none() && depth == 0 {
+            // SAFETY: plain state.
+            unsafe {
+                self.0.raw.bind_framebuffer(glow::FRAMEBUFFER, None);
+                self.0.raw.bind_vertex_array(None);
+            }
+        }
     }
 }
 
