@@ -435,7 +435,8 @@ impl Gl {
 pub(crate) struct Entered<'a>(&'a Gl);
 
 impl Drop for Entered<'_> {
-    /// Gives the context back to the application, if it is one's: it draws to its window, with vertices of its own.
+    /// Gives the context back to the application, if it is one's: it draws to its window, with vertices of its own, and perhaps
+    /// has never heard of texture units.
     fn drop(&mut self) {
         let depth = self.0.depth.get() - 1;
         self.0.depth.set(depth);
@@ -444,6 +445,7 @@ impl Drop for Entered<'_> {
             unsafe {
                 self.0.raw.bind_framebuffer(glow::FRAMEBUFFER, None);
                 self.0.raw.bind_vertex_array(None);
+                self.0.raw.active_texture(glow::TEXTURE0);
             }
         }
     }

@@ -178,8 +178,8 @@ impl WebGl {
 
     /// On a context that an application has already, say because it draws with it: of WebGL2, GLES 3, or desktop OpenGL that
     /// takes shaders of GLES 3. Natively it is current on this thread whenever the backend is used or dropped. The backend
-    /// sets what it needs each time, and leaves the window's framebuffer and no vertex array bound; what else an application
-    /// needs of the context's state, it sets before it draws.
+    /// sets what it needs each time, and leaves the window's framebuffer and no vertex array bound, and the first texture unit
+    /// active; what else an application needs of the context's state, it sets before it draws.
     ///
     /// *Errors*: a driver without the render targets of the layout or the language of shaders, a lost context.
     pub fn new(gl: impl Into<Arc<glow::Context>>, options: Options) -> Result<WebGl, Error> {
