@@ -1,17 +1,19 @@
 //! Which matrix is painted where: a step's passes in order, a line for each block of the model.
 
-use backend_api::{KernelInfo, Made, Role, StepParams};
+use backend_api::{KernelInfo, Made, StepParams};
 
 /// Texels of the picture, on each side.
 pub const SIDE: u32 = 1024;
-/// Lines of a tile: rows are wrapped into as many.
-const LINES: u32 = 8;
-/// Columns of a matrix of several rows that are shown: the newest keys of attention.
+/// Lines that rows are wrapped into, and the most columns that this gives: wider rows have more lines.
+const LINES: usize = 8;
+const WIDEST: usize = 128;
+/// What has fewer columns is not shown: there is little to see.
+const LEAST: usize = 64;
+/// Of attention, the newest keys are shown, of so many heads at most.
 const NEWEST: usize = 128;
-/// Rows of it.
-const MOST_ROWS: usize = 16;
-/// Columns of what is too wide for so few lines, such as logits.
-const WIDEST: usize = 256;
+const HEADS: usize = 16;
+/// Points in the window that all tiles are wide.
+const WIDTH: usize = 256;
 
 /// What kernels make, in people's words: by the beginning of the kernel's name and what its weights are called.
 const WORDS: &[(&str, &str, &str)] = &[
@@ -20,6 +22,8 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("", "position_embd", "embedding"),
     ("embed", "", "embedding"),
     ("get_rows", "token_embd", "embedding"),
+    ("softmax", "", "probabilities"),
+    ("penalize", "", "logits, adjusted"),
     ("", "attn_qkv", "queries"),
     ("", "attn_q.", "queries"),
     ("", "attn_output", "after attention"),
@@ -44,6 +48,8 @@ pub struct Tile {
     pub area: [u32; 4],
     pub first: usize,
     pub stride: usize,
+    /// The size of an element in the window.
+    pub dot: [u32; 2],
 }
 
 /// The tiles of the newest step.
@@ -58,12 +64,19 @@ pub struct Board {
     height: u32,
 }
 
-/// Buffers or textures, numbered in the order in which they come first.
+/// The buffers or textures of a step, numbered in the order in which they come first.
 pub struct Places<P>(Vec<P>);
 
 impl<P: PartialEq> Places<P> {
     pub fn new() -> Places<P> {
         Places(Vec::new())
+    }
+
+    /// Takes note of a pass: with the first one a step begins.
+    pub fn begin(&mut self, kernel: usize) {
+        if kernel == 0 {
+            self.0.clear();
+        }
     }
 
     pub fn number(&mut self, place: P) -> usize {
@@ -89,17 +102,19 @@ impl Board {
     pub fn add(&mut self, info: &KernelInfo, made: &Made, place: usize) -> Option<(usize, &Tile)> {
         let (rows, cols) = (made.rows, made.cols);
         let is_scores = info.name.starts_with("attention_scores");
-        if cols < LINES as usize || (rows > 1 && !is_scores) {
+        if cols < LEAST || (rows > 1 && !is_scores) {
             return None;
         }
-        // The first one of a line of columns, and how the matrix is wrapped.
+        // The first element, those from line to line, and how many are shown.
         let (first, stride, width, height) = if is_scores {
             let first = (self.position + 1).saturating_sub(NEWEST);
-            (first, cols, NEWEST.min(cols), rows.min(MOST_ROWS))
+            (first, cols, NEWEST.min(cols), rows.min(HEADS))
         } else {
-            let width = cols.div_ceil(LINES as usize).min(WIDEST);
+            let width = cols.div_ceil(LINES).min(WIDEST);
             (0, width, width, cols.div_ceil(width))
         };
+        let across = (WIDTH / width) as u32;
+        let dot = [across, if is_scores { 2 * across } else { across }];
         let (width, height) = (width as u32, u32::try_from(height).ok()?);
         if self.x + width > SIDE {
             (self.x, self.y, self.height) = (0, self.y + self.height, 0);
@@ -110,7 +125,8 @@ impl Board {
         let area = [self.x, self.y, width, height];
         (self.x, self.height) = (self.x + width, self.height.max(height));
         let (label, block) = words(info);
-        let tile = Tile { label, block, kernel: info.name.clone(), made: made.clone(), place, area, first, stride };
+        let tile =
+            Tile { label, block, kernel: info.name.clone(), made: made.clone(), place, area, first, stride, dot };
         self.tiles.push(tile);
         Some((self.tiles.len() - 1, self.tiles.last()?))
     }
@@ -121,11 +137,6 @@ fn words(info: &KernelInfo) -> (String, Option<usize>) {
     let block = info.subject.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse().ok());
     let known =
         WORDS.iter().find(|(kernel, subject, _)| info.name.starts_with(kernel) && info.subject.contains(subject));
-    let kernel = || info.name.split(' ').next().unwrap_or_default().replace('_', " ");
-    let label = match known {
-        Some((_, _, words)) => (*words).to_owned(),
-        None if info.role == Role::Sampling => format!("choosing: {}", kernel()),
-        None => kernel(),
-    };
-    (label, block)
+    let label = known.map(|(_, _, words)| *words).or_else(|| info.name.split(' ').next());
+    (label.unwrap_or_default().replace('_', " "), block)
 }

@@ -14,6 +14,7 @@ fn paint(board: &mut Board, places: &mut Places<glow::Texture>, picture: &Pictur
     if !board.begin(pass.kernel, pass.params) {
         return;
     }
+    places.begin(pass.kernel);
     for (at, made) in pass.info.made.iter().enumerate() {
         let Some(texture) = pass.texture(at) else { continue };
         let Some((index, tile)) = board.add(pass.info, made, places.number(texture)) else { continue };

@@ -111,8 +111,11 @@ impl Painter {
         if !board.begin(pass.kernel, pass.params) {
             return;
         }
+        places.begin(pass.kernel);
         for (made, buffer) in pass.info.made.iter().zip(pass.buffers) {
-            let Some((index, tile)) = board.add(pass.info, made, places.number(buffer.clone())) else { continue };
+            let Some((index, tile)) = board.add(pass.info, made, places.number(buffer.clone())) else {
+                continue;
+            };
             if index >= TILES {
                 return;
             }

@@ -52,7 +52,7 @@ enum Backend {
 fn main() -> Result<()> {
     let args = Args::parse();
     let mut options = NativeOptions {
-        viewport: ViewportBuilder::default().with_title("anygpu").with_inner_size([1200.0, 800.0]),
+        viewport: ViewportBuilder::default().with_title("anygpu").with_inner_size([1440.0, 860.0]),
         renderer: match args.backend {
             Backend::Webgpu => Renderer::Wgpu,
             Backend::Webgl => Renderer::Glow,
@@ -62,6 +62,10 @@ fn main() -> Result<()> {
         ..NativeOptions::default()
     };
     gpu::ask(&mut options.wgpu_options);
+    if args.screenshot.is_some() {
+        // Nobody looks at the frames before.
+        options.wgpu_options.surface.present_mode = backend_webgpu::wgpu::PresentMode::AutoNoVsync;
+    }
     let (tell, told) = std::sync::mpsc::channel();
     eframe::run_native("anygpu", options, Box::new(|context| Ok(Box::new(window::Window::new(args, context, tell)))))
         .map_err(|error| anyhow!("the window cannot be shown: {error}; is there a display, and a driver for it?"))?;

@@ -17,7 +17,7 @@ use crate::Args;
 /// The story model `gab` (Apache-2.0).
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
 /// The likeliest tokens that are told of.
-const CANDIDATES: usize = 10;
+const CANDIDATES: usize = 6;
 /// How long a frame may wait for a token, so that the window stays responsive.
 const PATIENCE: Duration = Duration::from_millis(15);
 
@@ -38,7 +38,6 @@ pub struct Told {
     /// Tokens of the prompt and those written.
     pub tokens: Vec<u32>,
     pub device: String,
-    pub ms_per_token: Option<f64>,
 }
 
 /// Has futures be polled again in the next turn of the same frame, or in the next frame.
@@ -55,7 +54,9 @@ impl Host for Frames {
 /// A story on its way.
 pub struct Story {
     pub told: Rc<RefCell<Told>>,
-    writing: Option<Pin<Box<dyn Future<Output = Result<()>>>>>,
+    writing: Option<Pin<Box<dyn Future<Output = Result<Engine>>>>>,
+    /// Kept when the story is written: what is drawn belongs to it.
+    engine: Option<Engine>,
     /// When the next token is due.
     due: Instant,
     every: Duration,
@@ -66,7 +67,8 @@ impl Story {
     pub fn new(args: &Args, backend: Box<dyn Backend>) -> Story {
         let told = Rc::new(RefCell::new(Told::default()));
         let every = Duration::try_from_secs_f64(1.0 / args.speed.max(1e-3)).unwrap_or_default();
-        Story { writing: Some(Box::pin(write(args.clone(), backend, told.clone()))), told, due: Instant::now(), every }
+        let writing = Box::pin(write(args.clone(), backend, told.clone()));
+        Story { writing: Some(writing), engine: None, told, due: Instant::now(), every }
     }
 
     /// Lets it go on until a token comes, or the frame should be drawn. Gives how it ended, once.
@@ -77,7 +79,7 @@ impl Story {
             let polled = self.writing.as_mut()?.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(ended) = polled {
                 self.writing = None;
-                return Some(ended);
+                return Some(ended.map(|engine| self.engine = Some(engine)));
             }
             if self.told.borrow().pieces.len() > before {
                 self.due = begun + self.every;
@@ -92,11 +94,11 @@ impl Story {
 
     /// Drops the engine with all that it has on the device.
     pub fn end(&mut self) {
-        self.writing = None;
+        (self.writing, self.engine) = (None, None);
     }
 }
 
-async fn write(args: Args, backend: Box<dyn Backend>, told: Rc<RefCell<Told>>) -> Result<()> {
+async fn write(args: Args, backend: Box<dyn Backend>, told: Rc<RefCell<Told>>) -> Result<Engine> {
     let source: Box<dyn ByteSource> = match &args.model {
         Some(path) => Box::new(open_files(path).with_context(|| format!("cannot open the model {}", path.display()))?),
         None => Box::new(BytesSource(GAB)),
@@ -122,9 +124,8 @@ async fn write(args: Args, backend: Box<dyn Backend>, told: Rc<RefCell<Told>>) -
             told.candidates = candidates(&engine, log_prob);
         }
     };
-    let story = engine.generate(&mut engine.session()?, &prompt, &options, on_piece).await?;
-    told.borrow_mut().ms_per_token = Some(story.decode_ms_per_token);
-    Ok(())
+    engine.generate(&mut engine.session()?, &prompt, &options, on_piece).await?;
+    Ok(engine)
 }
 
 fn candidates(engine: &Engine, log_prob: &LogProb) -> Vec<Candidate> {

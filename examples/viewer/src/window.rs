@@ -9,8 +9,8 @@ use anygpu::native::block_on;
 use anyhow::{Context as _, Result, anyhow};
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
-    self, Align2, CentralPanel, Color32, ColorImage, FontId, Panel, Pos2, Rect, RichText, ScrollArea, Sense,
-    TextFormat, TextureId, Ui, Vec2, ViewportCommand, pos2, vec2,
+    self, Align2, CentralPanel, Color32, ColorImage, FontId, Panel, Pos2, Rect, RichText, ScrollArea, Sense, Stroke,
+    StrokeKind, TextFormat, TextureId, Ui, ViewportCommand, pos2, vec2,
 };
 use eframe::{App, CreationContext, Frame};
 use serde_json::json;
@@ -23,12 +23,7 @@ const TEXT: Color32 = Color32::from_gray(225);
 const FAINT: Color32 = Color32::from_gray(150);
 const NEW: Color32 = Color32::from_rgb(255, 180, 80);
 const BACKGROUND: Color32 = Color32::from_rgb(26, 28, 33);
-/// Points of a texel that is high and wide, and of one of a wide tile.
-const HIGH: f32 = 4.0;
-const WIDE: f32 = 4.0;
-const NARROW: f32 = 2.0;
-/// A tile of more texels in a line is wide.
-const WIDE_TILE: u32 = 64;
+/// Points of a label's line, between tiles, and before them.
 const LABEL: f32 = 16.0;
 const GAP: f32 = 12.0;
 const MARGIN: f32 = 66.0;
@@ -196,8 +191,11 @@ impl App for Window {
 
     fn ui(&mut self, ui: &mut Ui, _: &mut Frame) {
         let frame = egui::Frame::new().fill(BACKGROUND).inner_margin(16.0);
-        Panel::top("story").frame(frame).exact_size(150.0).show(ui, |ui| self.tale(ui));
-        Panel::right("candidates").frame(frame).exact_size(230.0).show(ui, |ui| self.candidates(ui));
+        Panel::top("above").frame(frame).exact_size(196.0).show(ui, |ui| {
+            let right = Panel::right("candidates").frame(egui::Frame::NONE).exact_size(260.0);
+            right.show_separator_line(false).show(ui, |ui| self.candidates(ui));
+            CentralPanel::default().frame(egui::Frame::NONE).show(ui, |ui| self.tale(ui));
+        });
         CentralPanel::default().frame(frame).show(ui, |ui| self.passes(ui));
     }
 
@@ -217,8 +215,7 @@ impl Window {
             Backend::Webgl => "WebGL2",
         };
         let model = self.args.model.as_ref().map_or("gab".into(), |path| path.display().to_string());
-        let speed = told.ms_per_token.map_or(String::new(), |ms| format!(", {ms:.1} ms a token"));
-        ui.label(RichText::new(format!("{model} on {name}: {}{speed}", told.device)).color(FAINT).size(13.0));
+        ui.label(RichText::new(format!("{model} on {name}: {}", told.device)).color(FAINT).size(13.0));
         ui.add_space(6.0);
         if let Some(failure) = &self.failure {
             ui.label(RichText::new(format!("The story ends here: {failure}")).color(Color32::LIGHT_RED).size(16.0));
@@ -234,18 +231,17 @@ impl Window {
     }
 
     fn candidates(&self, ui: &mut Ui) {
-        ui.label(RichText::new("What might have come").color(TEXT).size(15.0));
-        ui.label(RichText::new("the likeliest tokens in the place of the newest").color(FAINT).size(12.0));
-        ui.add_space(10.0);
+        ui.label(RichText::new("What might have come, and how likely").color(FAINT).size(13.0));
+        ui.add_space(6.0);
         for one in &self.told.borrow().candidates {
-            let (response, painter) = ui.allocate_painter(vec2(ui.available_width(), 34.0), Sense::hover());
+            let (response, painter) = ui.allocate_painter(vec2(ui.available_width(), 20.0), Sense::hover());
             let area = response.rect;
             let color = if one.is_taken { NEW } else { TEXT };
-            let shown = one.text.replace(' ', "␣").replace('\n', "↵");
+            let shown = one.text.replace(' ', "·").replace('\n', "↵");
             painter.text(area.left_top(), Align2::LEFT_TOP, shown, FontId::monospace(14.0), color);
             let percent = if one.chance < 0.0005 { "< 0.1 %".into() } else { format!("{:.1} %", 100.0 * one.chance) };
             painter.text(area.right_top(), Align2::RIGHT_TOP, percent, FontId::proportional(13.0), FAINT);
-            let bar = Rect::from_min_size(area.left_top() + vec2(0.0, 19.0), vec2(area.width(), 6.0));
+            let bar = Rect::from_min_size(area.left_top() + vec2(110.0, 6.0), vec2(area.width() - 170.0, 6.0));
             painter.rect_filled(bar, 3.0, Color32::from_gray(48));
             let filled = Rect::from_min_size(bar.min, vec2(bar.width() * one.chance.clamp(0.0, 1.0), bar.height()));
             painter.rect_filled(filled, 3.0, color);
@@ -256,63 +252,58 @@ impl Window {
         let board = self.board.borrow();
         let Picture::Known(picture) = self.picture else { return };
         ui.label(RichText::new("What each pass leaves on the GPU").color(TEXT).size(15.0));
-        ui.label(
-            RichText::new(
-                "A dot is a number, a line a block of the model; letters name the buffers, which the passes use in turn.",
-            )
-            .color(FAINT)
-            .size(12.0),
+        let (holders, attention) = match self.args.backend {
+            Backend::Webgpu => ("buffers", " Scores of attention never leave its kernel here."),
+            Backend::Webgl => ("textures", ""),
+        };
+        let how = format!(
+            "A dot is a number, a line a block of the model. Letters name the {holders}, which the passes use in turn.\
+             {attention}"
         );
+        ui.label(RichText::new(how).color(FAINT).size(12.0));
         legend(ui);
         self.drawn.clear();
         let drawn = &mut self.drawn;
         ScrollArea::both().auto_shrink(false).show(ui, |ui| {
             let origin = ui.cursor().min.round();
-            let (mut at, mut right, mut block) = (origin + vec2(MARGIN, 0.0), origin.x, None);
+            let (mut at, mut right, mut bottom) = (origin + vec2(MARGIN, 0.0), origin.x, origin.y);
             for (index, tile) in board.tiles.iter().enumerate() {
-                let size = size(tile);
-                if index > 0 && (tile.block != block || at.x + size.x > origin.x + 2000.0) {
-                    at = pos2(origin.x + MARGIN, at.y + LABEL + 8.0 * HIGH + GAP);
-                }
-                if index == 0 || tile.block != block {
-                    block = tile.block;
-                    let name =
-                        block.map_or(if index == 0 { "before" } else { "after" }.into(), |n| format!("block {n}"));
+                let before = index.checked_sub(1).and_then(|before| board.tiles.get(before));
+                if before.is_none_or(|before| before.block != tile.block) {
+                    at = pos2(origin.x + MARGIN, bottom);
+                    let outside = || if before.is_none() { "before".into() } else { "after".into() };
+                    let name = tile.block.map_or_else(outside, |block| format!("block {block}"));
                     let left = pos2(origin.x, at.y + LABEL);
                     ui.painter().text(left, Align2::LEFT_TOP, name, FontId::proportional(13.0), TEXT);
                 }
-                drawn.push(draw(ui, picture, tile, at, size));
-                at.x += size.x + GAP;
-                right = right.max(at.x);
+                let dots = draw(ui, picture, tile, at);
+                at.x = dots.right() + GAP;
+                (right, bottom) = (right.max(dots.right()), bottom.max(dots.bottom() + GAP));
+                drawn.push(dots);
             }
-            let last = board.tiles.last().map_or(0.0, |tile| size(tile).y);
-            ui.allocate_space(vec2(right - origin.x, at.y - origin.y + LABEL + last));
+            ui.allocate_space(vec2(right - origin.x, bottom - origin.y));
         });
     }
 }
 
-/// The size of a tile in the window.
-fn size(tile: &Tile) -> Vec2 {
-    let [_, _, width, height] = tile.area;
-    vec2(width as f32 * if width > WIDE_TILE { NARROW } else { WIDE }, height as f32 * HIGH)
-}
-
 /// Draws a tile with its label; gives where its dots are.
-fn draw(ui: &Ui, picture: TextureId, tile: &Tile, at: Pos2, size: Vec2) -> Rect {
+fn draw(ui: &Ui, picture: TextureId, tile: &Tile, at: Pos2) -> Rect {
     let letter = char::from(b'A' + (tile.place % 26) as u8);
     let label = format!("{} · {letter}", tile.label);
     ui.painter().text(at, Align2::LEFT_TOP, label, FontId::proportional(11.0), FAINT);
-    let dots = Rect::from_min_size(at + vec2(0.0, LABEL), size);
+    let ([_, _, wide, high], [across, down]) = (tile.area, tile.dot);
+    let dots = Rect::from_min_size(at + vec2(0.0, LABEL), vec2((wide * across) as f32, (high * down) as f32));
     let [x, y, width, height] = tile.area.map(|texels| texels as f32 / SIDE as f32);
     let part = Rect::from_min_size(pos2(x, y), vec2(width, height));
     ui.painter().image(picture, dots, part, Color32::WHITE);
+    ui.painter().rect_stroke(dots, 0.0, Stroke::new(1.0, Color32::from_gray(58)), StrokeKind::Outside);
     dots
 }
 
 /// What colours stand for.
 fn legend(ui: &mut Ui) {
-    let (response, painter) = ui.allocate_painter(vec2(420.0, 34.0), Sense::hover());
-    let bar = Rect::from_min_size((response.rect.min + vec2(10.0, 4.0)).round(), vec2(400.0, 8.0));
+    let (response, painter) = ui.allocate_painter(vec2(400.0, 34.0), Sense::hover());
+    let bar = Rect::from_min_size((response.rect.min + vec2(0.0, 4.0)).round(), vec2(400.0, 8.0));
     let scale = |t: f32| t.signum() * (10001f32.powf(t.abs()) - 1.0) / 100.0;
     for step in 0..200 {
         let value = scale((step as f32 + 0.5) / 100.0 - 1.0);
@@ -321,7 +312,12 @@ fn legend(ui: &mut Ui) {
     }
     for (text, t) in [("−100", -1.0), ("−10", -0.75), ("−1", -0.5), ("0", 0.0), ("1", 0.5), ("10", 0.75), ("100", 1.0)]
     {
+        let align = match t {
+            -1.0 => Align2::LEFT_TOP,
+            1.0 => Align2::RIGHT_TOP,
+            _ => Align2::CENTER_TOP,
+        };
         let at = pos2(bar.center().x + t * bar.width() / 2.0, bar.bottom() + 2.0);
-        painter.text(at, Align2::CENTER_TOP, text, FontId::proportional(11.0), FAINT);
+        painter.text(at, align, text, FontId::proportional(11.0), FAINT);
     }
 }
