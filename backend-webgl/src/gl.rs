@@ -14,6 +14,7 @@ use std::sync::Arc;
 mod buffer;
 #[cfg(not(target_arch = "wasm32"))]
 mod egl;
+mod entered;
 mod picture;
 mod program;
 mod query;
@@ -189,7 +190,7 @@ impl Gl {
             };
             // Desktop OpenGL has in its core what are extensions of GLES 3.
             let desktop = !raw.version().is_embedded;
-            let limits = Limits {
+            Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 targets: int(glow::MAX_DRAW_BUFFERS).min(int(glow::MAX_COLOR_ATTACHMENTS)),
@@ -204,14 +205,13 @@ impl Gl {
                 renderer: (surface.as_ref().and_then(Surface::renderer))
                     .unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
-            };
-            limits
+            }
         };
         let gl = Rc::new(Gl {
             raw,
             surface,
             stats: Cell::default(),
-            depth: Cell::new(1),
+            depth: Cell::default(),
             unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
@@ -234,8 +234,8 @@ impl Gl {
         }
         gl.count(|s| s.objects += 3);
         gl.set_up();
+        gl.leave();
         gl.check("opening the context", 0)?;
-        drop(Entered(&gl));
         Ok(gl)
     }
 
@@ -261,38 +261,6 @@ impl Gl {
         let mut stats = self.stats.get();
         change(&mut stats);
         self.stats.set(stats);
-    }
-
-    /// Makes the context current, as a thread may have several, and sets what an application may have set otherwise.
-    ///
-    /// *Errors*: it was lost.
-    pub(crate) fn enter(&self) -> Result<Entered<'_>, Error> {
-        let depth = self.depth.get();
-        match &self.surface {
-            Some(surface) => surface.enter()?,
-            None if depth == 0 => self.set_up(),
-            None => {}
-        }
-        self.depth.set(depth + 1);
-        Ok(Entered(self))
-    }
-
-    /// Sets what all calls here rely on.
-    fn set_up(&self) {
-        // SAFETY: plain state; the vertex array lives in this context.
-        unsafe {
-            for test in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::DITHER, glow::SCISSOR_TEST] {
-                self.raw.disable(test);
-            }
-            self.raw.disable(glow::STENCIL_TEST);
-            self.raw.blend_equation(glow::FUNC_ADD);
-            self.raw.blend_func(glow::ONE, glow::ONE);
-            self.raw.color_mask(true, true, true, true);
-            self.raw.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
-            self.raw.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
-            self.raw.bind_vertex_array(self.corners.get().map(|(array, _)| array));
-            (0..WEIGHT_UNIT + WEIGHT_SAMPLERS.len() as u32).for_each(|unit| self.raw.bind_sampler(unit, None));
-        }
     }
 
     /// Turns a pending GL error into an [`Error`].
@@ -427,27 +395,6 @@ impl Gl {
             self.raw.disable(glow::BLEND);
         }
         self.count(|s| s.dispatches += 1);
-    }
-}
-
-/// The context while it is used here.
-#[must_use = "it is the application's again once this is dropped"]
-pub(crate) struct Entered<'a>(&'a Gl);
-
-impl Drop for Entered<'_> {
-    /// Gives the context back to the application, if it is one's: it draws to its window, with vertices of its own, and perhaps
-    /// has never heard of texture units.
-    fn drop(&mut self) {
-        let depth = self.0.depth.get() - 1;
-        self.0.depth.set(depth);
-        if self.0.surface.is_none() && depth == 0 {
-            // SAFETY: plain state.
-            unsafe {
-                self.0.raw.bind_framebuffer(glow::FRAMEBUFFER, None);
-                self.0.raw.bind_vertex_array(None);
-                self.0.raw.active_texture(glow::TEXTURE0);
-            }
-        }
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Tile {
 
 /// A texture of four bytes a texel, RGBA, that matrices are painted in: the application may draw it.
 pub struct Picture {
-    painted: Painted,
+    pub(crate) painted: Painted,
 }
 
 impl Picture {

@@ -98,3 +98,98 @@ impl Drop for Picture {
         }
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::{Layout, Options, Tile as Place, WebGl};
+    use backend_api::op::{Unary, UnaryKind};
+    use backend_api::{Backend, DType, Graph, StepParams, StorageDesc};
+    use std::cell::RefCell;
+
+    /// Red, green and blue of a value.
+    fn colour(value: f32) -> [f32; 3] {
+        let hue = if value < 0.0 { [0.25, 0.65, 1.0] } else { [1.0, 0.62, 0.15] };
+        let t = ((1.0 + 100.0 * value.abs()).ln() / 10001f32.ln()).min(1.0);
+        [0, 1, 2].map(|i| 255.0 * ([0.10, 0.11, 0.13][i] * (1.0 - t) + hue[i] * t))
+    }
+
+    /// Red, green, blue and alpha of all texels.
+    fn texels(picture: &Picture) -> Vec<[u8; 4]> {
+        let [width, height] = picture.size;
+        let mut all = vec![0; bytes(picture.size) as usize];
+        let gl = &picture.gl;
+        let _entered = gl.enter().unwrap();
+        // SAFETY: the slice has as many bytes as the picture.
+        unsafe {
+            gl.raw.bind_framebuffer(glow::FRAMEBUFFER, Some(picture.framebuffer));
+            let to = glow::PixelPackData::Slice(Some(&mut all));
+            gl.raw.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, to);
+        }
+        all.chunks_exact(4).map(|texel| texel.try_into().unwrap()).collect()
+    }
+
+    #[test]
+    fn each_matrix_is_painted_before_the_next_draw() {
+        if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|name| name.trim() == "webgl")) {
+            return println!("SKIPPED: ANYGPU_SKIP names webgl");
+        }
+        const KERNELS: usize = 6;
+        for layout in Layout::ALL.iter().copied() {
+            let webgl = WebGl::open(Options { layout, ..Options::default() }).unwrap();
+            let mut graph = Graph::new();
+            let mut x = graph.input("x", &[3, 5], DType::F32).unwrap();
+            for _ in 0..KERNELS {
+                x = graph.push(Unary { kind: UnaryKind::Neg }, &[x]).unwrap();
+            }
+            graph.output(x, "y").unwrap();
+            let plan = webgl.plan(graph).unwrap();
+            let create = |(_, tensor)| webgl.create(&StorageDesc::of(tensor)).unwrap();
+            let storages: Vec<_> = plan.graph().externals().map(create).collect();
+            let mut program = webgl.compile(&plan, &storages).unwrap();
+            let values: Vec<f32> = (0..15).map(|i| (i as f32 - 7.0) * 10f32.powi(i % 5 - 2)).collect();
+            webgl.write(storages[0], 0, bytemuck::cast_slice(&values)).unwrap();
+
+            // A picture has a line of tiles of 5 x 3 texels, and above them what shows the last two rows, one texel apart.
+            let picture = Rc::new(webgl.picture(40, 8).unwrap());
+            let (painted, failed) = (picture.clone(), Rc::new(RefCell::new(Vec::new())));
+            let (fails, textures) = (failed.clone(), Rc::new(RefCell::new(Vec::new())));
+            let see = textures.clone();
+            webgl.watch(move |pass| {
+                let x = 6 * pass.kernel as u32;
+                let place = |y, first, stride| Place { area: [x, y, 5, 3], first, stride };
+                pass.paint(0, &painted, &place(0, 0, 5)).unwrap();
+                pass.paint(0, &painted, &place(4, 6, 5)).unwrap();
+                see.borrow_mut().push(pass.texture(0).unwrap());
+                let wrong = [pass.paint(1, &painted, &place(0, 0, 5)), pass.paint(0, &painted, &place(6, 0, 5))];
+                fails.borrow_mut().extend(wrong.map(|error| error.is_err()));
+            });
+            program.step(&StepParams::at(0, 3)).unwrap();
+            assert_eq!(*failed.borrow(), [true; 2 * KERNELS]);
+            let texels = texels(&picture.painted);
+            let dark = [25.5, 28.05, 33.15];
+            for kernel in 0..KERNELS {
+                for at in 0..15 {
+                    let (column, line) = (6 * kernel + at % 5, at / 5);
+                    let sign = if kernel % 2 == 0 { -1.0 } else { 1.0 };
+                    let lower = colour(sign * values[at]);
+                    let upper = values.get(at + 6).map_or(dark, |value| colour(sign * value));
+                    for (line, expected) in [(line, lower), (line + 4, upper)] {
+                        let seen = texels[40 * line + column];
+                        let is_near =
+                            seen.iter().zip(expected).all(|(seen, wanted)| (f32::from(*seen) - wanted).abs() < 1.5);
+                        assert!(is_near, "{layout:?} {kernel} {column} {line}: {seen:?}, not {expected:?}");
+                    }
+                }
+            }
+            textures.borrow_mut().sort();
+            textures.borrow_mut().dedup();
+            assert_eq!(textures.borrow().len(), 3, "two slots and the output");
+            drop(program);
+            let before = webgl.stats().memory;
+            webgl.watch(|_| {});
+            drop(picture);
+            assert_eq!(before - webgl.stats().memory, 40 * 8 * 4);
+        }
+    }
+}
