@@ -1,5 +1,6 @@
 //! Which matrix is painted where: a step's passes in order, a line for each block of the model.
 
+use backend_api::op::TopK;
 use backend_api::{KernelInfo, Made, StepParams};
 
 /// Texels of the picture, on each side.
@@ -7,8 +8,8 @@ pub const SIDE: u32 = 1024;
 /// Lines that rows are wrapped into, and the most columns that this gives: wider rows have more lines.
 const LINES: usize = 8;
 const WIDEST: usize = 128;
-/// What has fewer columns is not shown: there is little to see.
-const LEAST: usize = 64;
+/// What has fewer columns is not shown: there is little to see, and candidates stand elsewhere.
+const LEAST: usize = TopK::MAX + 1;
 /// Of attention, the newest keys are shown, of so many heads at most.
 const NEWEST: usize = 128;
 const HEADS: usize = 16;

@@ -67,8 +67,17 @@ fn main() -> Result<()> {
         options.wgpu_options.surface.present_mode = backend_webgpu::wgpu::PresentMode::AutoNoVsync;
     }
     let (tell, told) = std::sync::mpsc::channel();
-    eframe::run_native("anygpu", options, Box::new(|context| Ok(Box::new(window::Window::new(args, context, tell)))))
-        .map_err(|error| anyhow!("the window cannot be shown: {error}; is there a display, and a driver for it?"))?;
+    let shown = eframe::run_native(
+        "anygpu",
+        options,
+        Box::new(|context| Ok(Box::new(window::Window::new(args, context, tell)))),
+    );
+    shown.map_err(|error| match error {
+        eframe::Error::WinitEventLoop(_) => {
+            anyhow!("there is no display to show a window on; set DISPLAY, or let xvfb-run make one that nobody sees")
+        }
+        error => anyhow!("the window cannot be shown: {error}; update the graphics driver, or try the other backend"),
+    })?;
     // A window that was closed has nothing to tell.
     told.try_recv().unwrap_or(Ok(()))
 }

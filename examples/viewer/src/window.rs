@@ -6,7 +6,9 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use anygpu::native::block_on;
-use anyhow::{Context as _, Result, anyhow};
+use anygpu::{EngineError, ModelError};
+use anyhow::{Context as _, Result};
+use backend_api::Error;
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
     self, Align2, CentralPanel, Color32, ColorImage, FontId, Panel, Pos2, Rect, RichText, ScrollArea, Sense, Stroke,
@@ -96,20 +98,21 @@ impl Window {
                 (window.told, window.board, window.picture) = (story.told.clone(), board, picture);
                 window.story = Some(story);
             }
-            Err(error) => window.fail(&error),
+            Err(error) => window.fail(error),
         }
         window
     }
 
-    /// Tells why there is no story, in the window, or on the standard error if nobody looks at it.
-    fn fail(&mut self, error: &anyhow::Error) {
-        self.failure = Some(format!("{error:#}"));
-        self.story = None;
-        if self.args.screenshot.is_some() {
-            // Who listens waits for the window to close.
-            let _ = self.tell.send(Err(anyhow!("{error:#}")));
-            self.state = State::Over;
+    /// Tells why there is no story, in the window, and when it closes on the standard error.
+    fn fail(&mut self, error: anyhow::Error) {
+        if is_lost(&error) {
+            // The window is drawn with the same device, and egui panics without it.
+            eprintln!("Error: the window's device is gone, so that it closes: {error:#}");
+            std::process::exit(1);
         }
+        (self.failure, self.story, self.state) = (Some(format!("{error:#}")), None, State::Over);
+        // Who listens waits for the window to close.
+        let _ = self.tell.send(Err(error));
     }
 
     /// Saves what is seen, and says what it is.
@@ -146,7 +149,7 @@ impl Window {
     /// What is to be done when the story is there.
     fn finish(&mut self, context: &egui::Context) {
         match &self.state {
-            State::Writing if self.failure.is_none() && self.story.as_ref().is_some_and(Story::is_written) => {
+            State::Writing if self.story.as_ref().is_some_and(Story::is_written) => {
                 self.state = if self.args.screenshot.is_some() { State::Written } else { State::Over };
             }
             State::Written => {
@@ -179,9 +182,8 @@ impl App for Window {
         if let Picture::Texture(texture) = self.picture {
             self.picture = Picture::Known(frame.register_native_glow_texture(texture));
         }
-        match self.story.as_mut().and_then(Story::advance) {
-            Some(Err(error)) => self.fail(&error),
-            Some(Ok(())) | None => {}
+        if let Some(Err(error)) = self.story.as_mut().and_then(Story::advance) {
+            self.fail(error);
         }
         self.finish(context);
         if !matches!(self.state, State::Over) || self.args.screenshot.is_some() {
@@ -298,6 +300,12 @@ fn draw(ui: &Ui, picture: TextureId, tile: &Tile, at: Pos2) -> Rect {
     ui.painter().image(picture, dots, part, Color32::WHITE);
     ui.painter().rect_stroke(dots, 0.0, Stroke::new(1.0, Color32::from_gray(58)), StrokeKind::Outside);
     dots
+}
+
+/// Whether a device was lost.
+fn is_lost(error: &anyhow::Error) -> bool {
+    let lost = |error: &EngineError| matches!(error, EngineError::Model(ModelError::Backend(Error::Lost(_))));
+    error.downcast_ref().is_some_and(lost)
 }
 
 /// What colours stand for.
