@@ -319,6 +319,9 @@ impl Compiled {
         for kernel in range {
             self.run_passes(params, kernel..kernel + 1, units, None)?;
             let pass = &self.passes[kernel];
+            if units.is_some_and(|units| units.end < pass.units) {
+                continue;
+            }
             let textures = pass.made.iter().map(|at| self.texture(*at, sequence)).collect::<Result<Vec<_>, _>>()?;
             let _entered = self.shared.gl.enter()?;
             let (kernels, info, shared) = (self.passes.len(), &pass.info, &*self.shared);

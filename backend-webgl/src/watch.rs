@@ -65,7 +65,8 @@ impl WebGl {
         Ok(Picture { painted: picture })
     }
 
-    /// Has each draw of all programs be followed by a call. While nobody watches, steps are what they were.
+    /// Has each draw of all programs be followed by a call; of one that runs in parts, the last part. While nobody watches, steps
+    /// are what they were.
     pub fn watch(&self, watcher: impl Fn(Watched<'_>) + 'static) {
         *self.shared.watcher.borrow_mut() = Some(Rc::new(watcher));
     }

@@ -262,8 +262,8 @@ impl GpuProgram {
         Ok(())
     }
 
-    /// Encodes dispatches, which are submitted together. Of a single one the grid may be a part.
-    fn encode(&self, range: Range<usize>, params: &StepParams, grid: Option<[u32; 3]>) -> Result<(), Error> {
+    /// Encodes dispatches, which are submitted together. Of a single one the grid may be a part, perhaps the last.
+    fn encode(&self, range: Range<usize>, params: &StepParams, part: Option<([u32; 3], bool)>) -> Result<(), Error> {
         let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
         let watcher = self.shared.watcher.borrow().clone();
         let together = if watcher.is_some() { 1 } else { range.len().max(1) };
@@ -274,10 +274,11 @@ impl GpuProgram {
             {
                 let pass = &mut encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
                 for dispatch in dispatches {
-                    dispatch.encode_grid(pass, sequence, grid.unwrap_or(dispatch.grid));
+                    dispatch.encode_grid(pass, sequence, part.map_or(dispatch.grid, |(grid, _)| grid));
                 }
             }
-            if let (Some(watcher), [Dispatch { info, made: buffers, .. }]) = (&watcher, dispatches) {
+            let is_done = part.is_none_or(|(_, is_last)| is_last);
+            if let (Some(watcher), true, [Dispatch { info, made: buffers, .. }]) = (&watcher, is_done, dispatches) {
                 let (kernels, encoder) = (self.dispatches.len(), &mut encoder);
                 watcher(Watched { kernel: first, kernels, info, params, buffers, encoder });
             }
@@ -329,9 +330,10 @@ impl Program for GpuProgram {
         if units.end > grid[axis] {
             return Err(missing());
         }
+        let is_last = units.end == grid[axis];
         (origin[axis], grid[axis]) = (units.start, units.end.saturating_sub(units.start));
         self.write(params, 1, origin)?;
-        self.encode(at..at + 1, params, Some(grid))
+        self.encode(at..at + 1, params, Some((grid, is_last)))
     }
 
     fn profile(&mut self, runs: &[StepParams]) -> Result<Option<Box<dyn Profile>>, Error> {

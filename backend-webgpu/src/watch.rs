@@ -26,8 +26,8 @@ pub struct Watched<'a> {
 }
 
 impl WebGpu {
-    /// Has each dispatch of all programs be followed by a call. While somebody watches, a dispatch is a pass of its own; without,
-    /// steps are what they were.
+    /// Has each dispatch of all programs be followed by a call; of one that runs in parts, the last part. While somebody watches,
+    /// a dispatch is a pass of its own; without, steps are what they were.
     pub fn watch(&self, watcher: impl Fn(Watched<'_>) + 'static) {
         *self.shared().watcher.borrow_mut() = Some(Rc::new(watcher));
     }

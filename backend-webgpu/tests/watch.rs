@@ -1,14 +1,14 @@
 //! Who watches sees what each kernel makes, although the next but one takes its buffer, and steps stay what they are.
 #![cfg(not(target_arch = "wasm32"))]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use anygpu_backend_webgpu::{Options, Watched, WebGpu, wgpu};
 use backend_api::case::Fill;
 use backend_api::op::{Unary, UnaryKind};
 use backend_api::run::{NativeHost, Rig};
-use backend_api::{Backend, DType, Graph, StepParams};
+use backend_api::{Backend, DType, Graph, Part, StepParams, StorageDesc};
 use pollster::block_on;
 
 const KERNELS: usize = 6;
@@ -128,4 +128,26 @@ fn each_matrix_is_there_before_the_next_kernel_runs() {
     assert_eq!(shapes, (0..KERNELS).map(|kernel| (kernel, KERNELS, 1, 4)).collect::<Vec<_>>());
     let is_first = |at: usize| !seen[..at].iter().any(|(.., buffer)| *buffer == seen[at].4);
     assert_eq!((0..KERNELS).filter(|at| is_first(*at)).count(), 3, "two slots and the output");
+}
+
+#[test]
+fn a_dispatch_in_parts_is_seen_once() {
+    let Some(Copier { device, queue, .. }) = Copier::open() else { return };
+    let gpu = block_on(WebGpu::from_device(device, queue, Options::default())).unwrap();
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[64, 256], DType::F32).unwrap();
+    let y = graph.push(Unary { kind: UnaryKind::Neg }, &[x]).unwrap();
+    graph.output(y, "y").unwrap();
+    let plan = gpu.plan(graph).unwrap();
+    let storages: Vec<_> =
+        plan.graph().externals().map(|(_, tensor)| gpu.create(&StorageDesc::of(tensor)).unwrap()).collect();
+    let mut program = gpu.compile(&plan, &storages).unwrap();
+    let seen = Rc::new(Cell::new(0));
+    let see = seen.clone();
+    gpu.watch(move |_| see.set(see.get() + 1));
+    let units = program.pieces()[0].units;
+    for (part, watched) in [(0..1, 0), (1..units, 1)] {
+        program.part(&StepParams::at(0, 64), &Part::Units(0, part)).unwrap();
+        assert_eq!(seen.get(), watched);
+    }
 }

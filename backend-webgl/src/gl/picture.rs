@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{Layout, Options, Tile as Place, WebGl};
     use backend_api::op::{Unary, UnaryKind};
-    use backend_api::{Backend, DType, Graph, StepParams, StorageDesc};
+    use backend_api::{Backend, DType, Graph, Part, StepParams, StorageDesc};
     use std::cell::RefCell;
 
     /// Red, green and blue of a value.
@@ -185,6 +185,11 @@ mod tests {
             textures.borrow_mut().sort();
             textures.borrow_mut().dedup();
             assert_eq!(textures.borrow().len(), 3, "two slots and the output");
+            let units = program.pieces()[0].units;
+            for (part, watched) in [(0..1, KERNELS), (1..units, KERNELS + 1)] {
+                program.part(&StepParams::at(0, 3), &Part::Units(0, part)).unwrap();
+                assert_eq!(failed.borrow().len(), 2 * watched, "a draw in parts is seen once");
+            }
             drop(program);
             let before = webgl.stats().memory;
             webgl.watch(|_| {});
