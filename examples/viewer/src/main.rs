@@ -8,7 +8,9 @@ mod board;
 mod colour;
 mod gl;
 mod gpu;
+mod report;
 mod story;
+mod tiles;
 mod window;
 
 use anyhow::{Result, anyhow};
