@@ -52,7 +52,7 @@ fn egl() -> Result<String, String> {
     Ok(format!("libEGL.so.1 with {}", vendors.join(", ")))
 }
 
-/// A display that is there, or can be made, with the libraries that windows load.
+/// A display that nobody sees, with the libraries that windows load.
 #[cfg(target_os = "linux")]
 fn display() -> Result<String, String> {
     let libraries = [
@@ -64,10 +64,11 @@ fn display() -> Result<String, String> {
     ];
     libraries.into_iter().try_for_each(|(name, package)| library(name, package))?;
     let path = std::env::var("PATH").unwrap_or_default();
-    match std::env::var("DISPLAY") {
-        Ok(display) => Ok(display),
-        Err(_) if std::env::split_paths(&path).any(|folder| folder.join("Xvfb").is_file()) => Ok("Xvfb".into()),
-        Err(_) => Err("there is neither DISPLAY nor Xvfb: apt-get install xvfb".into()),
+    let has_server = std::env::split_paths(&path).any(|folder| folder.join("Xvfb").is_file());
+    if has_server {
+        Ok("Xvfb with libraries of X11".into())
+    } else {
+        Err("Xvfb is missing: apt-get install xvfb".into())
     }
 }
 
