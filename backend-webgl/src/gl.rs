@@ -24,6 +24,7 @@ mod texture;
 mod web;
 
 pub(crate) use buffer::{Buffer, Fence};
+use entered::Sharing;
 pub(crate) use picture::{Picture, Tile};
 pub(crate) use program::Program;
 pub(crate) use query::Timer;
@@ -103,9 +104,11 @@ pub(crate) struct Limits {
 /// A context.
 pub(crate) struct Gl {
     raw: Arc<glow::Context>,
-    /// What the context belongs to, if it was opened here; else an application uses it as well. Declared after `raw`, so that the context outlives the
+    /// What the context belongs to, if it was opened here. Declared after `raw`, so that the context outlives the
     /// function table.
     surface: Option<Surface>,
+    /// Of an application's context.
+    sharing: Option<Sharing>,
     stats: Cell<Stats>,
     /// How many [`Entered`] there are: what is dropped meanwhile enters, too.
     depth: Cell<u32>,
@@ -153,7 +156,7 @@ impl Gl {
             let opened = candidate.and_then(|egl| {
                 // SAFETY: the context is current, and the addresses are those of its functions.
                 let raw = unsafe { glow::Context::from_loader_function(|name| egl.address(name)) };
-                Gl::finish(Arc::new(raw), Some(egl), extensions)
+                Gl::finish(Arc::new(raw), Some(egl), None, extensions)
             });
             match opened {
                 Ok(gl) if !gl.software() => return Ok(gl),
@@ -172,15 +175,22 @@ impl Gl {
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn open(extensions: bool) -> Result<Rc<Gl>, Error> {
         let canvas = Surface::open()?;
-        Gl::finish(Arc::new(canvas.functions()), Some(canvas), extensions)
+        Gl::finish(Arc::new(canvas.functions()), Some(canvas), None, extensions)
     }
 
     /// Wraps a context that the caller made, uses, too, and keeps current.
     pub(crate) fn wrap(raw: Arc<glow::Context>) -> Result<Rc<Gl>, Error> {
-        Gl::finish(raw, None, true)
+        let gl = Gl::finish(raw, None, Some(Sharing::NEW), true)?;
+        drop(gl.enter()?);
+        Ok(gl)
     }
 
-    fn finish(raw: Arc<glow::Context>, surface: Option<Surface>, extensions: bool) -> Result<Rc<Gl>, Error> {
+    fn finish(
+        raw: Arc<glow::Context>,
+        surface: Option<Surface>,
+        sharing: Option<Sharing>,
+        extensions: bool,
+    ) -> Result<Rc<Gl>, Error> {
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
@@ -190,6 +200,11 @@ impl Gl {
             };
             // Desktop OpenGL has in its core what are extensions of GLES 3.
             let desktop = !raw.version().is_embedded;
+            raw.disable(glow::BLEND);
+            raw.blend_func(glow::ONE, glow::ONE);
+            raw.disable(glow::DITHER);
+            raw.disable(glow::DEPTH_TEST);
+            raw.disable(glow::SCISSOR_TEST);
             Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
@@ -209,6 +224,7 @@ impl Gl {
         };
         let gl = Rc::new(Gl {
             raw,
+            sharing,
             surface,
             stats: Cell::default(),
             depth: Cell::default(),
@@ -233,8 +249,6 @@ impl Gl {
             *gl.utility.borrow_mut() = Some(utility);
         }
         gl.count(|s| s.objects += 3);
-        gl.set_up();
-        gl.leave();
         gl.check("opening the context", 0)?;
         Ok(gl)
     }

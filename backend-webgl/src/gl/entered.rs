@@ -12,10 +12,21 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let depth = self.0.depth.get() - 1;
         self.0.depth.set(depth);
-        if depth == 0 {
-            self.0.leave();
+        if let (0, Some(sharing)) = (depth, &self.0.sharing) {
+            (sharing.leave)(self.0);
         }
     }
+}
+
+/// How the context of an application is entered and left: pointers, so that a page, whose context is its own, goes without the
+/// code.
+pub(super) struct Sharing {
+    enter: fn(&Gl),
+    leave: fn(&Gl),
+}
+
+impl Sharing {
+    pub(super) const NEW: Sharing = Sharing { enter: set_up, leave };
 }
 
 impl Gl {
@@ -24,44 +35,43 @@ impl Gl {
     /// *Errors*: it was lost.
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Error> {
         let depth = self.depth.get();
-        match &self.surface {
-            Some(surface) => surface.enter()?,
-            None if depth == 0 => self.set_up(),
-            None => {}
+        if let Some(surface) = &self.surface {
+            surface.enter()?;
+        }
+        if let (0, Some(sharing)) = (depth, &self.sharing) {
+            (sharing.enter)(self);
         }
         self.depth.set(depth + 1);
         Ok(Entered(self))
     }
+}
 
-    /// Sets what all calls here rely on.
-    pub(super) fn set_up(&self) {
-        // SAFETY: plain state; the vertex array lives in this context.
-        unsafe {
-            for test in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::DITHER, glow::SCISSOR_TEST] {
-                self.raw.disable(test);
-            }
-            self.raw.disable(glow::STENCIL_TEST);
-            self.raw.blend_equation(glow::FUNC_ADD);
-            self.raw.blend_func(glow::ONE, glow::ONE);
-            self.raw.color_mask(true, true, true, true);
-            self.raw.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
-            self.raw.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
-            self.raw.bind_vertex_array(self.corners.get().map(|(array, _)| array));
-            (0..WEIGHT_UNIT + WEIGHT_SAMPLERS.len() as u32).for_each(|unit| self.raw.bind_sampler(unit, None));
+/// Sets what all calls here rely on.
+fn set_up(gl: &Gl) {
+    // SAFETY: plain state; the vertex array lives in this context.
+    unsafe {
+        for test in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::DITHER, glow::SCISSOR_TEST] {
+            gl.raw.disable(test);
         }
+        gl.raw.disable(glow::STENCIL_TEST);
+        gl.raw.blend_equation(glow::FUNC_ADD);
+        gl.raw.blend_func(glow::ONE, glow::ONE);
+        gl.raw.color_mask(true, true, true, true);
+        gl.raw.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
+        gl.raw.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
+        gl.raw.bind_vertex_array(gl.corners.get().map(|(array, _)| array));
+        (0..WEIGHT_UNIT + WEIGHT_SAMPLERS.len() as u32).for_each(|unit| gl.raw.bind_sampler(unit, None));
     }
+}
 
-    /// Gives the context back to the application, if it is one's: it draws to its window, with vertices of its own, and perhaps
-    /// has never heard of texture units.
-    pub(super) fn leave(&self) {
-        if self.surface.is_none() {
-            // SAFETY: plain state.
-            unsafe {
-                self.raw.bind_framebuffer(glow::FRAMEBUFFER, None);
-                self.raw.bind_vertex_array(None);
-                self.raw.active_texture(glow::TEXTURE0);
-            }
-        }
+/// Gives the context back to the application: it draws to its window, with vertices of its own, and perhaps has never heard of
+/// texture units.
+fn leave(gl: &Gl) {
+    // SAFETY: plain state.
+    unsafe {
+        gl.raw.bind_framebuffer(glow::FRAMEBUFFER, None);
+        gl.raw.bind_vertex_array(None);
+        gl.raw.active_texture(glow::TEXTURE0);
     }
 }
 
