@@ -6,6 +6,7 @@ use crate::cover::cover;
 use crate::error::{Error, Unsupported};
 use crate::form::{Cover, Matcher};
 use crate::graph::Graph;
+use crate::made::Made;
 use crate::part::{Part, Piece};
 use crate::plan::Plan;
 use crate::products::Products;
@@ -141,6 +142,8 @@ pub struct KernelInfo {
     pub role: Role,
     /// The weights or states that tell it from others like it.
     pub subject: String,
+    /// What it makes, as far as that can be watched.
+    pub made: Vec<Made>,
 }
 
 impl KernelInfo {
@@ -151,7 +154,7 @@ impl KernelInfo {
         let (read, of) = nodes().find_map(|node| graph.experts_read(node)).unwrap_or((1, 1));
         let unread: u64 = nodes().map(|node| graph.bytes_not_looked_up(node)).sum();
         let bytes = bytes.saturating_sub(unread) / of as u64 * read as u64;
-        KernelInfo { name, grid, bytes, role: cover.role(graph), subject: cover.subject(graph) }
+        KernelInfo { name, grid, bytes, role: cover.role(graph), subject: cover.subject(graph), made: Vec::new() }
     }
 }
 

@@ -9,10 +9,13 @@ use glow::HasContext;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 mod buffer;
 #[cfg(not(target_arch = "wasm32"))]
 mod egl;
+mod entered;
+mod picture;
 mod program;
 mod query;
 mod rect;
@@ -21,6 +24,8 @@ mod texture;
 mod web;
 
 pub(crate) use buffer::{Buffer, Fence};
+use entered::Sharing;
+pub(crate) use picture::{Picture, Tile};
 pub(crate) use program::Program;
 pub(crate) use query::Timer;
 pub(crate) use rect::Rect;
@@ -88,6 +93,8 @@ pub(crate) struct Limits {
     pub(crate) float_targets: bool,
     /// Whether what is drawn to float textures may be added to what they hold.
     pub(crate) float_blend: bool,
+    /// Whether it takes the shaders of GLES 3.
+    pub(crate) shaders: bool,
     /// Whether the device tells how long draws take.
     pub(crate) timers: bool,
     pub(crate) renderer: String,
@@ -96,11 +103,15 @@ pub(crate) struct Limits {
 
 /// A context.
 pub(crate) struct Gl {
-    raw: glow::Context,
+    raw: Arc<glow::Context>,
     /// What the context belongs to, if it was opened here. Declared after `raw`, so that the context outlives the
     /// function table.
     surface: Option<Surface>,
+    /// Of an application's context.
+    sharing: Option<Sharing>,
     stats: Cell<Stats>,
+    /// How many [`Entered`] there are: what is dropped meanwhile enters, too.
+    depth: Cell<u32>,
     /// Whether the last step was not flushed yet.
     unflushed: Cell<bool>,
     limits: Limits,
@@ -145,7 +156,7 @@ impl Gl {
             let opened = candidate.and_then(|egl| {
                 // SAFETY: the context is current, and the addresses are those of its functions.
                 let raw = unsafe { glow::Context::from_loader_function(|name| egl.address(name)) };
-                Gl::finish(raw, Some(egl), extensions)
+                Gl::finish(Arc::new(raw), Some(egl), None, extensions)
             });
             match opened {
                 Ok(gl) if !gl.software() => return Ok(gl),
@@ -164,15 +175,22 @@ impl Gl {
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn open(extensions: bool) -> Result<Rc<Gl>, Error> {
         let canvas = Surface::open()?;
-        Gl::finish(canvas.functions(), Some(canvas), extensions)
+        Gl::finish(Arc::new(canvas.functions()), Some(canvas), None, extensions)
     }
 
-    /// Wraps a context that the caller made and keeps current.
-    pub(crate) fn wrap(raw: glow::Context) -> Result<Rc<Gl>, Error> {
-        Gl::finish(raw, None, true)
+    /// Wraps a context that the caller made, uses, too, and keeps current.
+    pub(crate) fn wrap(raw: Arc<glow::Context>) -> Result<Rc<Gl>, Error> {
+        let gl = Gl::finish(raw, None, Some(Sharing::NEW), true)?;
+        drop(gl.enter()?);
+        Ok(gl)
     }
 
-    fn finish(raw: glow::Context, surface: Option<Surface>, extensions: bool) -> Result<Rc<Gl>, Error> {
+    fn finish(
+        raw: Arc<glow::Context>,
+        surface: Option<Surface>,
+        sharing: Option<Sharing>,
+        extensions: bool,
+    ) -> Result<Rc<Gl>, Error> {
         // SAFETY: queries and state of a current context.
         let limits = unsafe {
             let int = |name| u32::try_from(raw.get_parameter_i32(name)).unwrap_or(0);
@@ -180,13 +198,21 @@ impl Gl {
                 let known = raw.supported_extensions();
                 extensions && (known.contains(name) || known.contains(&format!("GL_{name}")))
             };
-            let limits = Limits {
+            // Desktop OpenGL has in its core what are extensions of GLES 3.
+            let desktop = !raw.version().is_embedded;
+            raw.disable(glow::BLEND);
+            raw.blend_func(glow::ONE, glow::ONE);
+            raw.disable(glow::DITHER);
+            raw.disable(glow::DEPTH_TEST);
+            raw.disable(glow::SCISSOR_TEST);
+            Limits {
                 texture_size: int(glow::MAX_TEXTURE_SIZE),
                 layers: int(glow::MAX_ARRAY_TEXTURE_LAYERS),
                 targets: int(glow::MAX_DRAW_BUFFERS).min(int(glow::MAX_COLOR_ATTACHMENTS)),
                 uniform_align: int(glow::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(16),
-                float_targets: has("EXT_color_buffer_float"),
-                float_blend: has("EXT_float_blend"),
+                float_targets: desktop || has("EXT_color_buffer_float"),
+                float_blend: desktop || has("EXT_float_blend"),
+                shaders: !desktop || has("ARB_ES3_compatibility"),
                 timers: has("EXT_disjoint_timer_query_webgl2") || has("EXT_disjoint_timer_query"),
                 #[cfg(not(target_arch = "wasm32"))]
                 renderer: raw.get_parameter_string(glow::RENDERER),
@@ -194,18 +220,14 @@ impl Gl {
                 renderer: (surface.as_ref().and_then(Surface::renderer))
                     .unwrap_or_else(|| raw.get_parameter_string(glow::RENDERER)),
                 version: raw.get_parameter_string(glow::VERSION),
-            };
-            raw.disable(glow::BLEND);
-            raw.blend_func(glow::ONE, glow::ONE);
-            raw.disable(glow::DITHER);
-            raw.disable(glow::DEPTH_TEST);
-            raw.disable(glow::SCISSOR_TEST);
-            limits
+            }
         };
         let gl = Rc::new(Gl {
             raw,
+            sharing,
             surface,
             stats: Cell::default(),
+            depth: Cell::default(),
             unflushed: Cell::default(),
             limits,
             utility: RefCell::default(),
@@ -253,25 +275,6 @@ impl Gl {
         let mut stats = self.stats.get();
         change(&mut stats);
         self.stats.set(stats);
-    }
-
-    /// Makes the context current: a thread may have several.
-    ///
-    /// *Errors*: it was lost.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn enter(&self) -> Result<(), Error> {
-        self.surface.as_ref().map_or(Ok(()), |egl| {
-            egl.enter().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))
-        })
-    }
-
-    /// Makes sure that the context is still there: after a loss its calls do nothing, and `getError` tells only once.
-    ///
-    /// *Errors*: it was lost.
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) fn enter(&self) -> Result<(), Error> {
-        let lost = self.surface.as_ref().is_some_and(Surface::is_lost);
-        if lost { Err(Error::Lost("the browser took the WebGL context away".into())) } else { Ok(()) }
     }
 
     /// Turns a pending GL error into an [`Error`].

@@ -224,6 +224,17 @@ impl Draw {
         }
     }
 
+    /// Rows and columns of what it makes, if it makes a matrix: what kernels know of it themselves.
+    pub(crate) fn out_shape(&self) -> Option<(usize, usize)> {
+        let param = |name: &str| self.params.iter().find(|(param, _)| param == name);
+        match (param("out_rows")?, param("out_cols")?) {
+            ((_, Word::Int(rows)), (_, Word::Int(cols))) => {
+                Some((usize::try_from(*rows).ok()?, usize::try_from(*cols).ok()?))
+            }
+            _ => None,
+        }
+    }
+
     /// A scratch texture as an operand.
     pub(crate) fn scratch(self, name: &'static str, index: usize) -> Draw {
         self.source(name, Source::Scratch(index))

@@ -20,6 +20,7 @@ mod store;
 #[doc(hidden)]
 pub mod testing;
 mod tuning;
+mod watch;
 
 use backend_api::format::Codebook;
 use backend_api::testing::ShaderPatch;
@@ -33,11 +34,16 @@ use read::Reads;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use store::Storage;
 use testing::Hooks;
+use watch::Watcher;
 
+/// What contexts are made of: the version that [`WebGl::new`] takes them from.
+pub use glow;
 pub use shader::shader_files;
 pub use tuning::Tuning;
+pub use watch::{Picture, Tile, Watched};
 
 /// How dense tensors lie in textures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -105,6 +111,8 @@ pub(crate) struct Shared {
     pub(crate) patch: Option<ShaderPatch>,
     /// Those that programs have needed so far, by name.
     pub(crate) codebooks: RefCell<HashMap<&'static str, Rc<gl::Buffer>>>,
+    /// Who sees each draw.
+    pub(crate) watcher: RefCell<Option<Watcher>>,
 }
 
 impl Shared {
@@ -120,6 +128,11 @@ impl Shared {
 }
 
 impl Shared {
+    /// What paints pictures of its dense textures.
+    pub(crate) fn picture_shader(&self) -> Result<String, Error> {
+        shader::picture(self.layout, &self.fold).map_err(Error::Driver)
+    }
+
     /// The kernel of a cover.
     ///
     /// *Errors*: why there is none.
@@ -163,11 +176,14 @@ impl WebGl {
         WebGl::of(Gl::open(true)?, options, Hooks::default())
     }
 
-    /// Takes a context over. Natively the caller keeps it current on this thread.
+    /// On a context that an application has already, say because it draws with it: of WebGL2, GLES 3, or desktop OpenGL that
+    /// takes shaders of GLES 3. Natively it is current on this thread whenever the backend is used or dropped. The backend
+    /// sets what it needs each time, and leaves the window's framebuffer and no vertex array bound, and the first texture unit
+    /// active; what else an application needs of the context's state, it sets before it draws.
     ///
-    /// *Errors*: a driver without the render targets of the layout, a lost context.
-    pub fn new(gl: glow::Context, options: Options) -> Result<WebGl, Error> {
-        WebGl::of(Gl::wrap(gl)?, options, Hooks::default())
+    /// *Errors*: a driver without the render targets of the layout or the language of shaders, a lost context.
+    pub fn new(gl: impl Into<Arc<glow::Context>>, options: Options) -> Result<WebGl, Error> {
+        WebGl::of(Gl::wrap(gl.into())?, options, Hooks::default())
     }
 
     fn of(gl: Rc<Gl>, options: Options, hooks: Hooks) -> Result<WebGl, Error> {
@@ -180,6 +196,13 @@ impl WebGl {
                     limits.renderer
                 ),
             });
+        }
+        if !limits.shaders {
+            let reason = format!(
+                "{} takes no shaders of GLES 3 (no ARB_ES3_compatibility); ask for a context of GLES 3",
+                limits.version
+            );
+            return Err(Error::Absent { backend: "webgl", reason });
         }
         let size = options.max_texture_size.unwrap_or(u32::MAX).min(limits.texture_size);
         if size == 0 {
@@ -211,8 +234,8 @@ impl WebGl {
         };
         let (layout, patch) = (options.layout, hooks.patch);
         let (tuning, fold, weight_fold) = shaped(gl.limits(), layout, tuning, size, targets);
-        let (programs, codebooks) = Default::default();
-        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs, patch, codebooks };
+        let (programs, codebooks, watcher) = Default::default();
+        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs, patch, codebooks, watcher };
         Ok(WebGl {
             shared: Rc::new(shared),
             texture_size: size,
@@ -257,7 +280,7 @@ impl Backend for WebGl {
     }
 
     fn create(&self, desc: &StorageDesc) -> Result<StorageId, Error> {
-        self.shared.gl.enter()?;
+        let _entered = self.shared.gl.enter()?;
         let storage = Storage::new(&self.shared, desc)?;
         let id = self.next.get();
         self.next.set(id.checked_add(1).ok_or_else(|| Error::Invalid("too many storages were made".into()))?);
@@ -267,18 +290,18 @@ impl Backend for WebGl {
 
     fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
         let storage = self.storage(id)?;
-        self.shared.gl.enter()?;
+        let _entered = self.shared.gl.enter()?;
         storage.write(&self.shared, first_row, bytes)
     }
 
     fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
         let storage = self.storage(id)?;
-        self.shared.gl.enter()?;
+        let _entered = self.shared.gl.enter()?;
         self.reads.borrow_mut().begin(&self.shared, &storage, first_row, rows)
     }
 
     fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
-        self.shared.gl.enter()?;
+        let _entered = self.shared.gl.enter()?;
         self.reads.borrow_mut().try_finish(read, out)
     }
 
@@ -287,7 +310,7 @@ impl Backend for WebGl {
     }
 
     fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
-        self.shared.gl.enter()?;
+        let _entered = self.shared.gl.enter()?;
         check_one_sequence(plan.graph())?;
         check_sequences(plan.graph(), sequences, |id, tensor| Ok(self.storage(id)?.holds(tensor)))?;
         let storages = |storages: &&[StorageId]| storages.iter().map(|id| self.storage(*id)).collect();
@@ -297,7 +320,7 @@ impl Backend for WebGl {
 
     fn idle(&self) -> Result<bool, Error> {
         let gl = &self.shared.gl;
-        gl.enter()?;
+        let _entered = gl.enter()?;
         gl.flush_deferred();
         let mut idle = self.idle.borrow_mut();
         let submits = gl.stats().submits;

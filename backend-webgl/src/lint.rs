@@ -130,7 +130,7 @@ fn assembled_shaders_are_valid() {
     match crate::gl::Gl::open(true) {
         Ok(gl) => {
             // Looking for a device makes a context of each current in turn.
-            gl.enter().expect("the context is there");
+            let _entered = gl.enter().expect("the context is there");
             for (name, text) in &shaders {
                 gl.program(crate::shader::VERTEX, text).and_then(|p| p.finish(name)).expect("the driver compiles it");
             }

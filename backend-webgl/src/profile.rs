@@ -13,7 +13,7 @@ pub(crate) struct Times {
 
 impl Profile for Times {
     fn try_read(&mut self) -> Result<Option<Vec<f64>>, Error> {
-        self.gl.enter()?;
+        let _entered = self.gl.enter()?;
         self.gl.flush_deferred();
         self.gl.check("a profile", 0)?;
         Ok(self.timers.iter().map(Timer::ms).collect())

@@ -6,9 +6,10 @@ use crate::kernel::{Draw, Kernel, Region, Source, Target};
 use crate::profile::Times;
 use crate::shader;
 use crate::store::Storage;
+use crate::watch::Watched;
 use backend_api::op::At;
 use backend_api::{
-    Cover, Error, KernelInfo, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
+    Cover, Error, KernelInfo, Made, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -40,6 +41,8 @@ struct Pass {
     /// What it can be cut into.
     units: u32,
     info: KernelInfo,
+    /// Where the matrices lie that it makes.
+    made: Vec<Texturing>,
 }
 
 /// What passes share while they are made.
@@ -191,6 +194,7 @@ impl Compiled {
             return Err(Error::Invalid(format!("{} would read and write one texture", node.form.name())));
         }
         bindings.retain(|(unit, texture)| bound.insert(*unit, *texture) != Some(*texture));
+        let made_in = targets.clone();
         let framebuffer = match sets.get(&targets) {
             Some(at) => *at,
             None => {
@@ -230,12 +234,26 @@ impl Compiled {
         };
         let rect = shared.fold.rect(first, texels);
         let grid = [rect.width, rect.height, 1];
-        let info = KernelInfo::new(plan.graph(), node, name, grid, draw.bytes);
+        let mut info = KernelInfo::new(plan.graph(), node, name, grid, draw.bytes);
+        let mut made = Vec::new();
+        for (to, texture) in draw.targets.iter().zip(made_in) {
+            let matrix = match to {
+                Target::Output(i) => node.outputs.get(*i).and_then(|id| Made::of(plan.graph().tensor(*id))),
+                Target::Scratch(_) => {
+                    draw.out_shape().map(|(rows, cols)| Made { name: draw.shader.into(), rows, cols })
+                }
+                Target::Beside(_) => None,
+            };
+            if let Some(matrix) = matrix {
+                info.made.push(matrix);
+                made.push(texture);
+            }
+        }
         let (bytes, region) = (arena.len() - offset, draw.region);
         // Where rows are appended follows from the step.
         let units = if matches!(region, Region::Append { .. }) { 1 } else { rect.units() };
         let sum = (draw.slices > 1).then(|| (draw.slices, shared.fold.rects(0, texels)));
-        Ok(Pass { program, framebuffer, bindings, codebooks, offset, bytes, region, sum, units, info })
+        Ok(Pass { program, framebuffer, bindings, codebooks, offset, bytes, region, sum, units, info, made })
     }
 
     /// The scratch texture of a texture's size.
@@ -293,8 +311,27 @@ impl Compiled {
         (first < end).then(|| self.shared.fold.rect(first, end))
     }
 
+    /// Draws some passes, of a single one perhaps some units, each followed by who watches.
+    fn run(&self, params: &StepParams, range: Range<usize>, units: Option<&Range<u32>>) -> Result<(), Error> {
+        let watcher = self.shared.watcher.borrow().clone();
+        let Some(watcher) = watcher else { return self.run_passes(params, range, units, None) };
+        let sequence = params.sequence as usize;
+        for kernel in range {
+            self.run_passes(params, kernel..kernel + 1, units, None)?;
+            let pass = &self.passes[kernel];
+            if units.is_some_and(|units| units.end < pass.units) {
+                continue;
+            }
+            let textures = pass.made.iter().map(|at| self.texture(*at, sequence)).collect::<Result<Vec<_>, _>>()?;
+            let _entered = self.shared.gl.enter()?;
+            let (kernels, info, shared) = (self.passes.len(), &pass.info, &*self.shared);
+            watcher(Watched { kernel, kernels, info, params, textures, shared });
+        }
+        Ok(())
+    }
+
     /// Draws some passes, of a single one perhaps some units, with a timer around each if there is a place for them.
-    fn run(
+    fn run_passes(
         &self,
         params: &StepParams,
         range: Range<usize>,
@@ -311,7 +348,7 @@ impl Compiled {
             return Err(missing());
         }
         let (gl, sequence) = (&self.shared.gl, params.sequence as usize);
-        gl.enter()?;
+        let _entered = gl.enter()?;
         // A step is flushed by what follows it, so that a read after it costs no flush of its own.
         gl.flush_deferred();
         self.step.update(bytemuck::bytes_of(params));
@@ -380,7 +417,7 @@ impl Compiled {
 
 impl Program for Compiled {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
-        self.run(params, 0..self.passes.len(), None, None)
+        self.run(params, 0..self.passes.len(), None)
     }
 
     fn pieces(&self) -> &[Piece] {
@@ -389,8 +426,8 @@ impl Program for Compiled {
 
     fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
         match part {
-            Part::Kernels(range) => self.run(params, range.clone(), None, None),
-            Part::Units(at, units) => self.run(params, *at..at + 1, Some(units), None),
+            Part::Kernels(range) => self.run(params, range.clone(), None),
+            Part::Units(at, units) => self.run(params, *at..at + 1, Some(units)),
         }
     }
 
@@ -401,7 +438,7 @@ impl Program for Compiled {
             return Ok(None);
         }
         let mut timers = Vec::with_capacity(self.passes.len());
-        self.run(params, 0..self.passes.len(), None, Some(&mut timers))?;
+        self.run_passes(params, 0..self.passes.len(), None, Some(&mut timers))?;
         Ok(Some(Box::new(Times { gl, timers })))
     }
 

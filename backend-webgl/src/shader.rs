@@ -10,6 +10,8 @@ use backend_api::{Codec, Format};
 
 /// The vertex shader of all programs.
 pub(crate) const VERTEX: &str = include_str!("../shaders/vertex.glsl");
+/// What paints pictures for who watches: no kernel.
+const PICTURE: &str = include_str!("../shaders/picture.glsl");
 
 macro_rules! sources {
     ($($name:literal),+ $(,)?) => {
@@ -101,13 +103,41 @@ pub(crate) fn codec(kind: &str, layout: Layout, state: &(&str, Codec, usize)) ->
     Ok(instance)
 }
 
-/// The flags of a draw's conditions.
-pub(crate) fn flags(draw: &Draw, layout: Layout, fold: &Fold) -> Vec<&'static str> {
-    let empty = draw.defines.iter().filter(|(_, value)| value.is_empty()).map(|(name, _)| *name);
+/// The flags of textures.
+fn flags_of(layout: Layout, fold: &Fold) -> impl Iterator<Item = &'static str> {
     let packed = (layout.lanes() == 4).then_some("PACKED");
     let bits = (layout == Layout::Bits).then_some("BITS");
     let long_lines = (fold.line() >= GROUP).then_some("LONG_LINES");
-    empty.chain(packed).chain(bits).chain(long_lines).collect()
+    [packed, bits, long_lines].into_iter().flatten()
+}
+
+/// Says how textures fold.
+fn folds(shader: &mut Assembler<'_>, name: &str, fold: &Fold) {
+    shader.line(&format!("#define {name}LINE_SHIFT {}", fold.line_shift));
+    shader.line(&format!("#define {name}LINE {}", fold.line()));
+    shader.line(&format!("#define {name}PAGE_SHIFT {}", fold.page_shift));
+    shader.line(&format!("#define {name}PAGE {}", fold.page()));
+}
+
+/// The fragment shader that paints a picture of a texture.
+///
+/// *Errors*: as [`assemble`].
+pub(crate) fn picture(layout: Layout, fold: &Fold) -> Result<String, String> {
+    let flags: Vec<&str> = flags_of(layout, fold).collect();
+    let none = |kind: &str, operand: &str| Err(format!("operand {operand} has no {kind}"));
+    let mut shader = Assembler::new(SOURCES, &flags, &none);
+    HEADER.lines().for_each(|line| shader.line(line));
+    folds(&mut shader, "", fold);
+    shader.line(&format!("uniform {}sampler2D t0;", if layout == Layout::Bits { "u" } else { "" }));
+    shader.include("dense.glsl")?;
+    PICTURE.lines().for_each(|line| shader.line(line));
+    Ok(shader.finish(&[]))
+}
+
+/// The flags of a draw's conditions.
+pub(crate) fn flags(draw: &Draw, layout: Layout, fold: &Fold) -> Vec<&'static str> {
+    let empty = draw.defines.iter().filter(|(_, value)| value.is_empty()).map(|(name, _)| *name);
+    empty.chain(flags_of(layout, fold)).collect()
 }
 
 /// The fragment shader of a draw.
@@ -127,12 +157,8 @@ pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold;
     };
     let mut shader = Assembler::new(SOURCES, &flags, &instances);
     HEADER.lines().for_each(|line| shader.line(line));
-    for (name, fold) in [("", fold), ("WEIGHT_", weight_fold)] {
-        shader.line(&format!("#define {name}LINE_SHIFT {}", fold.line_shift));
-        shader.line(&format!("#define {name}LINE {}", fold.line()));
-        shader.line(&format!("#define {name}PAGE_SHIFT {}", fold.page_shift));
-        shader.line(&format!("#define {name}PAGE {}", fold.page()));
-    }
+    folds(&mut shader, "", fold);
+    folds(&mut shader, "WEIGHT_", weight_fold);
     for (name, value) in draw.defines.iter().filter(|(_, value)| !value.is_empty()) {
         shader.line(&format!("#define {name} {value}"));
     }

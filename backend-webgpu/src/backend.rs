@@ -12,6 +12,7 @@ use crate::staging::Staging;
 use crate::storage::{Chunk, Limits, chunks};
 use crate::subgroup;
 use crate::tuning::Tuning;
+use crate::watch::Watcher;
 use backend_api::format::Codebook;
 use backend_api::testing::ShaderPatch;
 use backend_api::{
@@ -128,6 +129,8 @@ pub struct Shared {
     #[cfg(target_arch = "wasm32")]
     pub staging: Staging,
     pub patch: Option<ShaderPatch>,
+    /// Who sees each dispatch.
+    pub watcher: RefCell<Option<Watcher>>,
     polls: Cell<u32>,
     /// Those that programs have needed so far, by name.
     codebooks: RefCell<HashMap<&'static str, wgpu::Buffer>>,
@@ -387,6 +390,7 @@ impl WebGpu {
             #[cfg(target_arch = "wasm32")]
             staging: Staging::default(),
             patch,
+            watcher: RefCell::default(),
             polls: Cell::new(0),
             codebooks: RefCell::default(),
         };
@@ -400,6 +404,10 @@ impl WebGpu {
             done: Arc::default(),
             watched: Cell::new(0),
         }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Uploads bytes in pieces and submits them now and then.

@@ -23,6 +23,7 @@ mod subgroup;
 #[doc(hidden)]
 pub mod testing;
 mod tuning;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use backend_api::Products;
 pub use backend::WebGpu;
 pub use shader::shader_files;
 pub use tuning::Tuning;
+pub use watch::Watched;
 /// What devices are made of: the version that [`WebGpu::from_device`] takes them from.
 pub use wgpu;
 

@@ -5,8 +5,9 @@ use crate::kernel::{Binding, Kernel, Operand};
 use crate::lower::FEW;
 use crate::pipeline::Pipeline;
 use crate::profile;
+use crate::watch::Watched;
 use backend_api::{
-    Error, KernelInfo, Kind, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
+    Error, KernelInfo, Kind, Made, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
 };
 use std::ops::Range;
 use std::rc::Rc;
@@ -28,6 +29,8 @@ pub struct Dispatch {
     groups: Vec<wgpu::BindGroup>,
     grid: [u32; 3],
     pub info: KernelInfo,
+    /// Where the matrices lie that it makes.
+    made: Vec<wgpu::Buffer>,
 }
 
 impl Dispatch {
@@ -156,8 +159,19 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
             groups.push(group);
         }
         let bytes = kernel.bindings.iter().map(|b| b.bytes).sum();
-        let info = KernelInfo::new(graph, cover, title, kernel.grid, bytes);
-        program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info });
+        let mut info = KernelInfo::new(graph, cover, title, kernel.grid, bytes);
+        let mut made = Vec::new();
+        for binding in &kernel.bindings {
+            let Operand::Output(i) = binding.operand else { continue };
+            let Some(id) = cover.outputs.get(i) else { continue };
+            // No state, so it is the same for each sequence.
+            let buffer = sequences.first().and_then(|storages| buffer_of(storages, *id, binding.chunk));
+            if let Some((matrix, (buffer, _))) = Made::of(graph.tensor(*id)).zip(buffer) {
+                info.made.push(matrix);
+                made.push(buffer);
+            }
+        }
+        program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info, made });
     }
     // A step of several sequences runs whole.
     let whole = if limits.apart { 0 } else { kernels.len() };
@@ -248,10 +262,27 @@ impl GpuProgram {
         Ok(())
     }
 
-    /// Encodes what is submitted together.
-    fn encode(&self, with: impl FnOnce(&mut wgpu::ComputePass<'_>)) -> Result<(), Error> {
+    /// Encodes dispatches, which are submitted together. Of a single one the grid may be a part, perhaps the last.
+    fn encode(&self, range: Range<usize>, params: &StepParams, part: Option<([u32; 3], bool)>) -> Result<(), Error> {
         let mut encoder = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
-        with(&mut encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()));
+        let watcher = self.shared.watcher.borrow().clone();
+        let together = if watcher.is_some() { 1 } else { range.len().max(1) };
+        // Those of a step of several sequences have one group.
+        let sequence = if self.limits.apart { 0 } else { params.sequence };
+        for first in range.clone().step_by(together) {
+            let dispatches = &self.dispatches[first..first + together];
+            {
+                let pass = &mut encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+                for dispatch in dispatches {
+                    dispatch.encode_grid(pass, sequence, part.map_or(dispatch.grid, |(grid, _)| grid));
+                }
+            }
+            let is_done = part.is_none_or(|(_, is_last)| is_last);
+            if let (Some(watcher), true, [Dispatch { info, made: buffers, .. }]) = (&watcher, is_done, dispatches) {
+                let (kernels, encoder) = (self.dispatches.len(), &mut encoder);
+                watcher(Watched { kernel: first, kernels, info, params, buffers, encoder });
+            }
+        }
         *self.shared.pending.borrow_mut() = Some(encoder);
         self.shared.faults.check_patiently("a step", 0)
     }
@@ -261,8 +292,7 @@ impl GpuProgram {
         let missing = || Error::Invalid(format!("the program has no kernels {range:?}; cut its own pieces"));
         let count = self.dispatches.get(range.clone()).ok_or_else(missing)?.len();
         self.write(params, count, Origin::default())?;
-        let dispatches = &self.dispatches[range];
-        self.encode(|pass| dispatches.iter().for_each(|dispatch| dispatch.encode(pass, params.sequence)))
+        self.encode(range, params, None)
     }
 }
 
@@ -279,7 +309,7 @@ impl Program for GpuProgram {
             return runs.iter().try_for_each(|params| self.step(params));
         }
         self.write_apart(runs)?;
-        self.encode(|pass| self.dispatches.iter().for_each(|dispatch| dispatch.encode(pass, 0)))
+        self.encode(0..self.dispatches.len(), &runs[0], None)
     }
 
     fn pieces(&self) -> &[Piece] {
@@ -300,10 +330,10 @@ impl Program for GpuProgram {
         if units.end > grid[axis] {
             return Err(missing());
         }
+        let is_last = units.end == grid[axis];
         (origin[axis], grid[axis]) = (units.start, units.end.saturating_sub(units.start));
         self.write(params, 1, origin)?;
-        let dispatch = &self.dispatches[at];
-        self.encode(|pass| dispatch.encode_grid(pass, params.sequence, grid))
+        self.encode(at..at + 1, params, Some((grid, is_last)))
     }
 
     fn profile(&mut self, runs: &[StepParams]) -> Result<Option<Box<dyn Profile>>, Error> {

@@ -1,11 +1,12 @@
-//! Which GPU drivers this machine has, found without loading them: a broken driver must not take the task down.
+//! Which GPU drivers this machine has, and whether it can show windows, found without loading anything: a broken driver must
+//! not take the task down.
 
 #[cfg(target_os = "linux")]
 use std::{fs, path::Path, process::Command};
 
-/// What a backend needs from the machine.
+/// What a backend, or a window, needs from the machine.
 pub struct Driver {
-    /// The backend, as `ANYGPU_SKIP` names it.
+    /// The backend, or `display`, as `ANYGPU_SKIP` names it.
     pub backend: &'static str,
     /// What it needs, in words.
     pub what: &'static str,
@@ -13,11 +14,12 @@ pub struct Driver {
     pub found: Result<String, String>,
 }
 
-/// Looks for the driver of each GPU backend.
+/// Looks for the driver of each GPU backend, and for a display.
 pub fn find() -> Vec<Driver> {
     vec![
         Driver { backend: "webgpu", what: "Vulkan adapter", found: vulkan() },
         Driver { backend: "webgl", what: "EGL with OpenGL ES 3", found: egl() },
+        Driver { backend: "display", what: "X11 for windows", found: display() },
     ]
 }
 
@@ -50,6 +52,26 @@ fn egl() -> Result<String, String> {
     Ok(format!("libEGL.so.1 with {}", vendors.join(", ")))
 }
 
+/// A display that nobody sees, with the libraries that windows load.
+#[cfg(target_os = "linux")]
+fn display() -> Result<String, String> {
+    let libraries = [
+        ("libGL.so.1", "libgl1"),
+        ("libX11-xcb.so.1", "libx11-xcb1"),
+        ("libXcursor.so.1", "libxcursor1"),
+        ("libXi.so.6", "libxi6"),
+        ("libxkbcommon-x11.so.0", "libxkbcommon-x11-0"),
+    ];
+    libraries.into_iter().try_for_each(|(name, package)| library(name, package))?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let has_server = std::env::split_paths(&path).any(|folder| folder.join("Xvfb").is_file());
+    if has_server {
+        Ok("Xvfb with libraries of X11".into())
+    } else {
+        Err("Xvfb is missing: apt-get install xvfb".into())
+    }
+}
+
 /// Names of the driver manifests of a folder.
 #[cfg(target_os = "linux")]
 fn manifests(folder: &Path) -> Vec<String> {
@@ -71,6 +93,11 @@ fn library(name: &str, package: &str) -> Result<(), String> {
 #[cfg(not(target_os = "linux"))]
 fn vulkan() -> Result<String, String> {
     Ok("the system's own (Metal or Direct3D 12)".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn display() -> Result<String, String> {
+    Ok("the system's own".into())
 }
 
 #[cfg(not(target_os = "linux"))]

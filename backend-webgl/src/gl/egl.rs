@@ -77,12 +77,18 @@ impl Egl {
         let version = [egl::CONTEXT_MAJOR_VERSION, 3, egl::CONTEXT_MINOR_VERSION, 0, egl::NONE];
         let context = instance.create_context(display, config, None, &version)?;
         let egl = Egl { instance, display, context };
-        egl.enter()?;
+        egl.make_current()?;
         Ok(egl)
     }
 
     /// Makes the context current on this thread if it is not.
-    pub(super) fn enter(&self) -> Result<(), egl::Error> {
+    ///
+    /// *Errors*: it was lost.
+    pub(super) fn enter(&self) -> Result<(), Error> {
+        self.make_current().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))
+    }
+
+    fn make_current(&self) -> Result<(), egl::Error> {
         if self.instance.get_current_context() == Some(self.context) {
             return Ok(());
         }

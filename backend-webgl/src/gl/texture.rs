@@ -208,6 +208,10 @@ impl Gl {
 }
 
 impl Texture {
+    pub(crate) fn raw(&self) -> glow::Texture {
+        self.raw
+    }
+
     /// Its size in bytes.
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height) * u64::from(self.layers) * self.texels.bytes() as u64

@@ -51,9 +51,12 @@ impl Canvas {
         self.context.get_parameter(UNMASKED_RENDERER_WEBGL).ok()?.as_string().filter(|name| !name.is_empty())
     }
 
-    /// Whether the browser took the context away.
-    pub(super) fn is_lost(&self) -> bool {
-        self.context.is_context_lost()
+    /// Makes sure that the context is still there: after a loss its calls do nothing, and `getError` tells only once.
+    ///
+    /// *Errors*: it was lost.
+    pub(super) fn enter(&self) -> Result<(), Error> {
+        let lost = || Error::Lost("the browser took the WebGL context away".into());
+        if self.context.is_context_lost() { Err(lost()) } else { Ok(()) }
     }
 }
 

@@ -72,8 +72,14 @@ mod tests {
 
     #[test]
     fn kernels_are_summed_by_name() {
-        let info =
-            |name: &str, role| KernelInfo { name: name.into(), grid: [1; 3], bytes: 10, role, subject: String::new() };
+        let info = |name: &str, role| KernelInfo {
+            name: name.into(),
+            grid: [1; 3],
+            bytes: 10,
+            role,
+            subject: String::new(),
+            made: vec![],
+        };
         let kernels = [info("a", Role::Matmul), info("b", Role::Attention), info("a", Role::Matmul)];
         let sums = by_kernel(&kernels, &[1.0, 5.0, 2.0]);
         let kernel = |kernel: &str, count, ms, bytes| KernelTime { kernel: kernel.into(), count, ms, bytes };

@@ -1,0 +1,96 @@
+//! Who watches a program sees each draw of a step once it is made, and may paint what it makes before a later one takes the
+//! texture for something else. GL calls are unsafe, so painting is done here, whoever asks for it.
+
+use crate::gl::{Picture as Painted, Texture, Tile as Place};
+use crate::{Shared, WebGl};
+use backend_api::{Error, KernelInfo, StepParams};
+use std::rc::Rc;
+
+/// What is called after each draw.
+pub(crate) type Watcher = Rc<dyn Fn(Watched<'_>)>;
+
+/// A draw of a step, as its watcher sees it.
+pub struct Watched<'a> {
+    /// Its place among the program's kernels.
+    pub kernel: usize,
+    /// How many kernels the program has.
+    pub kernels: usize,
+    /// What it is.
+    pub info: &'a KernelInfo,
+    /// The parameters of its step.
+    pub params: &'a StepParams,
+    pub(crate) textures: Vec<&'a Texture>,
+    pub(crate) shared: &'a Shared,
+}
+
+/// Where a matrix is painted: line `y` of the tile has the elements `first + y * stride` and those after it, a texel each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    /// The tile's place in the picture: x, y, width and height.
+    ///
+    /// *Units*: texels, from the first line of the texture.
+    pub area: [u32; 4],
+    /// The element in its corner.
+    pub first: usize,
+    /// Elements from one line to the next.
+    pub stride: usize,
+}
+
+/// A texture of four bytes a texel, RGBA, that matrices are painted in: the application may draw it.
+pub struct Picture {
+    pub(crate) painted: Painted,
+}
+
+impl Picture {
+    /// The texture. It is there as long as the picture is.
+    pub fn texture(&self) -> glow::Texture {
+        self.painted.texture()
+    }
+}
+
+impl WebGl {
+    /// Makes a picture, all black.
+    ///
+    /// *Errors*: it is larger than the device allows, out of memory, device lost.
+    pub fn picture(&self, width: u32, height: u32) -> Result<Picture, Error> {
+        let have = self.shared.gl.limits().texture_size;
+        let need = width.max(height);
+        if need > have || width.min(height) == 0 {
+            let what = format!("a picture of {width} x {height} texels (texels a side)");
+            let remedy = "ask for a smaller picture, of one texel at least";
+            return Err(Error::Limit { what, need: need.into(), have: have.into(), remedy });
+        }
+        let _entered = self.shared.gl.enter()?;
+        let picture = self.shared.gl.picture(&self.shared.picture_shader()?, [width, height])?;
+        Ok(Picture { painted: picture })
+    }
+
+    /// Has each draw of all programs be followed by a call; of one that runs in parts, the last part. While nobody watches, steps
+    /// are what they were.
+    pub fn watch(&self, watcher: impl Fn(Watched<'_>) + 'static) {
+        *self.shared.watcher.borrow_mut() = Some(Rc::new(watcher));
+    }
+}
+
+impl Watched<'_> {
+    /// The texture that holds a matrix of [`KernelInfo::made`], as the backend's layout has it.
+    pub fn texture(&self, made: usize) -> Option<glow::Texture> {
+        self.textures.get(made).map(|texture| texture.raw())
+    }
+
+    /// Paints a matrix of [`KernelInfo::made`] into a tile of a picture: elements are dark at 0, orange above and blue below,
+    /// at 1 half as bright as at 100 and beyond.
+    ///
+    /// *Errors*: there is no such matrix; the tile leaves the picture or has more than 2^31 elements.
+    pub fn paint(&self, made: usize, picture: &Picture, tile: &Tile) -> Result<(), Error> {
+        let (Some(texture), Some(matrix)) = (self.textures.get(made), self.info.made.get(made)) else {
+            return Err(Error::Invalid(format!("{} makes no matrix {made}", self.info.name)));
+        };
+        let int =
+            |n: usize| i32::try_from(n).map_err(|_| Error::Invalid(format!("{n} elements are too many for a tile")));
+        let elements = [int(tile.first)?, int(tile.stride)?, int(matrix.rows)?, int(matrix.cols)?];
+        let last = tile.stride.saturating_mul(tile.area[3] as usize).saturating_add(tile.area[2] as usize);
+        int(last.saturating_add(tile.first))?;
+        self.shared.gl.paint(&picture.painted, texture, &Place { area: tile.area, elements })
+    }
+}
