@@ -66,8 +66,12 @@ impl Dispatcher {
         out
     }
 
-    /// A worker published something at a subject of its own. What cannot be read is left out: deadlines see to the rest.
+    /// A worker published something at a subject of its own, or at one that is [listened](Out::Listen) to. What cannot be
+    /// read is left out: deadlines see to the rest.
     pub fn came(&mut self, now: Micros, to: &str, payload: &[u8]) -> Vec<Out> {
+        if self.heard(to, payload) {
+            return self.settled(now);
+        }
         let Some((name, what)) = subject::sender(to) else { return Vec::new() };
         let Some(worker) = self.workers.get(name).copied() else {
             // Who is gone, or was there before a restart. Once for each heartbeat is often enough.
@@ -80,35 +84,39 @@ impl Dispatcher {
                 self.connected(worker, it.connection);
                 event
             }),
-            "done" => StepDone::from_wire(payload).ok().map(|done| self.done(worker, &done)),
-            "at" => Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply)),
-            _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).map(|token| {
+            "done" => StepDone::from_wire(payload).ok().and_then(|done| self.done(worker, &done)),
+            "at" => Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)),
+            _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).and_then(|token| {
                 let Token { session, epoch, position, id, .. } = token;
-                Event::Tokens { worker, session, epoch, position, ids: vec![id] }
+                let of_copy = self.heard_token(worker, session, position, id);
+                (!of_copy).then(|| Event::Tokens { worker, session, epoch, position, ids: vec![id] })
             }),
         };
         match event {
             // Its names go with it.
             Some(Event::Disconnected(_)) => self.left(now, name),
             Some(event) => self.happened(now, event),
-            None => Vec::new(),
+            None => self.settled(now),
         }
     }
 
     /// A step is through: it was one of a lap, of rows that were sent again, or the taking over of states.
-    fn done(&mut self, worker: WorkerId, done: &StepDone) -> Event {
+    fn done(&mut self, worker: WorkerId, done: &StepDone) -> Option<Event> {
         let StepDone { session, epoch, position, rows, .. } = *done;
+        if self.copy_done(worker, done) {
+            return None;
+        }
         let end = position + rows;
         if rows == 0
             && let Some(from) = self.exporting.remove(&(worker, session))
         {
-            return Event::Exported { from, to: worker, session, position };
+            return Some(Event::Exported { from, to: worker, session, position });
         }
         if self.restoring.get(&(worker, session)) == Some(&end) {
             self.restoring.remove(&(worker, session));
-            return Event::Restored(worker, session, epoch, end);
+            return Some(Event::Restored(worker, session, epoch, end));
         }
-        Event::StepDone(worker, session, epoch, position)
+        Some(Event::StepDone(worker, session, epoch, position))
     }
 
     /// A request was answered, or nobody is there to answer it.
@@ -117,12 +125,22 @@ impl Dispatcher {
         let Some(payload) = payload else {
             return self.names.get(&worker).cloned().map_or_else(Vec::new, |name| self.left(now, &name));
         };
-        let event = Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply));
-        event.map_or_else(Vec::new, |event| self.happened(now, event))
+        match Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)) {
+            Some(event) => self.happened(now, event),
+            None => self.settled(now),
+        }
+    }
+
+    /// What a reply means to a coordinator.
+    fn said(&mut self, worker: WorkerId, reply: &Reply) -> Option<Event> {
+        match &reply.what {
+            Some(reply::What::Failure(failure)) if self.copy_failed(worker, failure.session) => None,
+            _ => said(worker, reply),
+        }
     }
 }
 
-/// What a reply means to a coordinator.
+/// What a reply that is of no copy means to a coordinator.
 fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
     match &reply.what {
         Some(reply::What::Assigned(Assigned { epoch, ready: true, .. })) => Some(Event::Ready(worker, *epoch)),

@@ -34,8 +34,8 @@ pub use hello::{Heartbeat, Hello, Rung, Welcome};
 pub use manifest::Manifest;
 pub use range::{Range, Seam};
 pub use requests::{
-    Assign, Assigned, Control, Done, Drop, Echo, Export, Failure, Import, Open, Reason, Release, Replay, Reply,
-    control, reply,
+    Assign, Assigned, Control, Done, Drop, Export, Failure, Import, Open, Reason, Release, Replay, Reply, control,
+    reply,
 };
 pub use step::{Hop, Sampling, Step, StepDone, Token};
 pub use wire::Wire;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use anygpu::{Host, SelectOptions, StageOutput};
 use anygpu_pool_proto::{
-    Assign, Assigned, Control, Done, Echo, Export, Import, Open, Reason, Replay, Reply, Step, StepDone, Token, Wire,
-    control, reply, subject,
+    Assign, Assigned, Control, Done, Export, Import, Open, Reason, Replay, Reply, Step, StepDone, Token, Wire, control,
+    reply, subject,
 };
 
 use crate::Refused;
@@ -101,7 +101,6 @@ impl Worker {
             }
             control::What::Export(it) => (it.session, it.epoch, self.export(&it, send).await),
             control::What::Replay(it) => (it.session, it.epoch, self.replay(&it, send)),
-            control::What::Echo(it) => (it.session, it.epoch, self.echo(&it, send)),
             control::What::Release(it) => {
                 if self.loaded.as_ref().is_some_and(|loaded| loaded.epoch <= it.epoch) {
                     self.clear();
@@ -254,14 +253,6 @@ impl Worker {
             post(subject.clone(), &step, send)?;
         }
         Ok(*to)
-    }
-
-    fn echo(&mut self, asked: &Echo, send: &mut dyn FnMut(Message)) -> Result<u32, Refused> {
-        let held = self.held(asked.session)?;
-        match held.asked.as_ref().filter(|step| step.position == asked.position) {
-            Some(step) => post(asked.subject.clone(), step, send).map(|()| asked.position),
-            None => Err(Refused::new(Reason::OutOfOrder, "the last step was at another position; ask for that one")),
-        }
     }
 }
 
