@@ -15,6 +15,7 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::PoolError;
 use crate::connect::{connect, connect_for_pool};
+use crate::ears::Ears;
 use crate::facts::{Keeper, random};
 use crate::presence::{self, CLOSED};
 use crate::texts::{Taken, Texts};
@@ -78,7 +79,9 @@ pub async fn coordinate(
     let begun = Instant::now();
     let heartbeat_millis = coordinating.heartbeat.as_millis() as u32;
     let keeper = Keeper::new(coordinating.facts.clone());
-    let mut service = Service { client, system, inbox, dispatcher, texts, begun, heartbeat_millis, keeper, telling };
+    let (ears, mut heard) = Ears::new();
+    let mut service =
+        Service { client, system, inbox, dispatcher, texts, begun, heartbeat_millis, keeper, telling, ears };
     for session in unheard {
         service.cancel(session).await?;
     }
@@ -94,6 +97,7 @@ pub async fn coordinate(
             message = tokens.next() => service.came(message, &mut tokens).await?,
             message = said.next() => service.came(message, &mut said).await?,
             message = answers.next() => service.answered(message).await?,
+            Some(message) = heard.recv() => service.heard(message).await?,
             message = next(&mut closed) => service.closed(message).await?,
             message = hellos.next() => service.hello(message).await?,
             request = asked.recv() => match request {
@@ -146,6 +150,7 @@ struct Service {
     heartbeat_millis: u32,
     keeper: Keeper,
     telling: Telling,
+    ears: Ears,
 }
 
 impl Service {
@@ -165,6 +170,12 @@ impl Service {
             }
         }
         Ok(())
+    }
+
+    /// What came to a subject that is listened to.
+    async fn heard(&mut self, message: Message) -> Result<(), PoolError> {
+        let out = self.dispatcher.came(self.now(), &message.subject, &message.payload);
+        self.carry(out).await
     }
 
     async fn answered(&mut self, message: Option<Message>) -> Result<(), PoolError> {
@@ -256,6 +267,8 @@ impl Service {
                 Out::Ask { id, subject, payload } => {
                     self.publish(subject, Some(format!("{}.{id}", self.inbox)), payload).await?;
                 }
+                Out::Listen(subject) => self.ears.listen(&self.client, subject).await?,
+                Out::Unlisten(subject) => self.ears.unlisten(&subject),
                 Out::Say(session, _, token) => {
                     if !self.texts.say(session, token) {
                         all.extend(self.dispatcher.cancel(self.now(), session));

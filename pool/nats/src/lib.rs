@@ -7,6 +7,7 @@
 
 mod connect;
 mod coordinate;
+mod ears;
 mod error;
 mod facts;
 mod presence;
