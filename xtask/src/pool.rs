@@ -159,8 +159,9 @@ fn alone(anygpu: &Path, (prompt, temperature): (&str, f64)) -> Result<String> {
 
 fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance: &mut StdRng) -> Result<Value> {
     let lied = matches!(case.trouble, Trouble::Lied);
-    let options = ["--seam", case.seam, "--check", if lied { "1" } else { "0" }];
-    let mut pool = Pool::start(anygpu, server, &options)?;
+    // A text that is checked takes the place of one that is asked.
+    let checked = if lied { ["--check", "1", "--sessions", "7"] } else { ["--check", "0", "--sessions", "8"] };
+    let mut pool = Pool::start(anygpu, server, &[&["--seam", case.seam][..], &checked].concat())?;
     let liar = if lied { Some(pool.join_liar(case.workers[0], MEMORY)?) } else { None };
     for backend in &case.workers[usize::from(lied)..] {
         pool.join(backend, MEMORY)?;
