@@ -3,6 +3,7 @@
 
 mod liar;
 mod machines;
+mod stranger;
 
 use crate::programs;
 use anyhow::{Context, Result, bail};
@@ -49,6 +50,8 @@ enum Trouble {
     Coordinator,
     /// The first worker lies, and all texts are checked.
     Lied,
+    /// Somebody else speaks for workers, and listens to them.
+    Stranger,
 }
 
 /// A pool, and what happens to it.
@@ -75,6 +78,7 @@ const CASES: &[Case] = &[
         seam: "f32",
         trouble: Trouble::Coordinator,
     },
+    Case { title: "a stranger interferes", workers: &["cpu"; 2], seam: "f32", trouble: Trouble::Stranger },
     // Two of a stage check and settle, whoever is banned.
     Case { title: "a worker lies", workers: &["cpu"; 7], seam: "f32", trouble: Trouble::Lied },
 ];
@@ -102,6 +106,11 @@ pub fn run(options: &Options) -> Result<bool> {
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
     for case in CASES {
+        if matches!(case.trouble, Trouble::Stranger) && !machines::asks(&server)? {
+            println!("{:34} skipped: nats-server before 2.10 gives all workers the same rights", case.title);
+            skips += 1;
+            continue;
+        }
         if let Some(missing) = case.workers.iter().find(|backend| skipped.split(',').any(|skip| skip == **backend)) {
             println!("{:34} skipped: there is no driver of {missing}", case.title);
             skips += 1;
@@ -236,6 +245,7 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
 fn trouble(trouble: Trouble, pool: &mut Pool, chance: &mut StdRng) -> Result<()> {
     match trouble {
         Trouble::None | Trouble::Lied => Ok(()),
+        Trouble::Stranger => stranger::tries(&pool.says()?, &pool.state()?),
         Trouble::Killed | Trouble::Frozen => {
             let state = pool.state()?;
             let stages = state["chains"][0]["stages"].as_array().map_or(&[][..], Vec::as_slice);

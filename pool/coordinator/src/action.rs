@@ -125,6 +125,8 @@ pub enum Action {
         session: SessionId,
         /// The chain's epoch.
         epoch: u64,
+        /// Who serves the stage before; nobody before the first.
+        before: Option<WorkerId>,
         /// The stage.
         suspect: Stop,
         /// The stage that takes what the suspect sends; nobody after the last.

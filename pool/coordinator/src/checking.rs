@@ -83,6 +83,7 @@ impl Coordinator {
             let Some(by) = self.checker(range, &[]) else { continue };
             let stop = |(_, worker, lease)| Stop { worker, lease };
             let (suspect, next) = (Stop { worker, lease }, stops.get(stage + 1).copied().flatten().map(stop));
+            let before = stage.checked_sub(1).and_then(|before| stops[before]).map(|(_, worker, _)| worker);
             let check = self.checks.next;
             self.checks.next += 1;
             let opinions = vec![worker];
@@ -91,7 +92,7 @@ impl Coordinator {
             self.checks.of.insert(id, check);
             self.checks.by.insert(by, check);
             let copy = self.copy(by);
-            self.out.push(Action::Check { check, session: id, epoch, suspect, next, copy });
+            self.out.push(Action::Check { check, session: id, epoch, before, suspect, next, copy });
             return;
         }
     }

@@ -174,6 +174,11 @@ impl Coordinator {
         self.workers.get(&worker).map_or(State::Gone, |worker| worker.state)
     }
 
+    /// Whether a worker is kept out.
+    pub fn is_banned(&self, worker: WorkerId) -> bool {
+        self.banned.contains(&worker)
+    }
+
     /// All chains, with their sessions.
     pub fn chains(&self) -> impl Iterator<Item = (ChainId, ChainState, &[Slot], usize)> {
         self.chains.iter().map(|(id, chain)| (*id, chain.state, &chain.slots[..], chain.sessions.len()))

@@ -20,8 +20,9 @@ type At = u32;
 struct Check {
     session: SessionId,
     epoch: u64,
-    /// What comes to the suspect, and what goes on from there to the next stage, if there is one.
+    /// Where what comes to the suspect goes, and who sends it; and what goes on from there to the next stage, if there is one.
     comes: String,
+    before: String,
     goes: Option<String>,
     /// What came, in order, and the bytes of it.
     inputs: Vec<Step>,
@@ -52,7 +53,7 @@ struct Running {
 #[derive(Default)]
 pub(crate) struct Checks {
     all: BTreeMap<CheckId, Check>,
-    /// Subjects that are listened to.
+    /// Leases that are listened to, as subjects.
     ears: HashMap<String, CheckId>,
     /// By worker and session: the suspects' texts and the copies.
     texts: HashMap<(WorkerId, SessionId), CheckId>,
@@ -80,6 +81,7 @@ impl Dispatcher {
         &mut self,
         id: CheckId,
         (session, epoch): (SessionId, u64),
+        before: Option<WorkerId>,
         suspect: Stop,
         next: Option<Stop>,
         copy: Copy,
@@ -89,6 +91,7 @@ impl Dispatcher {
             session,
             epoch,
             comes: at(suspect),
+            before: before.map_or_else(|| subject::COORDINATOR.into(), name),
             goes: next.map(at),
             inputs: Vec::new(),
             bytes: 0,
@@ -109,13 +112,13 @@ impl Dispatcher {
     }
 
     fn listen(&mut self, id: CheckId, subject: String) {
-        self.checks.ears.insert(subject.clone(), id);
-        self.out.push(Out::Listen(subject));
+        self.out.push(Out::Listen(subject::sent(&subject, "*")));
+        self.checks.ears.insert(subject, id);
     }
 
     fn unlisten(&mut self, subject: &str) {
         if self.checks.ears.remove(subject).is_some() {
-            self.out.push(Out::Unlisten(subject.into()));
+            self.out.push(Out::Unlisten(subject::sent(subject, "*")));
         }
     }
 
@@ -191,7 +194,7 @@ impl Dispatcher {
         let Some(running) = &mut check.running else { return };
         let Copy { at, session, to } = running.copy;
         let lease = named(at.lease);
-        let goes_to = subject::lease(&name(at.worker), &lease);
+        let goes_to = subject::sent(&subject::lease(&name(at.worker), &lease), subject::COORDINATOR);
         let hop = match &check.goes {
             Some(_) => {
                 let lease = named(to.lease);
@@ -213,19 +216,29 @@ impl Dispatcher {
 
     /// Something came to a subject that is listened to; whether it is one.
     pub(crate) fn heard(&mut self, to: &str, payload: &[u8]) -> bool {
+        let Some((to, from)) = subject::parted(to) else { return false };
         let Some(&id) = self.checks.ears.get(to) else { return false };
         let (Ok(step), Some(check)) = (Step::from_wire(payload), self.checks.all.get_mut(&id)) else { return true };
         if check.comes == to {
-            self.comes(id, step);
+            if check.before == from {
+                self.comes(id, step);
+            } else if step.session == check.session {
+                // Somebody else speaks to the suspect, which cannot know that.
+                self.verdict(id, Verdict::Unknown);
+            }
             return true;
         }
         let at = end(&step);
         let output = Output::Rows(step.rows, step.activations);
         if check.goes.as_deref() == Some(to) {
-            if step.session == check.session && !step.replay {
+            if step.session == check.session && !step.replay && from == name(check.opinions[0]) {
                 self.claims(id, at, output);
             }
-        } else if check.running.as_ref().is_some_and(|it| it.copy.session == step.session) {
+        } else if check
+            .running
+            .as_ref()
+            .is_some_and(|it| it.copy.session == step.session && from == name(it.copy.at.worker))
+        {
             self.results(id, at, output);
         }
         true

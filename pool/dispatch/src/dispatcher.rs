@@ -47,7 +47,7 @@ pub enum Out {
         /// The bytes.
         payload: Vec<u8>,
     },
-    /// What comes to a subject from now on is to be told, too: [`Dispatcher::came`] gets it.
+    /// What comes to these subjects from now on is to be told, too: [`Dispatcher::came`] gets it.
     Listen(String),
     /// And no longer.
     Unlisten(String),
@@ -203,7 +203,7 @@ impl Dispatcher {
                 let Some(((first, lease), hops)) = self.route(session, &route) else { return };
                 let rows = tokens.len() as u32;
                 let (seam, sampling) = (self.served.seam.into(), (want > 0).then_some(sampling));
-                let to = self.subject(first, &lease);
+                let to = subject::sent(&self.subject(first, &lease), subject::COORDINATOR);
                 let step = Step {
                     session,
                     epoch,
@@ -228,8 +228,8 @@ impl Dispatcher {
                 holders.into_iter().for_each(|worker| self.forget(worker, session));
                 self.epochs.remove(&session);
             }
-            Action::Check { check, session, epoch, suspect, next, copy } => {
-                self.check(check, (session, epoch), suspect, next, copy);
+            Action::Check { check, session, epoch, before, suspect, next, copy } => {
+                self.check(check, (session, epoch), before, suspect, next, copy);
             }
             Action::Recheck { check, copy } => self.compute(check, copy),
             Action::Uncheck(check) => self.uncheck(check),
@@ -276,7 +276,7 @@ impl Dispatcher {
                     let (lease, tokens, rows) = (lease.clone(), tokens.to_vec(), tokens.len() as u32);
                     let step =
                         Step { session, epoch, lease, position, rows, seam, tokens, replay: true, ..Step::default() };
-                    self.send(subject.clone(), &step);
+                    self.send(subject::sent(&subject, subject::COORDINATOR), &step);
                 }
             }
             Source::Stage(before, _) => {

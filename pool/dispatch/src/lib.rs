@@ -13,3 +13,4 @@ mod said;
 
 pub use dispatcher::{Dispatcher, Out, Served};
 pub use picture::{Picture, PicturedChain, PicturedStage};
+pub use said::NotTaken;

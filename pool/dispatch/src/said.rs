@@ -7,21 +7,47 @@ use anygpu_pool_proto::{
 
 use crate::dispatcher::{Dispatcher, Out};
 
+/// Why somebody who says hello is not taken.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotTaken {
+    /// It is no hello, or one of another version.
+    #[error(transparent)]
+    Hello(#[from] ProtoError),
+    /// It was found to have computed something else.
+    #[error("{0} is banned, since others agreed on something else than it computed; repair it, and join anew")]
+    Banned(String),
+}
+
+impl NotTaken {
+    /// What it is answered.
+    pub fn answer(&self) -> Option<Vec<u8>> {
+        let reason = match self {
+            NotTaken::Hello(_) => Reason::Malformed,
+            NotTaken::Banned(_) => Reason::Banned,
+        };
+        let failure = Failure { reason: reason.into(), detail: self.to_string(), ..Failure::default() };
+        Reply { what: Some(reply::What::Failure(failure)) }.to_wire().ok()
+    }
+}
+
 impl Dispatcher {
     /// A worker came to [`subject::HELLO`]. Gives what it is answered: its name. `id` is one that nobody foresees, for
     /// those who have none yet: whoever knows a name is taken for who has it.
     ///
-    /// *Errors*: it is no hello, or one of another version.
+    /// *Errors*: it is no hello, or one of another version; it comes from somebody who is banned.
     pub fn joined(
         &mut self,
         now: Micros,
         id: WorkerId,
         payload: &[u8],
         heartbeat_millis: u32,
-    ) -> Result<(Welcome, Vec<Out>), ProtoError> {
+    ) -> Result<(Welcome, Vec<Out>), NotTaken> {
         let hello = Hello::from_wire(payload)?;
         let id = number(&hello.worker).unwrap_or(id);
         let worker = name(id);
+        if self.coordinator.is_banned(id) {
+            return Err(NotTaken::Banned(worker));
+        }
         // What it had, and what it was asked, is of the past.
         self.lost(id);
         self.asked.retain(|_, of| *of != id);
@@ -39,6 +65,11 @@ impl Dispatcher {
         let mut out = self.happened(now, Event::Connected(id));
         out.extend(self.happened(now, Event::Hello(id, offer)));
         Ok((Welcome { worker, heartbeat_millis }, out))
+    }
+
+    /// Whether a worker of a name is kept out.
+    pub fn is_banned(&self, name: &str) -> bool {
+        number(name).is_some_and(|id| self.coordinator.is_banned(id))
     }
 
     /// Takes note of a worker's connection, in place of an earlier one.

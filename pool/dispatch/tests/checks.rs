@@ -1,10 +1,11 @@
-//! Workers that lie are found and banned, and those that are honest are not.
+//! Workers that lie are found and banned, those that are honest are not, and who has no part in a text is not heard.
 
 mod world;
 
 use anygpu::Choice;
 use anygpu_pool::{End, Request};
-use anygpu_pool_proto::{Sampling, Seam};
+use anygpu_pool_proto::{Assigned, Reply, Sampling, Seam, Step, StepDone, Token, Wire, reply, subject};
+use anygpu_pool_worker::Message;
 use world::{TOKENS, World, alone};
 
 const PROMPT: &str = "Once upon a time, in a small town";
@@ -116,4 +117,56 @@ fn honest_workers_agree_whatever_computes() {
         let counts = world.dispatcher.coordinator().counts();
         assert_eq!((counts.checked, counts.disputed, counts.banned), (3, 0, 0), "{seam:?}: {counts:?}");
     }
+}
+
+/// Says whatever might move a text on, in the place of somebody.
+fn interferes(world: &mut World, name: &str, epoch: u64, prompt: usize) {
+    let position = (world.said.get(&1).map_or(0, Vec::len) + prompt) as u32;
+    for at in position - 1..=position + 1 {
+        world.says(&subject::out(name, 1), &Token { session: 1, epoch, position: at, id: 7, margin: 1.0 });
+        // Of another session than the subject's.
+        world.says(&subject::out(name, 2), &Token { session: 1, epoch, position: at, id: 7, margin: 1.0 });
+        world.says(&subject::done(name), &StepDone { session: 1, epoch, position: at - 1, rows: 1, micros: 1 });
+    }
+    let ready = Assigned { epoch, fetched: 1, total: 1, ready: true, block_micros: 1 };
+    world.says(&subject::progress(name), &Reply { what: Some(reply::What::Assigned(ready)) });
+}
+
+#[test]
+fn who_has_no_part_in_a_text_is_not_heard() {
+    let (prompt, answer) = alone(PROMPT, GREEDY);
+    let mut world = up(0.0);
+    ask(&mut world, 1, &prompt, GREEDY);
+    for tokens in 1..TOKENS {
+        world.until(|world| world.tokens(1) >= tokens);
+        let spare = world.dispatcher.picture().spares[0].worker.clone().unwrap();
+        let stages = [0, 1, 2].map(|stage| world.stage(stage));
+        // The first epochs are of assignments: chains are past them.
+        let epochs = [0, 1, 1000];
+        for epoch in epochs {
+            for name in [&spare, "w0123456789abcdef", "nobody"] {
+                interferes(&mut world, name, epoch, prompt.len());
+            }
+            // Not even those who have a part, out of turn or in an epoch that is past or to come.
+            stages.iter().for_each(|name| interferes(&mut world, name, epoch, prompt.len()));
+        }
+        // To the stages themselves: a lease that is none, and one that is, in an epoch that is past.
+        let real = stages.each_ref().map(|name| world.passed[name].clone());
+        for Message { subject: to, payload } in real {
+            let Ok(step) = Step::from_wire(&payload) else { continue };
+            let (lease, _) = subject::parted(&to).unwrap();
+            let guess = Step { lease: "guess".into(), ..step.clone() };
+            let past = Step { epoch: 0, position: step.position + 1, ..step };
+            let worker = to.split('.').nth(2).unwrap();
+            for (to, step) in [(subject::lease(worker, "guess"), guess), (lease.to_owned(), past)] {
+                let message = Message { subject: subject::sent(&to, &spare), payload: step.to_wire().unwrap() };
+                let out = world.pass(message);
+                world.carry(out);
+            }
+        }
+    }
+    world.until(|world| world.ended.contains_key(&1));
+    assert_eq!((world.ended[&1], &world.said[&1]), (End::Length, &answer));
+    let counts = world.dispatcher.coordinator().counts();
+    assert!(counts.stale > 100 && counts.lost == 0 && counts.banned == 0, "{counts:?}");
 }

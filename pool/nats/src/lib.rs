@@ -10,6 +10,7 @@ mod coordinate;
 mod ears;
 mod error;
 mod facts;
+mod grant;
 mod presence;
 mod server;
 mod texts;

@@ -196,6 +196,11 @@ impl Text {
         subject::lease(&self.chain[stage], &self.leases[stage])
     }
 
+    /// The same, for what we send.
+    fn ours(&self, stage: usize) -> String {
+        subject::sent(&self.subject(stage), subject::COORDINATOR)
+    }
+
     /// Begins a lap over all tokens that have no states yet.
     fn lap(&self, pool: &Pool) {
         let mut route: Vec<Hop> = (1..self.chain.len())
@@ -216,7 +221,7 @@ impl Text {
             route,
             ..Step::default()
         };
-        pool.send(Message { subject: self.subject(0), payload: step.to_wire().unwrap() });
+        pool.send(Message { subject: self.ours(0), payload: step.to_wire().unwrap() });
     }
 
     /// Waits for the lap's token; tells whether it came.
@@ -294,7 +299,7 @@ fn a_chain_writes_the_text_of_one_machine_though_workers_are_lost() {
                     let (rows, replay) = (to, true);
                     let step =
                         Step { session: SESSION, epoch: 3, lease, rows, seam, tokens, replay, ..Step::default() };
-                    pool.send(Message { subject, payload: step.to_wire().unwrap() });
+                    pool.send(Message { subject: text.ours(lost), payload: step.to_wire().unwrap() });
                 }
             }
             pool.reaches("dan", to);
@@ -344,7 +349,8 @@ fn what_cannot_be_is_refused() {
         let (lease, rows, seam) = (lease.to_owned(), tokens.len() as u32, seam.into());
         let payload =
             Step { session: SESSION, epoch, lease: lease.clone(), position, rows, seam, tokens, ..Step::default() };
-        Message { subject: subject::lease("ada", &lease), payload: payload.to_wire().unwrap() }
+        let subject = subject::sent(&subject::lease("ada", &lease), subject::COORDINATOR);
+        Message { subject, payload: payload.to_wire().unwrap() }
     };
     let open = |session, epoch| control::What::Open(Open { session, epoch, lease: "one".into() });
     pool.send(step(5, "one", 0, Seam::F16, vec![1]));
@@ -364,7 +370,15 @@ fn what_cannot_be_is_refused() {
         (step(5, "one", 0, Seam::F16, vec![1 << 20]), Reason::Malformed),
         (step(5, "one", 0, Seam::F16, vec![1; 200]), Reason::Malformed),
         (Message { payload: vec![7; 9], ..step(5, "one", 0, Seam::F16, vec![1]) }, Reason::Malformed),
-        (Message { subject: subject::lease("ada", "two"), ..step(5, "one", 0, Seam::F16, vec![1]) }, Reason::Stale),
+        (
+            Message {
+                subject: subject::sent(&subject::lease("ada", "two"), "bob"),
+                ..step(5, "one", 0, Seam::F16, vec![1])
+            },
+            Reason::Stale,
+        ),
+        // Without a sender.
+        (Message { subject: subject::lease("ada", "one"), ..step(5, "one", 0, Seam::F16, vec![1]) }, Reason::Stale),
     ] {
         pool.send(message);
         assert_eq!(pool.failure(), reason);

@@ -21,6 +21,15 @@ pub fn server() -> Option<PathBuf> {
     std::env::var_os("NATS_SERVER").map(PathBuf::from).or_else(|| which("nats-server"))
 }
 
+/// Whether a server asks the coordinator who may connect: since 2.10.
+pub fn asks(server: &Path) -> Result<bool> {
+    let version = Command::new(server).arg("--version").output().context("cannot start nats-server")?;
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let mut numbers =
+        version.rsplit('v').next().unwrap_or_default().split('.').map_while(|part| part.parse::<u32>().ok());
+    Ok((numbers.next(), numbers.next()) >= (Some(2), Some(10)))
+}
+
 /// A worker's process, and its name in the pool.
 struct Member {
     process: Group,
@@ -50,6 +59,7 @@ impl Pool {
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let config = Command::new(anygpu)
             .args(["pool", "config", "--port", &port.to_string(), "--websocket-port", &websocket.to_string()])
+            .args((!asks(server)?).then_some("--shared"))
             .output()
             .context("cannot start anygpu")?;
         fs::write(folder.join("nats.conf"), &config.stdout).context("cannot write the server's configuration")?;
@@ -113,7 +123,7 @@ impl Pool {
 
     /// Has a worker join that will lie. Gives its name.
     pub fn join_liar(&mut self, backend: &str, memory: &str) -> Result<String> {
-        let address = super::liar::relay(self.get("/pool.json")?)?;
+        let address = super::liar::relay(self.says()?)?;
         self.join_by(&address, backend, memory)
     }
 
@@ -178,6 +188,11 @@ impl Pool {
     /// What the coordinator says of the pool.
     pub fn state(&self) -> Result<Value> {
         self.get("/state.json")
+    }
+
+    /// What the coordinator says to those who join.
+    pub fn says(&self) -> Result<Value> {
+        self.get("/pool.json")
     }
 
     fn get(&self, path: &str) -> Result<Value> {

@@ -40,6 +40,9 @@ pub struct PoolConfigArgs {
     /// The port for pages
     #[arg(long, default_value_t = 9222)]
     pub websocket_port: u16,
+    /// All workers are one user, and may speak for and listen to each other: for a server before 2.10, among friends
+    #[arg(long)]
+    pub shared: bool,
 }
 
 /// What workers hand over.

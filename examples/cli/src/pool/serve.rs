@@ -85,6 +85,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     let dispatcher = Dispatcher::restart(config, seed, served, facts.clone(), 0);
     let coordinating = Coordinating {
         server: args.nats.clone(),
+        workers: workers.clone(),
         system: args.nats_system.clone(),
         heartbeat: HEARTBEAT,
         facts: args.state.clone(),

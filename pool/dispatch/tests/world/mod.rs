@@ -56,6 +56,8 @@ pub struct World {
     pub banned: Vec<String>,
     /// Subjects that the coordinator listens to.
     ears: HashSet<String>,
+    /// The last step that each worker got.
+    pub passed: HashMap<String, Message>,
     post: Sender<Came>,
     came: Receiver<Came>,
     begun: Instant,
@@ -76,7 +78,8 @@ impl World {
         let dispatcher = Dispatcher::new(config, [7; 32], served);
         let (workers, said, ended) = (HashMap::new(), HashMap::new(), HashMap::new());
         let (liars, banned, ears, begun) = (HashSet::new(), Vec::new(), HashSet::new(), Instant::now());
-        World { dispatcher, joined: 0, workers, liars, banned, ears, post, came, begun, said, ended }
+        let passed = HashMap::new();
+        World { dispatcher, joined: 0, workers, liars, banned, ears, passed, post, came, begun, said, ended }
     }
 
     pub fn now(&self) -> Micros {
@@ -108,6 +111,12 @@ impl World {
     /// Who has a stage.
     pub fn stage(&self, stage: usize) -> String {
         self.dispatcher.picture().chains[0].stages[stage].worker.clone().unwrap()
+    }
+
+    /// What comes to the coordinator, from whomever.
+    pub fn says(&mut self, subject: &str, message: &impl Wire) {
+        let out = self.dispatcher.came(self.now(), subject, &message.to_wire().unwrap());
+        self.carry(out);
     }
 
     /// The worker of a stage ends without a word.
@@ -150,11 +159,13 @@ impl World {
     }
 
     /// Brings a message to the worker that it is for, and to the coordinator if it listens.
-    fn pass(&mut self, message: Message) -> Vec<Out> {
-        let heard = match self.ears.contains(&message.subject) {
+    pub fn pass(&mut self, message: Message) -> Vec<Out> {
+        let all = message.subject.rsplit_once('.').map(|(lease, _)| format!("{lease}.*")).unwrap_or_default();
+        let heard = match self.ears.contains(&all) {
             true => self.dispatcher.came(self.now(), &message.subject, &message.payload),
             false => Vec::new(),
         };
+        self.passed.extend(message.subject.split('.').nth(2).map(|worker| (worker.to_owned(), message.clone())));
         self.deliver(message, None);
         heard
     }
