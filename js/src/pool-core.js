@@ -31,10 +31,10 @@ const AGAIN = 500;
 /** How often somebody who joins for the first time asks. */
 const ATTEMPTS = 3;
 
-/** A name that nobody foresees: who knows it is taken for who has it. */
-function ownName() {
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
-  return `w${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+/** What nobody foresees: who knows it has the name that follows from it. */
+function ownSecret() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -94,8 +94,10 @@ export class PoolCore extends Module {
     const [bandwidth] = await Promise.all([rate(address, bytes, signal), this.start(module)]);
     const offer = { backend, memory, block_bytes: bytes / blocks, bandwidth };
     const wasm = await this.queued(() => this._bindings.member(JSON.stringify(offer)));
-    const connection = await this._connect(pool.websocket);
-    const member = new Member(this, wasm, connection);
+    const secret = ownSecret();
+    const name = this._bindings.worker_name(secret);
+    const connection = await this._connect(pool.websocket, secret, name);
+    const member = new Member(this, wasm, connection, name);
     signal.addEventListener("abort", () => member.leave());
     try {
       await member.begin(signal);
@@ -110,7 +112,6 @@ export class PoolCore extends Module {
 
 /** Who has joined, or is about to. */
 class Member {
-  _name = ownName();
   _hop = 0;
   _isThere = true;
   _visible = true;
@@ -129,8 +130,10 @@ class Member {
    * @param {Module<any>} module
    * @param {import("../wasm/pool.js").WasmMember} wasm
    * @param {Link} link
+   * @param {string} name
    */
-  constructor(module, wasm, link) {
+  constructor(module, wasm, link, name) {
+    this._name = name;
     this._module = module;
     this._wasm = wasm;
     this._link = link;

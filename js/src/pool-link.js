@@ -32,18 +32,22 @@ const MESSAGE = 8 << 20;
  * Connects. What breaks later is connected again, as long as it takes.
  *
  * @param {string} address Such as `wss://example.org`, with a name and a password if the server asks for them.
+ * @param {string} secret What the worker's name follows from: the server asks the coordinator whether it may have that.
+ * @param {string} worker Its name.
  * @returns {Promise<Link>}
  */
-export async function link(address) {
+export async function link(address, secret, worker) {
   const url = new URL(address);
   const { username, password } = url;
   // Addresses are shown, and secrets are not.
   url.username = url.password = "";
   const login = username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-  const again = { maxReconnectAttempts: -1, reconnectTimeWait: AGAIN };
+  // A coordinator that is away lets nobody in, for a while.
+  const again = { maxReconnectAttempts: -1, reconnectTimeWait: AGAIN, ignoreAuthErrorAbort: true };
+  const who = { name: `anygpu page ${secret}`, inboxPrefix: `_INBOX.${worker}` };
   let connection;
   try {
-    connection = await wsconnect({ servers: url.href, name: "anygpu page", timeout: PATIENCE, ...again, ...login });
+    connection = await wsconnect({ servers: url.href, timeout: PATIENCE, ...who, ...again, ...login });
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : cause;
     throw new NetworkError(`the pool's server at ${url.href} cannot be reached (${why}); make sure that it runs`, { url: url.href, cause });

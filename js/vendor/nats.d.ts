@@ -30,6 +30,8 @@ export interface ConnectionOptions {
   timeout?: number;
   maxReconnectAttempts?: number;
   reconnectTimeWait?: number;
+  ignoreAuthErrorAbort?: boolean;
+  inboxPrefix?: string;
 }
 
 export function wsconnect(options: ConnectionOptions): Promise<NatsConnection>;

@@ -28,7 +28,7 @@ pub fn run(command: &PoolCommand) -> Result<bool> {
 }
 
 fn configure(args: &PoolConfigArgs) -> Result<()> {
-    let PoolConfigArgs { host, port, websocket_port, .. } = *args;
+    let PoolConfigArgs { host, port, websocket_port, shared } = *args;
     let users = Users::new()?;
     let here = if host.is_unspecified() { "127.0.0.1".into() } else { host.to_string() };
     let Users { coordinator, worker, system } = &users;
@@ -36,7 +36,7 @@ fn configure(args: &PoolConfigArgs) -> Result<()> {
         "# anygpu pool serve --nats nats://coordinator:{coordinator}@{here}:{port} --nats-system nats://system:{system}@{here}:{port} \\\n\
          #   --nats-workers nats://worker:{worker}@{here}:{port} --nats-pages ws://worker:{worker}@{here}:{websocket_port}\n"
     );
-    let server = Server { host: host.to_string(), port, websocket: websocket_port, users };
+    let server = Server { host: host.to_string(), port, websocket: websocket_port, users, shared };
     Ok(output::text(&format!("{how}{server}\n"))?)
 }
 

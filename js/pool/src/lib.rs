@@ -12,6 +12,12 @@ pub use bindings_common::WasmCancel;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
+/// The name of who knows a secret.
+#[wasm_bindgen]
+pub fn worker_name(secret: &str) -> String {
+    anygpu_pool_worker::name(secret)
+}
+
 /// Begins to tell of panics.
 #[wasm_bindgen(start)]
 pub fn start() {

@@ -28,7 +28,7 @@ function bindings(deliver) {
     leaving: () => text("leaving"),
     shown: () => JSON.stringify({ part: null, blockMicros: 0, sessions: 0, steps: 0, refused: null }),
   };
-  return { default: async () => {}, WasmCancel, member: async () => member };
+  return { default: async () => {}, WasmCancel, worker_name: (/** @type {string} */ secret) => `w${secret.slice(0, 16)}`, member: async () => member };
 }
 
 /** The broker, on one connection. */

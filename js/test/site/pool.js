@@ -60,7 +60,10 @@ export async function joins(name, program, backend, origin, { anygpu, nats }) {
   const browser = await launch(name, program);
   try {
     const [port, websocket, http] = await ports(3);
-    const config = spawnSync(anygpu, ["pool", "config", "--port", `${port}`, "--websocket-port", `${websocket}`], { encoding: "utf8" }).stdout;
+    // Servers before 2.10 cannot ask the coordinator who may connect.
+    const isOld = /v2\.\d\./.test(spawnSync(nats, ["--version"], { encoding: "utf8" }).stdout);
+    const how = ["--port", `${port}`, "--websocket-port", `${websocket}`, ...(isOld ? ["--shared"] : [])];
+    const config = spawnSync(anygpu, ["pool", "config", ...how], { encoding: "utf8" }).stdout;
     const conf = join(folder, "nats.conf");
     writeFileSync(conf, config);
     // The comments say how the coordinator is to be called.

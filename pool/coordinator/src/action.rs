@@ -2,7 +2,7 @@
 
 use anygpu_pool_proto::{Range, Sampling};
 
-use crate::{Lease, session::SessionId, worker::WorkerId};
+use crate::{Lease, checking::CheckId, session::SessionId, worker::WorkerId};
 
 /// Where a stage's inputs come from when it is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,17 @@ pub struct Stop {
     pub worker: WorkerId,
     /// The lease that it has the session by.
     pub lease: Lease,
+}
+
+/// A text that a worker computes beside somebody else. To who computes it, it is one as others are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copy {
+    /// Who computes it, and the lease that it has it by.
+    pub at: Stop,
+    /// The name that it has there.
+    pub session: SessionId,
+    /// Where it sends what it computed: a stage that is not there.
+    pub to: Stop,
 }
 
 /// Why a session ended.
@@ -105,19 +116,33 @@ pub enum Action {
     Say(SessionId, u32, u32),
     /// A session ended.
     End(SessionId, End),
-    /// What a stage sent as its output of a step is to be compared with what another worker computes.
+    /// What a stage sends for a session, from its first step on, is to be compared with what another worker makes of the
+    /// same inputs. [`Event::Checked`](crate::Event::Checked) follows.
     Check {
+        /// The check.
+        check: CheckId,
         /// The session.
         session: SessionId,
-        /// The step's position.
-        position: u32,
+        /// The chain's epoch.
+        epoch: u64,
+        /// Who serves the stage before; nobody before the first.
+        before: Option<WorkerId>,
         /// The stage.
-        stage: usize,
-        /// Who serves it.
-        suspect: WorkerId,
-        /// Who computes it again.
-        by: WorkerId,
+        suspect: Stop,
+        /// The stage that takes what the suspect sends; nobody after the last.
+        next: Option<Stop>,
+        /// The other worker's text.
+        copy: Copy,
     },
+    /// Two differ: a further worker is to compute the same. [`Event::Checked`](crate::Event::Checked) follows.
+    Recheck {
+        /// The check.
+        check: CheckId,
+        /// The further worker's text.
+        copy: Copy,
+    },
+    /// A check is over, whatever came of it.
+    Uncheck(CheckId),
     /// Somebody who was thought to be gone speaks: it is to say hello again.
     Greet(WorkerId),
     /// A worker lied: its connection is to be closed, and its identity kept out.

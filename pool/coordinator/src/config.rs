@@ -15,6 +15,8 @@ pub struct Config {
     pub spares: u32,
     /// Sessions that a chain takes for each of its stages.
     pub sessions_per_stage: usize,
+    /// Sessions that a chain takes at most: what each of its workers holds states for.
+    pub sessions: usize,
     /// Sessions that may wait.
     pub queue: usize,
     /// Rows of a prompt's step.
@@ -43,11 +45,10 @@ pub struct Config {
     pub gain: f64,
     /// Workers that a plan chooses among.
     pub candidates: usize,
-    /// Probability that a lap is checked.
+    /// Probability that one stage of a text is checked.
     pub check: f64,
-    /// Normalised mean squared error up to which two workers agree. Honest backends differ by 2e-9, f16 at seams adds
-    /// 4e-8, wrong weights 1e-4 and more.
-    pub nmse: f64,
+    /// Time that a check may take after its text has ended, and a further worker to settle a dispute.
+    pub settle: Micros,
     /// Seconds that a worker of which nothing is known is expected to stay.
     pub life: f64,
 }
@@ -60,6 +61,7 @@ impl Config {
             chains: 1,
             spares: 4,
             sessions_per_stage: 2,
+            sessions: usize::MAX,
             queue: 10_000,
             chunk: 64,
             prompt_rows: 8.0,
@@ -75,7 +77,7 @@ impl Config {
             gain: 0.2,
             candidates: 256,
             check: 0.0,
-            nmse: 1e-6,
+            settle: 60_000_000,
             life: 600.0,
         }
     }

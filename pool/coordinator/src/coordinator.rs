@@ -40,6 +40,10 @@ pub struct Counts {
     pub replayed: u64,
     /// Messages that came too late to count.
     pub stale: u64,
+    /// Checks in which two workers agreed.
+    pub checked: u64,
+    /// Checks in which two differed.
+    pub disputed: u64,
     /// Workers that were banned.
     pub banned: u64,
 }
@@ -132,7 +136,7 @@ impl Coordinator {
             }
             Event::Ask(request) => self.ask(request),
             Event::Cancel(session) => self.end(session, End::Cancelled),
-            Event::Checked { session, position, by, nmse } => self.checked(session, position, by, nmse),
+            Event::Checked(check, by, verdict) => self.checked(check, by, verdict),
             Event::Tick => {}
         }
         while let Some(timer) = self.timers.pop(self.now) {
@@ -143,6 +147,7 @@ impl Coordinator {
                 Timer::GiveUp(chain) => self.give_up(chain),
                 Timer::Plan => self.plan(),
                 Timer::Improve => self.improve(),
+                Timer::Check(check) => self.unsettled(check),
             }
         }
         self.place();
@@ -167,6 +172,11 @@ impl Coordinator {
     /// Where a worker stands.
     pub fn worker(&self, worker: WorkerId) -> State {
         self.workers.get(&worker).map_or(State::Gone, |worker| worker.state)
+    }
+
+    /// Whether a worker is kept out.
+    pub fn is_banned(&self, worker: WorkerId) -> bool {
+        self.banned.contains(&worker)
     }
 
     /// All chains, with their sessions.

@@ -3,6 +3,7 @@
 use anygpu_pool_proto::Sampling;
 
 use crate::{
+    checking::CheckId,
     session::SessionId,
     worker::{Offer, WorkerId},
 };
@@ -22,6 +23,17 @@ pub struct Request {
     pub sampling: Sampling,
     /// Tokens that end it.
     pub stop: Vec<u32>,
+}
+
+/// What comes of a worker's computing what others have computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is what this one sent.
+    With(WorkerId),
+    /// It is something else than all that was sent.
+    Differs,
+    /// It cannot be told: it was not computed, or not from the same.
+    Unknown,
 }
 
 /// What happened. Events of workers, chains and sessions that are no more are ignored, and so are those of an epoch
@@ -72,17 +84,8 @@ pub enum Event {
     Ask(Request),
     /// Nobody wants the answer any more.
     Cancel(SessionId),
-    /// A check was made: normalised mean squared error of what was sent, against what another worker computed.
-    Checked {
-        /// The session.
-        session: SessionId,
-        /// The step's position.
-        position: u32,
-        /// Who checked.
-        by: WorkerId,
-        /// The error.
-        nmse: f64,
-    },
+    /// A check was made by a worker.
+    Checked(CheckId, WorkerId, Verdict),
     /// It is [`due`](crate::Coordinator::due).
     Tick,
 }

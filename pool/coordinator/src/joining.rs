@@ -102,6 +102,7 @@ impl Coordinator {
                 self.spares.remove(&range);
             }
         }
+        self.checks_no_more(id);
     }
 
     /// A worker has nothing to do.

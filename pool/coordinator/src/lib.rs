@@ -32,11 +32,12 @@ mod session;
 mod timers;
 mod worker;
 
-pub use action::{Action, End, Source, Stop};
+pub use action::{Action, Copy, End, Source, Stop};
 pub use chain::{ChainId, ChainState, Slot};
+pub use checking::CheckId;
 pub use config::Config;
 pub use coordinator::{Coordinator, Counts};
-pub use event::{Event, Request};
+pub use event::{Event, Request, Verdict};
 pub use facts::{Facts, SavedChain, SavedSession};
 pub use session::SessionId;
 pub use worker::{Offer, State, WorkerId};

@@ -114,6 +114,7 @@ impl Coordinator {
         self.remembered.retain(|_, (chain, _)| *chain != id);
         for session in chain.sessions {
             self.timers.clear(Timer::Session(session));
+            self.end_check(session);
             if let Some(it) = self.sessions.get_mut(&session) {
                 let holders = it.seats.iter().filter_map(|seat| seat.snapshot).map(|snapshot| snapshot.holder);
                 let there = holders.filter(|holder| self.workers.contains_key(holder));

@@ -151,7 +151,8 @@ impl Coordinator {
     pub(crate) fn reopen(&mut self, id: ChainId) {
         let Some(chain) = self.chains.get(&id) else { return };
         let entry = (chain.sessions.len(), id);
-        let room = chain.sessions.len() < self.config.sessions_per_stage * chain.slots.len();
+        let room = (self.config.sessions_per_stage * chain.slots.len()).min(self.config.sessions);
+        let room = chain.sessions.len() < room;
         if chain.state == ChainState::Up && !self.retiring.contains(&id) && room {
             self.open.insert(entry);
         } else {

@@ -13,6 +13,8 @@ use crate::{
 impl Coordinator {
     /// A session's chain is whole again: what it lost is restored, and its lap begins again.
     pub(crate) fn resume(&mut self, id: SessionId) {
+        // Steps go other ways from here on.
+        self.end_check(id);
         let stages = self.to_restore(id);
         let leases: Vec<_> = stages.iter().map(|_| self.lease()).collect();
         let Some(session) = self.sessions.get_mut(&id) else { return };

@@ -49,6 +49,7 @@ impl Coordinator {
             session.seats = seats;
         }
         self.reopen(on);
+        self.draw_check(id);
         self.lap(id);
     }
 
@@ -145,7 +146,7 @@ impl Coordinator {
             self.counts.stale += 1;
             return;
         };
-        let position = session.lap.take().map_or(at, |lap| lap.position);
+        session.lap = None;
         for (token, at) in ids.iter().zip(at..) {
             session.tokens.push(*token);
             self.out.push(Action::Say(id, at, *token));
@@ -160,7 +161,6 @@ impl Coordinator {
             self.end(id, if end { End::Stop } else { End::Length });
             return;
         }
-        self.draw_check(id, position);
         self.snapshots(id);
         self.lap(id);
     }
@@ -169,7 +169,7 @@ impl Coordinator {
     pub(crate) fn end(&mut self, id: SessionId, why: End) {
         let Some(session) = self.sessions.remove(&id) else { return };
         self.timers.clear(Timer::Session(id));
-        self.checks.forget(id);
+        self.await_check(id);
         self.out.push(Action::End(id, why));
         let Some(on) = session.chain else { return };
         self.close(on);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Micros, chain::ChainId, session::SessionId, worker::WorkerId};
+use crate::{Micros, chain::ChainId, checking::CheckId, session::SessionId, worker::WorkerId};
 
 /// What a moment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +19,8 @@ pub(crate) enum Timer {
     Plan,
     /// The next look for something better.
     Improve,
+    /// A check's result.
+    Check(CheckId),
 }
 
 /// Timers, each at one moment at most.

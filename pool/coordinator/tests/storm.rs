@@ -12,8 +12,8 @@ fn config() -> Config {
 }
 
 /// Kills, freezes, losses of messages, restarts and cancelled requests for a while, then peace until all have ended.
-fn storm(seed: u64) -> anygpu_pool::Counts {
-    let mut cluster = Cluster::new(config(), seed);
+fn storm(seed: u64, config: Config) -> anygpu_pool::Counts {
+    let mut cluster = Cluster::new(config.clone(), seed);
     for id in 1..=8 {
         cluster.add(id, offer(2 + id % 2));
     }
@@ -37,7 +37,7 @@ fn storm(seed: u64) -> anygpu_pool::Counts {
                 cluster.tell(Event::Cancel(session));
                 cancelled.push(session);
             }
-            7 if session % 3 == 0 => cluster.restart(config()),
+            7 if session % 3 == 0 => cluster.restart(config.clone()),
             _ => {}
         }
     }
@@ -53,7 +53,7 @@ fn storm(seed: u64) -> anygpu_pool::Counts {
 fn texts_survive_storms() {
     let mut sum = anygpu_pool::Counts::default();
     for seed in 0..300 {
-        let counts = storm(seed);
+        let counts = storm(seed, config());
         sum.promoted += counts.promoted;
         sum.recruited += counts.recruited;
         sum.replayed += counts.replayed;
@@ -67,7 +67,7 @@ fn texts_survive_storms() {
 
 #[test]
 fn one_seed_gives_one_storm() {
-    assert_eq!(storm(7), storm(7));
+    assert_eq!(storm(7, config()), storm(7, config()));
 }
 
 /// A cluster of six with one chain that is up, and its sessions under way.
@@ -180,7 +180,7 @@ fn a_better_chain_takes_over_without_a_stop() {
 #[test]
 fn a_liar_is_banned_and_an_honest_worker_is_not() {
     for liar in ["stage", "spare"] {
-        let mut cluster = Cluster::new(Config { check: 0.5, ..config() }, 11);
+        let mut cluster = Cluster::new(Config { check: 1.0, ..config() }, 11);
         (1..=9).for_each(|id| cluster.add(id, offer(2)));
         cluster.run(500_000);
         let stages = stages(&cluster);
@@ -193,6 +193,32 @@ fn a_liar_is_banned_and_an_honest_worker_is_not() {
         assert_eq!(untrusted > 0, liar == "stage", "what a liar had part in is told");
         cluster.tell(Event::Connected(who));
         assert_eq!(cluster.coordinator.worker(who), anygpu_pool::State::Gone);
+    }
+}
+
+#[test]
+fn a_dispute_is_settled_when_somebody_comes_who_can() {
+    let mut cluster = Cluster::new(Config { check: 1.0, ..config() }, 3);
+    // One spare a stage: nobody to settle.
+    (1..=6).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(500_000);
+    let who = stages(&cluster)[1];
+    cluster.nodes.get_mut(&who).expect("a node").liar = true;
+    (1..=20).for_each(|session| cluster.ask(request(session, 5, 60)));
+    cluster.run(20_000_000);
+    let counts = cluster.coordinator.counts();
+    assert!(counts.disputed > 0 && counts.banned == 0, "{counts:?}");
+    cluster.is_exact();
+    (7..=9).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(30_000_000);
+    assert_eq!(cluster.coordinator.facts().banned, [who]);
+}
+
+#[test]
+fn checks_survive_storms_and_ban_nobody_honest() {
+    for seed in 0..40 {
+        let counts = storm(seed, Config { check: 1.0, ..config() });
+        assert!(counts.banned == 0 && counts.disputed == 0, "{counts:?}");
     }
 }
 

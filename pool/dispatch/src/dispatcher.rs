@@ -9,6 +9,8 @@ use anygpu_pool_proto::{
     Assign, Control, Drop, Export, Hop, Open, Release, Replay, Seam, Step, Wire, control, subject,
 };
 
+use crate::checks::Checks;
+
 /// The model that a pool serves.
 #[derive(Debug, Clone)]
 pub struct Served {
@@ -25,11 +27,6 @@ pub struct Served {
     /// Rows of a step that states are made again by.
     pub chunk: u32,
 }
-
-/// A setting of the coordinator that a dispatcher cannot carry out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("results of workers are not checked yet; set the probability of a check to 0")]
-pub struct CannotCheck;
 
 /// What is to be done outside.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +47,10 @@ pub enum Out {
         /// The bytes.
         payload: Vec<u8>,
     },
+    /// What comes to these subjects from now on is to be told, too: [`Dispatcher::came`] gets it.
+    Listen(String),
+    /// And no longer.
+    Unlisten(String),
     /// A token of an answer, at its position.
     Say(SessionId, u32, u32),
     /// A session ended.
@@ -84,31 +85,19 @@ pub struct Dispatcher {
     pub(crate) exporting: HashMap<(WorkerId, SessionId), WorkerId>,
     /// Requests under way, and of whom.
     pub(crate) asked: HashMap<u64, WorkerId>,
+    pub(crate) checks: Checks,
     pub(crate) out: Vec<Out>,
 }
 
 impl Dispatcher {
     /// With nobody there. `seed` is what the coordinator's leases are drawn from.
-    ///
-    /// *Errors*: settings that ask for checks of results.
-    pub fn new(config: Config, seed: [u8; 32], served: Served) -> Result<Dispatcher, CannotCheck> {
+    pub fn new(config: Config, seed: [u8; 32], served: Served) -> Dispatcher {
         Dispatcher::restart(config, seed, served, Facts::default(), 0)
     }
 
     /// Goes on from what an earlier one knew. Its workers say hello again.
-    ///
-    /// *Errors*: as [`Self::new`].
-    pub fn restart(
-        config: Config,
-        seed: [u8; 32],
-        served: Served,
-        facts: Facts,
-        now: Micros,
-    ) -> Result<Dispatcher, CannotCheck> {
-        if config.check > 0.0 {
-            return Err(CannotCheck);
-        }
-        Ok(Dispatcher {
+    pub fn restart(config: Config, seed: [u8; 32], served: Served, facts: Facts, now: Micros) -> Dispatcher {
+        Dispatcher {
             coordinator: Coordinator::restart(config, seed, facts, now),
             served,
             names: BTreeMap::new(),
@@ -120,8 +109,9 @@ impl Dispatcher {
             restoring: HashMap::new(),
             exporting: HashMap::new(),
             asked: HashMap::new(),
+            checks: Checks::default(),
             out: Vec::new(),
-        })
+        }
     }
 
     /// The coordinator.
@@ -155,8 +145,16 @@ impl Dispatcher {
     }
 
     pub(crate) fn happened(&mut self, now: Micros, event: Event) -> Vec<Out> {
-        for action in self.coordinator.handle(now, event) {
-            self.act(action);
+        self.checks.verdicts.push(event);
+        self.settled(now)
+    }
+
+    /// Tells the coordinator what came of checks, and what follows from it.
+    pub(crate) fn settled(&mut self, now: Micros) -> Vec<Out> {
+        while let Some(event) = self.checks.verdicts.pop() {
+            for action in self.coordinator.handle(now, event) {
+                self.act(action);
+            }
         }
         std::mem::take(&mut self.out)
     }
@@ -205,7 +203,7 @@ impl Dispatcher {
                 let Some(((first, lease), hops)) = self.route(session, &route) else { return };
                 let rows = tokens.len() as u32;
                 let (seam, sampling) = (self.served.seam.into(), (want > 0).then_some(sampling));
-                let to = self.subject(first, &lease);
+                let to = subject::sent(&self.subject(first, &lease), subject::COORDINATOR);
                 let step = Step {
                     session,
                     epoch,
@@ -223,14 +221,18 @@ impl Dispatcher {
             Action::Say(session, position, token) => self.out.push(Out::Say(session, position, token)),
             Action::End(session, why) => {
                 self.out.push(Out::End(session, why));
+                self.check_ends(session);
                 // Spares that hold snapshots, too.
                 let holders: Vec<WorkerId> =
                     self.leases.keys().filter(|(_, of)| *of == session).map(|(at, _)| *at).collect();
                 holders.into_iter().for_each(|worker| self.forget(worker, session));
                 self.epochs.remove(&session);
             }
-            // Settings that ask for checks are refused.
-            Action::Check { .. } => {}
+            Action::Check { check, session, epoch, before, suspect, next, copy } => {
+                self.check(check, (session, epoch), before, suspect, next, copy);
+            }
+            Action::Recheck { check, copy } => self.compute(check, copy),
+            Action::Uncheck(check) => self.uncheck(check),
             Action::Greet(worker) => self.out.extend(self.names.get(&worker).cloned().map(Out::Greet)),
             Action::Ban(id) => {
                 let connection = self.connections.iter().find(|(_, of)| **of == id).map(|(name, _)| name.clone());
@@ -274,7 +276,7 @@ impl Dispatcher {
                     let (lease, tokens, rows) = (lease.clone(), tokens.to_vec(), tokens.len() as u32);
                     let step =
                         Step { session, epoch, lease, position, rows, seam, tokens, replay: true, ..Step::default() };
-                    self.send(subject.clone(), &step);
+                    self.send(subject::sent(&subject, subject::COORDINATOR), &step);
                 }
             }
             Source::Stage(before, _) => {
@@ -306,7 +308,7 @@ impl Dispatcher {
         self.out.extend(message.to_wire().ok().map(|payload| Out::Send { subject, payload }));
     }
 
-    fn request(&mut self, worker: WorkerId, what: control::What) {
+    pub(crate) fn request(&mut self, worker: WorkerId, what: control::What) {
         let Some(subject) = self.names.get(&worker).map(|name| subject::control(name)) else { return };
         let id = self.number();
         if let Ok(payload) = (Control { what: Some(what) }).to_wire() {
@@ -317,6 +319,6 @@ impl Dispatcher {
 }
 
 /// A lease as subjects have it.
-fn named(lease: Lease) -> String {
+pub(crate) fn named(lease: Lease) -> String {
     format!("{lease:016x}")
 }

@@ -5,9 +5,12 @@
 //! out. Names of workers, leases and what was asked are known here alone.
 #![forbid(unsafe_code)]
 
+mod checks;
+mod compare;
 mod dispatcher;
 mod picture;
 mod said;
 
-pub use dispatcher::{CannotCheck, Dispatcher, Out, Served};
+pub use dispatcher::{Dispatcher, Out, Served};
 pub use picture::{Picture, PicturedChain, PicturedStage};
+pub use said::NotTaken;

@@ -34,6 +34,12 @@ pub struct Picture {
     pub replayed: u64,
     /// Steps that were sent again.
     pub again: u64,
+    /// Checks in which two workers computed the same.
+    pub checked: u64,
+    /// Checks in which they did not.
+    pub disputed: u64,
+    /// Workers that were banned, since others agreed on something else.
+    pub banned: u64,
 }
 
 /// A chain.
@@ -91,7 +97,8 @@ impl Dispatcher {
         });
         let spares = coordinator.spares().map(|(worker, range)| stage(Some(worker), range, true));
         let (waiting, running) = coordinator.load();
-        let Counts { tokens, lost, promoted, recruited, replayed, again, .. } = coordinator.counts();
+        let Counts { tokens, lost, promoted, recruited, replayed, again, checked, disputed, banned, .. } =
+            coordinator.counts();
         Picture {
             chains: chains.collect(),
             spares: spares.collect(),
@@ -105,6 +112,9 @@ impl Dispatcher {
             recruited,
             replayed,
             again,
+            checked,
+            disputed,
+            banned,
         }
     }
 }

@@ -7,21 +7,47 @@ use anygpu_pool_proto::{
 
 use crate::dispatcher::{Dispatcher, Out};
 
+/// Why somebody who says hello is not taken.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotTaken {
+    /// It is no hello, or one of another version.
+    #[error(transparent)]
+    Hello(#[from] ProtoError),
+    /// It was found to have computed something else.
+    #[error("{0} is banned, since others agreed on something else than it computed; repair it, and join anew")]
+    Banned(String),
+}
+
+impl NotTaken {
+    /// What it is answered.
+    pub fn answer(&self) -> Option<Vec<u8>> {
+        let reason = match self {
+            NotTaken::Hello(_) => Reason::Malformed,
+            NotTaken::Banned(_) => Reason::Banned,
+        };
+        let failure = Failure { reason: reason.into(), detail: self.to_string(), ..Failure::default() };
+        Reply { what: Some(reply::What::Failure(failure)) }.to_wire().ok()
+    }
+}
+
 impl Dispatcher {
     /// A worker came to [`subject::HELLO`]. Gives what it is answered: its name. `id` is one that nobody foresees, for
     /// those who have none yet: whoever knows a name is taken for who has it.
     ///
-    /// *Errors*: it is no hello, or one of another version.
+    /// *Errors*: it is no hello, or one of another version; it comes from somebody who is banned.
     pub fn joined(
         &mut self,
         now: Micros,
         id: WorkerId,
         payload: &[u8],
         heartbeat_millis: u32,
-    ) -> Result<(Welcome, Vec<Out>), ProtoError> {
+    ) -> Result<(Welcome, Vec<Out>), NotTaken> {
         let hello = Hello::from_wire(payload)?;
         let id = number(&hello.worker).unwrap_or(id);
         let worker = name(id);
+        if self.coordinator.is_banned(id) {
+            return Err(NotTaken::Banned(worker));
+        }
         // What it had, and what it was asked, is of the past.
         self.lost(id);
         self.asked.retain(|_, of| *of != id);
@@ -39,6 +65,11 @@ impl Dispatcher {
         let mut out = self.happened(now, Event::Connected(id));
         out.extend(self.happened(now, Event::Hello(id, offer)));
         Ok((Welcome { worker, heartbeat_millis }, out))
+    }
+
+    /// Whether a worker of a name is kept out.
+    pub fn is_banned(&self, name: &str) -> bool {
+        number(name).is_some_and(|id| self.coordinator.is_banned(id))
     }
 
     /// Takes note of a worker's connection, in place of an earlier one.
@@ -66,8 +97,12 @@ impl Dispatcher {
         out
     }
 
-    /// A worker published something at a subject of its own. What cannot be read is left out: deadlines see to the rest.
+    /// A worker published something at a subject of its own, or at one that is [listened](Out::Listen) to. What cannot be
+    /// read is left out: deadlines see to the rest.
     pub fn came(&mut self, now: Micros, to: &str, payload: &[u8]) -> Vec<Out> {
+        if self.heard(to, payload) {
+            return self.settled(now);
+        }
         let Some((name, what)) = subject::sender(to) else { return Vec::new() };
         let Some(worker) = self.workers.get(name).copied() else {
             // Who is gone, or was there before a restart. Once for each heartbeat is often enough.
@@ -80,35 +115,39 @@ impl Dispatcher {
                 self.connected(worker, it.connection);
                 event
             }),
-            "done" => StepDone::from_wire(payload).ok().map(|done| self.done(worker, &done)),
-            "at" => Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply)),
-            _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).map(|token| {
+            "done" => StepDone::from_wire(payload).ok().and_then(|done| self.done(worker, &done)),
+            "at" => Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)),
+            _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).and_then(|token| {
                 let Token { session, epoch, position, id, .. } = token;
-                Event::Tokens { worker, session, epoch, position, ids: vec![id] }
+                let of_copy = self.heard_token(worker, session, position, id);
+                (!of_copy).then(|| Event::Tokens { worker, session, epoch, position, ids: vec![id] })
             }),
         };
         match event {
             // Its names go with it.
             Some(Event::Disconnected(_)) => self.left(now, name),
             Some(event) => self.happened(now, event),
-            None => Vec::new(),
+            None => self.settled(now),
         }
     }
 
     /// A step is through: it was one of a lap, of rows that were sent again, or the taking over of states.
-    fn done(&mut self, worker: WorkerId, done: &StepDone) -> Event {
+    fn done(&mut self, worker: WorkerId, done: &StepDone) -> Option<Event> {
         let StepDone { session, epoch, position, rows, .. } = *done;
+        if self.copy_done(worker, done) {
+            return None;
+        }
         let end = position + rows;
         if rows == 0
             && let Some(from) = self.exporting.remove(&(worker, session))
         {
-            return Event::Exported { from, to: worker, session, position };
+            return Some(Event::Exported { from, to: worker, session, position });
         }
         if self.restoring.get(&(worker, session)) == Some(&end) {
             self.restoring.remove(&(worker, session));
-            return Event::Restored(worker, session, epoch, end);
+            return Some(Event::Restored(worker, session, epoch, end));
         }
-        Event::StepDone(worker, session, epoch, position)
+        Some(Event::StepDone(worker, session, epoch, position))
     }
 
     /// A request was answered, or nobody is there to answer it.
@@ -117,12 +156,22 @@ impl Dispatcher {
         let Some(payload) = payload else {
             return self.names.get(&worker).cloned().map_or_else(Vec::new, |name| self.left(now, &name));
         };
-        let event = Reply::from_wire(payload).ok().and_then(|reply| said(worker, &reply));
-        event.map_or_else(Vec::new, |event| self.happened(now, event))
+        match Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)) {
+            Some(event) => self.happened(now, event),
+            None => self.settled(now),
+        }
+    }
+
+    /// What a reply means to a coordinator.
+    fn said(&mut self, worker: WorkerId, reply: &Reply) -> Option<Event> {
+        match &reply.what {
+            Some(reply::What::Failure(failure)) if self.copy_failed(worker, failure.session) => None,
+            _ => said(worker, reply),
+        }
     }
 }
 
-/// What a reply means to a coordinator.
+/// What a reply that is of no copy means to a coordinator.
 fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
     match &reply.what {
         Some(reply::What::Assigned(Assigned { epoch, ready: true, .. })) => Some(Event::Ready(worker, *epoch)),

@@ -6,6 +6,7 @@ use anygpu_pool_proto::limits::MESSAGE_BYTES;
 use async_nats::{Client, ConnectOptions};
 
 use crate::PoolError;
+use crate::grant::inboxes;
 
 /// Time between two attempts to connect again.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -14,14 +15,19 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Connects, once: later breaks are mended by the client, again and again.
 pub(crate) async fn connect(server: &str, name: &str) -> Result<Client, PoolError> {
+    connect_as(server, name, "_INBOX").await
+}
+
+/// The same, with answers under a prefix.
+async fn connect_as(server: &str, name: &str, inboxes: &str) -> Result<Client, PoolError> {
     let (address, user) = parted(server);
     // The client leaves out what an address says of the user.
     let options = match user {
         Some((name, password)) => ConnectOptions::with_user_and_password(name.into(), password.into()),
         None => ConnectOptions::new(),
     };
-    let options =
-        options.name(name).connection_timeout(PATIENCE).ping_interval(PATIENCE).reconnect_delay_callback(|_| AGAIN);
+    let options = options.name(name).custom_inbox_prefix(inboxes);
+    let options = options.connection_timeout(PATIENCE).ping_interval(PATIENCE).reconnect_delay_callback(|_| AGAIN);
     options
         .connect(&address)
         .await
@@ -30,7 +36,16 @@ pub(crate) async fn connect(server: &str, name: &str) -> Result<Client, PoolErro
 
 /// The same, with a server that lets a pool's messages through.
 pub(crate) async fn connect_for_pool(server: &str, name: &str) -> Result<Client, PoolError> {
-    let client = connect(server, name).await?;
+    lets_through(connect(server, name).await?)
+}
+
+/// The same for a worker, which goes by a name that follows from its secret.
+pub(crate) async fn connect_worker(server: &str, secret: &str) -> Result<Client, PoolError> {
+    let inboxes = inboxes(&anygpu_pool_worker::name(secret));
+    lets_through(connect_as(server, &format!("anygpu worker {secret}"), &inboxes).await?)
+}
+
+fn lets_through(client: Client) -> Result<Client, PoolError> {
     match client.max_payload() {
         got if got < MESSAGE_BYTES => Err(PoolError::Payload { got, needed: MESSAGE_BYTES }),
         _ => Ok(client),
@@ -48,6 +63,11 @@ pub async fn reachable(server: &str) -> Result<(), PoolError> {
 pub(crate) fn connection(client: &Client) -> String {
     let info = client.server_info();
     format!("{}/{}", info.server_id, info.client_id)
+}
+
+/// The password in an address, if it has one.
+pub(crate) fn password(server: &str) -> &str {
+    parted(server).1.map_or("", |(_, password)| password)
 }
 
 /// An address without its secrets, and the user with the password.

@@ -14,8 +14,10 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until};
 
 use crate::PoolError;
-use crate::connect::{connect, connect_for_pool};
+use crate::connect::{connect, connect_for_pool, password};
+use crate::ears::Ears;
 use crate::facts::{Keeper, random};
+use crate::grant::{ASKED, Authority};
 use crate::presence::{self, CLOSED};
 use crate::texts::{Taken, Texts};
 
@@ -29,6 +31,8 @@ const BATCH: usize = 64;
 pub struct Coordinating {
     /// The server, such as nats://coordinator:SECRET@127.0.0.1:4222.
     pub server: String,
+    /// What workers reach it by. Its password is what the server is to ask them for, if it asks the coordinator.
+    pub workers: String,
     /// The same as a user of its system account, who is told at once when a worker's connection closes. Without one that is
     /// known by heartbeats and deadlines alone.
     pub system: Option<String>,
@@ -65,6 +69,7 @@ pub async fn coordinate(
     let mut hellos = subscribe(&client, subject::HELLO.into()).await?;
     let mut said = subscribe(&client, "pool.up.>".into()).await?;
     let mut tokens = subscribe(&client, "pool.out.>".into()).await?;
+    let mut strangers = subscribe(&client, ASKED.into()).await?;
     let mut answers = subscribe(&client, format!("{inbox}.*")).await?;
     let system = match &coordinating.system {
         Some(server) => Some(connect(server, "anygpu coordinator").await?),
@@ -78,7 +83,23 @@ pub async fn coordinate(
     let begun = Instant::now();
     let heartbeat_millis = coordinating.heartbeat.as_millis() as u32;
     let keeper = Keeper::new(coordinating.facts.clone());
-    let mut service = Service { client, system, inbox, dispatcher, texts, begun, heartbeat_millis, keeper, telling };
+    let (ears, mut heard) = Ears::new();
+    let (authority, workers) =
+        (Authority::new(password(&coordinating.server))?, password(&coordinating.workers).into());
+    let mut service = Service {
+        client,
+        system,
+        inbox,
+        dispatcher,
+        texts,
+        begun,
+        heartbeat_millis,
+        keeper,
+        telling,
+        ears,
+        authority,
+        workers,
+    };
     for session in unheard {
         service.cancel(session).await?;
     }
@@ -94,7 +115,9 @@ pub async fn coordinate(
             message = tokens.next() => service.came(message, &mut tokens).await?,
             message = said.next() => service.came(message, &mut said).await?,
             message = answers.next() => service.answered(message).await?,
+            Some(message) = heard.recv() => service.heard(message).await?,
             message = next(&mut closed) => service.closed(message).await?,
+            message = strangers.next() => service.stranger(message).await?,
             message = hellos.next() => service.hello(message).await?,
             request = asked.recv() => match request {
                 Some(request) => service.ask(request).await?,
@@ -146,6 +169,10 @@ struct Service {
     heartbeat_millis: u32,
     keeper: Keeper,
     telling: Telling,
+    ears: Ears,
+    authority: Authority,
+    /// The password of workers.
+    workers: String,
 }
 
 impl Service {
@@ -167,6 +194,12 @@ impl Service {
         Ok(())
     }
 
+    /// What came to a subject that is listened to.
+    async fn heard(&mut self, message: Message) -> Result<(), PoolError> {
+        let out = self.dispatcher.came(self.now(), &message.subject, &message.payload);
+        self.carry(out).await
+    }
+
     async fn answered(&mut self, message: Option<Message>) -> Result<(), PoolError> {
         let message = message.ok_or_else(ended)?;
         let id = message.subject.rsplit('.').next().and_then(|id| id.parse().ok());
@@ -183,6 +216,16 @@ impl Service {
         self.carry(out).await
     }
 
+    /// A server asks who may connect.
+    async fn stranger(&mut self, message: Option<Message>) -> Result<(), PoolError> {
+        let message = message.ok_or_else(ended)?;
+        let answer = self.authority.answer(&message.payload, &self.workers, |name| self.dispatcher.is_banned(name));
+        match message.reply.zip(answer) {
+            Some((reply, answer)) => self.publish(reply.to_string(), None, answer.into_bytes()).await,
+            None => Ok(()),
+        }
+    }
+
     async fn hello(&mut self, message: Option<Message>) -> Result<(), PoolError> {
         let message = message.ok_or_else(ended)?;
         let Some(reply) = message.reply else { return Ok(()) };
@@ -197,7 +240,10 @@ impl Service {
             }
             Err(error) => {
                 (self.telling.note)(&format!("somebody is not taken: {error}"));
-                Ok(())
+                match error.answer() {
+                    Some(payload) => self.publish(reply.to_string(), None, payload).await,
+                    None => Ok(()),
+                }
             }
         }
     }
@@ -256,6 +302,8 @@ impl Service {
                 Out::Ask { id, subject, payload } => {
                     self.publish(subject, Some(format!("{}.{id}", self.inbox)), payload).await?;
                 }
+                Out::Listen(subject) => self.ears.listen(&self.client, subject).await?,
+                Out::Unlisten(subject) => self.ears.unlisten(&subject),
                 Out::Say(session, _, token) => {
                     if !self.texts.say(session, token) {
                         all.extend(self.dispatcher.cancel(self.now(), session));

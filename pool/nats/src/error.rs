@@ -27,7 +27,7 @@ pub enum PoolError {
     #[error("the connection to the NATS server has ended ({0}); start again")]
     Ended(String),
     /// The coordinator does not take this worker.
-    #[error("the coordinator does not take this worker ({0}); use the same version of anygpu on both sides")]
+    #[error("the coordinator does not take this worker: {0}")]
     Refused(String),
     /// What outlives a restart cannot be read or written.
     #[error("cannot keep the state of the pool in {path} ({reason}); name another file")]

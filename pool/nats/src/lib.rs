@@ -7,8 +7,10 @@
 
 mod connect;
 mod coordinate;
+mod ears;
 mod error;
 mod facts;
+mod grant;
 mod presence;
 mod server;
 mod texts;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anygpu_pool_proto::limits::MESSAGE_BYTES;
 
+use crate::grant::{ACCOUNT, Authority, WORKER};
 use crate::{PoolError, random};
 
 /// Who may do what.
@@ -38,11 +39,13 @@ pub struct Server {
     pub websocket: u16,
     /// Who may do what.
     pub users: Users,
+    /// Whether all workers are one user, and may speak for each other: servers before 2.10 cannot ask the coordinator.
+    pub shared: bool,
 }
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Server { host, port, websocket, users: Users { coordinator, worker, system } } = self;
+        let Server { host, port, websocket, users: Users { coordinator, worker, system }, shared } = self;
         writeln!(f, "# A NATS server for a pool of anygpu: nats-server -c THIS_FILE")?;
         writeln!(f, "listen: \"{host}:{port}\"")?;
         writeln!(f, "max_payload: {MESSAGE_BYTES}")?;
@@ -54,16 +57,25 @@ impl fmt::Display for Server {
             "# Without TLS: only for a net that is yours. Behind a proxy that has a certificate this stays as it is."
         )?;
         writeln!(f, "websocket {{ listen: \"{host}:{websocket}\", no_tls: true }}")?;
+        if !shared {
+            let issuer = Authority::new(coordinator).map_err(|_| fmt::Error)?.public();
+            writeln!(f, "# The coordinator is asked what each worker may do.")?;
+            writeln!(f, "authorization {{ timeout: 1, auth_callout {{")?;
+            writeln!(f, "  issuer: {issuer}, account: {ACCOUNT}, auth_users: [coordinator, system]")?;
+            writeln!(f, "}} }}")?;
+        }
         writeln!(f, "accounts {{")?;
-        writeln!(f, "  POOL {{ users: [")?;
+        writeln!(f, "  {ACCOUNT} {{ users: [")?;
         writeln!(f, "    {{ user: coordinator, password: \"{coordinator}\" }}")?;
-        writeln!(f, "    {{ user: worker, password: \"{worker}\", permissions: {{")?;
-        writeln!(
-            f,
-            "      publish: [\"pool.hello\", \"pool.up.*.*\", \"pool.out.*.*\", \"pool.w.*.s.*\", \"_INBOX.>\"]"
-        )?;
-        writeln!(f, "      subscribe: [\"pool.w.*.>\", \"_INBOX.>\"]")?;
-        writeln!(f, "    }} }}")?;
+        if *shared {
+            writeln!(f, "    {{ user: {WORKER}, password: \"{worker}\", permissions: {{")?;
+            writeln!(
+                f,
+                "      publish: [\"pool.hello\", \"pool.up.*.*\", \"pool.out.*.*\", \"pool.w.*.s.*.*\", \"_INBOX.>\"]"
+            )?;
+            writeln!(f, "      subscribe: [\"pool.w.*.>\", \"_INBOX.>\"]")?;
+            writeln!(f, "    }} }}")?;
+        }
         writeln!(f, "  ] }}")?;
         writeln!(f, "  SYS {{ users: [ {{ user: system, password: \"{system}\" }} ] }}")?;
         writeln!(f, "}}")?;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, interval, sleep};
 
 use crate::PoolError;
-use crate::connect::{connect_for_pool, connection};
+use crate::connect::{connect_worker, connection};
 use crate::facts::random;
 
 /// Time between two attempts to find a coordinator.
@@ -50,11 +50,12 @@ pub async fn work(
     leave: impl Future<Output = ()>,
 ) -> Result<(), PoolError> {
     tokio::pin!(leave);
-    let client = connect_for_pool(&working.server, "anygpu worker").await?;
+    let secret = format!("{:016x}{:016x}", random()?, random()?);
+    let client = connect_worker(&working.server, &secret).await?;
     let mut hello = working.hello;
     hello.hop_micros = hop(&client).await?;
     // A name of its own, and an ear for it: what it is assigned follows its welcome at once.
-    hello.worker = format!("w{:016x}", random()?);
+    hello.worker = anygpu_pool_worker::name(&secret);
     let inbox = client.subscribe(subject::inbox(&hello.worker)).await;
     let inbox = inbox.map_err(|error| PoolError::Ended(error.to_string()))?;
     let welcome = tokio::select! {
@@ -194,7 +195,8 @@ async fn greet(client: &Client, hello: &mut Hello, note: &mut impl FnMut(Note)) 
         match client.send_request(subject::HELLO, request).await {
             Ok(answer) => {
                 let welcome = Welcome::from_wire(&answer.payload);
-                let welcome = welcome.map_err(|error| PoolError::Refused(error.to_string()))?;
+                let welcome = welcome
+                    .map_err(|error| refused(&answer.payload).unwrap_or(PoolError::Refused(error.to_string())))?;
                 if hello.worker != welcome.worker {
                     return Err(PoolError::Refused("it gives another name".into()));
                 }
@@ -209,6 +211,14 @@ async fn greet(client: &Client, hello: &mut Hello, note: &mut impl FnMut(Note)) 
             }
             Err(error) => return Err(PoolError::Ended(error.to_string())),
         }
+    }
+}
+
+/// Why a coordinator takes nobody of this name, if it says so.
+fn refused(answer: &[u8]) -> Option<PoolError> {
+    match Reply::from_wire(answer).ok()?.what? {
+        reply::What::Failure(failure) => Some(PoolError::Refused(failure.detail)),
+        _ => None,
     }
 }
 

@@ -34,11 +34,11 @@ pub use hello::{Heartbeat, Hello, Rung, Welcome};
 pub use manifest::Manifest;
 pub use range::{Range, Seam};
 pub use requests::{
-    Assign, Assigned, Control, Done, Drop, Echo, Export, Failure, Import, Open, Reason, Release, Replay, Reply,
-    control, reply,
+    Assign, Assigned, Control, Done, Drop, Export, Failure, Import, Open, Reason, Release, Replay, Reply, control,
+    reply,
 };
 pub use step::{Hop, Sampling, Step, StepDone, Token};
 pub use wire::Wire;
 
 /// The version of the protocol: raised whenever a member of another version would misunderstand.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

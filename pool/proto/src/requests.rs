@@ -6,7 +6,7 @@ use crate::{ProtoError, Range, Seam, Wire, check::Check, limits};
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Control {
     /// What is asked.
-    #[prost(oneof = "control::What", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "control::What", tags = "1, 2, 3, 4, 5, 7")]
     pub what: Option<control::What>,
 }
 
@@ -26,8 +26,6 @@ pub mod control {
         Export(super::Export),
         #[prost(message, tag = "5")]
         Replay(super::Replay),
-        #[prost(message, tag = "6")]
-        Echo(super::Echo),
         #[prost(message, tag = "7")]
         Release(super::Release),
     }
@@ -44,7 +42,6 @@ impl Wire for Control {
             Some(control::What::Drop(it)) => it.check(),
             Some(control::What::Export(it)) => it.check(),
             Some(control::What::Replay(it)) => it.check(),
-            Some(control::What::Echo(it)) => it.check(),
             Some(control::What::Release(it)) => it.check(),
         }
     }
@@ -298,33 +295,6 @@ impl Wire for Replay {
         let check = Check(Self::NAME);
         check.rows("to", self.from, self.to)?;
         check.name("lease", &self.lease)?;
-        check.subject("subject", &self.subject)
-    }
-}
-
-/// Send what came in as the step at a position, as a step, to a subject: for a check of the stage before.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Echo {
-    /// The session.
-    #[prost(uint64, tag = "1")]
-    pub session: u64,
-    /// The chain's epoch.
-    #[prost(uint64, tag = "2")]
-    pub epoch: u64,
-    /// The step's position.
-    #[prost(uint32, tag = "3")]
-    pub position: u32,
-    /// The subject that it goes to.
-    #[prost(string, tag = "4")]
-    pub subject: String,
-}
-
-impl Wire for Echo {
-    const NAME: &'static str = "Echo";
-
-    fn check(&self) -> Result<(), ProtoError> {
-        let check = Check(Self::NAME);
-        check.at_most("position", self.position.into(), limits::CONTEXT.into())?;
         check.subject("subject", &self.subject)
     }
 }

@@ -8,9 +8,23 @@ pub fn control(worker: &str) -> String {
     format!("pool.w.{worker}.ctl")
 }
 
-/// Where a worker takes the [`Step`](crate::Step)s and [`Import`](crate::Import)s of a lease.
+/// The coordinator, in the place of a sender's name.
+pub const COORDINATOR: &str = "coordinator";
+
+/// Where a worker takes the [`Step`](crate::Step)s and [`Import`](crate::Import)s of a lease, each [by](sent) who sends it.
 pub fn lease(worker: &str, lease: &str) -> String {
     format!("pool.w.{worker}.s.{lease}")
+}
+
+/// The subject of what a member sends to a [`lease`]: its own name is the end of it. Who may publish under that name alone
+/// cannot speak for others.
+pub fn sent(lease: &str, by: &str) -> String {
+    format!("{lease}.{by}")
+}
+
+/// The [`lease`] that something was [`sent`] to, and who sent it.
+pub fn parted(sent: &str) -> Option<(&str, &str)> {
+    sent.rsplit_once('.').filter(|(lease, _)| lease.starts_with("pool.w.") && lease.split('.').count() == 5)
 }
 
 /// Where a worker is asked, by an empty message, to say [`Hello`](crate::Hello) again: it was thought to be gone.
@@ -61,5 +75,9 @@ mod tests {
         assert_eq!(sender(&lease("ada", "x")), None);
         assert_eq!(sender("pool.up.ada.hb.more"), None);
         assert_eq!(sender("pool.up..hb"), None);
+        let to = lease("ada", "x");
+        assert_eq!(parted(&sent(&to, "bob")), Some((&*to, "bob")));
+        assert_eq!(parted(&to), None);
+        assert_eq!(parted(&control("ada")), None);
     }
 }

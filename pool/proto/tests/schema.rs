@@ -99,7 +99,6 @@ fn messages_are_those_of_the_schema() {
     let drop = Drop { session: 1, epoch: 2 };
     let export = Export { session: 1, epoch: 2, to: text() };
     let replay = Replay { session: 1, epoch: 2, from: 3, to: 4, lease: text(), subject: text() };
-    let echo = Echo { session: 1, epoch: 2, position: 3, subject: text() };
     let release = Release { epoch: 1 };
     let assigned = Assigned { epoch: 1, fetched: 2, total: 3, ready: true, block_micros: 5 };
     let done = Done { session: 1, epoch: 2, position: 3 };
@@ -110,7 +109,6 @@ fn messages_are_those_of_the_schema() {
     agrees(&pool, "Export", &export);
     agrees(&pool, "Import", &Import { session: 1, epoch: 2, lease: text(), position: 4, snapshot: vec![5] });
     agrees(&pool, "Replay", &replay);
-    agrees(&pool, "Echo", &echo);
     agrees(&pool, "Release", &release);
     agrees(&pool, "Assigned", &assigned);
     agrees(&pool, "Done", &done);
@@ -123,7 +121,6 @@ fn messages_are_those_of_the_schema() {
         ("drop", Asked::Drop(drop)),
         ("export", Asked::Export(export)),
         ("replay", Asked::Replay(replay)),
-        ("echo", Asked::Echo(echo)),
         ("release", Asked::Release(release)),
     ];
     oneof_agrees(&pool, "Control", &asked, |what| Control { what: Some(what.clone()) });

@@ -71,7 +71,7 @@ pub struct Scenario {
     pub lap: u32,
     /// Rows between two snapshots; 0 makes none.
     pub snapshot: u32,
-    /// Probability that a lap is checked.
+    /// Probability that one stage of a text is checked.
     pub check: f64,
 }
 

@@ -5,7 +5,9 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use anygpu_pool::{Action, Config, Coordinator, End, Event, Micros, Offer, Request, SessionId, Source, Stop, WorkerId};
+use anygpu_pool::{
+    Action, Config, Coordinator, End, Event, Micros, Offer, Request, SessionId, Source, Stop, Verdict, WorkerId,
+};
 use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Range, Sampling};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -343,12 +345,19 @@ impl World {
                 }
             }
             Action::End(session, why) => self.ended(session, why),
-            Action::Check { session, position, by, .. } => {
-                let life = self.nodes[by as usize].life;
-                let event = Event::Checked { session, position, by, nmse: 0.0 };
-                self.after(1.0, Later::Tell(by, life, event));
+            Action::Check { check, suspect, copy, .. } => {
+                // Everybody is honest here.
+                let by = copy.at.worker;
+                let event = Event::Checked(check, by, Verdict::With(suspect.worker));
+                self.after(1.0, Later::Tell(by, self.nodes[by as usize].life, event));
             }
-            Action::Open { .. } | Action::Drop(..) | Action::Release(_) | Action::Greet(_) | Action::Ban(_) => {}
+            Action::Recheck { .. }
+            | Action::Uncheck(_)
+            | Action::Open { .. }
+            | Action::Drop(..)
+            | Action::Release(_)
+            | Action::Greet(_)
+            | Action::Ban(_) => {}
         }
     }
 

@@ -12,8 +12,6 @@ pub(crate) struct Held {
     /// Who names it may send steps.
     pub lease: String,
     pub session: StageSession,
-    /// What the last step was.
-    pub asked: Option<Step>,
     /// How the last token was chosen.
     sampling: Option<anygpu_pool_proto::Sampling>,
     kept: Kept,
@@ -45,7 +43,7 @@ impl Kept {
 
 impl Held {
     pub fn new(epoch: u64, lease: String, session: StageSession) -> Held {
-        Held { epoch, lease, session, asked: None, sampling: None, kept: Kept::default() }
+        Held { epoch, lease, session, sampling: None, kept: Kept::default() }
     }
 
     /// Refuses what is not under the lease, or older than what was heard.
@@ -83,7 +81,6 @@ impl Held {
             let row = self.row();
             self.kept.put(position, row, bytes);
         }
-        self.asked = Some(step.clone());
         Ok(output)
     }
 
@@ -102,7 +99,6 @@ impl Held {
         }
         self.session.import(&snapshot, host).await?;
         self.kept = Kept { first: position as usize, bytes: Vec::new() };
-        self.asked = None;
         Ok(())
     }
 }

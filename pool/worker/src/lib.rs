@@ -8,6 +8,7 @@
 mod checked;
 mod failure;
 mod held;
+mod identity;
 mod loaded;
 #[cfg(not(target_arch = "wasm32"))]
 mod thread;
@@ -15,6 +16,7 @@ mod vitals;
 mod worker;
 
 pub use failure::Refused;
+pub use identity::name;
 pub use loaded::{Models, OpenFuture, Opened};
 #[cfg(not(target_arch = "wasm32"))]
 pub use thread::{Delivery, Thread};

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use anygpu::{Host, SelectOptions, StageOutput};
 use anygpu_pool_proto::{
-    Assign, Assigned, Control, Done, Echo, Export, Import, Open, Reason, Replay, Reply, Step, StepDone, Token, Wire,
-    control, reply, subject,
+    Assign, Assigned, Control, Done, Export, Import, Open, Reason, Replay, Reply, Step, StepDone, Token, Wire, control,
+    reply, subject,
 };
 
 use crate::Refused;
@@ -101,7 +101,6 @@ impl Worker {
             }
             control::What::Export(it) => (it.session, it.epoch, self.export(&it, send).await),
             control::What::Replay(it) => (it.session, it.epoch, self.replay(&it, send)),
-            control::What::Echo(it) => (it.session, it.epoch, self.echo(&it, send)),
             control::What::Release(it) => {
                 if self.loaded.as_ref().is_some_and(|loaded| loaded.epoch <= it.epoch) {
                     self.clear();
@@ -152,6 +151,11 @@ impl Worker {
         self.loaded.as_ref().ok_or_else(|| Refused::new(Reason::UnknownSession, "no stage is loaded here; assign one"))
     }
 
+    /// Whether something came to a lease, from whomever.
+    fn is_for(&self, came: &str, lease: &str) -> bool {
+        subject::parted(came).is_some_and(|(to, _)| to == subject::lease(&self.name, lease))
+    }
+
     fn held(&mut self, session: u64) -> Result<&mut Held, Refused> {
         let unknown = || Refused::new(Reason::UnknownSession, format!("session {session} is not held here; open it"));
         self.sessions.get_mut(&session).ok_or_else(unknown)
@@ -179,7 +183,7 @@ impl Worker {
         if crate::loaded::seam(step.seam)? != seam {
             return Err(Refused::new(Reason::Malformed, format!("this chain's seams are {seam}; send those")));
         }
-        if came != subject::lease(&self.name, &step.lease) {
+        if !self.is_for(came, &step.lease) {
             return Err(Refused::new(Reason::Stale, "the step names another lease than the one it came by"));
         }
         let held = self.held(step.session)?;
@@ -191,7 +195,11 @@ impl Worker {
                 let mut route = step.route.into_iter();
                 if let Some(hop) = route.next().filter(|_| !step.replay) {
                     let (lease, route, tokens) = (hop.lease, route.collect(), Vec::new());
-                    post(hop.subject, &Step { lease, route, tokens, activations, width, ..step }, send)?;
+                    post(
+                        subject::sent(&hop.subject, &self.name),
+                        &Step { lease, route, tokens, activations, width, ..step },
+                        send,
+                    )?;
                 }
             }
             StageOutput::Token { id, log_prob } => {
@@ -210,7 +218,7 @@ impl Worker {
     /// Takes over states: a step of no rows, as far as whoever watches is concerned.
     async fn import(&mut self, import: Import, came: &str, send: &mut dyn FnMut(Message)) -> Result<(), Refused> {
         let (host, begun) = (self.host.clone(), self.host.now_ms());
-        if came != subject::lease(&self.name, &import.lease) {
+        if !self.is_for(came, &import.lease) {
             return Err(Refused::new(Reason::Stale, "the states name another lease than the one they came by"));
         }
         let held = self.held(import.session)?;
@@ -223,11 +231,11 @@ impl Worker {
 
     async fn export(&mut self, asked: &Export, send: &mut dyn FnMut(Message)) -> Result<u32, Refused> {
         let Export { session, epoch, to } = asked.clone();
-        let host = self.host.clone();
+        let (host, lease) = (self.host.clone(), to.rsplit('.').next().unwrap_or_default().to_owned());
+        let to = subject::sent(&to, &self.name);
         let held = self.held(session)?;
         let snapshot = held.session.export(0, &*host).await?;
         let position = snapshot.header().position as u32;
-        let lease = to.rsplit('.').next().unwrap_or_default().to_owned();
         post(to, &Import { session, epoch, lease, position, snapshot: snapshot.to_bytes() }, send)?;
         Ok(position)
     }
@@ -235,6 +243,7 @@ impl Worker {
     fn replay(&mut self, asked: &Replay, send: &mut dyn FnMut(Message)) -> Result<u32, Refused> {
         let Replay { session, epoch, from, to, lease, subject } = asked;
         let (seam, width) = (self.loaded()?.seam, self.loaded()?.width() as u32);
+        let subject = subject::sent(subject, &self.name);
         let held = self.held(*session)?;
         held.handed(*from, *to)?;
         for position in (*from..*to).step_by(REPLAY_ROWS as usize) {
@@ -254,14 +263,6 @@ impl Worker {
             post(subject.clone(), &step, send)?;
         }
         Ok(*to)
-    }
-
-    fn echo(&mut self, asked: &Echo, send: &mut dyn FnMut(Message)) -> Result<u32, Refused> {
-        let held = self.held(asked.session)?;
-        match held.asked.as_ref().filter(|step| step.position == asked.position) {
-            Some(step) => post(asked.subject.clone(), step, send).map(|()| asked.position),
-            None => Err(Refused::new(Reason::OutOfOrder, "the last step was at another position; ask for that one")),
-        }
     }
 }
 

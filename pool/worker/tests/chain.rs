@@ -8,8 +8,8 @@ use std::time::Duration;
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{ByteSource, BytesSource, Choice, Engine, EngineOptions, GenerateOptions, SelectOptions};
 use anygpu_pool_proto::{
-    Assign, Assigned, Control, Done, Drop, Echo, Export, Failure, Hop, Manifest, Open, Range, Reason, Release, Replay,
-    Reply, Sampling, Seam, Step, StepDone, Token, Wire, control, reply, subject,
+    Assign, Assigned, Control, Done, Drop, Export, Failure, Hop, Manifest, Open, Range, Reason, Release, Replay, Reply,
+    Sampling, Seam, Step, StepDone, Token, Wire, control, reply, subject,
 };
 use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Refused, Thread, Worker};
 use sha2::{Digest, Sha256};
@@ -196,6 +196,11 @@ impl Text {
         subject::lease(&self.chain[stage], &self.leases[stage])
     }
 
+    /// The same, for what we send.
+    fn ours(&self, stage: usize) -> String {
+        subject::sent(&self.subject(stage), subject::COORDINATOR)
+    }
+
     /// Begins a lap over all tokens that have no states yet.
     fn lap(&self, pool: &Pool) {
         let mut route: Vec<Hop> = (1..self.chain.len())
@@ -216,7 +221,7 @@ impl Text {
             route,
             ..Step::default()
         };
-        pool.send(Message { subject: self.subject(0), payload: step.to_wire().unwrap() });
+        pool.send(Message { subject: self.ours(0), payload: step.to_wire().unwrap() });
     }
 
     /// Waits for the lap's token; tells whether it came.
@@ -294,7 +299,7 @@ fn a_chain_writes_the_text_of_one_machine_though_workers_are_lost() {
                     let (rows, replay) = (to, true);
                     let step =
                         Step { session: SESSION, epoch: 3, lease, rows, seam, tokens, replay, ..Step::default() };
-                    pool.send(Message { subject, payload: step.to_wire().unwrap() });
+                    pool.send(Message { subject: text.ours(lost), payload: step.to_wire().unwrap() });
                 }
             }
             pool.reaches("dan", to);
@@ -344,18 +349,14 @@ fn what_cannot_be_is_refused() {
         let (lease, rows, seam) = (lease.to_owned(), tokens.len() as u32, seam.into());
         let payload =
             Step { session: SESSION, epoch, lease: lease.clone(), position, rows, seam, tokens, ..Step::default() };
-        Message { subject: subject::lease("ada", &lease), payload: payload.to_wire().unwrap() }
+        let subject = subject::sent(&subject::lease("ada", &lease), subject::COORDINATOR);
+        Message { subject, payload: payload.to_wire().unwrap() }
     };
     let open = |session, epoch| control::What::Open(Open { session, epoch, lease: "one".into() });
-    let echo = |position| {
-        let subject = "pool.check.x".into();
-        control::What::Echo(Echo { session: SESSION, epoch: 5, position, subject })
-    };
     pool.send(step(5, "one", 0, Seam::F16, vec![1]));
     assert_eq!(pool.failure(), Reason::UnknownSession);
     assert_eq!(pool.done("ada", open(SESSION, 5)), 0);
     assert_eq!(pool.refused("ada", open(SESSION, 4)), Reason::Stale);
-    assert_eq!(pool.refused("ada", echo(0)), Reason::OutOfOrder);
     pool.done("ada", open(8, 5));
     assert_eq!(pool.refused("ada", open(9, 5)), Reason::OutOfMemory);
     pool.done("ada", control::What::Drop(Drop { session: 8, epoch: 5 }));
@@ -369,17 +370,21 @@ fn what_cannot_be_is_refused() {
         (step(5, "one", 0, Seam::F16, vec![1 << 20]), Reason::Malformed),
         (step(5, "one", 0, Seam::F16, vec![1; 200]), Reason::Malformed),
         (Message { payload: vec![7; 9], ..step(5, "one", 0, Seam::F16, vec![1]) }, Reason::Malformed),
-        (Message { subject: subject::lease("ada", "two"), ..step(5, "one", 0, Seam::F16, vec![1]) }, Reason::Stale),
+        (
+            Message {
+                subject: subject::sent(&subject::lease("ada", "two"), "bob"),
+                ..step(5, "one", 0, Seam::F16, vec![1])
+            },
+            Reason::Stale,
+        ),
+        // Without a sender.
+        (Message { subject: subject::lease("ada", "one"), ..step(5, "one", 0, Seam::F16, vec![1]) }, Reason::Stale),
     ] {
         pool.send(message);
         assert_eq!(pool.failure(), reason);
     }
-    let taken = step(5, "one", 0, Seam::F16, vec![1]);
-    pool.send(taken.clone());
+    pool.send(step(5, "one", 0, Seam::F16, vec![1]));
     pool.reaches("ada", 1);
-    // For a check, a step goes to whoever is to look at it as it came.
-    assert_eq!(pool.done("ada", echo(0)), 0);
-    assert_eq!(pool.next().map(|echoed| echoed.payload), Some(taken.payload));
     let assigning = |change: &dyn Fn(&mut Assign)| {
         let mut asked = assign(ranges()[2], Seam::F16, 6);
         change(&mut asked);

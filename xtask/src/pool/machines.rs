@@ -21,6 +21,15 @@ pub fn server() -> Option<PathBuf> {
     std::env::var_os("NATS_SERVER").map(PathBuf::from).or_else(|| which("nats-server"))
 }
 
+/// Whether a server asks the coordinator who may connect: since 2.10.
+pub fn asks(server: &Path) -> Result<bool> {
+    let version = Command::new(server).arg("--version").output().context("cannot start nats-server")?;
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let mut numbers =
+        version.rsplit('v').next().unwrap_or_default().split('.').map_while(|part| part.parse::<u32>().ok());
+    Ok((numbers.next(), numbers.next()) >= (Some(2), Some(10)))
+}
+
 /// A worker's process, and its name in the pool.
 struct Member {
     process: Group,
@@ -32,7 +41,8 @@ pub struct Pool {
     anygpu: PathBuf,
     server: PathBuf,
     folder: PathBuf,
-    seam: &'static str,
+    /// How the coordinator is called.
+    options: Vec<String>,
     /// The addresses that `pool config` says.
     addresses: Vec<String>,
     http: u16,
@@ -43,12 +53,13 @@ pub struct Pool {
 
 impl Pool {
     /// Starts a server and a coordinator.
-    pub fn start(anygpu: &Path, server: &Path, seam: &'static str) -> Result<Pool> {
+    pub fn start(anygpu: &Path, server: &Path, options: &[&str]) -> Result<Pool> {
         let [port, websocket, http] = ports()?;
         let folder = crate::root().join("target").join("pool").join(port.to_string());
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let config = Command::new(anygpu)
             .args(["pool", "config", "--port", &port.to_string(), "--websocket-port", &websocket.to_string()])
+            .args((!asks(server)?).then_some("--shared"))
             .output()
             .context("cannot start anygpu")?;
         fs::write(folder.join("nats.conf"), &config.stdout).context("cannot write the server's configuration")?;
@@ -58,8 +69,18 @@ impl Pool {
         let addresses = words.skip_while(|word| !word.starts_with("--")).filter(|word| !"#\\".contains(*word));
         let addresses = addresses.take_while(|word| word.starts_with("--") || word.contains("://")).map(Into::into);
         let (anygpu, server, addresses) = (anygpu.into(), server.into(), addresses.collect());
-        let mut pool =
-            Pool { anygpu, server, folder, seam, addresses, http, nats: None, coordinator: None, members: Vec::new() };
+        let options = options.iter().map(|option| (*option).into()).collect();
+        let mut pool = Pool {
+            anygpu,
+            server,
+            folder,
+            options,
+            addresses,
+            http,
+            nats: None,
+            coordinator: None,
+            members: Vec::new(),
+        };
         pool.start_server()?;
         pool.start_coordinator()?;
         Ok(pool)
@@ -81,7 +102,7 @@ impl Pool {
 
     fn start_coordinator(&mut self) -> Result<()> {
         let mut command = Command::new(&self.anygpu);
-        command.args(["pool", "serve", "--port", &self.http.to_string(), "--seam", self.seam]).args(&self.addresses);
+        command.args(["pool", "serve", "--port", &self.http.to_string()]).args(&self.options).args(&self.addresses);
         command.args(["--snapshot", "32", "--state"]).arg(self.folder.join("state.json"));
         let coordinator =
             self.coordinator.insert(Group::start(&mut command, |_| ()).context("cannot start the coordinator")?);
@@ -97,8 +118,18 @@ impl Pool {
 
     /// Has a worker join, and waits until it has a name.
     pub fn join(&mut self, backend: &str, memory: &str) -> Result<()> {
+        self.join_by(&format!("http://127.0.0.1:{}", self.http), backend, memory).map(drop)
+    }
+
+    /// Has a worker join that will lie. Gives its name.
+    pub fn join_liar(&mut self, backend: &str, memory: &str) -> Result<String> {
+        let address = super::liar::relay(self.says()?)?;
+        self.join_by(&address, backend, memory)
+    }
+
+    fn join_by(&mut self, coordinator: &str, backend: &str, memory: &str) -> Result<String> {
         let mut command = Command::new(&self.anygpu);
-        command.args(["pool", "work", "--coordinator", &format!("http://127.0.0.1:{}", self.http), "--no-keep"]);
+        command.args(["pool", "work", "--coordinator", coordinator, "--no-keep"]);
         command.args(["--backend", backend, "--threads", "1", "--memory", memory]);
         let mut process = Group::start(&mut command, |_| ()).context("cannot start a worker")?;
         let begun = Instant::now();
@@ -113,8 +144,8 @@ impl Pool {
             }
             sleep(LOOK);
         };
-        self.members.push(Member { process, name: Some(name) });
-        Ok(())
+        self.members.push(Member { process, name: Some(name.clone()) });
+        Ok(name)
     }
 
     fn member(&mut self, name: &str) -> Result<usize> {
@@ -156,10 +187,19 @@ impl Pool {
 
     /// What the coordinator says of the pool.
     pub fn state(&self) -> Result<Value> {
+        self.get("/state.json")
+    }
+
+    /// What the coordinator says to those who join.
+    pub fn says(&self) -> Result<Value> {
+        self.get("/pool.json")
+    }
+
+    fn get(&self, path: &str) -> Result<Value> {
         let mut body = String::new();
-        self.send("GET", "/state.json", "", "")?.read_to_string(&mut body).context("cannot read the pool's state")?;
+        self.send("GET", path, "", "")?.read_to_string(&mut body).with_context(|| format!("cannot read {path}"))?;
         let (_, body) = body.split_once("\r\n\r\n").context("the coordinator answers nothing")?;
-        serde_json::from_str(body).context("the pool's state is not JSON")
+        serde_json::from_str(body).with_context(|| format!("{path} is not JSON"))
     }
 
     /// Waits until the pool's state is as it is to be.

@@ -40,6 +40,9 @@ pub struct PoolConfigArgs {
     /// The port for pages
     #[arg(long, default_value_t = 9222)]
     pub websocket_port: u16,
+    /// All workers are one user, and may speak for and listen to each other: for a server before 2.10, among friends
+    #[arg(long)]
+    pub shared: bool,
 }
 
 /// What workers hand over.
@@ -93,11 +96,15 @@ pub struct PoolServeArgs {
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Pool")]
     pub spares: u32,
     /// Texts that a stage holds states for
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Pool")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=255), help_heading = "Pool")]
     pub sessions: u32,
     /// Tokens between two copies of a text's states that go to who stands by; 0 makes none, and all is computed again
     #[arg(long, value_name = "TOKENS", default_value_t = 128, help_heading = "Pool")]
     pub snapshot: u32,
+    /// The part of texts of which one stage is computed by a worker that stands by as well, from 0 to 1: who computes
+    /// something else is banned. A dispute takes two that stand by for the stage
+    #[arg(long, value_name = "PART", default_value_t = 0.0, value_parser = part, help_heading = "Pool")]
+    pub check: f64,
     /// Where texts under way are kept, so that a coordinator that starts again goes on with them [default: nowhere]
     #[arg(long, value_name = "FILE", help_heading = "Pool")]
     pub state: Option<PathBuf>,
@@ -147,6 +154,10 @@ pub struct PoolSimArgs {
 fn not_negative(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
     number.ok_or_else(|| "give a number that is not negative".to_string())
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    not_negative(text).ok().filter(|it| *it <= 1.0).ok_or_else(|| "give a number from 0 to 1".to_string())
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -90,6 +90,9 @@ fn text(picture: &Picture) -> String {
         ("stages_recruited_total", "Stages that a worker had to be prepared for.", *recruited),
         ("rows_replayed_total", "Rows that were computed again to restore states.", picture.replayed),
         ("steps_again_total", "Steps that were sent again.", picture.again),
+        ("checks_total", "Checks in which two workers computed the same.", picture.checked),
+        ("checks_disputed_total", "Checks in which they did not.", picture.disputed),
+        ("workers_banned_total", "Workers that were banned.", picture.banned),
     ];
     let mut text = String::new();
     let gauges = gauges.map(|(name, help, value)| (name, help, value as u64, "gauge"));

@@ -59,6 +59,8 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
         chains: args.chains as usize,
         spares: args.spares,
         sessions_per_stage: (args.sessions as usize).div_ceil(2),
+        sessions: args.sessions as usize,
+        check: args.check,
         snapshot: args.snapshot,
         queue: args.http.queue,
         silence: (MISSED * HEARTBEAT).as_micros() as u64,
@@ -72,7 +74,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
             SeamArg::F32 => Seam::F32,
         },
         context: u32::try_from(elsewhere.n_ctx())?,
-        sessions: args.sessions,
+        sessions: held(args),
         chunk: config.chunk,
     };
     let facts = args.state.as_deref().map(load).transpose()?.unwrap_or_default();
@@ -80,9 +82,10 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     for part in seed.chunks_exact_mut(8) {
         part.copy_from_slice(&random()?.to_le_bytes());
     }
-    let dispatcher = Dispatcher::restart(config, seed, served, facts.clone(), 0)?;
+    let dispatcher = Dispatcher::restart(config, seed, served, facts.clone(), 0);
     let coordinating = Coordinating {
         server: args.nats.clone(),
+        workers: workers.clone(),
         system: args.nats_system.clone(),
         heartbeat: HEARTBEAT,
         facts: args.state.clone(),
@@ -126,12 +129,17 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     Ok(Answering { handle, thread, more: router(pool, file, pictured), ended: Box::pin(ended) })
 }
 
+/// Texts that a worker holds states for: those of its chain, and one that it checks.
+fn held(args: &PoolServeArgs) -> u32 {
+    args.sessions + u32::from(args.check > 0.0)
+}
+
 /// What parts of the model take of a worker.
 fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
     let blocks = elsewhere.blocks();
     let of = |embed, range: std::ops::Range<usize>, head| -> Result<u64> {
         let taken = elsewhere.footprint(Stage { embed, blocks: range, head })?;
-        Ok(taken.weights + u64::from(args.sessions) * taken.states)
+        Ok(taken.weights + u64::from(held(args)) * taken.states)
     };
     let mut block_bytes = 0;
     for block in 0..blocks {

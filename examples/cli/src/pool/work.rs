@@ -7,11 +7,11 @@ use crate::models::agent;
 use crate::signals::Signals;
 use crate::{output, tune};
 use anygpu::native::{NativeHost, block_on};
-use anygpu::select;
+use anygpu::{Products, select};
 use anygpu_pool_nats::{Note, Working, work};
 use anygpu_pool_proto::{Hello, Rung, VERSION};
 use anygpu_pool_worker::Worker;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -40,6 +40,9 @@ struct Model {
 
 /// Runs `pool work`.
 pub fn run(args: &PoolWorkArgs, device: &DeviceArgs) -> Result<()> {
+    if device.products != Products::default() {
+        bail!("others check what a worker computes, and --products int8 computes less exactly; leave it out");
+    }
     let coordinator = args.coordinator.trim_end_matches('/');
     let agent = agent();
     let pool = get(&agent, &format!("{coordinator}/pool.json"), None, MOST).map_err(|why| anyhow!(why))?;

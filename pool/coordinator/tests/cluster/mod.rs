@@ -7,7 +7,7 @@ use std::{
 };
 
 use anygpu_pool::{
-    Action, Config, Coordinator, End, Event, Lease, Micros, Offer, Request, Source, State, Stop, WorkerId,
+    Action, Config, Coordinator, End, Event, Lease, Micros, Offer, Request, Source, State, Stop, Verdict, WorkerId,
 };
 use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Range, Sampling};
@@ -100,6 +100,8 @@ pub struct Cluster {
     pub said: BTreeMap<u64, Vec<u32>>,
     pub ended: BTreeMap<u64, End>,
     asked: BTreeMap<u64, Request>,
+    /// Who has computed, by checks.
+    checks: BTreeMap<u64, Vec<WorkerId>>,
     /// Who was gone before the last event, and after it.
     gone: BTreeSet<WorkerId>,
     later: BinaryHeap<Reverse<(Micros, u64)>>,
@@ -130,6 +132,7 @@ impl Cluster {
             said: BTreeMap::new(),
             ended: BTreeMap::new(),
             asked: BTreeMap::new(),
+            checks: BTreeMap::new(),
             gone: BTreeSet::new(),
             later: BinaryHeap::new(),
             what: BTreeMap::new(),
@@ -336,11 +339,12 @@ impl Cluster {
             Action::End(session, why) => {
                 assert_eq!(self.ended.insert(session, why), None, "{session} ended twice");
             }
-            Action::Check { session, position, suspect, by, .. } => {
-                let lied = self.nodes[&suspect].liar != self.nodes[&by].liar;
-                let nmse = if lied { 1e-2 } else { 1e-9 };
-                self.after(5_000, Later::Tell(Event::Checked { session, position, by, nmse }, None));
+            Action::Check { check, suspect, copy, .. } => {
+                self.checks.insert(check, vec![suspect.worker]);
+                self.compare(check, copy.at.worker);
             }
+            Action::Recheck { check, copy } => self.compare(check, copy.at.worker),
+            Action::Uncheck(check) => drop(self.checks.remove(&check)),
             Action::Greet(id) => {
                 if self.nodes[&id].alive && !self.nodes[&id].frozen {
                     self.connect(id);
@@ -350,6 +354,18 @@ impl Cluster {
                 self.nodes.get_mut(&id).expect("a node").alive = false;
             }
         }
+    }
+
+    /// Liars differ from everybody, honest workers from nobody who is.
+    fn compare(&mut self, check: u64, by: WorkerId) {
+        let liar = self.nodes[&by].liar;
+        let Some(before) = self.checks.get_mut(&check) else { return };
+        let verdict = match before.iter().find(|it| !liar && !self.nodes[it].liar) {
+            Some(with) => Verdict::With(*with),
+            None => Verdict::Differs,
+        };
+        before.push(by);
+        self.after(5_000, Later::Tell(Event::Checked(check, by, verdict), None));
     }
 
     #[allow(clippy::too_many_arguments, reason = "the fields of the action")]
