@@ -1,6 +1,8 @@
 //! A whole pool on this machine: a NATS server, a coordinator and workers that come and go, and the texts that they give,
 //! which have to be those of one machine.
 
+mod churn;
+mod client;
 mod machines;
 
 use crate::programs;
@@ -26,6 +28,15 @@ const TEXTS: [(&str, f64); 2] = [("Once upon a time", 0.0), ("The dog and the ca
 /// How it is tried.
 #[derive(Args)]
 pub struct Options {
+    /// Instead of one loss after the other: 10 workers, of which the model needs so many, fail ever more often
+    #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=5))]
+    churn: Option<u32>,
+    /// Seconds over which failures grow, to one in 10 s for each worker
+    #[arg(long, default_value_t = 60.0, requires = "churn")]
+    seconds: f64,
+    /// Share of the failures in which a worker stands still, with its connection there
+    #[arg(long, default_value_t = 0.2, requires = "churn")]
+    frozen: f64,
     /// Who is lost, and when, follows from it [default: another one each time, which is said]
     #[arg(long)]
     seed: Option<u64>,
@@ -89,8 +100,12 @@ pub fn run(options: &Options) -> Result<bool> {
     let server = machines::server().with_context(|| lacks().unwrap_or_default())?;
     let seed = options.seed.unwrap_or_else(|| UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos().into()));
     println!("seed {seed}");
+    if let Some(needed) = options.churn {
+        let protocol = churn::Protocol { needed, seconds: options.seconds, frozen: options.frozen, seed };
+        return churn::run(&protocol, &anygpu, &server, options.json.as_deref());
+    }
     let mut chance = StdRng::seed_from_u64(seed);
-    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, *text)).collect::<Result<_>>()?;
+    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, *text, TOKENS)).collect::<Result<_>>()?;
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
     for case in CASES {
@@ -136,10 +151,10 @@ fn shown(seen: &Value) -> String {
 }
 
 /// The text that one machine gives.
-fn alone(anygpu: &Path, (prompt, temperature): (&str, f64)) -> Result<String> {
+fn alone(anygpu: &Path, (prompt, temperature): (&str, f64), tokens: usize) -> Result<String> {
     let mut command = Command::new(anygpu);
     command.args(["generate", "--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);
-    command.args(["--max-tokens", &TOKENS.to_string()]);
+    command.args(["--max-tokens", &tokens.to_string()]);
     if temperature > 0.0 {
         command.args(["--temperature", &temperature.to_string(), "--top-k", "40", "--top-p", "0.95", "--seed", "7"]);
     }
@@ -149,8 +164,16 @@ fn alone(anygpu: &Path, (prompt, temperature): (&str, f64)) -> Result<String> {
     report["text"].as_str().map(Into::into).context("anygpu generate gives no text")
 }
 
+/// The same, asked of a pool.
+fn request((prompt, temperature): (&str, f64), tokens: usize) -> Value {
+    json!({
+        "prompt": prompt, "max_tokens": tokens, "ignore_eos": true, "stream": true,
+        "temperature": temperature, "top_k": 40, "top_p": 0.95, "seed": 7,
+    })
+}
+
 fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance: &mut StdRng) -> Result<Value> {
-    let mut pool = Pool::start(anygpu, server, case.seam)?;
+    let mut pool = Pool::start(anygpu, server, &["--seam", case.seam, "--snapshot", "32"])?;
     for backend in case.workers {
         pool.join(backend, MEMORY)?;
     }
@@ -168,16 +191,13 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
     let mut told = Vec::new();
     let begun = Instant::now();
     for ((prompt, temperature), expected) in TEXTS.iter().zip(alone) {
-        let request = json!({
-            "prompt": prompt, "max_tokens": TOKENS, "ignore_eos": true, "stream": true,
-            "temperature": temperature, "top_k": 40, "top_p": 0.95, "seed": 7,
-        });
-        let mut answer = pool.ask(&request, prompt)?;
+        let request = request((prompt, *temperature), TOKENS);
+        let mut answer = pool.client.ask(&request, prompt)?;
         let some = answer.read(BEFORE)?;
         trouble(case.trouble, pool, chance)?;
         let text = match case.trouble {
             // Who asks again with the same key gets the rest of the same answer.
-            Trouble::Coordinator => pool.ask(&request, prompt)?.read(usize::MAX)?,
+            Trouble::Coordinator => pool.client.ask(&request, prompt)?.read(usize::MAX)?,
             _ => some + &answer.read(usize::MAX)?,
         };
         if text != *expected {
@@ -186,7 +206,7 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
         told.push(text);
     }
     let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * TOKENS) as f64;
-    let state = pool.state()?;
+    let state = pool.client.state()?;
     let lost = state["lost"].as_u64().unwrap_or(0);
     if matches!(case.trouble, Trouble::Killed | Trouble::Frozen) && lost < TEXTS.len() as u64 {
         bail!("a worker was to be lost in each of {} texts, and {lost} were", TEXTS.len());
@@ -198,7 +218,7 @@ fn trouble(trouble: Trouble, pool: &mut Pool, chance: &mut StdRng) -> Result<()>
     match trouble {
         Trouble::None => Ok(()),
         Trouble::Killed | Trouble::Frozen => {
-            let state = pool.state()?;
+            let state = pool.client.state()?;
             let stages = state["chains"][0]["stages"].as_array().map_or(&[][..], Vec::as_slice);
             let stage = chance.random_range(0..stages.len().max(1));
             let worker =

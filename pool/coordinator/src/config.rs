@@ -29,6 +29,9 @@ pub struct Config {
     pub medians: u64,
     /// Time that a step may take at least.
     pub patience: Micros,
+    /// Time without a word after which a worker is not counted on, two heartbeats at least: who has missed a deadline as
+    /// well is suspect, and who stands by is the last to be chosen.
+    pub quiet: Micros,
     /// Time that a chain waits for a worker before it is given up and its workers dealt anew.
     pub give_up: Micros,
     /// Time without a word after which a worker is gone.
@@ -66,7 +69,8 @@ impl Config {
             lap: 1,
             snapshot: 128,
             medians: 4,
-            patience: 250_000,
+            patience: 150_000,
+            quiet: 500_000,
             give_up: 10_000_000,
             silence: 15_000_000,
             prepare: 30_000_000,

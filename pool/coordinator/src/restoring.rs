@@ -109,15 +109,23 @@ impl Coordinator {
         self.restore_next(id);
     }
 
-    /// A deadline was missed. The first time all is sent again, since a message may have been lost; the second time the
-    /// worker that was awaited is suspect, and the one before it, if that did not help.
+    /// A deadline was missed. Of those whose turn it was, one that is quiet is suspect. If none is, all is sent again,
+    /// since a message may have been lost; the fourth time the worker that was awaited is suspect nevertheless, and the
+    /// one before it, if that did not help.
     pub(crate) fn overdue(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
         session.missed += 1;
         let restoring = session.restore.as_ref().and_then(|it| it.stages.front()).map(|(stage, _)| *stage);
         let Some(stage) = restoring.or(session.lap.map(|lap| lap.stage.min(chain.slots.len() - 1))) else { return };
-        if session.missed % 2 == 1 {
+        let (missed, before) = (session.missed, stage.saturating_sub(1));
+        let at = |stage: usize| chain.slots[stage].worker;
+        let quiet = [at(stage), at(before)].into_iter().flatten().find(|worker| self.is_quiet(*worker));
+        if let Some(worker) = quiet {
+            self.suspect(worker);
+            return;
+        }
+        if missed % 4 != 0 {
             self.counts.again += 1;
             if restoring.is_some() {
                 self.restore_next(id);
@@ -126,8 +134,7 @@ impl Coordinator {
             }
             return;
         }
-        let blamed = if session.missed % 4 == 2 { stage } else { stage.saturating_sub(1) };
-        if let Some(worker) = chain.slots[blamed].worker {
+        if let Some(worker) = at(if missed % 8 == 4 { stage } else { before }) {
             self.suspect(worker);
         }
     }

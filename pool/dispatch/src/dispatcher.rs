@@ -9,6 +9,8 @@ use anygpu_pool_proto::{
     Assign, Control, Drop, Export, Hop, Open, Release, Replay, Seam, Step, Wire, control, subject,
 };
 
+use crate::times::Watch;
+
 /// The model that a pool serves.
 #[derive(Debug, Clone)]
 pub struct Served {
@@ -84,6 +86,7 @@ pub struct Dispatcher {
     pub(crate) exporting: HashMap<(WorkerId, SessionId), WorkerId>,
     /// Requests under way, and of whom.
     pub(crate) asked: HashMap<u64, WorkerId>,
+    pub(crate) watch: Watch,
     pub(crate) out: Vec<Out>,
 }
 
@@ -120,6 +123,7 @@ impl Dispatcher {
             restoring: HashMap::new(),
             exporting: HashMap::new(),
             asked: HashMap::new(),
+            watch: Watch::default(),
             out: Vec::new(),
         })
     }
@@ -155,9 +159,12 @@ impl Dispatcher {
     }
 
     pub(crate) fn happened(&mut self, now: Micros, event: Event) -> Vec<Out> {
+        self.watch.event(now, &event);
         for action in self.coordinator.handle(now, event) {
+            self.watch.action(&action);
             self.act(action);
         }
+        self.watch.serves(self.coordinator.serves());
         std::mem::take(&mut self.out)
     }
 

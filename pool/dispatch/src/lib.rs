@@ -8,6 +8,8 @@
 mod dispatcher;
 mod picture;
 mod said;
+mod times;
 
 pub use dispatcher::{CannotCheck, Dispatcher, Out, Served};
 pub use picture::{Picture, PicturedChain, PicturedStage};
+pub use times::Times;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::dispatcher::Dispatcher;
 use crate::said::name;
+use crate::times::Times;
 
 /// Chains, spares and counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,10 +31,14 @@ pub struct Picture {
     pub promoted: u64,
     /// Stages that a worker had to be prepared for.
     pub recruited: u64,
+    /// Chains that were given up.
+    pub given_up: u64,
     /// Rows that were computed again.
     pub replayed: u64,
     /// Steps that were sent again.
     pub again: u64,
+    /// Where the time went.
+    pub times: Times,
 }
 
 /// A chain.
@@ -91,7 +96,7 @@ impl Dispatcher {
         });
         let spares = coordinator.spares().map(|(worker, range)| stage(Some(worker), range, true));
         let (waiting, running) = coordinator.load();
-        let Counts { tokens, lost, promoted, recruited, replayed, again, .. } = coordinator.counts();
+        let Counts { tokens, lost, promoted, recruited, given_up, replayed, again, .. } = coordinator.counts();
         Picture {
             chains: chains.collect(),
             spares: spares.collect(),
@@ -103,8 +108,10 @@ impl Dispatcher {
             lost,
             promoted,
             recruited,
+            given_up,
             replayed,
             again,
+            times: self.watch.times(),
         }
     }
 }
