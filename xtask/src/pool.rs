@@ -1,6 +1,7 @@
 //! A whole pool on this machine: a NATS server, a coordinator and workers that come and go, and the texts that they give,
 //! which have to be those of one machine.
 
+mod chains;
 mod churn;
 mod client;
 mod machines;
@@ -31,6 +32,9 @@ pub struct Options {
     /// Instead of one loss after the other: 10 workers, of which the model needs so many, fail ever more often
     #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=5))]
     churn: Option<u32>,
+    /// Instead: what chains of several lengths cost beside one worker, in time and bytes
+    #[arg(long, conflicts_with = "churn")]
+    chains: bool,
     /// Seconds over which failures grow, to one in 10 s for each worker
     #[arg(long, default_value_t = 60.0, requires = "churn")]
     seconds: f64,
@@ -99,13 +103,16 @@ pub fn run(options: &Options) -> Result<bool> {
     let anygpu = programs::built("anygpu")?;
     let server = machines::server().with_context(|| lacks().unwrap_or_default())?;
     let seed = options.seed.unwrap_or_else(|| UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos().into()));
+    if options.chains {
+        return chains::run(&anygpu, &server, options.json.as_deref());
+    }
     println!("seed {seed}");
     if let Some(needed) = options.churn {
         let protocol = churn::Protocol { needed, seconds: options.seconds, frozen: options.frozen, seed };
         return churn::run(&protocol, &anygpu, &server, options.json.as_deref());
     }
     let mut chance = StdRng::seed_from_u64(seed);
-    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, *text, TOKENS)).collect::<Result<_>>()?;
+    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, None, *text, TOKENS)).collect::<Result<_>>()?;
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
     for case in CASES {
@@ -151,9 +158,15 @@ fn shown(seen: &Value) -> String {
 }
 
 /// The text that one machine gives.
-fn alone(anygpu: &Path, (prompt, temperature): (&str, f64), tokens: usize) -> Result<String> {
+fn alone(
+    anygpu: &Path,
+    model: Option<&Path>,
+    (prompt, temperature): (&str, f64),
+    tokens: usize,
+) -> Result<String> {
     let mut command = Command::new(anygpu);
-    command.args(["generate", "--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);
+    command.arg("generate").args(model.into_iter().flat_map(|file| [Path::new("--model"), file]));
+    command.args(["--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);
     command.args(["--max-tokens", &tokens.to_string()]);
     if temperature > 0.0 {
         command.args(["--temperature", &temperature.to_string(), "--top-k", "40", "--top-p", "0.95", "--seed", "7"]);

@@ -82,7 +82,7 @@ fn floor(needed: u32) -> f64 {
 pub fn run(protocol: &Protocol, anygpu: &Path, server: &Path, file: Option<&Path>) -> Result<bool> {
     let losses = protocol.simulated(anygpu, None)?["losses"].take();
     let losses: Vec<Loss> = serde_json::from_value(losses).context("anygpu pool sim says no losses")?;
-    let expected: Vec<String> = TEXTS.iter().map(|text| alone(anygpu, *text, TOKENS)).collect::<Result<_>>()?;
+    let expected: Vec<String> = TEXTS.iter().map(|text| alone(anygpu, None, *text, TOKENS)).collect::<Result<_>>()?;
     let context = CONTEXT.to_string();
     // As it is now: a build may replace it meanwhile.
     let folder = tempfile::tempdir().context("there is no place for a program")?;
@@ -177,7 +177,7 @@ fn judged(protocol: &Protocol, losses: &[Loss], heard: &Heard, real: &Value) -> 
 }
 
 /// The least memory of a worker with which so many hold the model.
-fn memory(model: &Value, needed: u32) -> Result<u64> {
+pub fn memory(model: &Value, needed: u32) -> Result<u64> {
     let bytes = |name: &str| model[name].as_u64().with_context(|| format!("the coordinator does not say {name}"));
     let (blocks, block) = (bytes("blocks")?, bytes("block_bytes")?);
     let (embedding, head) = (bytes("embedding_bytes")?, bytes("head_bytes")?);
@@ -307,14 +307,15 @@ fn asked(client: Client, expected: &[String], over: &OnceLock<Instant>) -> Resul
     bail!("there is nothing to ask for")
 }
 
-fn quantile(values: &[f64], part: f64) -> f64 {
+/// The value that a part of all is below.
+pub fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get((sorted.len() as f64 * part) as usize).copied().unwrap_or(0.0)
 }
 
 /// How far a number of a pool's state went.
-fn went(before: &Value, after: &Value, path: &str) -> f64 {
+pub fn went(before: &Value, after: &Value, path: &str) -> f64 {
     let number = |state: &Value| state.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
     number(after) - number(before)
 }

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Time in which a program has to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time after which the coordinator has told its state anew.
+const PICTURED: Duration = Duration::from_millis(600);
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -168,6 +170,12 @@ impl Pool {
     /// What the coordinator wrote last.
     pub fn said(&self) -> String {
         self.coordinator.as_ref().map_or_else(String::new, |coordinator| coordinator.tail(3))
+    }
+
+    /// What the coordinator says of the pool once it has told all that happened so far.
+    pub fn settled(&self) -> Result<Value> {
+        sleep(PICTURED);
+        self.client.state()
     }
 
     /// Waits until the pool's state is as it is to be.
