@@ -158,12 +158,7 @@ fn shown(seen: &Value) -> String {
 }
 
 /// The text that one machine gives.
-fn alone(
-    anygpu: &Path,
-    model: Option<&Path>,
-    (prompt, temperature): (&str, f64),
-    tokens: usize,
-) -> Result<String> {
+fn alone(anygpu: &Path, model: Option<&Path>, (prompt, temperature): (&str, f64), tokens: usize) -> Result<String> {
     let mut command = Command::new(anygpu);
     command.arg("generate").args(model.into_iter().flat_map(|file| [Path::new("--model"), file]));
     command.args(["--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);

@@ -80,6 +80,8 @@ pub struct Dispatcher {
     leases: HashMap<(WorkerId, SessionId), String>,
     /// The latest epoch of each session.
     epochs: HashMap<SessionId, u64>,
+    /// The epoch and the position of each session's last step.
+    routed: HashMap<SessionId, (u64, u32)>,
     /// States that are being made again, and up to where.
     pub(crate) restoring: HashMap<(WorkerId, SessionId), u32>,
     /// By who takes a snapshot: who sends it.
@@ -120,6 +122,7 @@ impl Dispatcher {
             next: 0,
             leases: HashMap::new(),
             epochs: HashMap::new(),
+            routed: HashMap::new(),
             restoring: HashMap::new(),
             exporting: HashMap::new(),
             asked: HashMap::new(),
@@ -210,6 +213,10 @@ impl Dispatcher {
             Action::Step { session, epoch, position, tokens, want, sampling, route } => {
                 self.epochs.insert(session, epoch);
                 let Some(((first, lease), hops)) = self.route(session, &route) else { return };
+                // A later position means that all stages had the step before, and its route with it.
+                let before = self.routed.insert(session, (epoch, position));
+                let known = before.is_some_and(|(of, at)| of == epoch && at < position);
+                let hops = if known { Vec::new() } else { hops };
                 let rows = tokens.len() as u32;
                 let (seam, sampling) = (self.served.seam.into(), (want > 0).then_some(sampling));
                 let to = self.subject(first, &lease);
@@ -235,6 +242,7 @@ impl Dispatcher {
                     self.leases.keys().filter(|(_, of)| *of == session).map(|(at, _)| *at).collect();
                 holders.into_iter().for_each(|worker| self.forget(worker, session));
                 self.epochs.remove(&session);
+                self.routed.remove(&session);
             }
             // Settings that ask for checks are refused.
             Action::Check { .. } => {}

@@ -185,12 +185,15 @@ impl Worker {
         let held = self.held(step.session)?;
         held.admit(step.epoch, &step.lease)?;
         let output = held.step(&step, &*host).await?;
+        // What is said of it is another's time.
+        let micros = (1e3 * (host.now_ms() - begun)) as u32;
         let Step { session, epoch, position, rows, .. } = step;
         match output {
             StageOutput::Hidden(activations) => {
-                let mut route = step.route.into_iter();
-                if let Some(hop) = route.next().filter(|_| !step.replay) {
-                    let (lease, route, tokens) = (hop.lease, route.collect(), Vec::new());
+                let hop = if step.replay { None } else { held.next(epoch, &step.route) };
+                if let Some(hop) = hop {
+                    let route = step.route.get(1..).unwrap_or_default().to_vec();
+                    let (lease, tokens) = (hop.lease, Vec::new());
                     post(hop.subject, &Step { lease, route, tokens, activations, width, ..step }, send)?;
                 }
             }
@@ -203,7 +206,6 @@ impl Worker {
             }
             StageOutput::Nothing => {}
         }
-        let micros = (1e3 * (host.now_ms() - begun)) as u32;
         post(subject::done(&self.name), &StepDone { session, epoch, position, rows, micros }, send)
     }
 

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 /// Tokens of an answer, as the thesis asked for.
 const TOKENS: usize = 128;
 /// 25 tokens of a prompt, or about as many.
-const PROMPT: &str = "Once upon a time there was a little girl who lived in a house by the sea with her mother and a small dog";
+const PROMPT: &str =
+    "Once upon a time there was a little girl who lived in a house by the sea with her mother and a small dog";
 /// Workers of the chains whose time is compared.
 const LENGTHS: [u32; 3] = [1, 3, 5];
 /// Answers of each chain, in turns: what else the machine does is the same for all.
@@ -180,7 +181,9 @@ fn count(anygpu: &Path, server: &Path, (name, width, stages, theirs): (&str, u64
         "{name}, {width} wide, {stages} workers: {megabytes:.2} MB a request, {theirs} in the thesis: {:.0} % of that",
         100.0 * part
     );
-    Ok(json!({ "model": name, "width": width, "workers": stages, "megabytes": megabytes, "thesis": theirs, "part": part }))
+    Ok(
+        json!({ "model": name, "width": width, "workers": stages, "megabytes": megabytes, "thesis": theirs, "part": part }),
+    )
 }
 
 /// A model of ten blocks that is so wide.
