@@ -23,7 +23,8 @@ pub struct Config {
     pub prompt_rows: f64,
     /// Tokens of a lap. A real pool has 1; a simulation of many workers looks less closely.
     pub lap: u32,
-    /// Rows between two snapshots for the spare of a stage; 0 makes none.
+    /// Rows between two snapshots for the spare of a stage; 0 makes none. States of a row are many times its activations:
+    /// until there are hundreds, computing them again takes less than sending them.
     pub snapshot: u32,
     /// Medians that a step may take.
     pub medians: u64,
@@ -67,7 +68,7 @@ impl Config {
             chunk: 64,
             prompt_rows: 8.0,
             lap: 1,
-            snapshot: 128,
+            snapshot: 512,
             medians: 4,
             patience: 150_000,
             quiet: 500_000,

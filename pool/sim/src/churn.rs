@@ -88,7 +88,7 @@ impl Machines {
             bandwidth: (12e6, 118e6),
             compile: 0.8,
             start: 0.0,
-            snapshot: 32,
+            snapshot: 512,
             tokens: (25, 128),
         }
     }

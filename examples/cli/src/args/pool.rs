@@ -96,7 +96,7 @@ pub struct PoolServeArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Pool")]
     pub sessions: u32,
     /// Tokens between two copies of a text's states that go to who stands by; 0 makes none, and all is computed again
-    #[arg(long, value_name = "TOKENS", default_value_t = 128, help_heading = "Pool")]
+    #[arg(long, value_name = "TOKENS", default_value_t = 512, help_heading = "Pool")]
     pub snapshot: u32,
     /// Where texts under way are kept, so that a coordinator that starts again goes on with them [default: nowhere]
     #[arg(long, value_name = "FILE", help_heading = "Pool")]
