@@ -3,6 +3,7 @@
 use anygpu_pool_proto::Range;
 
 use crate::{
+    Micros,
     action::Action,
     chain::ChainState,
     coordinator::Coordinator,
@@ -137,9 +138,14 @@ impl Coordinator {
         }
     }
 
+    /// Time since a worker was last heard.
+    pub(crate) fn silence(&self, id: WorkerId) -> Micros {
+        self.workers.get(&id).map_or(Micros::MAX, |worker| self.now.saturating_sub(worker.heard))
+    }
+
     /// Whether a worker has said nothing for so long that it is not counted on.
     pub(crate) fn is_quiet(&self, id: WorkerId) -> bool {
-        self.workers.get(&id).is_none_or(|worker| self.now.saturating_sub(worker.heard) > self.config.quiet)
+        self.silence(id) > self.config.quiet
     }
 
     /// A free worker, or a spare of something else, is to fetch and compile a range.

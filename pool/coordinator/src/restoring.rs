@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 
 use crate::{
+    Micros,
     action::{Action, Source},
     coordinator::Coordinator,
     session::{Restore, SessionId, Snapshot},
-    timers::Timer,
     worker::{Worker, WorkerId},
 };
+
+/// Times that who is quiet is so for long.
+const LONG: u64 = 4;
 
 impl Coordinator {
     /// A session's chain is whole again: what it lost is restored, and its lap begins again.
@@ -84,7 +87,7 @@ impl Coordinator {
             self.out.push(Action::Restore { worker, session: id, epoch, lease, from, to, source });
             // The stage before, which sends, may take its time too.
             let two = self.allowed(chain, stage, to - from, 1) + self.allowed(chain, before.unwrap_or(stage), 1, 1);
-            self.timers.set(Timer::Session(id), self.now + two);
+            self.expect(id, self.now + two);
             return;
         }
     }
@@ -109,21 +112,34 @@ impl Coordinator {
         self.restore_next(id);
     }
 
-    /// A deadline was missed. Of those whose turn it was, one that is quiet is suspect. If none is, all is sent again,
-    /// since a message may have been lost; the fourth time the worker that was awaited is suspect nevertheless, and the
-    /// one before it, if that did not help.
+    /// A step takes its time. A missed deadline has all sent again, since a message may have been lost. From the second
+    /// one on a worker that is quiet, of those whose turn it is, is suspect, and long before if it is for long; after the
+    /// fourth the one that was awaited is suspect nevertheless, and the one before it, if that did not help.
     pub(crate) fn overdue(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else { return };
         let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
-        session.missed += 1;
         let restoring = session.restore.as_ref().and_then(|it| it.stages.front()).map(|(stage, _)| *stage);
         let Some(stage) = restoring.or(session.lap.map(|lap| lap.stage.min(chain.slots.len() - 1))) else { return };
-        let (missed, before) = (session.missed, stage.saturating_sub(1));
+        let (missed, before, due) = (session.missed + 1, stage.saturating_sub(1), session.due);
         let at = |stage: usize| chain.slots[stage].worker;
-        let quiet = [at(stage), at(before)].into_iter().flatten().find(|worker| self.is_quiet(*worker));
-        if let Some(worker) = quiet {
+        // A page says nothing while it computes: it has its time, or much longer.
+        let most = match missed {
+            _ if self.now < due => self.config.quiet.saturating_mul(LONG),
+            1 => Micros::MAX,
+            _ => self.config.quiet,
+        };
+        let silent = [at(stage), at(before)].into_iter().flatten().find(|worker| self.silence(*worker) > most);
+        if let Some(worker) = silent {
             self.suspect(worker);
             return;
+        }
+        if self.now < due {
+            self.expect(id, due);
+            return;
+        }
+        let blamed = at(if missed % 8 == 4 { stage } else { before });
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.missed = missed;
         }
         if missed % 4 != 0 {
             self.counts.again += 1;
@@ -134,7 +150,7 @@ impl Coordinator {
             }
             return;
         }
-        if let Some(worker) = at(if missed % 8 == 4 { stage } else { before }) {
+        if let Some(worker) = blamed {
             self.suspect(worker);
         }
     }

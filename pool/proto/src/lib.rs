@@ -41,4 +41,4 @@ pub use step::{Hop, Sampling, Step, StepDone, Token};
 pub use wire::Wire;
 
 /// The version of the protocol: raised whenever a member of another version would misunderstand.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -56,6 +56,8 @@ pub struct Machines {
     pub memory: u64,
     /// Time of a row through a block: the fastest and the slowest worker's.
     pub block: (f64, f64),
+    /// Rows of a prompt that take as long as one token.
+    pub prompt_rows: f64,
     /// Time of a message to the broker and of one back, with what is around them.
     pub hop: f64,
     /// Bytes a second of a worker's connection: least and most.
@@ -84,6 +86,7 @@ impl Machines {
             head_blocks: 1.0,
             memory: u64::from(blocks.div_ceil(needed)) * block_bytes + if needed == 1 { 2 } else { 1 } * end_bytes,
             block: (0.5e-3, 1.5e-3),
+            prompt_rows: 8.0,
             hop: 1e-3,
             bandwidth: (12e6, 118e6),
             compile: 0.8,
@@ -129,7 +132,7 @@ pub fn losses(seconds: f64, frozen: f64, seed: u64) -> Vec<Loss> {
 /// Runs the protocol for a time in seconds. One answer is always under way, a token at a time.
 pub fn churn(machines: &Machines, seconds: f64, frozen: f64, seed: u64) -> Churn {
     let Machines { blocks, width, block_bytes, embedding_bytes, head_bytes, head_blocks, .. } = *machines;
-    let Machines { memory, block, bandwidth, hop, compile, start, snapshot, tokens, .. } = *machines;
+    let Machines { memory, block, prompt_rows, bandwidth, hop, compile, start, snapshot, tokens, .. } = *machines;
     let scenario = Scenario {
         seed,
         workers: WORKERS,
@@ -142,6 +145,7 @@ pub fn churn(machines: &Machines, seconds: f64, frozen: f64, seed: u64) -> Churn
         head_blocks,
         memory: (memory, memory + 1),
         block,
+        prompt_rows,
         bandwidth,
         regions: 1,
         hop: (hop, 0.0),

@@ -48,6 +48,8 @@ pub struct Scenario {
     pub memory: (u64, u64),
     /// Time of a row through a block: the fastest and the slowest worker's.
     pub block: (f64, f64),
+    /// Rows of a prompt that take as long as one token.
+    pub prompt_rows: f64,
     /// Downloads a second: least and most.
     pub bandwidth: (f64, f64),
     /// Regions, which the sun passes one after the other. The broker is in the first.
@@ -94,6 +96,7 @@ impl Scenario {
             head_blocks: 140.0 / 30.0,
             memory: (400 << 20, 1400 << 20),
             block: (0.2e-3, 3e-3),
+            prompt_rows: 8.0,
             bandwidth: (1.5e6, 12e6),
             regions: 3,
             hop: (8e-3, 30e-3),

@@ -123,7 +123,7 @@ impl World {
         let node = &mut self.nodes[worker as usize];
         let blocks = f64::from(node.range.blocks()) + if node.range.head { head } else { 0.0 };
         let one = node.offer.block as f64 * blocks;
-        let first = node.busy.max(start) + (one * (f64::from(rows) / 8.0).max(1.0)) as Micros;
+        let first = node.busy.max(start) + (one * (f64::from(rows) / self.scenario.prompt_rows).max(1.0)) as Micros;
         node.busy = first + (one * f64::from(tokens.saturating_sub(1))) as Micros;
         first
     }

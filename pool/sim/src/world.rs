@@ -130,6 +130,7 @@ impl World {
             lap: scenario.lap,
             snapshot: scenario.snapshot,
             check: scenario.check,
+            prompt_rows: scenario.prompt_rows,
             // Without heartbeats the end of a connection is all that tells.
             silence: if scenario.beat > 0.0 { SILENCE } else { Micros::MAX / 4 },
             quiet: if scenario.beat > 0.0 { Config::new(model).quiet } else { Micros::MAX / 4 },

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const WORKERS: u64 = 10;
 /// Tokens of an answer, as the thesis asked for.
 const TOKENS: usize = 128;
+/// Tokens of a prompt, about.
+const PROMPT: usize = 25;
 /// Tokens that the context holds: room for a prompt and an answer.
 const CONTEXT: usize = 256;
 /// Texts that a worker holds states for.
@@ -118,7 +120,8 @@ pub fn run(protocol: &Protocol, anygpu: &Path, server: &Path, file: Option<&Path
     let heard = asker.join().unwrap_or_else(|_| bail!("who asks has panicked"));
     let heard = failed.and(heard)?;
     let real = heard.report(&before, &after, &losses);
-    let measured = measured(&model, memory, &before, &after, &starts)?;
+    let first = quantile(&heard.firsts, 0.5);
+    let measured = measured(&model, memory, (&before, &after), &starts, first)?;
     let path = crate::root().join("target").join("pool").join(format!("machines-{}.json", protocol.needed));
     std::fs::write(&path, measured.to_string()).with_context(|| format!("cannot write {}", path.display()))?;
     let simulated = simulated(&protocol.simulated(anygpu, Some(&path))?["report"], protocol.seconds);
@@ -349,7 +352,15 @@ impl Heard {
 }
 
 /// The machines as the simulator takes them.
-fn measured(model: &Value, memory: u64, before: &Value, after: &Value, starts: &[f64]) -> Result<Value> {
+///
+/// `first` is the time of a first token: of a prompt of [`PROMPT`] rows.
+fn measured(
+    model: &Value,
+    memory: u64,
+    (before, after): (&Value, &Value),
+    starts: &[f64],
+    first: f64,
+) -> Result<Value> {
     let went = |path| went(before, after, path);
     let laps = went("/times/lap_count").max(1.0);
     let (lap, steps) = (went("/times/laps") * 1e-6 / laps, went("/times/steps") * 1e-6 / laps);
@@ -361,9 +372,10 @@ fn measured(model: &Value, memory: u64, before: &Value, after: &Value, starts: &
     Ok(json!({
         "blocks": model["blocks"], "width": model["width"], "block_bytes": model["block_bytes"],
         "embedding_bytes": model["embedding_bytes"], "head_bytes": model["head_bytes"], "head_blocks": head_blocks,
-        "memory": memory, "block": [block, block], "hop": (lap - steps).max(0.0) / stages, "bandwidth": [1e9, 1e9],
+        "memory": memory, "block": [block, block], "hop": (lap - steps).max(0.0) / stages,
+        "prompt_rows": (PROMPT as f64 * lap / first.max(lap)).max(1.0), "bandwidth": [1e9, 1e9],
         "compile": went("/times/prepares") * 1e-6 / prepares, "start": quantile(starts, 0.5), "snapshot": 512,
-        "tokens": [25, TOKENS],
+        "tokens": [PROMPT, TOKENS],
     }))
 }
 
