@@ -1,6 +1,9 @@
 //! A whole pool on this machine: a NATS server, a coordinator and workers that come and go, and the texts that they give,
 //! which have to be those of one machine.
 
+mod chains;
+mod churn;
+mod client;
 mod liar;
 mod machines;
 mod stranger;
@@ -28,6 +31,18 @@ const TEXTS: [(&str, f64); 2] = [("Once upon a time", 0.0), ("The dog and the ca
 /// How it is tried.
 #[derive(Args)]
 pub struct Options {
+    /// Instead of one loss after the other: 10 workers, of which the model needs so many, fail ever more often
+    #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=5))]
+    churn: Option<u32>,
+    /// Instead: what chains of several lengths cost beside one worker, in time and bytes
+    #[arg(long, conflicts_with = "churn")]
+    chains: bool,
+    /// Seconds over which failures grow, to one in 10 s for each worker
+    #[arg(long, default_value_t = 60.0, requires = "churn")]
+    seconds: f64,
+    /// Share of the failures in which a worker stands still, with its connection there
+    #[arg(long, default_value_t = 0.2, requires = "churn")]
+    frozen: f64,
     /// Who is lost, and when, follows from it [default: another one each time, which is said]
     #[arg(long)]
     seed: Option<u64>,
@@ -100,9 +115,16 @@ pub fn run(options: &Options) -> Result<bool> {
     let anygpu = programs::built("anygpu")?;
     let server = machines::server().with_context(|| lacks().unwrap_or_default())?;
     let seed = options.seed.unwrap_or_else(|| UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos().into()));
+    if options.chains {
+        return chains::run(&anygpu, &server, options.json.as_deref());
+    }
     println!("seed {seed}");
+    if let Some(needed) = options.churn {
+        let protocol = churn::Protocol { needed, seconds: options.seconds, frozen: options.frozen, seed };
+        return churn::run(&protocol, &anygpu, &server, options.json.as_deref());
+    }
     let mut chance = StdRng::seed_from_u64(seed);
-    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, *text)).collect::<Result<_>>()?;
+    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, None, *text, TOKENS)).collect::<Result<_>>()?;
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
     for case in CASES {
@@ -153,10 +175,11 @@ fn shown(seen: &Value) -> String {
 }
 
 /// The text that one machine gives.
-fn alone(anygpu: &Path, (prompt, temperature): (&str, f64)) -> Result<String> {
+fn alone(anygpu: &Path, model: Option<&Path>, (prompt, temperature): (&str, f64), tokens: usize) -> Result<String> {
     let mut command = Command::new(anygpu);
-    command.args(["generate", "--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);
-    command.args(["--max-tokens", &TOKENS.to_string()]);
+    command.arg("generate").args(model.into_iter().flat_map(|file| [Path::new("--model"), file]));
+    command.args(["--backend", "cpu", "--ignore-eos", "--json", "--prompt", prompt]);
+    command.args(["--max-tokens", &tokens.to_string()]);
     if temperature > 0.0 {
         command.args(["--temperature", &temperature.to_string(), "--top-k", "40", "--top-p", "0.95", "--seed", "7"]);
     }
@@ -166,11 +189,20 @@ fn alone(anygpu: &Path, (prompt, temperature): (&str, f64)) -> Result<String> {
     report["text"].as_str().map(Into::into).context("anygpu generate gives no text")
 }
 
+/// The same, asked of a pool.
+fn request((prompt, temperature): (&str, f64), tokens: usize) -> Value {
+    json!({
+        "prompt": prompt, "max_tokens": tokens, "ignore_eos": true, "stream": true,
+        "temperature": temperature, "top_k": 40, "top_p": 0.95, "seed": 7,
+    })
+}
+
 fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance: &mut StdRng) -> Result<Value> {
     let lied = matches!(case.trouble, Trouble::Lied);
     // A text that is checked takes the place of one that is asked.
     let checked = if lied { ["--check", "1", "--sessions", "7"] } else { ["--check", "0", "--sessions", "8"] };
-    let mut pool = Pool::start(anygpu, server, &[&["--seam", case.seam][..], &checked].concat())?;
+    let options = ["--seam", case.seam, "--snapshot", "32"];
+    let mut pool = Pool::start(anygpu, server, &[&options[..], &checked].concat())?;
     let liar = if lied { Some(pool.join_liar(case.workers[0], MEMORY)?) } else { None };
     for backend in &case.workers[usize::from(lied)..] {
         pool.join(backend, MEMORY)?;
@@ -190,28 +222,20 @@ fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance:
 /// Asks for texts until the worker that lies is banned. What it had part in is not what anybody relies on.
 fn find(pool: &Pool, liar: &str) -> Result<()> {
     for text in 0..CHECKED {
-        let request = request(TEXTS[text % TEXTS.len()]);
+        let request = request(TEXTS[text % TEXTS.len()], TOKENS);
         // A text that ends as untrusted is what is to be.
-        let _ = pool.ask(&request, &format!("checked {text}"))?.read(usize::MAX);
+        let _ = pool.client.ask(&request, &format!("checked {text}"))?.read(usize::MAX);
         // A dispute is settled though the text is over.
         pool.until(READY, "a dispute is not settled", |state| state["disputed"] == state["banned"])?;
-        if pool.state()?["banned"] != 0 {
+        if pool.client.state()?["banned"] != 0 {
             break;
         }
     }
-    let state = pool.state()?;
+    let state = pool.client.state()?;
     if state["banned"] != 1 || state.to_string().contains(liar) {
         bail!("{liar} lied, and alone was to be banned: {state}");
     }
     Ok(())
-}
-
-/// A text is asked for, as a stream.
-fn request((prompt, temperature): (&str, f64)) -> Value {
-    json!({
-        "prompt": prompt, "max_tokens": TOKENS, "ignore_eos": true, "stream": true,
-        "temperature": temperature, "top_k": 40, "top_p": 0.95, "seed": 7,
-    })
 }
 
 /// Asks for all texts, and makes trouble in the middle of each.
@@ -219,13 +243,13 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
     let mut told = Vec::new();
     let begun = Instant::now();
     for ((prompt, temperature), expected) in TEXTS.iter().zip(alone) {
-        let request = request((prompt, *temperature));
-        let mut answer = pool.ask(&request, prompt)?;
+        let request = request((prompt, *temperature), TOKENS);
+        let mut answer = pool.client.ask(&request, prompt)?;
         let some = answer.read(BEFORE)?;
         trouble(case.trouble, pool, chance)?;
         let text = match case.trouble {
             // Who asks again with the same key gets the rest of the same answer.
-            Trouble::Coordinator => pool.ask(&request, prompt)?.read(usize::MAX)?,
+            Trouble::Coordinator => pool.client.ask(&request, prompt)?.read(usize::MAX)?,
             _ => some + &answer.read(usize::MAX)?,
         };
         if text != *expected {
@@ -234,7 +258,7 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
         told.push(text);
     }
     let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * TOKENS) as f64;
-    let state = pool.state()?;
+    let state = pool.client.state()?;
     let lost = state["lost"].as_u64().unwrap_or(0);
     if matches!(case.trouble, Trouble::Killed | Trouble::Frozen) && lost < TEXTS.len() as u64 {
         bail!("a worker was to be lost in each of {} texts, and {lost} were", TEXTS.len());
@@ -245,9 +269,9 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
 fn trouble(trouble: Trouble, pool: &mut Pool, chance: &mut StdRng) -> Result<()> {
     match trouble {
         Trouble::None | Trouble::Lied => Ok(()),
-        Trouble::Stranger => stranger::tries(&pool.says()?, &pool.state()?),
+        Trouble::Stranger => stranger::tries(&pool.client.get("/pool.json")?, &pool.client.state()?),
         Trouble::Killed | Trouble::Frozen => {
-            let state = pool.state()?;
+            let state = pool.client.state()?;
             let stages = state["chains"][0]["stages"].as_array().map_or(&[][..], Vec::as_slice);
             let stage = chance.random_range(0..stages.len().max(1));
             let worker =

@@ -135,6 +135,12 @@ pub const RUNS: &[Run] = &[
     },
     Run { title: "pool", needs: Need::Nats, program: Program::Page, args: &["pool"] },
     Run {
+        title: "pool: ever more failures",
+        needs: Need::Nats,
+        program: Program::Page,
+        args: &["pool", "--churn", "3", "--seconds", "60"],
+    },
+    Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
         program: Program::Task,
@@ -347,6 +353,24 @@ pub const RUNS: &[Run] = &[
 /// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, real models in
 /// more browsers, texts that fill the context, more hostile files, and the long cases of llama.cpp's list.
 pub const NIGHTLY: &[Run] = &[
+    Run {
+        title: "pool: ten minutes of failures, 1 of 10 needed",
+        needs: Need::Nats,
+        program: Program::Page,
+        args: &["pool", "--churn", "1", "--seconds", "600"],
+    },
+    Run {
+        title: "pool: ten minutes of failures, 5 of 10 needed",
+        needs: Need::Nats,
+        program: Program::Page,
+        args: &["pool", "--churn", "5", "--seconds", "600"],
+    },
+    Run {
+        title: "pool: chains beside one worker",
+        needs: Need::Nats,
+        program: Program::Page,
+        args: &["pool", "--chains"],
+    },
     Run {
         title: "JavaScript package in Next.js",
         needs: Need::Node,

@@ -48,12 +48,12 @@ pub struct Options {
 }
 
 /// Sizes of a model.
-struct Sizes {
-    blocks: u64,
-    width: u64,
-    heads: u64,
-    key_heads: u64,
-    hidden: u64,
+pub struct Sizes {
+    pub blocks: u64,
+    pub width: u64,
+    pub heads: u64,
+    pub key_heads: u64,
+    pub hidden: u64,
 }
 
 impl Shape {
@@ -133,6 +133,16 @@ pub fn run(options: &Options) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Writes a model of such sizes in 4 bits, with the tokens of another. Whoever looks for the file finds all of it, or
+/// nothing.
+///
+/// *Errors*: as [`run`].
+pub fn make(sizes: &Sizes, of: &Path, out: &Path) -> Result<()> {
+    let part = out.with_extension("part");
+    write(sizes, Format::Q4_0, of, &part).with_context(|| format!("cannot write {}", out.display()))?;
+    Ok(fs::rename(&part, out)?)
 }
 
 /// Writes it, and says how many bytes it has.

@@ -23,6 +23,7 @@ pub struct Elsewhere {
     gguf: Gguf,
     n_vocab: usize,
     n_blocks: usize,
+    width: usize,
     tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
     chat: Result<ChatTemplate, ChatError>,
 }
@@ -82,7 +83,8 @@ impl Elsewhere {
         let chat = ChatTemplate::from_metadata(&gguf.metadata);
         let facts = Facts::of(&gguf.metadata, &recipe, chat.is_ok() && tokenizer.is_ok());
         let (n_vocab, n_blocks) = (recipe.sizes().n_vocab, recipe.sizes().n_blocks);
-        Ok(Elsewhere { facts, gguf, n_vocab, n_blocks, tokenizer, chat })
+        let width = recipe.hidden();
+        Ok(Elsewhere { facts, gguf, n_vocab, n_blocks, width, tokenizer, chat })
     }
 
     /// Tokens that the context holds.
@@ -93,6 +95,11 @@ impl Elsewhere {
     /// Blocks of the model.
     pub fn blocks(&self) -> usize {
         self.n_blocks
+    }
+
+    /// Numbers of a row that stages hand over.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// What a stage takes, as the CPU keeps it: an estimate of what it takes anywhere.

@@ -7,9 +7,11 @@ mod serve;
 mod work;
 
 use anygpu_pool_nats::{Server, Users};
-use anygpu_pool_sim::{Failure, Scenario, churn, day};
-use anyhow::Result;
+use anygpu_pool_sim::{Failure, Machines, Scenario, churn, day};
+use anyhow::{Context, Result};
 use serde::Serialize;
+use std::fs;
+use std::path::Path;
 
 use crate::{
     args::pool::{PoolCommand, PoolConfigArgs, PoolSimArgs},
@@ -42,8 +44,17 @@ fn configure(args: &PoolConfigArgs) -> Result<()> {
 
 fn simulate(args: &PoolSimArgs) -> Result<()> {
     if let Some(needed) = args.churn {
-        let churn = churn(needed, 600.0, args.seed);
-        let text = format!("{} failures, {needed} of 10 workers needed\n{}", churn.failures, churn.report);
+        let machines = match &args.machines {
+            Some(file) => read(file)?,
+            None => Machines::needed(needed),
+        };
+        let churn = churn(&machines, args.seconds, args.frozen, args.seed);
+        let flows = 100.0 * (1.0 - churn.report.stalled / args.seconds);
+        let text = format!(
+            "{} failures, {needed} of 10 workers needed\n{}\ntokens flow      {flows:.2} % of the time",
+            churn.losses.len(),
+            churn.report
+        );
         return show(args.json, &churn, &text);
     }
     let all = Scenario::volunteers(args.workers, args.seed);
@@ -54,6 +65,11 @@ fn simulate(args: &PoolSimArgs) -> Result<()> {
     };
     let report = day(&Scenario { seconds: args.hours * 3600.0, requests: args.requests, failure, ..all });
     show(args.json, &report, &report.to_string())
+}
+
+fn read(file: &Path) -> Result<Machines> {
+    let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} has no machines as JSON", file.display()))
 }
 
 fn show(json: bool, report: &impl Serialize, text: &str) -> Result<()> {

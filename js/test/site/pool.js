@@ -1,4 +1,4 @@
-/** A page that joins a pool: a real server, a real coordinator, and one native worker beside it. */
+/** Pages that join a pool: a real server, a real coordinator, and native workers beside them. */
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -12,6 +12,8 @@ import { launch } from "./driver.js";
 
 const PROMPT = "Once upon a time";
 const TOKENS = 64;
+/** Where all take part. */
+const MIXED_TOKENS = 32;
 /** What a native worker has room for: half of gab, as a page of 256 MB has. */
 const MEMORY = "230M";
 /** In milliseconds. */
@@ -42,6 +44,119 @@ function start(program, args, ready) {
   });
 }
 
+/** @typedef {{ anygpu: string, nats: string }} Programs */
+
+/**
+ * Starts a server and a coordinator. Gives the latter's address.
+ *
+ * @param {string} folder
+ * @param {ChildProcess[]} children Gets what was started.
+ * @param {Programs} programs
+ * @param {string[]} options Of the coordinator.
+ */
+async function opened(folder, children, { anygpu, nats }, options) {
+  const [port, websocket, http] = await ports(3);
+  // Servers before 2.10 cannot ask the coordinator who may connect.
+  const isOld = /v2\.\d\./.test(spawnSync(nats, ["--version"], { encoding: "utf8" }).stdout);
+  const how = ["--port", `${port}`, "--websocket-port", `${websocket}`, ...(isOld ? ["--shared"] : [])];
+  const config = spawnSync(anygpu, ["pool", "config", ...how], { encoding: "utf8" }).stdout;
+  const conf = join(folder, `nats-${port}.conf`);
+  writeFileSync(conf, config);
+  // The comments say how the coordinator is to be called.
+  const addresses = [...config.matchAll(/(--nats\S*) (\S+:\/\/\S+)/g)].flatMap(([, option, address]) => [option ?? "", address ?? ""]);
+  children.push(await start(nats, ["-c", conf], /Server is ready/));
+  const serve = ["pool", "serve", "--port", `${http}`, "--cors", "*", ...options, ...addresses];
+  children.push(await start(anygpu, serve, /serving /));
+  return `http://127.0.0.1:${http}`;
+}
+
+/** Has a native worker join. @param {string} anygpu @param {string} coordinator @param {string} backend @param {string} memory */
+function works(anygpu, coordinator, backend, memory) {
+  const work = ["pool", "work", "--coordinator", coordinator, "--backend", backend, "--threads", "1", "--memory", memory, "--no-keep"];
+  return start(anygpu, work, / as w/);
+}
+
+/** Has a page join. @param {import("puppeteer-core").Browser} browser @param {string} origin @param {string} coordinator @param {string} backend */
+async function page(browser, origin, coordinator, backend) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  await page.goto(`${origin}/pool.html?coordinator=${coordinator}&backend=${backend}`);
+  await page.waitForSelector("#join", { visible: true });
+  await page.select("#memory", "0.25");
+  await page.click("#join");
+  return page;
+}
+
+/** What the coordinator says. @param {string} coordinator */
+async function state(coordinator) {
+  return (await fetch(`${coordinator}/state.json`)).json();
+}
+
+/** Waits until a chain is up. @param {string} coordinator */
+async function up(coordinator) {
+  for (let looks = 0; !(await state(coordinator)).serves; looks += 1) {
+    assert.ok(looks < 600, `no chain is up: ${JSON.stringify(await state(coordinator))}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/**
+ * The pool's text has to be that of one machine.
+ *
+ * @param {string} anygpu
+ * @param {string} coordinator
+ * @param {number} tokens
+ * @param {number} temperature
+ */
+async function isExact(anygpu, coordinator, tokens, temperature) {
+  const chosen = { temperature, top_k: 40, top_p: 0.95, seed: 7 };
+  const request = { prompt: PROMPT, max_tokens: tokens, ...chosen };
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${coordinator}/v1/completions`, { method: "POST", headers, body: JSON.stringify(request) });
+  const { choices } = await response.json();
+  const alone = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${tokens}`, "--json"];
+  const drawn = temperature > 0 ? ["--temperature", `${temperature}`, "--top-k", "40", "--top-p", "0.95", "--seed", "7"] : [];
+  assert.equal(choices[0].text, JSON.parse(spawnSync(anygpu, [...alone, ...drawn], { encoding: "utf8" }).stdout).text);
+}
+
+/**
+ * Pages of both browsers and native workers as one chain: WebGPU, WebGL and the CPU, each with a part that no other has.
+ *
+ * @param {{ chrome: string, firefox: string }} browsers
+ * @param {string} origin The pages'.
+ * @param {Programs} programs
+ * @returns {Promise<import("./main.js").Result[]>}
+ */
+export async function mixes(browsers, origin, programs) {
+  const folder = mkdtempSync(join(tmpdir(), "anygpu-pool-"));
+  const [chrome, firefox] = await Promise.all([launch("chrome", browsers.chrome), launch("firefox", browsers.firefox)]);
+  const native = (process.env.ANYGPU_SKIP ?? "").split(",").includes("webgl") ? "cpu" : "webgl";
+  const results = [];
+  for (const seam of ["f32", "f16"]) {
+    const name = `chrome on webgpu and webgl, firefox on the cpu, native workers on the cpu and ${native}: one chain, ${seam}`;
+    /** @type {ChildProcess[]} */
+    const children = [];
+    try {
+      // States of so many texts that a page has room for one block.
+      const coordinator = await opened(folder, children, programs, ["--seam", seam, "--sessions", "16"]);
+      children.push(await works(programs.anygpu, coordinator, "cpu", "150M"), await works(programs.anygpu, coordinator, native, "285M"));
+      const pages = [await page(chrome, origin, coordinator, "webgpu"), await page(chrome, origin, coordinator, "webgl"), await page(firefox, origin, coordinator, "cpu")];
+      await up(coordinator);
+      assert.equal((await state(coordinator)).chains[0].stages.length, 5, "all have a part");
+      for (const temperature of [0, 0.8]) await isExact(programs.anygpu, coordinator, MIXED_TOKENS, temperature);
+      for (const one of pages) await one.close();
+      results.push({ name, ok: true });
+    } catch (error) {
+      results.push({ name, ok: false, message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    } finally {
+      for (const child of children.reverse()) child.kill("SIGKILL");
+    }
+  }
+  await Promise.all([chrome.close(), firefox.close()]);
+  rmSync(folder, { recursive: true, force: true });
+  return results;
+}
+
 /**
  * Has a page of a browser join a pool that has half of what it takes, and ask it.
  *
@@ -49,53 +164,26 @@ function start(program, args, ready) {
  * @param {string} program The browser.
  * @param {string} backend What the page computes on.
  * @param {string} origin The page's.
- * @param {{ anygpu: string, nats: string }} programs
+ * @param {Programs} programs
  * @returns {Promise<import("./main.js").Result>}
  */
-export async function joins(name, program, backend, origin, { anygpu, nats }) {
+export async function joins(name, program, backend, origin, programs) {
   const title = `${name}: a page on ${backend} is a part of a pool`;
   const folder = mkdtempSync(join(tmpdir(), "anygpu-pool-"));
   /** @type {ChildProcess[]} */
   const children = [];
   const browser = await launch(name, program);
   try {
-    const [port, websocket, http] = await ports(3);
-    // Servers before 2.10 cannot ask the coordinator who may connect.
-    const isOld = /v2\.\d\./.test(spawnSync(nats, ["--version"], { encoding: "utf8" }).stdout);
-    const how = ["--port", `${port}`, "--websocket-port", `${websocket}`, ...(isOld ? ["--shared"] : [])];
-    const config = spawnSync(anygpu, ["pool", "config", ...how], { encoding: "utf8" }).stdout;
-    const conf = join(folder, "nats.conf");
-    writeFileSync(conf, config);
-    // The comments say how the coordinator is to be called.
-    const addresses = [...config.matchAll(/(--nats\S*) (\S+:\/\/\S+)/g)].flatMap(([, option, address]) => [option ?? "", address ?? ""]);
-    children.push(await start(nats, ["-c", conf], /Server is ready/));
-    const serve = ["pool", "serve", "--port", `${http}`, "--seam", "f32", "--cors", "*", ...addresses];
-    children.push(await start(anygpu, serve, /serving /));
-    const coordinator = `http://127.0.0.1:${http}`;
-    const work = ["pool", "work", "--coordinator", coordinator, "--backend", "cpu", "--threads", "1", "--memory", MEMORY, "--no-keep"];
-    children.push(await start(anygpu, work, / as w/));
-    const page = await browser.newPage();
-    page.setDefaultTimeout(PATIENCE);
-    await page.goto(`${origin}/pool.html?coordinator=${coordinator}&backend=${backend}`);
-    await page.waitForSelector("#join", { visible: true });
-    await page.select("#memory", "0.25");
-    await page.click("#join");
-    await page.waitForFunction(() => /It has .*; the model has 6 blocks\./.test(document.getElementById("does")?.textContent ?? ""));
-    const state = async () => (await fetch(`${coordinator}/state.json`)).json();
-    for (let looks = 0; !(await state()).serves; looks += 1) {
-      assert.ok(looks < 600, "no chain is up");
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    assert.equal((await state()).chains[0].stages.length, 2, "the page and the worker have a part each");
-    const request = { prompt: PROMPT, max_tokens: TOKENS };
-    const headers = { "content-type": "application/json" };
-    const response = await fetch(`${coordinator}/v1/completions`, { method: "POST", headers, body: JSON.stringify(request) });
-    const { choices } = await response.json();
-    const alone = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${TOKENS}`, "--json"];
-    assert.equal(choices[0].text, JSON.parse(spawnSync(anygpu, alone, { encoding: "utf8" }).stdout).text);
-    await page.click("#leave");
-    await page.waitForSelector("#join", { visible: true });
-    for (let looks = 0; (await state()).workers > 1; looks += 1) {
+    const coordinator = await opened(folder, children, programs, ["--seam", "f32"]);
+    children.push(await works(programs.anygpu, coordinator, "cpu", MEMORY));
+    const member = await page(browser, origin, coordinator, backend);
+    await member.waitForFunction(() => /It has .*; the model has 6 blocks\./.test(document.getElementById("does")?.textContent ?? ""));
+    await up(coordinator);
+    assert.equal((await state(coordinator)).chains[0].stages.length, 2, "the page and the worker have a part each");
+    await isExact(programs.anygpu, coordinator, TOKENS, 0);
+    await member.click("#leave");
+    await member.waitForSelector("#join", { visible: true });
+    for (let looks = 0; (await state(coordinator)).workers > 1; looks += 1) {
       assert.ok(looks < 100, "who left is still there");
       await new Promise((resolve) => setTimeout(resolve, 100));
     }

@@ -21,7 +21,7 @@ export async function site() {
   const dist = join(ROOT, "dist");
   if (!existsSync(join(dist, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
   const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
-  const [{ flows }, { areVendored }, { withTemplate }, { joins }] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
+  const [{ flows }, { areVendored }, { withTemplate }, { joins, mixes }] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
   const talker = join(folder, "talker.gguf");
   withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
   const server = await serve({ folder: dist, files: { "talker.gguf": talker } });
@@ -38,6 +38,9 @@ export async function site() {
       const isThere = program !== null && nats !== null;
       tallies.push(isThere ? counted([await joins(name, program, backend, server.origin, { anygpu: commandLine(), nats })]) : SKIPPED);
     }
+    const { chrome, firefox } = browsers;
+    const all = chrome !== null && firefox !== null && nats !== null;
+    tallies.push(all ? counted(await mixes({ chrome, firefox }, server.origin, { anygpu: commandLine(), nats })) : { ...SKIPPED, skipped: 2 });
     const sum = (/** @type {"passed" | "failed" | "skipped"} */ kind) => tallies.reduce((all, tally) => all + tally[kind], 0);
     return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
   } finally {

@@ -25,12 +25,16 @@ pub struct Config {
     pub prompt_rows: f64,
     /// Tokens of a lap. A real pool has 1; a simulation of many workers looks less closely.
     pub lap: u32,
-    /// Rows between two snapshots for the spare of a stage; 0 makes none.
+    /// Rows between two snapshots for the spare of a stage; 0 makes none. States of a row are many times its activations:
+    /// until there are hundreds, computing them again takes less than sending them.
     pub snapshot: u32,
     /// Medians that a step may take.
     pub medians: u64,
     /// Time that a step may take at least.
     pub patience: Micros,
+    /// Time without a word after which a worker is not counted on, two heartbeats at least: who has missed a deadline as
+    /// well is suspect, and who stands by is the last to be chosen.
+    pub quiet: Micros,
     /// Time that a chain waits for a worker before it is given up and its workers dealt anew.
     pub give_up: Micros,
     /// Time without a word after which a worker is gone.
@@ -66,9 +70,10 @@ impl Config {
             chunk: 64,
             prompt_rows: 8.0,
             lap: 1,
-            snapshot: 128,
+            snapshot: 512,
             medians: 4,
-            patience: 250_000,
+            patience: 150_000,
+            quiet: 500_000,
             give_up: 10_000_000,
             silence: 15_000_000,
             prepare: 30_000_000,

@@ -121,6 +121,9 @@ impl Coordinator {
     /// counts as the last.
     pub fn handle(&mut self, now: Micros, event: Event) -> Vec<Action> {
         self.now = self.now.max(now);
+        if let Some(sender) = event.sender() {
+            self.hears(sender);
+        }
         match event {
             Event::Connected(worker) => self.connected(worker),
             Event::Hello(worker, offer) => self.hello(worker, offer),

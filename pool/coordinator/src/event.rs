@@ -89,3 +89,18 @@ pub enum Event {
     /// It is [`due`](crate::Coordinator::due).
     Tick,
 }
+
+impl Event {
+    /// The worker that is heard by it.
+    pub(crate) fn sender(&self) -> Option<WorkerId> {
+        match *self {
+            Event::Heartbeat(worker, ..)
+            | Event::Ready(worker, _)
+            | Event::Restored(worker, ..)
+            | Event::Exported { to: worker, .. }
+            | Event::StepDone(worker, ..)
+            | Event::Tokens { worker, .. } => Some(worker),
+            _ => None,
+        }
+    }
+}

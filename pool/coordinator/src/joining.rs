@@ -3,6 +3,7 @@
 use anygpu_pool_proto::Range;
 
 use crate::{
+    Micros,
     action::Action,
     chain::ChainState,
     coordinator::Coordinator,
@@ -111,11 +112,41 @@ impl Coordinator {
         worker.turn(State::Measured);
         worker.role = Role::None;
         self.free.insert((worker.offer.block, id));
-        self.timers.set_once(Timer::Plan, self.now + self.config.replan);
+        self.plan_soon();
+    }
+
+    /// Workers that come together are planned with together; a stage that is missing waits for nobody.
+    pub(crate) fn plan_soon(&mut self) {
+        if self.wanting.is_empty() {
+            self.timers.set_once(Timer::Plan, self.now + self.config.replan);
+        } else {
+            self.timers.set(Timer::Plan, self.now);
+        }
     }
 
     pub(crate) fn fits(&self, id: WorkerId, range: &Range) -> bool {
         self.workers.get(&id).is_some_and(|worker| worker.fits(&self.config.model, range))
+    }
+
+    /// A worker said something. Who can be counted on again may be what is wanted.
+    pub(crate) fn hears(&mut self, id: WorkerId) {
+        let was_quiet = self.is_quiet(id);
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.heard = self.now;
+            if was_quiet {
+                self.plan_soon();
+            }
+        }
+    }
+
+    /// Time since a worker was last heard.
+    pub(crate) fn silence(&self, id: WorkerId) -> Micros {
+        self.workers.get(&id).map_or(Micros::MAX, |worker| self.now.saturating_sub(worker.heard))
+    }
+
+    /// Whether a worker has said nothing for so long that it is not counted on.
+    pub(crate) fn is_quiet(&self, id: WorkerId) -> bool {
+        self.silence(id) > self.config.quiet
     }
 
     /// A free worker, or a spare of something else, is to fetch and compile a range.
@@ -176,7 +207,10 @@ impl Coordinator {
         let wants = |(chain, stage): &&(u64, usize)| self.chains[chain].slots[*stage].range == range;
         match self.wanting.iter().take(self.config.candidates).find(wants).copied() {
             Some((chain, stage)) => self.promote(chain, stage, id),
-            None => self.settle_disputes(range),
+            None => {
+                self.settle_disputes(range);
+                self.plan_soon();
+            }
         }
     }
 

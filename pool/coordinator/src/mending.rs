@@ -1,5 +1,7 @@
 //! A chain loses a stage, and finds another worker for it.
 
+use std::collections::BTreeSet;
+
 use anygpu_pool_proto::Range;
 
 use crate::{
@@ -35,32 +37,39 @@ impl Coordinator {
     pub(crate) fn find(&mut self, id: ChainId, stage: usize) {
         let Some(chain) = self.chains.get(&id) else { return };
         let range = chain.slots[stage].range;
-        if let Some(spare) = self.choose_spare(id, stage) {
+        let spare = self.choose_spare(id, stage);
+        if let Some(spare) = spare.filter(|spare| !self.is_quiet(*spare)) {
             self.promote(id, stage, spare);
             return;
         }
         let many = self.config.candidates;
         // Who is about to be ready for the range is not asked for another: it is promoted when it is.
-        if self.cover.of(&range).1 > 0 {
+        if self.cover.of(&range).1 as usize > self.spares.get(&range).map_or(0, BTreeSet::len) {
             return;
         }
-        let free = self.free.iter().take(many).map(|(_, worker)| *worker).find(|worker| self.fits(*worker, &range));
+        let can = |worker: &WorkerId| self.fits(*worker, &range) && !self.is_quiet(*worker);
+        let free = self.free.iter().take(many).map(|(_, worker)| *worker).find(can);
         let other = || {
             let ranges = self.cover.most().take(many).filter(|other| *other != range);
             let spares = ranges.filter_map(|other| self.spares.get(&other)).flatten().take(many);
-            spares.copied().find(|worker| self.fits(*worker, &range))
+            spares.copied().find(can)
         };
-        if let Some(worker) = free.or_else(other) {
-            self.recruit(id, stage, worker);
+        match (free.or_else(other), spare) {
+            (Some(worker), _) => self.recruit(id, stage, worker),
+            (None, Some(quiet)) => self.promote(id, stage, quiet),
+            (None, None) => {}
         }
     }
 
-    /// The ready spare of a stage's range that holds most snapshots of the chain's sessions there.
+    /// A ready spare of a stage's range: one that holds a snapshot of the chain's sessions there, if it does, but rather
+    /// any other than one that is quiet.
     fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
         let chain = &self.chains[&id];
         let spares = self.spares.get(&chain.slots[stage].range)?;
         let held = chain.sessions.iter().find_map(|session| self.sessions[session].seats.get(stage)?.snapshot);
-        held.map(|snapshot| snapshot.holder).filter(|holder| spares.contains(holder)).or(spares.first().copied())
+        let holder = held.map(|snapshot| snapshot.holder).filter(|holder| spares.contains(holder));
+        let mut all = holder.into_iter().chain(spares.iter().take(self.config.candidates).copied());
+        all.find(|spare| !self.is_quiet(*spare)).or(spares.first().copied())
     }
 
     /// A ready spare takes over a stage.

@@ -16,6 +16,7 @@ impl Coordinator {
         let wanting: Vec<_> = self.wanting.iter().take(self.config.candidates).copied().collect();
         for (chain, stage) in wanting {
             self.find(chain, stage);
+            self.give_way(chain, stage);
         }
         let running = self.chains.len() - self.retiring.len();
         let asked = self.queue.len() > 0 && self.open.is_empty() && self.unready.is_empty();
@@ -28,17 +29,33 @@ impl Coordinator {
         self.stand_by();
     }
 
+    /// A stage that nobody who is there can take makes its chain give way to another, if there can be one.
+    fn give_way(&mut self, id: ChainId, stage: usize) {
+        let Some(chain) = self.chains.get(&id).filter(|chain| chain.slots[stage].worker.is_none()) else { return };
+        let own: Vec<_> = chain.slots.iter().filter_map(|slot| slot.worker).collect();
+        let range = chain.slots[stage].range;
+        let awaited = self.cover.of(&range).1 > 0 || self.remembered.values().any(|seat| *seat == (id, stage));
+        if !awaited && self.fastest(&own, 0).is_some() {
+            self.counts.given_up += 1;
+            self.dissolve(id);
+        }
+    }
+
     /// The fastest chain of who is free and of spares that are more than one for their range. Where no chain is up, and
     /// where the chain is to replace another whose workers then stand by, of all spares.
     fn look(&self, instead: Option<ChainId>) -> Option<Planned> {
+        self.fastest(&[], usize::from(self.up() > 0 && instead.is_none()))
+    }
+
+    /// The fastest chain of some workers, of who is free, and of spares that are more than so many for their range.
+    fn fastest(&self, some: &[WorkerId], kept: usize) -> Option<Planned> {
         let many = self.config.candidates;
-        let kept = usize::from(self.up() > 0 && instead.is_none());
         let spared = self.cover.most().take(many).filter_map(|range| self.spares.get(&range));
         let spared = spared.flat_map(|spares| spares.iter().skip(kept));
         let free = self.free.iter().map(|(_, worker)| worker);
-        let chosen = free.chain(spared).take(many).filter_map(|worker| self.workers.get(worker));
-        let workers: Vec<_> = chosen.map(|worker| worker.planned(self.now, self.config.life)).collect();
-        fastest(&self.config.model, &workers, &self.aim())
+        let chosen = some.iter().chain(free).chain(spared).filter(|worker| !self.is_quiet(**worker)).take(many);
+        let planned = |worker: &WorkerId| Some(self.workers.get(worker)?.planned(self.now, self.config.life));
+        fastest(&self.config.model, &chosen.filter_map(planned).collect::<Vec<_>>(), &self.aim())
     }
 
     fn aim(&self) -> Aim {

@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 
 use crate::{
+    Micros,
     action::{Action, Source},
     coordinator::Coordinator,
     session::{Restore, SessionId, Snapshot},
-    timers::Timer,
     worker::{Worker, WorkerId},
 };
+
+/// Times that who is quiet is so for long.
+const LONG: u64 = 4;
 
 impl Coordinator {
     /// A session's chain is whole again: what it lost is restored, and its lap begins again.
@@ -86,7 +89,7 @@ impl Coordinator {
             self.out.push(Action::Restore { worker, session: id, epoch, lease, from, to, source });
             // The stage before, which sends, may take its time too.
             let two = self.allowed(chain, stage, to - from, 1) + self.allowed(chain, before.unwrap_or(stage), 1, 1);
-            self.timers.set(Timer::Session(id), self.now + two);
+            self.expect(id, self.now + two);
             return;
         }
     }
@@ -111,15 +114,36 @@ impl Coordinator {
         self.restore_next(id);
     }
 
-    /// A deadline was missed. The first time all is sent again, since a message may have been lost; the second time the
-    /// worker that was awaited is suspect, and the one before it, if that did not help.
+    /// A step takes its time. A missed deadline has all sent again, since a message may have been lost. From the second
+    /// one on a worker that is quiet, of those whose turn it is, is suspect, and long before if it is for long; after the
+    /// fourth the one that was awaited is suspect nevertheless, and the one before it, if that did not help.
     pub(crate) fn overdue(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else { return };
         let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
-        session.missed += 1;
         let restoring = session.restore.as_ref().and_then(|it| it.stages.front()).map(|(stage, _)| *stage);
         let Some(stage) = restoring.or(session.lap.map(|lap| lap.stage.min(chain.slots.len() - 1))) else { return };
-        if session.missed % 2 == 1 {
+        let (missed, before, due) = (session.missed + 1, stage.saturating_sub(1), session.due);
+        let at = |stage: usize| chain.slots[stage].worker;
+        // A page says nothing while it computes: it has its time, or much longer.
+        let most = match missed {
+            _ if self.now < due => self.config.quiet.saturating_mul(LONG),
+            1 => Micros::MAX,
+            _ => self.config.quiet,
+        };
+        let silent = [at(stage), at(before)].into_iter().flatten().find(|worker| self.silence(*worker) > most);
+        if let Some(worker) = silent {
+            self.suspect(worker);
+            return;
+        }
+        if self.now < due {
+            self.expect(id, due);
+            return;
+        }
+        let blamed = at(if missed % 8 == 4 { stage } else { before });
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.missed = missed;
+        }
+        if missed % 4 != 0 {
             self.counts.again += 1;
             if restoring.is_some() {
                 self.restore_next(id);
@@ -128,8 +152,7 @@ impl Coordinator {
             }
             return;
         }
-        let blamed = if session.missed % 4 == 2 { stage } else { stage.saturating_sub(1) };
-        if let Some(worker) = chain.slots[blamed].worker {
+        if let Some(worker) = blamed {
             self.suspect(worker);
         }
     }

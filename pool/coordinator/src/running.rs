@@ -85,7 +85,15 @@ impl Coordinator {
         let stage = lap.stage.min(chain.slots.len() - 1);
         let tokens = if (lap.position + lap.rows) as usize == session.tokens.len() { self.config.lap } else { 1 };
         let due = self.now + self.allowed(chain, stage, lap.rows, tokens);
-        self.timers.set(Timer::Session(id), due);
+        self.expect(id, due);
+    }
+
+    /// Sets a session's deadline. Whether those whose turn it is are there is looked at before.
+    pub(crate) fn expect(&mut self, id: SessionId, due: Micros) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.due = due;
+            self.timers.set(Timer::Session(id), due.min(self.now.saturating_add(self.config.quiet)));
+        }
     }
 
     /// Time that a stage may take: some medians of what it was measured at, for all sessions that it serves. Of a lap

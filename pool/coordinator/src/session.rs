@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use anygpu_pool_proto::Sampling;
 
-use crate::{Lease, chain::ChainId, event::Request, worker::WorkerId};
+use crate::{Lease, Micros, chain::ChainId, event::Request, worker::WorkerId};
 
 /// A session's name.
 pub type SessionId = u64;
@@ -67,6 +67,8 @@ pub(crate) struct Session {
     pub exported: u32,
     /// Deadlines that were missed in a row.
     pub missed: u32,
+    /// The next one.
+    pub due: Micros,
 }
 
 impl Session {
@@ -86,6 +88,7 @@ impl Session {
             restore: None,
             exported: 0,
             missed: 0,
+            due: 0,
         }
     }
 

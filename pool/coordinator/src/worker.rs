@@ -81,12 +81,14 @@ pub(crate) struct Worker {
     /// The epoch of its last assignment.
     pub epoch: u64,
     pub since: Micros,
+    /// When it was last heard.
+    pub heard: Micros,
 }
 
 impl Worker {
     pub fn new(id: WorkerId, now: Micros) -> Worker {
         let offer = Offer { memory: 0, block: 0, hop: 0, bandwidth: 1, cached: None, ends: false };
-        Worker { id, state: State::Joining, role: Role::None, offer, epoch: 0, since: now }
+        Worker { id, state: State::Joining, role: Role::None, offer, epoch: 0, since: now, heard: now }
     }
 
     pub fn turn(&mut self, next: State) {

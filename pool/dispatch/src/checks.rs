@@ -208,7 +208,15 @@ impl Dispatcher {
             running.sent += 1;
             // Of a dispute only that is to be told which differs.
             let replay = check.opinions.len() > 1 && !check.evidence.contains_key(&end(step));
-            let (lease, epoch, route) = (lease.clone(), check.epoch, vec![hop.clone()]);
+            let (lease, epoch) = (lease.clone(), check.epoch);
+            // As in any text, the route goes with the first step that tells something.
+            let first = check
+                .evidence
+                .keys()
+                .next()
+                .filter(|_| check.opinions.len() > 1)
+                .map_or(running.sent == 1, |at| *at == end(step));
+            let route = if first { vec![hop.clone()] } else { Vec::new() };
             steps.push(Step { session, epoch, lease, replay, route, ..step.clone() });
         }
         steps.iter().for_each(|step| self.send(goes_to.clone(), step));

@@ -10,6 +10,7 @@ use anygpu_pool_proto::{
 };
 
 use crate::checks::Checks;
+use crate::times::Watch;
 
 /// The model that a pool serves.
 #[derive(Debug, Clone)]
@@ -79,6 +80,8 @@ pub struct Dispatcher {
     leases: HashMap<(WorkerId, SessionId), String>,
     /// The latest epoch of each session.
     epochs: HashMap<SessionId, u64>,
+    /// The epoch and the position of each session's last step.
+    routed: HashMap<SessionId, (u64, u32)>,
     /// States that are being made again, and up to where.
     pub(crate) restoring: HashMap<(WorkerId, SessionId), u32>,
     /// By who takes a snapshot: who sends it.
@@ -86,6 +89,7 @@ pub struct Dispatcher {
     /// Requests under way, and of whom.
     pub(crate) asked: HashMap<u64, WorkerId>,
     pub(crate) checks: Checks,
+    pub(crate) watch: Watch,
     pub(crate) out: Vec<Out>,
 }
 
@@ -106,10 +110,12 @@ impl Dispatcher {
             next: 0,
             leases: HashMap::new(),
             epochs: HashMap::new(),
+            routed: HashMap::new(),
             restoring: HashMap::new(),
             exporting: HashMap::new(),
             asked: HashMap::new(),
             checks: Checks::default(),
+            watch: Watch::default(),
             out: Vec::new(),
         }
     }
@@ -152,10 +158,13 @@ impl Dispatcher {
     /// Tells the coordinator what came of checks, and what follows from it.
     pub(crate) fn settled(&mut self, now: Micros) -> Vec<Out> {
         while let Some(event) = self.checks.verdicts.pop() {
+            self.watch.event(now, &event);
             for action in self.coordinator.handle(now, event) {
+                self.watch.action(&action);
                 self.act(action);
             }
         }
+        self.watch.serves(self.coordinator.serves());
         std::mem::take(&mut self.out)
     }
 
@@ -201,6 +210,10 @@ impl Dispatcher {
             Action::Step { session, epoch, position, tokens, want, sampling, route } => {
                 self.epochs.insert(session, epoch);
                 let Some(((first, lease), hops)) = self.route(session, &route) else { return };
+                // A later position means that all stages had the step before, and its route with it.
+                let before = self.routed.insert(session, (epoch, position));
+                let known = before.is_some_and(|(of, at)| of == epoch && at < position);
+                let hops = if known { Vec::new() } else { hops };
                 let rows = tokens.len() as u32;
                 let (seam, sampling) = (self.served.seam.into(), (want > 0).then_some(sampling));
                 let to = subject::sent(&self.subject(first, &lease), subject::COORDINATOR);
@@ -227,6 +240,7 @@ impl Dispatcher {
                     self.leases.keys().filter(|(_, of)| *of == session).map(|(at, _)| *at).collect();
                 holders.into_iter().for_each(|worker| self.forget(worker, session));
                 self.epochs.remove(&session);
+                self.routed.remove(&session);
             }
             Action::Check { check, session, epoch, before, suspect, next, copy } => {
                 self.check(check, (session, epoch), before, suspect, next, copy);

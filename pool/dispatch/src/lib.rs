@@ -10,7 +10,9 @@ mod compare;
 mod dispatcher;
 mod picture;
 mod said;
+mod times;
 
 pub use dispatcher::{Dispatcher, Out, Served};
 pub use picture::{Picture, PicturedChain, PicturedStage};
 pub use said::NotTaken;
+pub use times::Times;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::dispatcher::Dispatcher;
 use crate::said::name;
+use crate::times::Times;
 
 /// Chains, spares and counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +31,8 @@ pub struct Picture {
     pub promoted: u64,
     /// Stages that a worker had to be prepared for.
     pub recruited: u64,
+    /// Chains that were given up.
+    pub given_up: u64,
     /// Rows that were computed again.
     pub replayed: u64,
     /// Steps that were sent again.
@@ -40,6 +43,8 @@ pub struct Picture {
     pub disputed: u64,
     /// Workers that were banned, since others agreed on something else.
     pub banned: u64,
+    /// Where the time went.
+    pub times: Times,
 }
 
 /// A chain.
@@ -97,7 +102,7 @@ impl Dispatcher {
         });
         let spares = coordinator.spares().map(|(worker, range)| stage(Some(worker), range, true));
         let (waiting, running) = coordinator.load();
-        let Counts { tokens, lost, promoted, recruited, replayed, again, checked, disputed, banned, .. } =
+        let Counts { tokens, lost, promoted, recruited, given_up, replayed, again, checked, disputed, banned, .. } =
             coordinator.counts();
         Picture {
             chains: chains.collect(),
@@ -110,11 +115,13 @@ impl Dispatcher {
             lost,
             promoted,
             recruited,
+            given_up,
             replayed,
             again,
             checked,
             disputed,
             banned,
+            times: self.watch.times(),
         }
     }
 }

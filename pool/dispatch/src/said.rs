@@ -133,11 +133,14 @@ impl Dispatcher {
 
     /// A step is through: it was one of a lap, of rows that were sent again, or the taking over of states.
     fn done(&mut self, worker: WorkerId, done: &StepDone) -> Option<Event> {
-        let StepDone { session, epoch, position, rows, .. } = *done;
+        let StepDone { session, epoch, position, rows, micros } = *done;
         if self.copy_done(worker, done) {
             return None;
         }
         let end = position + rows;
+        if rows == 1 {
+            self.watch.step(micros);
+        }
         if rows == 0
             && let Some(from) = self.exporting.remove(&(worker, session))
         {

@@ -7,7 +7,7 @@ use anygpu_pool_worker::{Delivery, Message, Thread, Vitals, Worker};
 use async_nats::{Client, RequestErrorKind, Subscriber};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::{Interval, interval, sleep};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use crate::PoolError;
 use crate::connect::{connect_worker, connection};
@@ -111,13 +111,13 @@ impl Joined {
         // Nobody takes what is sent once this has ended.
         let thread = Thread::spawn(move || make(name).telling(told), move |message| drop(posted.send(message)))
             .map_err(|error| PoolError::System(error.to_string()))?;
-        let beat = interval(period(welcome));
+        let beat = beats(welcome);
         Ok(Joined { client, hello, inbox, beat, vitals, thread, post, sent })
     }
 
     /// The coordinator wants to hear from it so often.
     fn welcome(&mut self, welcome: &Welcome) {
-        self.beat = interval(period(welcome));
+        self.beat = beats(welcome);
     }
 
     /// Hands a message over; whether it asks to say hello again.
@@ -181,8 +181,11 @@ impl Joined {
     }
 }
 
-fn period(welcome: &Welcome) -> Duration {
-    Duration::from_millis(welcome.heartbeat_millis.max(1).into())
+/// Heartbeats. Who stood still makes up for none.
+fn beats(welcome: &Welcome) -> Interval {
+    let mut beats = interval(Duration::from_millis(welcome.heartbeat_millis.max(1).into()));
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beats
 }
 
 /// Says hello until somebody answers.

@@ -66,7 +66,8 @@ pub struct Step {
     /// States only: the output is kept and not sent on.
     #[prost(bool, tag = "11")]
     pub replay: bool,
-    /// Where the output goes, the next first. Each stage takes its own off.
+    /// Where the output goes, the next first. Each stage takes its own off. Without one the output goes where that of an
+    /// earlier step of the epoch went.
     #[prost(message, repeated, tag = "12")]
     pub route: Vec<Hop>,
 }

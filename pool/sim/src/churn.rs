@@ -4,8 +4,8 @@
 //! which a model needs 1, 3 or 5; failures that grow from none to one in 10 s each over 600 s; absences of 1 to 10 s;
 //! weights downloaded before.
 
-use rand::RngExt;
-use serde::Serialize;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     chance::exponential,
@@ -14,77 +14,180 @@ use crate::{
     world::{Later, World},
 };
 
+/// Workers of the protocol.
+const WORKERS: u64 = 10;
+/// Seconds between two failures of a worker, at the end.
+const EVERY: f64 = 10.0;
+/// Seconds of an absence: least and most.
+const AWAY: std::ops::Range<f64> = 1.0..10.0;
+
+/// Seconds between two heartbeats.
+const BEAT: f64 = 0.2;
+
+/// A worker fails. *Units*: seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Loss {
+    /// When.
+    pub at: f64,
+    /// Which one.
+    pub worker: u64,
+    /// When it is started again, after this.
+    pub away: f64,
+    /// Whether it stands still for that time, with its connection there, rather than ending.
+    pub frozen: bool,
+}
+
+/// A model and the machines that it runs on. *Units*: bytes, seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Machines {
+    /// Blocks of the model.
+    pub blocks: u32,
+    /// Numbers of a row of activations.
+    pub width: u32,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Bytes of the embedding.
+    pub embedding_bytes: u64,
+    /// Bytes of the head.
+    pub head_bytes: u64,
+    /// Blocks that the head takes as long as.
+    pub head_blocks: f64,
+    /// Memory of each worker.
+    pub memory: u64,
+    /// Time of a row through a block: the fastest and the slowest worker's.
+    pub block: (f64, f64),
+    /// Rows of a prompt that take as long as one token.
+    pub prompt_rows: f64,
+    /// Time of a message to the broker and of one back, with what is around them.
+    pub hop: f64,
+    /// Bytes a second of a worker's connection: least and most.
+    pub bandwidth: (f64, f64),
+    /// Time to read and compile a range.
+    pub compile: f64,
+    /// Time until a worker that starts has said hello.
+    pub start: f64,
+    /// Rows between two snapshots; 0 makes none.
+    pub snapshot: u32,
+    /// Tokens of a prompt, and of an answer.
+    pub tokens: (usize, usize),
+}
+
+impl Machines {
+    /// Such as the thesis had, with a model that needs so many of them.
+    pub fn needed(needed: u32) -> Machines {
+        let blocks = 36;
+        let (block_bytes, end_bytes) = (100 << 20, 100 << 20);
+        Machines {
+            blocks,
+            width: 2560,
+            block_bytes,
+            embedding_bytes: end_bytes,
+            head_bytes: end_bytes,
+            head_blocks: 1.0,
+            memory: u64::from(blocks.div_ceil(needed)) * block_bytes + if needed == 1 { 2 } else { 1 } * end_bytes,
+            block: (0.5e-3, 1.5e-3),
+            prompt_rows: 8.0,
+            hop: 1e-3,
+            bandwidth: (12e6, 118e6),
+            compile: 0.8,
+            start: 0.0,
+            snapshot: 512,
+            tokens: (25, 128),
+        }
+    }
+}
+
 /// What came of the protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Churn {
-    /// Workers that the model needs.
-    pub needed: u32,
-    /// Failures that were made.
-    pub failures: u64,
+    /// What failed when.
+    pub losses: Vec<Loss>,
     /// The simulation's result.
     pub report: Report,
 }
 
-/// Runs the protocol with a model that needs so many of its 10 workers, for a time in seconds. One answer is always
-/// under way, a token at a time.
-pub fn churn(needed: u32, seconds: f64, seed: u64) -> Churn {
-    let blocks: u32 = 36;
-    let (block_bytes, end_bytes) = (100 << 20, 100 << 20);
-    let most = u64::from(blocks.div_ceil(needed)) * block_bytes + if needed == 1 { 2 } else { 1 } * end_bytes;
-    let failure = Failure::Ramp { every: 10.0, least: 1.0, most: 10.0 };
+/// What the protocol has fail, in order. `frozen` is the share of failures that leave the connection there.
+pub fn losses(seconds: f64, frozen: f64, seed: u64) -> Vec<Loss> {
+    let mut chance = StdRng::seed_from_u64(seed);
+    let mut losses = Vec::new();
+    for worker in 0..WORKERS {
+        let mut at = 0.0;
+        loop {
+            // Moments come at the last rate; in the beginning few of them are failures.
+            at += exponential(&mut chance, 1.0 / EVERY);
+            if at >= seconds {
+                break;
+            }
+            if chance.random_bool((at / seconds).clamp(0.0, 1.0)) {
+                let (away, frozen) = (chance.random_range(AWAY), chance.random_bool(frozen.clamp(0.0, 1.0)));
+                losses.push(Loss { at, worker, away, frozen });
+                at += away;
+            }
+        }
+    }
+    losses.sort_by(|one, other| one.at.total_cmp(&other.at));
+    losses
+}
+
+/// Runs the protocol for a time in seconds. One answer is always under way, a token at a time.
+pub fn churn(machines: &Machines, seconds: f64, frozen: f64, seed: u64) -> Churn {
+    let Machines { blocks, width, block_bytes, embedding_bytes, head_bytes, head_blocks, .. } = *machines;
+    let Machines { memory, block, prompt_rows, bandwidth, hop, compile, start, snapshot, tokens, .. } = *machines;
     let scenario = Scenario {
         seed,
-        workers: 10,
+        workers: WORKERS,
         seconds,
         blocks,
-        width: 2560,
+        width,
         block_bytes,
-        end_bytes,
-        memory: (most, most + 1),
-        block: (0.5e-3, 1.5e-3),
-        bandwidth: (12e6, 118e6),
+        embedding_bytes,
+        head_bytes,
+        head_blocks,
+        memory: (memory, memory + 1),
+        block,
+        prompt_rows,
+        bandwidth,
         regions: 1,
-        hop: (1e-3, 0.0),
-        compile: 0.8,
+        hop: (hop, 0.0),
+        compile,
+        start,
+        beat: if frozen > 0.0 { BEAT } else { 0.0 },
         cached: true,
-        failure,
+        failure: Failure::Ramp { every: EVERY },
         requests: 0.0,
         sun: 0.0,
-        tokens: (25, 128),
+        tokens,
         lap: 1,
-        snapshot: 32,
+        snapshot,
         check: 0.0,
     };
     let mut world = World::new(&scenario);
-    let mut failures = 0;
     for worker in 0..scenario.workers {
         world.after(0.0, Later::Come(worker));
     }
-    let next = |world: &mut World, worker| {
-        let wait = exponential(&mut world.chance, 0.1);
-        // A life that no worker has: the moment may be one of a failure, or of none.
-        world.after(wait, Later::Leave(worker, u64::MAX));
-    };
-    (0..scenario.workers).for_each(|worker| next(&mut world, worker));
+    world.always = true;
+    world.after(0.0, Later::Ask);
+    let losses = losses(seconds, frozen, seed);
+    for (number, loss) in losses.iter().enumerate() {
+        world.after(loss.at, Later::Other(number));
+    }
     while let Some(what) = world.next() {
         match what {
             Later::Come(worker) => world.come(worker),
-            Later::Leave(worker, _) => {
-                // Moments come at the last rate; in the beginning few of them are failures.
-                let part = world.now as f64 * 1e-6 / seconds;
-                let life = world.life(worker);
-                if world.chance.random_bool(part.clamp(0.0, 1.0)) && world.leave(worker, life) {
-                    failures += 1;
-                    let away = world.chance.random_range(1.0..10.0);
-                    world.after(away, Later::Come(worker));
+            Later::Other(number) => {
+                let Loss { worker, away, frozen, .. } = losses[number];
+                if frozen {
+                    world.freeze(worker, away);
+                } else {
+                    let life = world.life(worker);
+                    world.leave(worker, life);
+                    // Who is lost while it starts begins anew.
+                    world.after(away + start, Later::Come(worker));
                 }
-                next(&mut world, worker);
             }
-            Later::Ask | Later::Tell(..) | Later::Hop(_) => {}
-        }
-        if world.open() == 0 {
-            world.ask();
+            Later::Ask => world.ask(),
+            Later::Leave(..) | Later::Tell(..) | Later::Hop(_) => {}
         }
     }
-    Churn { needed, failures, report: world.finish() }
+    Churn { losses, report: world.finish() }
 }

@@ -51,7 +51,7 @@ pub fn day(scenario: &Scenario) -> Report {
                     world.after(time, Later::Come(worker));
                 }
             }
-            Later::Tell(..) | Later::Hop(_) => {}
+            Later::Tell(..) | Later::Hop(_) | Later::Other(_) => {}
         }
     }
     world.finish()

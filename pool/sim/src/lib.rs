@@ -14,9 +14,10 @@ mod churn;
 mod day;
 mod report;
 mod scenario;
+mod work;
 mod world;
 
-pub use churn::{Churn, churn};
+pub use churn::{Churn, Loss, Machines, churn, losses};
 pub use day::day;
-pub use report::{Quantiles, Report};
+pub use report::{Quantiles, Report, STALL};
 pub use scenario::{Failure, Scenario};

@@ -26,6 +26,11 @@ impl Quantiles {
     }
 }
 
+/// What who asks notices: a token that takes so long has not come in time.
+///
+/// *Units*: seconds.
+pub const STALL: f64 = 0.25;
+
 /// The result of a simulation. *Units*: seconds, bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -50,6 +55,9 @@ pub struct Report {
     pub token: Quantiles,
     /// Time until the first token, waiting included.
     pub first: Quantiles,
+    /// Time in which a text under way waited for its next token, or its first one, for longer than [`STALL`], all texts
+    /// together.
+    pub stalled: f64,
     /// Bytes of activations that crossed the broker, for each answer.
     pub bytes_per_answer: f64,
     /// Bytes of weights that were downloaded.
@@ -84,6 +92,7 @@ impl Report {
             tokens_per_second: 0.0,
             token: Quantiles::default(),
             first: Quantiles::default(),
+            stalled: 0.0,
             bytes_per_answer: 0.0,
             downloaded: 0.0,
             lost: 0,

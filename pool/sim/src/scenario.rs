@@ -14,15 +14,10 @@ pub enum Failure {
         /// The same, of absences.
         away: f64,
     },
-    /// Their failures grow from none to one in `every` seconds each at the end, and each is back after between `least`
-    /// and `most` seconds.
+    /// Their failures grow from none to one in `every` seconds each at the end.
     Ramp {
         /// Seconds between two failures of a worker, at the end.
         every: f64,
-        /// Shortest absence.
-        least: f64,
-        /// Longest absence.
-        most: f64,
     },
     /// They do not.
     Never,
@@ -43,20 +38,30 @@ pub struct Scenario {
     pub width: u32,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Bytes of the embedding, and of the head.
-    pub end_bytes: u64,
+    /// Bytes of the embedding.
+    pub embedding_bytes: u64,
+    /// Bytes of the head.
+    pub head_bytes: u64,
+    /// Blocks that the head takes as long as.
+    pub head_blocks: f64,
     /// Memory of a worker: least and most.
     pub memory: (u64, u64),
     /// Time of a row through a block: the fastest and the slowest worker's.
     pub block: (f64, f64),
+    /// Rows of a prompt that take as long as one token.
+    pub prompt_rows: f64,
     /// Downloads a second: least and most.
     pub bandwidth: (f64, f64),
     /// Regions, which the sun passes one after the other. The broker is in the first.
     pub regions: u32,
     /// Time of a message to the broker from its own region, readback included; and what each region's distance adds.
     pub hop: (f64, f64),
-    /// Time to compile a range.
+    /// Time to read and compile a range, beside its download.
     pub compile: f64,
+    /// Time after its absence until a worker has said hello.
+    pub start: f64,
+    /// Time between two heartbeats; 0 for none, where nobody stands still.
+    pub beat: f64,
     /// Whether all have all weights already.
     pub cached: bool,
     /// How workers fail.
@@ -86,13 +91,18 @@ impl Scenario {
             blocks: 28,
             width: 2048,
             block_bytes: 30 << 20,
-            end_bytes: 140 << 20,
+            embedding_bytes: 140 << 20,
+            head_bytes: 140 << 20,
+            head_blocks: 140.0 / 30.0,
             memory: (400 << 20, 1400 << 20),
             block: (0.2e-3, 3e-3),
+            prompt_rows: 8.0,
             bandwidth: (1.5e6, 12e6),
             regions: 3,
             hop: (8e-3, 30e-3),
             compile: 2.0,
+            start: 0.0,
+            beat: 0.0,
             cached: false,
             failure: Failure::Weibull { scale: 1800.0, shape: 0.6, away: 7200.0 },
             requests: 0.5,

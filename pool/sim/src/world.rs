@@ -1,13 +1,11 @@
-//! Workers that do what a coordinator says, in simulated time.
+//! Simulated time: what is going to happen, and who is there.
 
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BTreeMap, BinaryHeap},
 };
 
-use anygpu_pool::{
-    Action, Config, Coordinator, End, Event, Micros, Offer, Request, SessionId, Source, Stop, Verdict, WorkerId,
-};
+use anygpu_pool::{Config, Coordinator, Event, Micros, Offer, Request, SessionId, Stop, WorkerId};
 use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Range, Sampling};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -17,23 +15,25 @@ use crate::{
     scenario::Scenario,
 };
 
-/// Bytes of a step beside its activations.
-const HEADER: u64 = 120;
 /// Seconds until the coordinator hears that a connection was closed, as measured of the broker.
 const CLOSED: f64 = 0.006;
+/// Time without heartbeats after which a worker is thought to be gone.
+const SILENCE: Micros = 6_000_000;
 
 pub(crate) fn micros(seconds: f64) -> Micros {
     (seconds * 1e6) as Micros
 }
 
-struct Node {
-    offer: Offer,
-    there: bool,
+pub(crate) struct Node {
+    pub offer: Offer,
+    pub there: bool,
+    /// When it goes on, if it stands still. Its connection is there meanwhile.
+    still: Option<Micros>,
     /// Raised with each absence: what was begun before it comes to nothing.
-    life: u64,
+    pub life: u64,
     region: u32,
-    range: Range,
-    busy: Micros,
+    pub range: Range,
+    pub busy: Micros,
 }
 
 /// What is going to happen.
@@ -48,16 +48,18 @@ pub(crate) enum Later {
     Tell(WorkerId, u64, Event),
     /// A step reaches a stop of its route.
     Hop(Box<Hop>),
+    /// Something that only a protocol knows of, by its number.
+    Other(usize),
 }
 
 pub(crate) struct Hop {
-    session: SessionId,
-    epoch: u64,
-    position: u32,
-    rows: u32,
-    want: u32,
-    route: Vec<Stop>,
-    stage: usize,
+    pub session: SessionId,
+    pub epoch: u64,
+    pub position: u32,
+    pub rows: u32,
+    pub want: u32,
+    pub route: Vec<Stop>,
+    pub stage: usize,
 }
 
 struct Entry(Micros, u64, Later);
@@ -79,28 +81,30 @@ impl Ord for Entry {
     }
 }
 
-struct Asked {
-    at: Micros,
-    first: Option<Micros>,
-    last: Micros,
-    tokens: u64,
+pub(crate) struct Asked {
+    pub at: Micros,
+    pub first: Option<Micros>,
+    pub last: Micros,
+    pub tokens: u64,
 }
 
 pub(crate) struct World {
     pub scenario: Scenario,
     pub chance: StdRng,
     pub now: Micros,
-    coordinator: Coordinator,
-    nodes: Vec<Node>,
+    pub(crate) coordinator: Coordinator,
+    pub(crate) nodes: Vec<Node>,
     later: BinaryHeap<Reverse<Entry>>,
     sequence: u64,
-    asked: BTreeMap<SessionId, Asked>,
+    pub(crate) asked: BTreeMap<SessionId, Asked>,
     next_session: SessionId,
     there: u64,
-    report: Report,
-    tokens: Vec<f64>,
-    firsts: Vec<f64>,
-    sent: u64,
+    /// Whether somebody asks again as soon as there is an answer.
+    pub always: bool,
+    pub(crate) report: Report,
+    pub(crate) tokens: Vec<f64>,
+    pub(crate) firsts: Vec<f64>,
+    pub(crate) sent: u64,
     /// Time up to which shares of the time are summed.
     summed: Micros,
     served: f64,
@@ -113,20 +117,23 @@ impl World {
         let model = Model {
             blocks: scenario.blocks,
             block_bytes: scenario.block_bytes,
-            embedding_bytes: scenario.end_bytes,
-            head_bytes: scenario.end_bytes,
-            head_blocks: scenario.end_bytes as f64 / scenario.block_bytes as f64,
+            embedding_bytes: scenario.embedding_bytes,
+            head_bytes: scenario.head_bytes,
+            head_blocks: scenario.head_blocks,
         };
         let life = match scenario.failure {
             crate::Failure::Weibull { scale, .. } => scale,
-            crate::Failure::Ramp { every, .. } => every,
+            crate::Failure::Ramp { every } => every,
             crate::Failure::Never => 86_400.0,
         };
         let config = Config {
             lap: scenario.lap,
             snapshot: scenario.snapshot,
             check: scenario.check,
-            silence: Micros::MAX / 4,
+            prompt_rows: scenario.prompt_rows,
+            // Without heartbeats the end of a connection is all that tells.
+            silence: if scenario.beat > 0.0 { SILENCE } else { Micros::MAX / 4 },
+            quiet: if scenario.beat > 0.0 { Config::new(model).quiet } else { Micros::MAX / 4 },
             replan: if scenario.workers > 100 { 1_000_000 } else { 100_000 },
             improve: micros(300.0),
             life,
@@ -144,6 +151,7 @@ impl World {
             asked: BTreeMap::new(),
             next_session: 1,
             there: 0,
+            always: false,
             report: Report::of(scenario),
             tokens: Vec::new(),
             firsts: Vec::new(),
@@ -177,7 +185,7 @@ impl World {
             cached: scenario.cached.then(|| Range::whole(scenario.blocks)),
             ends: true,
         };
-        Node { offer, there: false, life: 0, region, range: Range::default(), busy: 0 }
+        Node { offer, there: false, still: None, life: 0, region, range: Range::default(), busy: 0 }
     }
 
     pub fn region(&self, worker: WorkerId) -> u32 {
@@ -192,7 +200,7 @@ impl World {
         self.at(self.now + micros(seconds), what);
     }
 
-    fn at(&mut self, at: Micros, what: Later) {
+    pub(crate) fn at(&mut self, at: Micros, what: Later) {
         self.sequence += 1;
         self.later.push(Reverse(Entry(at, self.sequence, what)));
     }
@@ -212,11 +220,27 @@ impl World {
                 continue;
             }
             let Reverse(Entry(_, _, what)) = self.later.pop()?;
+            let whose = match &what {
+                Later::Tell(worker, ..) => Some(*worker),
+                Later::Hop(hop) => Some(hop.route[hop.stage].worker),
+                _ => None,
+            };
+            // Who stands still does later what it would have done.
+            if let Some(until) = whose.and_then(|worker| self.nodes[worker as usize].still).filter(|it| *it > self.now)
+                && !matches!(what, Later::Tell(_, _, Event::Disconnected(_)))
+            {
+                self.at(until, what);
+                continue;
+            }
             match what {
                 Later::Tell(worker, life, event) => {
                     let node = &self.nodes[worker as usize];
                     // That a connection was closed is told by the broker, unless there is a newer one.
                     if node.life == life || (matches!(event, Event::Disconnected(_)) && !node.there) {
+                        let beats = self.scenario.beat > 0.0 && matches!(event, Event::Heartbeat(..));
+                        if beats {
+                            self.after(self.scenario.beat, Later::Tell(worker, life, event.clone()));
+                        }
                         self.tell(event);
                     }
                 }
@@ -243,12 +267,16 @@ impl World {
         if node.there {
             return;
         }
-        node.there = true;
+        (node.there, node.still) = (true, None);
         node.busy = self.now;
-        let offer = node.offer;
+        let (offer, life) = (node.offer, node.life);
         self.there += 1;
         self.tell(Event::Connected(worker));
         self.tell(Event::Hello(worker, offer));
+        if self.scenario.beat > 0.0 {
+            let event = Event::Heartbeat(worker, offer.block, offer.hop);
+            self.after(self.scenario.beat, Later::Tell(worker, life, event));
+        }
     }
 
     /// Whether it was there to leave, in that life.
@@ -261,6 +289,18 @@ impl World {
         node.life += 1;
         self.there -= 1;
         self.after(CLOSED, Later::Tell(worker, life, Event::Disconnected(worker)));
+        true
+    }
+
+    /// A worker stands still for a time in seconds: it hears and says nothing, and its connection is there. Whether it was
+    /// there to.
+    pub fn freeze(&mut self, worker: WorkerId, seconds: f64) -> bool {
+        let until = self.now + micros(seconds);
+        let node = &mut self.nodes[worker as usize];
+        if !node.there || node.still.is_some_and(|still| still > self.now) {
+            return false;
+        }
+        node.still = Some(until);
         true
     }
 
@@ -281,168 +321,11 @@ impl World {
         self.tell(Event::Ask(request));
     }
 
-    /// Sessions that are not over.
-    pub fn open(&self) -> usize {
-        self.asked.len()
-    }
-
-    fn tell(&mut self, event: Event) {
+    pub(crate) fn tell(&mut self, event: Event) {
         self.report.events += 1;
         for action in self.coordinator.handle(self.now, event) {
             self.act(action);
         }
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Assign(worker, epoch, range) => {
-                let node = &mut self.nodes[worker as usize];
-                let cached = node.offer.cached.is_some_and(|cached| cached.covers(&range));
-                let bytes = if cached { 0 } else { self.coordinator.model().bytes(&range) };
-                node.range = range;
-                if !cached {
-                    node.offer.cached = Some(range);
-                }
-                let (life, bandwidth) = (node.life, node.offer.bandwidth as f64);
-                self.report.downloaded += bytes as f64;
-                let time = bytes as f64 / bandwidth + self.scenario.compile;
-                self.after(time, Later::Tell(worker, life, Event::Ready(worker, epoch)));
-            }
-            Action::Restore { worker, session, epoch, from, to, source, .. } => {
-                let bytes = self.bytes(to - from);
-                let mut time = self.link(worker, bytes);
-                if let Source::Stage(before, _) = source {
-                    self.sent += bytes;
-                    time += self.link(before, bytes);
-                }
-                let start = self.now + micros(time);
-                let done = self.work(worker, start, (to - from).max(1), 1);
-                let life = self.nodes[worker as usize].life;
-                self.at(done, Later::Tell(worker, life, Event::Restored(worker, session, epoch, to)));
-            }
-            Action::Export { worker, session, to } => {
-                // States of a row and block in f16: a key and a value, of a quarter of the width.
-                let position = self.rows(session);
-                let node = &self.nodes[worker as usize];
-                let bytes = u64::from(position) * u64::from(node.range.blocks()) * u64::from(self.scenario.width);
-                let (time, life) = (self.link(worker, bytes) + self.link(to, bytes), self.nodes[to as usize].life);
-                self.sent += bytes;
-                let event = Event::Exported { from: worker, to, session, position };
-                self.after(time, Later::Tell(to, life, event));
-            }
-            Action::Step { session, epoch, position, tokens, want, route, .. } => {
-                let Some(stop) = route.first() else { return };
-                let time = self.link(stop.worker, HEADER);
-                let rows = tokens.len() as u32;
-                let hop = Hop { session, epoch, position, rows, want, route, stage: 0 };
-                self.after(time, Later::Hop(Box::new(hop)));
-            }
-            Action::Say(session, ..) => {
-                if let Some(asked) = self.asked.get_mut(&session) {
-                    asked.first.get_or_insert(self.now);
-                    asked.last = self.now;
-                    asked.tokens += 1;
-                }
-            }
-            Action::End(session, why) => self.ended(session, why),
-            Action::Check { check, suspect, copy, .. } => {
-                // Everybody is honest here.
-                let by = copy.at.worker;
-                let event = Event::Checked(check, by, Verdict::With(suspect.worker));
-                self.after(1.0, Later::Tell(by, self.nodes[by as usize].life, event));
-            }
-            Action::Recheck { .. }
-            | Action::Uncheck(_)
-            | Action::Open { .. }
-            | Action::Drop(..)
-            | Action::Release(_)
-            | Action::Greet(_)
-            | Action::Ban(_) => {}
-        }
-    }
-
-    fn rows(&self, session: SessionId) -> u32 {
-        self.asked
-            .get(&session)
-            .map_or(0, |asked| self.scenario.tokens.0 as u32 + (asked.tokens as u32).saturating_sub(1))
-    }
-
-    fn ended(&mut self, session: SessionId, why: End) {
-        let Some(asked) = self.asked.remove(&session) else { return };
-        if why == End::Refused {
-            self.report.refused += 1;
-            return;
-        }
-        self.report.answered += 1;
-        let Some(first) = asked.first else { return };
-        self.firsts.push((first - asked.at) as f64 * 1e-6);
-        if asked.tokens > u64::from(self.scenario.lap) {
-            let after = asked.tokens - u64::from(self.scenario.lap);
-            self.tokens.push((asked.last - first) as f64 * 1e-6 / after as f64);
-        }
-    }
-
-    /// Bytes of rows of activations in f16.
-    fn bytes(&self, rows: u32) -> u64 {
-        HEADER + u64::from(rows) * u64::from(self.scenario.width) * 2
-    }
-
-    /// Seconds of a message between the broker and a worker.
-    fn link(&self, worker: WorkerId, bytes: u64) -> f64 {
-        let offer = &self.nodes[worker as usize].offer;
-        offer.hop as f64 * 0.5e-6 + bytes as f64 / offer.bandwidth as f64
-    }
-
-    /// Takes a worker's time for rows of a prompt or for tokens, from when it is free, and says when it is done.
-    fn work(&mut self, worker: WorkerId, start: Micros, rows: u32, tokens: u32) -> Micros {
-        let head = self.coordinator.model().head_blocks;
-        let node = &mut self.nodes[worker as usize];
-        let blocks = f64::from(node.range.blocks()) + if node.range.head { head } else { 0.0 };
-        let one = node.offer.block as f64 * blocks;
-        let first = node.busy.max(start) + (one * (f64::from(rows) / 8.0).max(1.0)) as Micros;
-        node.busy = first + (one * f64::from(tokens.saturating_sub(1))) as Micros;
-        first
-    }
-
-    fn hop(&mut self, mut hop: Hop) {
-        let worker = hop.route[hop.stage].worker;
-        let node = &self.nodes[worker as usize];
-        if !node.there {
-            return;
-        }
-        let life = node.life;
-        let done = self.work(worker, self.now, hop.rows, hop.want);
-        let (session, epoch, position) = (hop.session, hop.epoch, hop.position);
-        let told = done + micros(self.link(worker, HEADER));
-        self.at(told, Later::Tell(worker, life, Event::StepDone(worker, session, epoch, position)));
-        if let Some(next) = hop.route.get(hop.stage + 1) {
-            let bytes = self.bytes(hop.rows);
-            // The tokens after the first of a lap go the same way.
-            self.sent += bytes + self.bytes(1) * u64::from(hop.want.saturating_sub(1));
-            let time = self.link(worker, bytes) + self.link(next.worker, bytes);
-            hop.stage += 1;
-            self.at(done + micros(time), Later::Hop(Box::new(hop)));
-        } else if hop.want > 0 {
-            let around = self.around(&hop.route) * f64::from(hop.want - 1);
-            let ids = vec![0; hop.want as usize];
-            let event = Event::Tokens { worker, session, epoch, position: position + hop.rows, ids };
-            self.at(told + micros(around), Later::Tell(worker, life, event));
-        }
-    }
-
-    /// Seconds of a token around a chain.
-    fn around(&self, route: &[Stop]) -> f64 {
-        let head = self.coordinator.model().head_blocks;
-        // Between stages a row goes, from and to the coordinator a token.
-        let row = self.bytes(1);
-        let stage = |(at, stop): (usize, &Stop)| {
-            let node = &self.nodes[stop.worker as usize];
-            let blocks = f64::from(node.range.blocks()) + if node.range.head { head } else { 0.0 };
-            let comes = self.link(stop.worker, if at == 0 { HEADER } else { row });
-            let goes = self.link(stop.worker, if at + 1 == route.len() { HEADER } else { row });
-            comes + node.offer.block as f64 * 1e-6 * blocks + goes
-        };
-        route.iter().enumerate().map(stage).sum()
     }
 
     /// The result.

@@ -1,6 +1,6 @@
 //! Simulations are what their seed says, and mean what they say.
 
-use anygpu_pool_sim::{Failure, Scenario, churn, day};
+use anygpu_pool_sim::{Failure, Machines, Scenario, churn, day, losses};
 
 fn short(workers: u64, seed: u64) -> Scenario {
     Scenario { seconds: 1800.0, ..Scenario::volunteers(workers, seed) }
@@ -44,15 +44,24 @@ fn a_token_takes_the_time_of_its_chain() {
 
 #[test]
 fn churn_loses_as_many_as_the_protocol_says() {
-    let failures: u64 = (0..20).map(|seed| churn(3, 600.0, seed).failures).sum();
+    let failures = (0..20).map(|seed| losses(600.0, 0.0, seed).len()).sum::<usize>();
     // 222 are expected: a linear ramp, and workers that are away do not fail.
     assert!((200..=245).contains(&(failures / 20)), "{} on average", failures / 20);
 }
 
 #[test]
+fn who_stands_still_is_found_out_and_comes_back() {
+    let still = churn(&Machines::needed(3), 600.0, 1.0, 1).report;
+    let ends = churn(&Machines::needed(3), 600.0, 0.0, 1).report;
+    // A deadline is later than the end of a connection, and all go on in the end.
+    assert!(still.stalled > ends.stalled && still.availability > 0.8, "{still}");
+    assert!(still.answered > 100 && still.lost > 20, "{still}");
+}
+
+#[test]
 fn churn_is_survived() {
     for (needed, least) in [(1, 0.97), (3, 0.90), (5, 0.80)] {
-        let runs: Vec<_> = (0..10).map(|seed| churn(needed, 600.0, seed).report).collect();
+        let runs: Vec<_> = (0..10).map(|seed| churn(&Machines::needed(needed), 600.0, 0.0, seed).report).collect();
         let mean = runs.iter().map(|report| report.availability).sum::<f64>() / 10.0;
         assert!(mean >= least, "{needed} of 10 workers: {mean}");
         assert!(runs.iter().all(|report| report.refused == 0 && report.answered > 0));

@@ -1,7 +1,7 @@
 //! A text in a worker's stage.
 
 use anygpu::{GenerateOptions, Host, ModelError, Sampling, StageOutput, StageSession, StageStep};
-use anygpu_pool_proto::{Reason, Step};
+use anygpu_pool_proto::{Hop, Reason, Step};
 
 use crate::Refused;
 
@@ -15,6 +15,8 @@ pub(crate) struct Held {
     /// How the last token was chosen.
     sampling: Option<anygpu_pool_proto::Sampling>,
     kept: Kept,
+    /// Where steps of an epoch go next.
+    next: Option<(u64, Hop)>,
 }
 
 /// What was handed over, row after row: the stage that follows may be lost, and computed again from it.
@@ -43,7 +45,7 @@ impl Kept {
 
 impl Held {
     pub fn new(epoch: u64, lease: String, session: StageSession) -> Held {
-        Held { epoch, lease, session, sampling: None, kept: Kept::default() }
+        Held { epoch, lease, session, sampling: None, kept: Kept::default(), next: None }
     }
 
     /// Refuses what is not under the lease, or older than what was heard.
@@ -82,6 +84,14 @@ impl Held {
             self.kept.put(position, row, bytes);
         }
         Ok(output)
+    }
+
+    /// Where a step goes next: as its route says, or as that of an earlier one of its epoch did.
+    pub fn next(&mut self, epoch: u64, route: &[Hop]) -> Option<Hop> {
+        if let Some(hop) = route.first() {
+            self.next = Some((epoch, hop.clone()));
+        }
+        self.next.as_ref().filter(|(of, _)| *of == epoch).map(|(_, hop)| hop.clone())
     }
 
     /// What was handed over for rows.

@@ -189,17 +189,17 @@ impl Worker {
         let held = self.held(step.session)?;
         held.admit(step.epoch, &step.lease)?;
         let output = held.step(&step, &*host).await?;
+        // What is said of it is another's time.
+        let micros = (1e3 * (host.now_ms() - begun)) as u32;
         let Step { session, epoch, position, rows, .. } = step;
         match output {
             StageOutput::Hidden(activations) => {
-                let mut route = step.route.into_iter();
-                if let Some(hop) = route.next().filter(|_| !step.replay) {
-                    let (lease, route, tokens) = (hop.lease, route.collect(), Vec::new());
-                    post(
-                        subject::sent(&hop.subject, &self.name),
-                        &Step { lease, route, tokens, activations, width, ..step },
-                        send,
-                    )?;
+                let hop = if step.replay { None } else { held.next(epoch, &step.route) };
+                if let Some(hop) = hop {
+                    let route = step.route.get(1..).unwrap_or_default().to_vec();
+                    let (lease, tokens) = (hop.lease, Vec::new());
+                    let to = subject::sent(&hop.subject, &self.name);
+                    post(to, &Step { lease, route, tokens, activations, width, ..step }, send)?;
                 }
             }
             StageOutput::Token { id, log_prob } => {
@@ -211,7 +211,6 @@ impl Worker {
             }
             StageOutput::Nothing => {}
         }
-        let micros = (1e3 * (host.now_ms() - begun)) as u32;
         post(subject::done(&self.name), &StepDone { session, epoch, position, rows, micros }, send)
     }
 

@@ -1,11 +1,11 @@
-//! The processes of a pool, and those who ask it.
+//! The processes of a pool.
 
+use super::client::Client;
 use crate::process::{Group, which};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Time in which a program has to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time after which the coordinator has told its state anew.
+const PICTURED: Duration = Duration::from_millis(600);
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -41,20 +43,21 @@ pub struct Pool {
     anygpu: PathBuf,
     server: PathBuf,
     folder: PathBuf,
-    /// How the coordinator is called.
-    options: Vec<String>,
-    /// The addresses that `pool config` says.
-    addresses: Vec<String>,
-    http: u16,
+    /// How the coordinator is called, addresses of `pool config` included.
+    serve: Vec<String>,
+    /// The coordinator.
+    pub client: Client,
+    /// The server's own account of what it carries.
+    pub broker: Client,
     nats: Option<Group>,
     coordinator: Option<Group>,
     members: Vec<Member>,
 }
 
 impl Pool {
-    /// Starts a server and a coordinator.
+    /// Starts a server, and a coordinator with such options.
     pub fn start(anygpu: &Path, server: &Path, options: &[&str]) -> Result<Pool> {
-        let [port, websocket, http] = ports()?;
+        let [port, websocket, http, monitor] = ports()?;
         let folder = crate::root().join("target").join("pool").join(port.to_string());
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let config = Command::new(anygpu)
@@ -62,25 +65,19 @@ impl Pool {
             .args((!asks(server)?).then_some("--shared"))
             .output()
             .context("cannot start anygpu")?;
-        fs::write(folder.join("nats.conf"), &config.stdout).context("cannot write the server's configuration")?;
         // The comments say how `pool serve` is to be called.
         let text = String::from_utf8_lossy(&config.stdout).into_owned();
+        let watched = format!("{text}\nhttp: \"127.0.0.1:{monitor}\"\n");
+        fs::write(folder.join("nats.conf"), watched).context("cannot write the server's configuration")?;
         let words = text.lines().take_while(|line| line.starts_with("# ")).flat_map(str::split_whitespace);
         let addresses = words.skip_while(|word| !word.starts_with("--")).filter(|word| !"#\\".contains(*word));
         let addresses = addresses.take_while(|word| word.starts_with("--") || word.contains("://")).map(Into::into);
-        let (anygpu, server, addresses) = (anygpu.into(), server.into(), addresses.collect());
-        let options = options.iter().map(|option| (*option).into()).collect();
-        let mut pool = Pool {
-            anygpu,
-            server,
-            folder,
-            options,
-            addresses,
-            http,
-            nats: None,
-            coordinator: None,
-            members: Vec::new(),
-        };
+        let port = http.to_string();
+        let more = ["--port", &port].into_iter().chain(options.iter().copied()).map(Into::into);
+        let serve = addresses.chain(more).collect();
+        let (anygpu, server, client, broker) = (anygpu.into(), server.into(), Client(http), Client(monitor));
+        let (nats, coordinator, members) = (None, None, Vec::new());
+        let mut pool = Pool { anygpu, server, folder, serve, client, broker, nats, coordinator, members };
         pool.start_server()?;
         pool.start_coordinator()?;
         Ok(pool)
@@ -102,8 +99,7 @@ impl Pool {
 
     fn start_coordinator(&mut self) -> Result<()> {
         let mut command = Command::new(&self.anygpu);
-        command.args(["pool", "serve", "--port", &self.http.to_string()]).args(&self.options).args(&self.addresses);
-        command.args(["--snapshot", "32", "--state"]).arg(self.folder.join("state.json"));
+        command.args(["pool", "serve", "--state"]).arg(self.folder.join("state.json")).args(&self.serve);
         let coordinator =
             self.coordinator.insert(Group::start(&mut command, |_| ()).context("cannot start the coordinator")?);
         let begun = Instant::now();
@@ -116,22 +112,43 @@ impl Pool {
         Ok(())
     }
 
+    /// A worker's process, which keeps what it fetches in the pool's folder.
+    pub fn worker(
+        &self,
+        backend: &str,
+        memory: &str,
+        on_line: impl FnMut(&str) + Send + Clone + 'static,
+    ) -> Result<Group> {
+        self.worker_of(&format!("http://127.0.0.1:{}", self.client.0), backend, memory, on_line)
+    }
+
+    fn worker_of(
+        &self,
+        coordinator: &str,
+        backend: &str,
+        memory: &str,
+        on_line: impl FnMut(&str) + Send + Clone + 'static,
+    ) -> Result<Group> {
+        let mut command = Command::new(&self.anygpu);
+        command.args(["pool", "work", "--coordinator", coordinator]);
+        command.args(["--backend", backend, "--threads", "1", "--memory", memory]);
+        command.env("XDG_CACHE_HOME", self.folder.join("cache"));
+        Group::start(&mut command, on_line).context("cannot start a worker")
+    }
+
     /// Has a worker join, and waits until it has a name.
     pub fn join(&mut self, backend: &str, memory: &str) -> Result<()> {
-        self.join_by(&format!("http://127.0.0.1:{}", self.http), backend, memory).map(drop)
+        self.join_by(&format!("http://127.0.0.1:{}", self.client.0), backend, memory).map(drop)
     }
 
     /// Has a worker join that will lie. Gives its name.
     pub fn join_liar(&mut self, backend: &str, memory: &str) -> Result<String> {
-        let address = super::liar::relay(self.says()?)?;
+        let address = super::liar::relay(self.client.get("/pool.json")?)?;
         self.join_by(&address, backend, memory)
     }
 
     fn join_by(&mut self, coordinator: &str, backend: &str, memory: &str) -> Result<String> {
-        let mut command = Command::new(&self.anygpu);
-        command.args(["pool", "work", "--coordinator", coordinator, "--no-keep"]);
-        command.args(["--backend", backend, "--threads", "1", "--memory", memory]);
-        let mut process = Group::start(&mut command, |_| ()).context("cannot start a worker")?;
+        let mut process = self.worker_of(coordinator, backend, memory, |_| ())?;
         let begun = Instant::now();
         let name = loop {
             let said = process.tail(20);
@@ -185,28 +202,17 @@ impl Pool {
         self.coordinator.as_ref().map_or_else(String::new, |coordinator| coordinator.tail(3))
     }
 
-    /// What the coordinator says of the pool.
-    pub fn state(&self) -> Result<Value> {
-        self.get("/state.json")
-    }
-
-    /// What the coordinator says to those who join.
-    pub fn says(&self) -> Result<Value> {
-        self.get("/pool.json")
-    }
-
-    fn get(&self, path: &str) -> Result<Value> {
-        let mut body = String::new();
-        self.send("GET", path, "", "")?.read_to_string(&mut body).with_context(|| format!("cannot read {path}"))?;
-        let (_, body) = body.split_once("\r\n\r\n").context("the coordinator answers nothing")?;
-        serde_json::from_str(body).with_context(|| format!("{path} is not JSON"))
+    /// What the coordinator says of the pool once it has told all that happened so far.
+    pub fn settled(&self) -> Result<Value> {
+        sleep(PICTURED);
+        self.client.state()
     }
 
     /// Waits until the pool's state is as it is to be.
     pub fn until(&self, limit: Duration, else_: &str, holds: impl Fn(&Value) -> bool) -> Result<()> {
         let begun = Instant::now();
         loop {
-            let state = self.state()?;
+            let state = self.client.state()?;
             if holds(&state) {
                 return Ok(());
             }
@@ -215,23 +221,6 @@ impl Pool {
             }
             sleep(LOOK);
         }
-    }
-
-    /// Asks for a text, as a stream. The same key is the same answer.
-    pub fn ask(&self, request: &Value, key: &str) -> Result<Answer> {
-        let headers = format!("Content-Type: application/json\r\nIdempotency-Key: {key}\r\n");
-        let stream = self.send("POST", "/v1/completions", &headers, &request.to_string())?;
-        Ok(Answer(BufReader::new(stream)))
-    }
-
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<TcpStream> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.http)).context("the coordinator cannot be reached")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\nHost: pool\r\nConnection: close\r\nContent-Length: {length}\r\n");
-        stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes())?;
-        Ok(stream)
     }
 }
 
@@ -250,34 +239,8 @@ impl Drop for Pool {
     }
 }
 
-/// An answer as it comes.
-pub struct Answer(BufReader<TcpStream>);
-
-impl Answer {
-    /// The text of so many further tokens, or all that is left.
-    pub fn read(&mut self, tokens: usize) -> Result<String> {
-        let (mut text, mut count, mut line) = (String::new(), 0, String::new());
-        while count < tokens {
-            line.clear();
-            if self.0.read_line(&mut line).context("the answer does not go on")? == 0 {
-                bail!("the answer ends without an end, after {text:?}");
-            }
-            let Some(data) = line.trim_end().strip_prefix("data: ") else { continue };
-            if data == "[DONE]" {
-                break;
-            }
-            let event: Value = serde_json::from_str(data).with_context(|| format!("the answer has {data:?}"))?;
-            if let Some(error) = event.get("error") {
-                bail!("the answer ends with {error}");
-            }
-            text.push_str(event["choices"][0]["text"].as_str().unwrap_or_default());
-            count += 1;
-        }
-        Ok(text)
-    }
-}
-
-fn signal(signal: &str, process: &Group) -> Result<()> {
+/// Has a signal sent to a process.
+pub fn signal(signal: &str, process: &Group) -> Result<()> {
     let status =
         Command::new("kill").args([signal, &process.id().to_string()]).status().context("cannot start kill")?;
     if status.success() { Ok(()) } else { bail!("kill {signal} ended with {status}") }

@@ -99,7 +99,7 @@ pub struct PoolServeArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=255), help_heading = "Pool")]
     pub sessions: u32,
     /// Tokens between two copies of a text's states that go to who stands by; 0 makes none, and all is computed again
-    #[arg(long, value_name = "TOKENS", default_value_t = 128, help_heading = "Pool")]
+    #[arg(long, value_name = "TOKENS", default_value_t = 512, help_heading = "Pool")]
     pub snapshot: u32,
     /// The part of texts of which one stage is computed by a worker that stands by as well, from 0 to 1: who computes
     /// something else is banned. A dispute takes two that stand by for the stage
@@ -142,10 +142,18 @@ pub struct PoolSimArgs {
     /// Seconds that most workers do not stay beyond; 0 has all of them stay
     #[arg(long, default_value_t = 1800.0, value_parser = not_negative)]
     pub stay: f64,
-    /// Instead of a day: failures that grow to one in 10 s for each of 10 workers over 600 s, with a model that needs
-    /// so many of them
+    /// Instead of a day: failures that grow to one in 10 s for each of 10 workers, with a model that needs so many of them
     #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=10), conflicts_with_all = ["workers", "hours", "requests", "stay"])]
     pub churn: Option<u32>,
+    /// Seconds over which failures grow
+    #[arg(long, default_value_t = 600.0, value_parser = positive, requires = "churn")]
+    pub seconds: f64,
+    /// Share of the failures in which a worker stands still, with its connection there
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative, requires = "churn")]
+    pub frozen: f64,
+    /// Other machines than the thesis': what `cargo xtask pool --churn` measured
+    #[arg(long, value_name = "FILE", requires = "churn")]
+    pub machines: Option<PathBuf>,
     /// The report as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -41,6 +41,10 @@ pub struct PoolModel {
     pub embedding_bytes: u64,
     /// The same of what is after them.
     pub head_bytes: u64,
+    /// Blocks that it takes as long as.
+    pub head_blocks: f64,
+    /// Numbers of a row of activations.
+    pub width: usize,
 }
 
 struct Told {
@@ -83,21 +87,34 @@ fn text(picture: &Picture) -> String {
         ("texts_running", "Texts on a chain.", *running),
         ("serves", "Whether a chain is up, and no text waits for states that were lost.", usize::from(*serves)),
     ];
+    let times = picture.times;
+    let seconds = |micros: u64| micros as f64 * 1e-6;
     let counters = [
         ("tokens_total", "Tokens that were told.", *tokens),
         ("workers_lost_total", "Workers that were lost.", *lost),
         ("stages_promoted_total", "Stages that a ready spare took over.", *promoted),
         ("stages_recruited_total", "Stages that a worker had to be prepared for.", *recruited),
+        ("chains_given_up_total", "Chains that were given up.", picture.given_up),
         ("rows_replayed_total", "Rows that were computed again to restore states.", picture.replayed),
         ("steps_again_total", "Steps that were sent again.", picture.again),
         ("checks_total", "Checks in which two workers computed the same.", picture.checked),
         ("checks_disputed_total", "Checks in which they did not.", picture.disputed),
         ("workers_banned_total", "Workers that were banned.", picture.banned),
+        ("laps_total", "Laps of one token.", times.lap_count),
+        ("ranges_prepared_total", "Ranges that a worker fetched and compiled.", times.prepare_count),
+    ];
+    let spent = [
+        ("seconds_total", "Time since the start.", times.passed),
+        ("served_seconds_total", "Time in which a chain was up, and no text waited for lost states.", times.served),
+        ("lap_seconds_total", "Time of laps of one token.", times.laps),
+        ("step_seconds_total", "What stages took for steps of one row.", times.steps),
+        ("prepare_seconds_total", "Time of ranges that were fetched and compiled.", times.prepares),
     ];
     let mut text = String::new();
-    let gauges = gauges.map(|(name, help, value)| (name, help, value as u64, "gauge"));
-    let counters = counters.map(|(name, help, value)| (name, help, value, "counter"));
-    for (name, help, value, kind) in gauges.into_iter().chain(counters) {
+    let gauges = gauges.map(|(name, help, value)| (name, help, value as f64, "gauge"));
+    let counters = counters.map(|(name, help, value)| (name, help, value as f64, "counter"));
+    let spent = spent.map(|(name, help, value)| (name, help, seconds(value), "counter"));
+    for (name, help, value, kind) in gauges.into_iter().chain(counters).chain(spent) {
         let _ = write!(
             text,
             "# HELP anygpu_pool_{name} {help}\n# TYPE anygpu_pool_{name} {kind}\nanygpu_pool_{name} {value}\n"

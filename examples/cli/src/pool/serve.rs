@@ -19,10 +19,10 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Time between two heartbeats of a worker.
-const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Time between two heartbeats of a worker: who stands still is to be known before it is counted on.
+const HEARTBEAT: Duration = Duration::from_millis(200);
 /// Heartbeats that a worker may miss.
-const MISSED: u32 = 6;
+const MISSED: u32 = 30;
 
 /// Runs `pool serve`.
 pub fn run(args: &PoolServeArgs) -> Result<bool> {
@@ -53,6 +53,8 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
             block_bytes: model.block_bytes,
             embedding_bytes: model.embedding_bytes,
             head_bytes: model.head_bytes,
+            head_blocks: model.head_blocks,
+            width: elsewhere.width(),
         },
     };
     let config = Config {
@@ -147,7 +149,8 @@ fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
     }
     let embedding_bytes = of(true, 0..1, false)?.saturating_sub(of(false, 0..1, false)?);
     let head_bytes = of(false, blocks - 1..blocks, true)?.saturating_sub(of(false, blocks - 1..blocks, false)?);
-    // A product with the head reads its weights as blocks read theirs.
-    let head_blocks = head_bytes as f64 / block_bytes.max(1) as f64;
+    // A product with the head reads its weights as blocks read theirs; states are another matter.
+    let weights = elsewhere.footprint(Stage { embed: false, blocks: 0..1, head: false })?.weights;
+    let head_blocks = head_bytes as f64 / weights.max(1) as f64;
     Ok(Model { blocks: u32::try_from(blocks)?, block_bytes, embedding_bytes, head_bytes, head_blocks })
 }

@@ -14,6 +14,8 @@ use anygpu_pool_proto::{Range, Sampling};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 pub const BLOCKS: u32 = 6;
+/// Time between two heartbeats.
+const BEAT: Micros = 200_000;
 
 pub fn model() -> Model {
     Model { blocks: BLOCKS, block_bytes: 100, embedding_bytes: 50, head_bytes: 50, head_blocks: 1.0 }
@@ -155,7 +157,7 @@ impl Cluster {
         };
         self.nodes.insert(id, node);
         self.connect(id);
-        self.after(1_000_000, Later::Beat(id));
+        self.after(BEAT, Later::Beat(id));
     }
 
     pub fn ask(&mut self, request: Request) {
@@ -251,7 +253,7 @@ impl Cluster {
                 if node.alive && !node.frozen {
                     self.tell(Event::Heartbeat(id, block, hop));
                 }
-                self.after(1_000_000, Later::Beat(id));
+                self.after(BEAT, Later::Beat(id));
             }
             Later::Thaw(id, life) => {
                 let node = self.nodes.get_mut(&id).expect("a node");
