@@ -59,8 +59,8 @@ impl Nats {
 
     /// Waits for a line that has this.
     fn expects(&self, words: &str) -> Result<()> {
-        let (mut lines, mut heard) = (BufReader::new(&self.0).lines(), String::new());
-        while let Some(line) = lines.next() {
+        let mut heard = String::new();
+        for line in BufReader::new(&self.0).lines() {
             let line = line.with_context(|| format!("the server says no {words:?}, but {heard:?}"))?;
             if line.contains(words) {
                 return Ok(());
