@@ -258,7 +258,7 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
         told.push(text);
     }
     let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * TOKENS) as f64;
-    let state = pool.client.state()?;
+    let state = pool.settled()?;
     let lost = state["lost"].as_u64().unwrap_or(0);
     if matches!(case.trouble, Trouble::Killed | Trouble::Frozen) && lost < TEXTS.len() as u64 {
         bail!("a worker was to be lost in each of {} texts, and {lost} were", TEXTS.len());

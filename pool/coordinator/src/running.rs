@@ -11,6 +11,9 @@ use crate::{
     worker::WorkerId,
 };
 
+/// After so many missed deadlines they are not put off further.
+const DOUBLINGS: u32 = 3;
+
 impl Coordinator {
     pub(crate) fn ask(&mut self, request: Request) {
         let id = request.session;
@@ -84,8 +87,15 @@ impl Coordinator {
         // After the last stage the token's way here is awaited.
         let stage = lap.stage.min(chain.slots.len() - 1);
         let tokens = if (lap.position + lap.rows) as usize == session.tokens.len() { self.config.lap } else { 1 };
-        let due = self.now + self.allowed(chain, stage, lap.rows, tokens);
-        self.expect(id, due);
+        let time = self.allowed(chain, stage, lap.rows, tokens);
+        self.allow(id, time);
+    }
+
+    /// Gives a session's step time from now on, twice as much after each deadline that it missed: first steps compile, and
+    /// a machine may have other work.
+    pub(crate) fn allow(&mut self, id: SessionId, time: Micros) {
+        let missed = self.sessions.get(&id).map_or(0, |session| session.missed);
+        self.expect(id, self.now.saturating_add(time << missed.min(DOUBLINGS)));
     }
 
     /// Sets a session's deadline. Whether those whose turn it is are there is looked at before.
