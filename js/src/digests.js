@@ -4,7 +4,6 @@
  */
 
 import { within } from "./patience.js";
-import { runtime } from "./runtime.js";
 import { sha256 } from "./sha256.js";
 
 /** @typedef {Uint8Array<ArrayBuffer>} Bytes */
@@ -97,8 +96,9 @@ let possible = true;
 
 /** Whoever has least to do; nobody as long as none runs. */
 function free() {
-  // Other runtimes have threads of their own for it.
-  if (typeof Worker !== "function" || runtime.openFile !== null) return null;
+  // Other browsers and runtimes have threads of their own for it. Only Chromium's have this.
+  const isChromium = "userAgentData" in (globalThis.navigator ?? {});
+  if (!isChromium || typeof Worker !== "function") return null;
   while (possible && digesters.size < COUNT) {
     try {
       const digester = new Digester((failed) => {

@@ -41,12 +41,15 @@ class FakeWorker {
 
 let copies = 0;
 
-/** The module as a page loads it, where there are workers. @param {import("node:test").TestContext} context */
-async function loaded(context) {
-  const before = globalThis.Worker;
+/** The module as a page of Chromium, or of another browser, loads it. @param {import("node:test").TestContext} context */
+async function loaded(context, navigator = { userAgentData: {} }) {
+  const before = { Worker: globalThis.Worker, navigator: globalThis.navigator };
   workers = [];
-  Object.assign(globalThis, { Worker: FakeWorker });
-  context.after(() => Object.assign(globalThis, { Worker: before }));
+  const set = (/** @type {object} */ values) => {
+    for (const [name, value] of Object.entries(values)) Object.defineProperty(globalThis, name, { value, configurable: true });
+  };
+  set({ Worker: FakeWorker, navigator });
+  context.after(() => set(before));
   /** @type {typeof import("../../src/digests.js")} */
   const module = await import(`../../src/digests.js?copy=${++copies}`);
   return module.digested;
@@ -74,6 +77,12 @@ test("digests are computed by workers as soon as they run, and the bytes come ba
   assert.deepEqual(workers.map((worker) => worker.terminated), [true, true], "they end when nothing is asked of them");
   await digested(some(6));
   assert.equal(workers.length, 4, "and are started again");
+});
+
+test("other browsers have threads of their own for digests", async (context) => {
+  const digested = await loaded(context, /** @type {any} */ ({}));
+  assert.deepEqual(await digested(some(1)), { digest: await wanted(1), bytes: some(1), written: false });
+  assert.equal(workers.length, 0);
 });
 
 test("where workers cannot be loaded the thread computes digests itself", async (context) => {
