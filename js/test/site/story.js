@@ -128,9 +128,6 @@ export default {
     assert.equal(await story(other), told);
     // The seed was for that story alone.
     await press(other, "Another story");
-    await seen(other, "#story-note", /^$/);
-    await still(other);
-    await seen(other, "#story-note", /tokens by gab, temperature 0\.9/);
-    assert.doesNotMatch((await texts(other, "#story-note"))[0] ?? "", /seed 7\./);
+    await seen(other, "#story-note", /tokens by gab, temperature 0\.9(?!, seed 7\b)/);
   },
 };
