@@ -80,6 +80,8 @@ impl PlaneSpec {
     }
 
     const fn codes(name: &'static str, codes: Codes, len: usize) -> PlaneSpec {
+        let is_sorted = matches!((codes.bits, codes.run), (8, _) | (_, 1) | (1 | 2, 32) | (4, 8 | 16 | 32 | 64));
+        assert!(is_sorted, "`PlaneSpec::fill` sorts no such runs; add them there and here");
         PlaneSpec { name, bytes: len * codes.bits / 8, from: Content::Codes(codes) }
     }
 

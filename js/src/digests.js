@@ -16,7 +16,7 @@ import { sha256 } from "./sha256.js";
  * @property {boolean} written Whether they are in their place.
  */
 
-/** One of them reads a part's memory while the other one's is used. */
+/** As many as parts that are under way. */
 const COUNT = 2;
 /** How long they stay when nothing is asked of them, in milliseconds. */
 const IDLE = 5000;
@@ -59,7 +59,7 @@ class Digester {
     try {
       this._worker.postMessage({ bytes, place }, [bytes.buffer]);
     } catch {
-      // Some browsers do not share folders.
+      // It cannot be given a folder of this kind.
       this.end(true);
       return here(bytes);
     }
