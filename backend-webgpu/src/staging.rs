@@ -26,6 +26,8 @@ pub struct Staging {
 /// A piece with bytes that are not on their way yet.
 struct Open {
     memory: wgpu::Buffer,
+    /// Its bytes, asked for once: a device that is lost takes them away, and to ask for them again then is an exception.
+    bytes: js_sys::Uint8Array,
     used: u64,
     copies: wgpu::CommandEncoder,
 }
@@ -43,13 +45,14 @@ impl Staging {
             return false;
         }
         let Some(mut open) = self.open.take().or_else(|| self.begin(shared)) else { return false };
-        let Ok(mapped) = open.memory.get_mapped_range(open.used..open.used + len) else {
+        if u64::from(open.bytes.length()) != SIZE {
             // The device was lost, which whoever asks is told.
             self.made.set(self.made.get() - 1);
             return false;
-        };
-        mapped.as_uint8array().copy_from(bytes);
-        drop(mapped);
+        }
+        // No more than SIZE, as is `len`.
+        let used = open.used as u32;
+        open.bytes.subarray(used, used + len as u32).copy_from(bytes);
         open.copies.copy_buffer_to_buffer(&open.memory, open.used, buffer, offset, Some(len));
         open.used = (open.used + len).next_multiple_of(ALIGN);
         self.open.replace(Some(open));
@@ -58,7 +61,14 @@ impl Staging {
 
     fn begin(&self, shared: &Shared) -> Option<Open> {
         let memory = self.free.borrow_mut().pop().or_else(|| self.make(shared))?;
-        Some(Open { memory, used: 0, copies: shared.device.create_command_encoder(&Default::default()) })
+        let Ok(mapped) = memory.get_mapped_range(..) else {
+            // The device was lost.
+            self.made.set(self.made.get() - 1);
+            return None;
+        };
+        let bytes = mapped.as_uint8array().clone();
+        let copies = shared.device.create_command_encoder(&Default::default());
+        Some(Open { memory, bytes, used: 0, copies })
     }
 
     fn make(&self, shared: &Shared) -> Option<wgpu::Buffer> {

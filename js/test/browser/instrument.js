@@ -7,6 +7,8 @@ const live = new Map();
 const contexts = new WeakSet();
 /** The newest context, device and worker: no other is kept from the collector. */
 const newest = { context: null, device: null, worker: null };
+/** What is called once memory of a device is mapped to be written to. */
+let onMapped = () => {};
 
 function born(kind, object) {
   if (!live.has(kind)) live.set(kind, new Set());
@@ -58,6 +60,9 @@ wrap(globalThis.GPUDevice?.prototype, "destroy", (device) => {
     for (const object of objects) if (object.deviceOfTest === device) objects.delete(object);
   }
 });
+wrap(globalThis.GPUBuffer?.prototype, "getMappedRange", (buffer) => {
+  if (buffer.usage & globalThis.GPUBufferUsage.MAP_WRITE) onMapped();
+});
 wrap(globalThis.GPUAdapter?.prototype, "requestDevice", (_, promise) => {
   promise.then((device) => (newest.device = device), () => {});
 });
@@ -78,6 +83,14 @@ export function living() {
 export function lose(backend) {
   if (backend === "webgpu") newest.device.destroy();
   else newest.context.getExtension("WEBGL_lose_context").loseContext();
+}
+
+/** Loses the newest device once it has mapped memory to be written to so many times: it is taken away from who writes. */
+export function loseOnceMapped(times) {
+  onMapped = () => {
+    times -= 1;
+    if (times === 0) queueMicrotask(() => newest.device.destroy());
+  };
 }
 
 /** Ends the newest worker, as a browser would that is short of memory: nobody is told. */

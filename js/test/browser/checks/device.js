@@ -2,7 +2,7 @@
 
 import { AnyGpu, errors, options, sleep } from "../run.js";
 import { assert, equal, load, rejection, speaks, works } from "../expect.js";
-import { endWorker, hangWorker, living, lose } from "../instrument.js";
+import { endWorker, hangWorker, living, lose, loseOnceMapped } from "../instrument.js";
 
 const here = { worker: false };
 /** A model that is loaded in no time. */
@@ -51,6 +51,23 @@ export default {
     const [entry] = await AnyGpu.cache.list();
     assert(entry === undefined || entry.stored <= entry.size, "more is kept than there is");
     await works(undefined, { ...here, cache: true });
+    await works(undefined, here);
+  },
+
+  "a device lost between two writes to memory that is mapped": async () => {
+    if (options.backend !== "webgpu") return "this is about WebGPU";
+    let losses = 0;
+    for (const times of [4, 5, 6, 7]) {
+      loseOnceMapped(times);
+      try {
+        await (await load(undefined, here)).dispose();
+      } catch (error) {
+        assert(error instanceof errors.DeviceLostError, `${error}, where DeviceLostError is due`);
+        losses += 1;
+      }
+    }
+    assert(losses > 0, "no device was lost while a model was loaded");
+    loseOnceMapped(Infinity);
     await works(undefined, here);
   },
 
