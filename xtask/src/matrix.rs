@@ -295,3 +295,13 @@ impl std::fmt::Display for Cell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_table_in_docs_has_a_row_for_each_operator_and_form() {
+        let table = std::fs::read_to_string(crate::root().join("docs/conformance.md")).unwrap();
+        let absent = backend_api::cases::names().filter(|name| !table.contains(&format!("\n| `{name}` |")));
+        assert_eq!(absent.collect::<Vec<_>>(), Vec::<&str>::new(), "run `cargo xtask matrix`");
+    }
+}
