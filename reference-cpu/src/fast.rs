@@ -10,7 +10,7 @@ use backend_api::{Form, Matcher, Op, StepParams, Tensor};
 mod attention;
 mod fused;
 mod ints;
-mod lanes;
+pub(crate) mod lanes;
 mod linear;
 mod math;
 mod pairs;
