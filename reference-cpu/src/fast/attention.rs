@@ -69,6 +69,8 @@ struct Part<'a> {
 }
 
 impl Work for Part<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let Part { heads, first, scores, out } = self;

@@ -54,6 +54,8 @@ pub(super) struct Round<'a> {
 }
 
 impl Work for Round<'_> {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn run(self, _: impl Lanes) {
         for ((x, q), scales) in self.x.as_chunks::<GROUP>().0.iter().zip(self.q).zip(self.scales) {
@@ -253,6 +255,8 @@ impl Visit for Dots<'_> {
 pub(super) struct Typed<R, D>(pub D, pub PhantomData<R>);
 
 impl<R: Row> Work for Typed<R, Dots<'_>> {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         self.0.all::<R>(lanes);

@@ -1,6 +1,7 @@
 //! The vector operations that dot products are made of, for each instruction set that has it.
 
 use crate::decode::quants::Words;
+use backend_api::Error;
 use backend_api::format::GROUP;
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
@@ -93,6 +94,9 @@ pub(crate) trait Lanes: Copy {
 
 /// What is compiled for every instruction set.
 pub(crate) trait Work {
+    /// Whether it gains by vectors of 512 bits. What does not runs on the half of them instead.
+    const WIDE: bool;
+
     /// Does it. Inlined into functions of the instruction set, as all that it calls must be.
     fn run(self, lanes: impl Lanes);
 }
@@ -140,6 +144,20 @@ impl Instructions {
         Self::here().first().copied().unwrap_or(Self::last())
     }
 
+    /// Those of a [name](Self::name).
+    ///
+    /// *Errors*: this machine does not have them, or nobody has.
+    pub fn named(name: &str) -> Result<Instructions, Error> {
+        let here = Self::here();
+        here.iter().find(|on| on.name() == name).copied().ok_or_else(|| Error::Absent {
+            backend: "cpu",
+            reason: format!(
+                "{name} is not among the instruction sets of this machine and build, which are {}",
+                here.iter().map(|on| on.name()).collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
+
     /// What is always there.
     fn last() -> Instructions {
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -177,7 +195,9 @@ impl Instructions {
     pub(crate) fn run<W: Work>(self, work: W) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512(v4) => v4.vectorize(Call(work, avx512::Avx512(v4))),
+            Set::Avx512(v4) if W::WIDE => v4.vectorize(Call(work, avx512::Avx512(v4))),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512(v4) => (*v4).vectorize(Call(work, avx2::Avx2(*v4))),
             #[cfg(target_arch = "x86_64")]
             Set::Avx2(v3) => v3.vectorize(Call(work, avx2::Avx2(v3))),
             // It is part of the target that this is compiled for.
@@ -239,6 +259,8 @@ pub(super) mod tests {
     fn instruction_sets_give_the_same_bits() {
         struct Dot<'a>(&'a [f32], &'a [f32], &'a mut Vec<f32>);
         impl Work for Dot<'_> {
+            const WIDE: bool = true;
+
             #[inline(always)]
             fn run(self, lanes: impl Lanes) {
                 self.2.push(dot(lanes, self.0, self.1));

@@ -287,6 +287,8 @@ struct FloatRows<'a, P> {
 }
 
 impl<P: Pairs> Work for FloatRows<'_, P> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let FloatRows { x, w, pairs, mut part, first, second } = self;

@@ -137,6 +137,8 @@ impl Visit for Lay<'_> {
 }
 
 impl<R: Row> Work for Typed<R, Lay<'_>> {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let Lay { k, w, rows, q, scales, row, .. } = self.0;
@@ -157,6 +159,8 @@ struct Products<'a> {
 }
 
 impl Work for Products<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         self.tiles(lanes);
@@ -224,11 +228,12 @@ fn products_of<L: Lanes, const M: usize>(
     let (mut out, mut minima) = ([[0f32; ROWS]; M], [[0f32; ROWS]; M]);
     for (g, (q, scales)) in q.iter().zip(scales).enumerate() {
         let [scales, first, last] = scales;
+        let ints = x.map(|x| &x.q[g]);
         for begin in (0..STEPS).step_by(run) {
-            let mut sums = [lanes.no_rows(); M];
-            for step in begin..begin + run {
-                for (x, sums) in x.iter().zip(&mut sums) {
-                    *sums = lanes.add_rows(*sums, x.q[g][step], &q[step]);
+            let (ints, mut sums) = (ints.map(|ints| &ints[begin..][..run]), [lanes.no_rows(); M]);
+            for (step, q) in q[begin..][..run].iter().enumerate() {
+                for (ints, sums) in ints.iter().zip(&mut sums) {
+                    *sums = lanes.add_rows(*sums, ints[step], q);
                 }
             }
             for ((x, sums), out) in x.iter().zip(sums).zip(&mut out) {

@@ -34,7 +34,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     fn widen(self, bytes: Words) -> Ints {
-        cast(self.0.avx512bw._mm512_cvtepi8_epi16(cast(bytes)))
+        self.avx2().widen(bytes)
     }
 
     #[inline(always)]
