@@ -95,6 +95,7 @@ pub(crate) trait Lanes: Copy {
 /// What is compiled for every instruction set.
 pub(crate) trait Work {
     /// Whether it gains by vectors of 512 bits. What does not runs on the half of them instead.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const WIDE: bool;
 
     /// Does it. Inlined into functions of the instruction set, as all that it calls must be.
