@@ -18,8 +18,8 @@ pub struct Variant {
 pub enum Kind {
     /// The CPU's plain definitions.
     Reference,
-    /// The CPU's SIMD path.
-    Cpu,
+    /// The CPU's SIMD path, on an instruction set of this name, if not on the best of the machine.
+    Cpu(Option<&'static str>),
     /// WebGPU.
     WebGpu(WebGpuVariant),
     /// WebGL2, natively GLES 3.
@@ -84,7 +84,11 @@ pub const ALL: &[Variant] = &[
         about: "the plain definitions, which only cases from outside can judge",
         kind: Kind::Reference,
     },
-    Variant { name: "cpu", about: "the SIMD path of the CPU", kind: Kind::Cpu },
+    Variant { name: "cpu", about: "the SIMD path of the CPU, on its best instruction set", kind: Kind::Cpu(None) },
+    Variant { name: "cpu-avx512", about: "the same on AVX-512", kind: Kind::Cpu(Some("avx512")) },
+    Variant { name: "cpu-avx2", about: "the same on AVX2", kind: Kind::Cpu(Some("avx2")) },
+    Variant { name: "cpu-neon", about: "the same on NEON", kind: Kind::Cpu(Some("neon")) },
+    Variant { name: "cpu-portable", about: "the same on none in particular", kind: Kind::Cpu(Some("portable")) },
     Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu(USUAL) },
     Variant {
         name: "webgpu-core",

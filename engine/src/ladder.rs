@@ -100,7 +100,7 @@ impl Candidate {
 async fn open_cpu(options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
     #[cfg(target_arch = "wasm32")]
     crate::web::prepare_cpu().await;
-    Ok(Box::new(Cpu::new(reference_cpu::Options { fast: true, threads: options.cpu_threads })))
+    Ok(Box::new(Cpu::new(reference_cpu::Options { threads: options.cpu_threads, ..Default::default() })))
 }
 
 #[cfg(feature = "webgpu")]

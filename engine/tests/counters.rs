@@ -225,7 +225,7 @@ fn decoding_and_loading_cost_what_they_may() {
     // The queue that rayon takes a step from is a list of blocks of 63.
     let [full, half] =
         [(KvCache::default(), 1, 0), (KvCache::coded(Codec::F16), 3, 1)].map(|(kv_cache, threads, allocations)| {
-            let options = reference_cpu::Options { fast: true, threads: NonZeroUsize::new(threads) };
+            let options = reference_cpu::Options { threads: NonZeroUsize::new(threads), ..Default::default() };
             let costs = Costs { per_block: 6, besides: 3, allocations: Some(allocations), on_device: false };
             let name = format!("cpu {kv_cache:?}, threads: {threads}");
             measure(&name, Rc::new(reference_cpu::Cpu::new(options)), kv_cache, &costs)

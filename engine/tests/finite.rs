@@ -32,7 +32,10 @@ fn backends() -> Vec<(&'static str, Box<dyn Backend>)> {
     let gpu: Result<_, Error> = block_on(backend_webgpu::WebGpu::open(Default::default()));
     let all: [(&str, Opened); 6] = [
         ("cpu", Ok(Box::new(reference_cpu::Cpu::new(Default::default())))),
-        ("reference", Ok(Box::new(reference_cpu::Cpu::new(reference_cpu::Options { fast: false, threads: None })))),
+        (
+            "reference",
+            Ok(Box::new(reference_cpu::Cpu::new(reference_cpu::Options { fast: false, ..Default::default() }))),
+        ),
         ("webgpu", gpu.map(|backend| Box::new(backend) as Box<dyn Backend>)),
         ("webgl packed", gl(backend_webgl::Layout::Packed).map(boxed)),
         ("webgl r32f", gl(backend_webgl::Layout::R32f).map(boxed)),

@@ -25,7 +25,7 @@ fn open<B: Backend + 'static>(name: &str, backend: impl FnOnce() -> Result<B, Er
 }
 
 fn cpu(threads: usize) -> Option<Rc<dyn Backend>> {
-    let options = reference_cpu::Options { fast: true, threads: std::num::NonZeroUsize::new(threads) };
+    let options = reference_cpu::Options { threads: std::num::NonZeroUsize::new(threads), ..Default::default() };
     Some(Rc::new(Cpu::new(options)))
 }
 

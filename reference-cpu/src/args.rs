@@ -1,5 +1,6 @@
 //! What a kernel is given: operands, results, the step.
 
+use crate::fast::lanes::Instructions;
 use backend_api::{DType, Format, Shape, StepParams, Tensor};
 use std::ops::Range;
 
@@ -81,6 +82,8 @@ pub(crate) struct Args<'a> {
     pub outputs: [&'a mut [u32]; MAX_OUTPUTS],
     /// Working memory of the size that [`crate::cpu`] plans: a decoded row and more.
     pub scratch: &'a mut [f32],
+    /// What the fast path's kernels run on.
+    pub instructions: Instructions,
     /// How many threads may share the work.
     pub threads: usize,
     /// Which of the [units](crate::fast::Needs) of the work are to be done.

@@ -3,6 +3,7 @@
 mod program;
 
 use crate::args::{Args, MAX_INPUTS, MAX_OUTPUTS};
+use crate::fast::lanes::Instructions;
 use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
@@ -19,6 +20,8 @@ use std::rc::Rc;
 pub struct Options {
     /// SIMD kernels; otherwise the plain definitions, on one thread.
     pub fast: bool,
+    /// What the SIMD kernels run on; by default the best of this machine.
+    pub instructions: Option<Instructions>,
     /// Threads that the SIMD kernels use natively; by default as many as the machine runs at once. Results are the same
     /// bit for bit with any number. In a browser there are those that the module was given before, or one.
     pub threads: Option<NonZeroUsize>,
@@ -26,7 +29,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fast: true, threads: None }
+        Options { fast: true, instructions: None, threads: None }
     }
 }
 
@@ -34,6 +37,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Cpu {
     options: Options,
+    instructions: Instructions,
     info: BackendInfo,
     threads: Rc<Threads>,
     memory: Rc<RefCell<Memory>>,
@@ -85,8 +89,8 @@ impl Cpu {
             (true, 1) => format!("CPU, {kernels}, 1 thread"),
             (true, count) => format!("CPU, {kernels}, {count} threads"),
         };
-        let instructions = format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or("").into();
-        let facts = vec![("instructions", instructions), ("threads", threads.describe())];
+        let instructions = options.instructions.unwrap_or_else(Instructions::best);
+        let facts = vec![("instructions", instructions.name().into()), ("threads", threads.describe())];
         let info = BackendInfo {
             name: "cpu",
             adapter,
@@ -100,7 +104,7 @@ impl Cpu {
             products: Products::F32,
             facts,
         };
-        Cpu { options, info, threads: Rc::new(threads), memory: Rc::default() }
+        Cpu { options, instructions, info, threads: Rc::new(threads), memory: Rc::default() }
     }
 
     /// The kernel of a form.
@@ -300,6 +304,7 @@ impl Backend for Cpu {
             slots,
             scratch,
             held,
+            instructions: self.instructions,
             threads: if parts > 1 { self.threads.clone() } else { Rc::new(Threads::one()) },
             memory: self.memory.clone(),
         }))

@@ -10,11 +10,13 @@ use backend_api::{Form, Matcher, Op, StepParams, Tensor};
 mod attention;
 mod fused;
 mod ints;
-mod lanes;
+pub(crate) mod lanes;
 mod linear;
 mod math;
 mod pairs;
 mod panels;
+#[cfg(test)]
+mod tests;
 #[cfg(test)]
 mod tests;
 

@@ -23,3 +23,4 @@ pub mod workers {
 }
 
 pub use cpu::{Cpu, Options};
+pub use fast::lanes::Instructions;

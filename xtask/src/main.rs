@@ -1,6 +1,7 @@
 //! Everything that a maintainer runs.
 #![forbid(unsafe_code)]
 
+mod arm;
 mod bench;
 mod browser;
 mod crashed;
@@ -142,6 +143,10 @@ enum Task {
         #[arg(value_enum)]
         system: types::System,
     },
+    /// Run the tests of the CPU's kernels on an emulated 64-bit processor by Arm
+    ///
+    /// That shows that their results are those of any other processor, not how fast they are.
+    Arm,
     /// Check what dist/ says of itself: its digests, the notices, the bill of materials
     ///
     /// `cargo xtask web --no-serve` comes first. A library that knows CycloneDX's schema is fetched with pip into
@@ -175,6 +180,7 @@ fn main() -> ExitCode {
         Task::Pool(options) => pool::run(&options),
         Task::Supply(options) => supply::run(&options),
         Task::Types { system } => types::run(system).map(|()| true),
+        Task::Arm => arm::run().map(|()| true),
         Task::Verify => release::verify(),
         Task::Reproduce { toolchain } => web::reproduce(toolchain),
     };

@@ -19,6 +19,10 @@ pub enum Need {
     Nothing,
     /// The driver of a backend, as [`drivers`](crate::drivers) names it.
     Driver(&'static str),
+    /// A processor with AVX2, which it may have beside better ones.
+    Avx2,
+    /// What programs for processors by Arm are made with and run on.
+    Arm,
     /// A standard library for a system that need not be this one.
     System(System),
     /// The page.
@@ -149,7 +153,8 @@ pub const RUNS: &[Run] = &[
     vectors!("vectors: reference and cpu", Need::Nothing, "reference", "cpu"),
     vectors!("vectors: webgpu", Need::Driver("webgpu"), "webgpu", "webgpu-core", "webgpu-split"),
     vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f", "webgl-bits"),
-    suite!("conformance: cpu", Need::Nothing, "--backend", "cpu"),
+    suite!("conformance: cpu", Need::Nothing, "--backend", "cpu", "--backend", "cpu-portable"),
+    suite!("conformance: cpu, AVX2", Need::Avx2, "--backend", "cpu-avx2"),
     suite!(
         "conformance: webgpu",
         Need::Driver("webgpu"),
@@ -389,6 +394,7 @@ pub const NIGHTLY: &[Run] = &[
         program: Program::Task,
         args: &["types", "macos"],
     },
+    Run { title: "CPU kernels on NEON, emulated", needs: Need::Arm, program: Program::Task, args: &["arm"] },
     Run {
         title: "all models in other layouts",
         needs: Need::Nothing,

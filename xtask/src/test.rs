@@ -5,7 +5,7 @@ use crate::crashed::Crashed;
 use crate::runs::{NIGHTLY, Need, PAGE, PAGE_WITH_THREADS, Program, RUNS, Run};
 use crate::tally::Tally;
 use crate::web::toolchain;
-use crate::{drivers, models, pool, process, programs, root};
+use crate::{arm, drivers, models, pool, process, programs, root};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
@@ -136,6 +136,8 @@ impl Machine {
                 let driver = self.drivers.iter().find(|driver| driver.backend == backend)?;
                 driver.found.as_ref().err().map(|remedy| format!("the driver of {backend}: {remedy}"))
             }
+            Need::Avx2 => (!has_avx2()).then(|| "a processor with AVX2".into()),
+            Need::Arm => arm::lacks(),
             Need::System(system) => toolchain::checks(system.target()).err().map(|error| error.to_string()),
             Need::Browser(kind) => self.lacks_one(&[kind]),
             Need::Browsers(kinds) => self.lacks_one(kinds),
@@ -187,6 +189,16 @@ impl Machine {
         ended.into_iter().for_each(|(title, tally, elapsed)| summary.note(title, tally, Some(elapsed)));
         Ok(())
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    std::arch::is_x86_feature_detected!("avx2")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx2() -> bool {
+    false
 }
 
 impl Need {

@@ -7,13 +7,16 @@ use backend_webgl::Layout;
 use backend_webgl::testing::Hooks;
 use backend_webgpu::testing::open_patched;
 use backend_webgpu::{Tuning, WebGpu};
-use reference_cpu::Cpu;
+use reference_cpu::{Cpu, Instructions};
 
 /// Opens a variant; on a GPU with broken kernels, if asked to.
 pub fn open(variant: &Variant, patch: Option<ShaderPatch>) -> Result<Box<dyn Backend>, Error> {
     Ok(match variant.kind {
         Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
-        Kind::Cpu => Box::new(Cpu::new(Default::default())),
+        Kind::Cpu(name) => {
+            let instructions = name.map(Instructions::named).transpose()?;
+            Box::new(Cpu::new(reference_cpu::Options { instructions, ..Default::default() }))
+        }
         Kind::WebGpu(kind) => {
             let options = webgpu_options(kind);
             Box::new(match patch {

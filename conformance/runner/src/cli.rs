@@ -22,8 +22,9 @@ use std::process::ExitCode;
 /// of cases. It ends with 1 if a case fails, and says SKIPPED where a driver is missing.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Run this backend or variant only; may be given several times: reference, cpu, webgpu, webgpu-core, webgpu-split,
-    /// webgpu-software, webgpu-int8, webgl, webgl-r32f, webgl-bits, webgl-fold, webgl-split. A backend asked for by name must be there.
+    /// Run this backend or variant only; may be given several times: reference, cpu, cpu-avx512, cpu-avx2, cpu-neon,
+    /// cpu-portable, webgpu, webgpu-core, webgpu-split, webgpu-software, webgpu-int8, webgl, webgl-r32f, webgl-bits, webgl-fold,
+    /// webgl-split. A backend asked for by name must be there.
     #[arg(long)]
     backend: Vec<String>,
     /// Run the cases of this operator or form only.

@@ -45,7 +45,7 @@ pub fn points(candidates: &[&Variant]) -> Result<Vec<Point>> {
     if asked(|kind| matches!(kind, Kind::Reference)) {
         sources.push(cpu("reference", false)?);
     }
-    if asked(|kind| matches!(kind, Kind::Cpu)) {
+    if asked(|kind| matches!(kind, Kind::Cpu(_))) {
         sources.push(cpu("cpu", true)?);
     }
     if asked(|kind| matches!(kind, Kind::WebGpu(_))) {

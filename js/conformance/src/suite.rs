@@ -13,7 +13,7 @@ use backend_webgpu::{Tuning, WebGpu};
 use bindings_common::{WasmCancel, error, json};
 use js_sys::Function;
 use model::Host;
-use reference_cpu::Cpu;
+use reference_cpu::{Cpu, Instructions};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
@@ -57,7 +57,10 @@ struct Summary {
 async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
     Ok(match variant.kind {
         Kind::Reference => Box::new(Cpu::new(reference_cpu::Options { fast: false, ..Default::default() })),
-        Kind::Cpu => Box::new(Cpu::new(Default::default())),
+        Kind::Cpu(name) => {
+            let instructions = name.map(Instructions::named).transpose()?;
+            Box::new(Cpu::new(reference_cpu::Options { instructions, ..Default::default() }))
+        }
         Kind::WebGpu(WebGpuVariant { max_binding, optional_features, products, as_software }) => {
             let tuning = as_software.map(|yes| if yes { Tuning::software() } else { Tuning::default() });
             let options = backend_webgpu::Options { max_binding, optional_features, products, tuning };

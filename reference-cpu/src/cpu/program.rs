@@ -2,6 +2,7 @@
 
 use super::{Data, Kernel, Memory, Storage};
 use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand, WHOLE};
+use crate::fast::lanes::Instructions;
 use crate::threads::Threads;
 use backend_api::{
     Cover, DType, Error, KernelInfo, Part, Piece, Place, Plan, Program, StepLimits, StepParams, StorageId, Tensor,
@@ -22,6 +23,7 @@ pub(super) struct CpuProgram {
     pub(super) slots: Vec<Vec<u32>>,
     pub(super) scratch: Vec<f32>,
     pub(super) held: u64,
+    pub(super) instructions: Instructions,
     /// Those of the backend, or one where others would only have to be woken.
     pub(super) threads: Rc<Threads>,
     pub(super) memory: Rc<RefCell<Memory>>,
@@ -72,7 +74,7 @@ impl CpuProgram {
         if let Some(gone) = storages.iter().find(|id| memory.storage(**id).is_err()) {
             return Err(Error::Invalid(format!("storage {} was destroyed; compile the program again", gone.0)));
         }
-        let CpuProgram { plan, kernels, slots, scratch, threads, .. } = self;
+        let CpuProgram { plan, kernels, slots, scratch, instructions, threads, .. } = self;
         let (graph, count) = (plan.graph(), threads.count());
         threads.enter(|| {
             for (kernel, node) in kernels[range.clone()].iter().zip(&plan.covers()[range.clone()]) {
@@ -104,9 +106,17 @@ impl CpuProgram {
                     *len = graph.tensor(*id).shape.len();
                 }
                 let [a, b, c] = &mut outputs;
-                let outputs_of = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
-                let (step, units) = (*params, units.clone());
-                kernel.run(&node.form, &mut Args { step, inputs, outputs: outputs_of, scratch, threads: count, units });
+                let results = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
+                let mut args = Args {
+                    step: *params,
+                    inputs,
+                    outputs: results,
+                    scratch,
+                    instructions: *instructions,
+                    threads: count,
+                    units: units.clone(),
+                };
+                kernel.run(&node.form, &mut args);
                 for (words, id) in outputs.into_iter().zip(&node.outputs) {
                     put(plan.place(*id), words, storages, memory, slots);
                 }

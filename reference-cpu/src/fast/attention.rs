@@ -1,7 +1,7 @@
 //! Attention: scores of a head in scratch memory, then the weighted sum.
 
 use super::Needs;
-use super::lanes::{Lanes, Work, dispatch};
+use super::lanes::{Lanes, Work};
 use super::math::{accumulate, dot, exp};
 use crate::args::Args;
 use crate::threads::{for_each_part, parts};
@@ -24,7 +24,7 @@ pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
     let sinks = op.sinks_at().map_or(&[][..], |at| args.input(at).floats());
     let (m, n) = (q.shape().dim(0), k.shape().dim(0));
     let (d, dv) = (k.shape().cols() / op.n_head_kv, v.shape().cols() / op.n_head_kv);
-    let (step, threads) = (args.step, args.threads);
+    let (step, instructions, threads) = (args.step, args.instructions, args.threads);
     // Rows beyond the step's real ones would attend to keys that are not there yet.
     let rows = if op.masking.cached { m.min(step.rows as usize) } else { m };
     let (start, end) = op.masking.visible(rows.saturating_sub(1), m, n, &step);
@@ -36,7 +36,7 @@ pub(super) fn attention(form: &Form, args: &mut Args<'_>) {
     let all = Heads { op, step, q: q.floats(), k: k.floats(), v: v.floats(), mask, mask_rows, sinks, m, n, d, dv };
     let out = &mut out[begin * dv..][..heads * dv];
     for_each_part(out, each * dv, scores, n, |index, out, scores| {
-        dispatch(Part { heads: &all, first: begin + index * each, scores, out });
+        instructions.run(Part { heads: &all, first: begin + index * each, scores, out });
     });
 }
 
@@ -69,6 +69,8 @@ struct Part<'a> {
 }
 
 impl Work for Part<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let Part { heads, first, scores, out } = self;

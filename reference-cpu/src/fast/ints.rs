@@ -5,7 +5,7 @@
 //! distributed ones: small values lose precision beside large ones, but not beside what these add to the sum. It is far
 //! below any operator's tolerance, so this is no variant of lower precision, unlike activations in 8 bits.
 
-use super::lanes::{Ints, Lanes, Work, dispatch};
+use super::lanes::{Instructions, Ints, Lanes, Work};
 use super::pairs::{Pairs, Part};
 use crate::decode::quants;
 use backend_api::Format;
@@ -26,9 +26,9 @@ struct Rounded<'a> {
 
 impl<'a> Rounded<'a> {
     /// Rounds rows of `k` elements, whole groups.
-    fn new(x: &[f32], k: usize, memory: &'a mut [f32]) -> Rounded<'a> {
+    fn new(instructions: Instructions, x: &[f32], k: usize, memory: &'a mut [f32]) -> Rounded<'a> {
         let (q, scales) = split(memory);
-        dispatch(Round { x, q, scales });
+        instructions.run(Round { x, q, scales });
         Rounded { q, scales, groups: k / GROUP }
     }
 
@@ -54,6 +54,8 @@ pub(super) struct Round<'a> {
 }
 
 impl Work for Round<'_> {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn run(self, _: impl Lanes) {
         for ((x, q), scales) in self.x.as_chunks::<GROUP>().0.iter().zip(self.q).zip(self.scales) {
@@ -175,6 +177,7 @@ pub(super) fn scratch(m: usize, k: usize) -> usize {
 /// The dot products of rows of x, of `k` elements, with the rows of weights of a part. `w` are the blocks of all rows of
 /// weights, whose elements are [integers](quants::are_integers). `memory` has [`scratch`] values.
 pub(super) fn dots<P: Pairs>(
+    instructions: Instructions,
     (x, k): (&[f32], usize),
     (format, w): (Format, &[u8]),
     pairs: &P,
@@ -182,12 +185,12 @@ pub(super) fn dots<P: Pairs>(
     memory: &mut [f32],
 ) {
     let (rounded, memory) = memory.split_at_mut(size_of_groups(x.len()));
-    let x = Rounded::new(x, k, rounded);
+    let x = Rounded::new(instructions, x, k, rounded);
     let (a, memory) = memory.split_at_mut(size_of_groups(k));
     let (b, memory) = memory.split_at_mut(size_of_groups(k));
     let sums = bytemuck::cast_slice_mut(&mut memory[..2 * part.rows()]);
     for p in part.pairs::<P>() {
-        format.visit(Dots { x, k, w, rows: pairs.rows(p), memory: [split(a), split(b)], sums });
+        format.visit(Dots { instructions, x, k, w, rows: pairs.rows(p), memory: [split(a), split(b)], sums });
         for (i, sums) in sums.iter().enumerate() {
             part.put(pairs, i, p, *sums);
         }
@@ -197,6 +200,7 @@ pub(super) fn dots<P: Pairs>(
 /// The dot products of rows of x with a pair of rows of weights. What becomes of them is not known here, so that it is
 /// compiled once for each format.
 struct Dots<'a> {
+    instructions: Instructions,
     x: Rounded<'a>,
     k: usize,
     /// The blocks of all rows of weights.
@@ -211,7 +215,7 @@ struct Dots<'a> {
 impl Dots<'_> {
     #[inline(always)]
     fn all<R: Row>(self, lanes: impl Lanes) {
-        let Dots { x, k, w, rows, mut memory, sums } = self;
+        let Dots { x, k, w, rows, mut memory, sums, .. } = self;
         let row_bytes = k / R::SPEC.block_len * R::SPEC.block_bytes;
         let w = rows.map(|j| Blocks::<R>(&w[j * row_bytes..][..row_bytes], PhantomData));
         let tiled = sums.len() - sums.len() % TILE_X;
@@ -242,7 +246,7 @@ impl Visit for Dots<'_> {
     #[inline(always)]
     fn visit<R: Row>(self) {
         if quants::are_integers(R::SPEC) {
-            dispatch(Typed(self, PhantomData::<R>));
+            self.instructions.run(Typed(self, PhantomData::<R>));
         }
     }
 }
@@ -251,6 +255,8 @@ impl Visit for Dots<'_> {
 pub(super) struct Typed<R, D>(pub D, pub PhantomData<R>);
 
 impl<R: Row> Work for Typed<R, Dots<'_>> {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         self.0.all::<R>(lanes);
@@ -260,6 +266,7 @@ impl<R: Row> Work for Typed<R, Dots<'_>> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::fast::lanes::tests::same_bits;
     use backend_api::case::Fill;
     use backend_api::{DType, Kind, Shape, Tensor};
 
@@ -284,10 +291,11 @@ pub(super) mod tests {
         }
     }
 
-    pub fn dots(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
+    pub fn dots(on: Instructions, format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
         let m = x.len() / k;
         let (mut out, mut memory) = (vec![0.0; m * n], vec![0.0; scratch(m, k)]);
-        super::dots((x, k), (format, w), &All, Part { row: 0, pair: 0, cols: n, out: &mut out }, &mut memory);
+        let part = Part { row: 0, pair: 0, cols: n, out: &mut out };
+        super::dots(on, (x, k), (format, w), &All, part, &mut memory);
         out
     }
 
@@ -298,11 +306,13 @@ pub(super) mod tests {
         (x.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(), w)
     }
 
-    /// Holds products of rows of x and rows of weights, by format, to those of decoded rows, for all formats.
-    pub fn check(m: usize, n: usize, k: usize, products: impl Fn(Format, &[f32], &[u8]) -> Vec<f32>) {
-        for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
+    /// Holds products of rows of x and rows of weights, by instruction set and format, to those of decoded rows, for all of
+    /// either.
+    pub fn check(m: usize, n: usize, k: usize, products: impl Fn(Instructions, Format, &[f32], &[u8]) -> Vec<f32>) {
+        let formats = Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec()));
+        for (format, on) in formats.flat_map(|format| Instructions::here().into_iter().map(move |on| (format, on))) {
             let (x, w) = operands(format, m, n, k);
-            let found = products(format, &x, &w);
+            let found = products(on, format, &x, &w);
             let (mut error, mut energy) = (0.0, 0.0);
             for (j, w) in w.chunks_exact(w.len() / n).enumerate() {
                 let mut row = vec![0.0; k];
@@ -313,16 +323,25 @@ pub(super) mod tests {
                     energy += exact * exact;
                 }
             }
-            assert!(error <= 5e-9 * energy, "{}: NMSE {:.1e}", format.name(), error / energy);
+            let what = format!("{} on {}", format.name(), on.name());
+            assert!(error <= 5e-9 * energy, "{what}: NMSE {:.1e}", error / energy);
             // A row by itself, and among others.
-            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| products(format, x, &w)).collect();
-            assert_eq!(found, alone, "{}", format.name());
+            let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| products(on, format, x, &w)).collect();
+            assert_eq!(found, alone, "{what}");
         }
     }
 
     #[test]
     fn dots_are_those_of_decoded_rows() {
-        check(6, 16, 512, |format, x, w| dots(format, x, w, 16, 512));
+        check(6, 16, 512, |on, format, x, w| dots(on, format, x, w, 16, 512));
+    }
+
+    #[test]
+    fn instruction_sets_give_the_same_bits() {
+        for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
+            let (x, w) = operands(format, 6, 16, 512);
+            same_bits(|on| dots(on, format, &x, &w, 16, 512), format.name());
+        }
     }
 
     #[test]

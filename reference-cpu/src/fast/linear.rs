@@ -4,7 +4,7 @@
 
 use super::Needs;
 use super::ints::{self, TILE_X, size_of_groups};
-use super::lanes::{Lanes, Work, dispatch};
+use super::lanes::{Instructions, Lanes, Work};
 use super::math::{activate, dot};
 use super::pairs::{Cut, Pairs, Part};
 use super::panels;
@@ -216,7 +216,7 @@ impl Product<'_> {
         if let Some((format, w)) = self.w.packed().filter(|_| is_by_panels(m, self.w.tensor)) {
             return self.by_panels(args, pairs, format, w);
         }
-        let (cut, _) = Cut::new([m, self.n, k], args.threads);
+        let (instructions, (cut, _)) = (args.instructions, Cut::new([m, self.n, k], args.threads));
         let all = self.cols.div_ceil(P::RESULTS);
         let (rows, share) = match m {
             1 => (0..1, args.share(UNIT_PAIRS, all)),
@@ -228,14 +228,14 @@ impl Product<'_> {
         let out = &mut out[self.first + rows.start * self.cols + first..][..rows.len() * cols];
         let work = |part: Part<'_>, memory: &mut [f32]| {
             let part = Part { row: rows.start + part.row, pair: share.start + part.pair, ..part };
-            self.part(k, pairs, part, memory);
+            self.part(instructions, k, pairs, part, memory);
         };
         cut.for_each::<P>(cols, out, memory, scratch(cut, k), work);
     }
 
     /// All rows of x are normed and rounded before any is multiplied.
     fn by_panels<P: Pairs>(&self, args: &mut Args<'_>, pairs: &P, format: Format, w: &[u8]) {
-        let (k, threads) = (self.w.shape().cols(), args.threads);
+        let (k, instructions, threads) = (self.w.shape().cols(), args.instructions, args.threads);
         let rows = args.share(UNIT_ROWS, self.x.len() / k);
         let (cut, _) = Cut::panels([rows.len(), self.n, k], threads);
         let (out, memory) = args.out_and_scratch();
@@ -247,16 +247,16 @@ impl Product<'_> {
                 None => out.copy_from_slice(x),
             }
         };
-        panels::round_all(row, k, threads, rounded, memory);
+        panels::round_all(row, k, (instructions, threads), rounded, memory);
         let out = &mut out[self.first + rows.start * self.cols..][..rows.len() * self.cols];
         cut.for_each::<P>(self.cols, out, memory, panels::scratch(rows.len(), k), |part, memory| {
             let part = Part { row: rows.start + part.row, ..part };
-            panels::products((rounded, k), (format, w), pairs, part, memory);
+            panels::products(instructions, (rounded, k), (format, w), pairs, part, memory);
         });
     }
 
     /// One part. Rows that several parts need are normed and rounded by each: that is less than having to wait for it.
-    fn part<P: Pairs>(&self, k: usize, pairs: &P, part: Part<'_>, memory: &mut [f32]) {
+    fn part<P: Pairs>(&self, instructions: Instructions, k: usize, pairs: &P, part: Part<'_>, memory: &mut [f32]) {
         let x = &self.x[part.row * k..][..part.rows() * k];
         let (normed, memory) = memory.split_at_mut(x.len());
         let x = match self.norm {
@@ -267,10 +267,10 @@ impl Product<'_> {
             None => x,
         };
         if let Some((format, w)) = self.w.packed().filter(|(format, _)| quants::are_integers(format.spec())) {
-            return ints::dots((x, k), (format, w), pairs, part, memory);
+            return ints::dots(instructions, (x, k), (format, w), pairs, part, memory);
         }
         let (first, second) = memory.split_at_mut(k);
-        dispatch(FloatRows { x, w: self.w, pairs, part, first, second });
+        instructions.run(FloatRows { x, w: self.w, pairs, part, first, second });
     }
 }
 
@@ -287,6 +287,8 @@ struct FloatRows<'a, P> {
 }
 
 impl<P: Pairs> Work for FloatRows<'_, P> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let FloatRows { x, w, pairs, mut part, first, second } = self;

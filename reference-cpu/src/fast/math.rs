@@ -52,18 +52,16 @@ pub(super) fn activate(kind: UnaryKind, x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn dot(lanes: impl Lanes, a: &[f32], b: &[f32]) -> f32 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
-    let ((a4, a), (b4, b)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sums = [lanes.zero(); 4];
+    let ((a4, a), (b4, b)) = (a.as_chunks(), b.as_chunks());
+    let mut sums = lanes.zero();
     for (a, b) in a4.iter().zip(b4) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum = lanes.add_floats(*sum, a, b);
-        }
+        sums = lanes.add_floats(sums, a, b);
     }
     for (a, b) in a.iter().zip(b) {
-        sums[0] = lanes.add_floats(sums[0], a, b);
+        sums = lanes.add_eight(sums, a, b);
     }
     let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    let [a, b, c, d] = sums.map(|sum| lanes.total(sum));
+    let [a, b, c, d] = lanes.total(sums);
     (a + b) + (c + d) + rest
 }
 

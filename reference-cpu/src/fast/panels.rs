@@ -5,7 +5,7 @@
 //! sums of a group are exact and groups follow each other as for few rows, so that all row counts give the same bits.
 
 use super::ints::{Blocks, Round, Typed, WRow, size_of_groups, split};
-use super::lanes::{Floats, IntPairs, Lanes, Work, dispatch};
+use super::lanes::{Instructions, IntPairs, Lanes, ROWS, RowFloats, Work};
 use super::pairs::{Pairs, Part};
 use crate::decode::quants;
 use crate::threads::{for_each_part, parts};
@@ -15,21 +15,19 @@ use std::marker::PhantomData;
 
 /// Rows of x from which on this is used.
 pub(super) const MANY: usize = 16;
-/// Rows of a panel, and pairs of rows of weights that are laid beside each other at a time: those of two panels.
-pub(super) const PANEL: usize = 8;
-/// Rows of x whose sums stay in registers.
-const TILE_X: usize = 4;
+/// Pairs of rows of weights that are laid beside each other: the first rows of all, then the second ones.
+pub(super) const PANEL: usize = ROWS / 2;
 /// Pairs of elements of a group.
 const STEPS: usize = GROUP / 2;
 
 /// A group of each row of a panel, pair of elements by pair of elements.
 type Group = [IntPairs; STEPS];
 /// What [`quants::scales`] gives for a group, of each row.
-type Scales = [Floats; 3];
+type Scales = [RowFloats; 3];
 
 /// The f32 values of memory for the weights of a part and the sums of `m` rows with them.
 pub(super) fn scratch(m: usize, k: usize) -> usize {
-    2 * PANEL * (m + size_of_groups(k)) + k / GROUP * 3
+    ROWS * (m + size_of_groups(k)) + k / GROUP * 3
 }
 
 /// A row of x in integers.
@@ -52,7 +50,7 @@ impl<'a> XRow<'a> {
 pub(super) fn round_all(
     row: impl Fn(usize, &mut [f32]) + Sync,
     k: usize,
-    threads: usize,
+    (instructions, threads): (Instructions, usize),
     memory: &mut [f32],
     rows: &mut [f32],
 ) {
@@ -62,7 +60,7 @@ pub(super) fn round_all(
         for (i, memory) in memory.chunks_exact_mut(size).enumerate() {
             row(part * each + i, x);
             let (q, scales) = split(memory);
-            dispatch(Round { x, q, scales });
+            instructions.run(Round { x, q, scales });
         }
     });
 }
@@ -76,6 +74,7 @@ pub(super) fn parts_of_x(m: usize, k: usize, threads: usize) -> usize {
 /// The products of all rows of x, of `k` elements and as [`round_all`] made them, with the pairs of rows of weights of a
 /// part. `memory` has [`scratch`] values.
 pub(super) fn products<P: Pairs>(
+    instructions: Instructions,
     (x, k): (&[f32], usize),
     (format, w): (Format, &[u8]),
     pairs: &P,
@@ -83,25 +82,23 @@ pub(super) fn products<P: Pairs>(
     memory: &mut [f32],
 ) {
     let m = x.len() / size_of_groups(k);
-    let (sums, memory) = memory.split_at_mut(m * 2 * PANEL);
-    let sums: &mut [[Floats; 2]] = bytemuck::cast_slice_mut(sums);
+    let (sums, memory) = memory.split_at_mut(m * ROWS);
+    let sums: &mut [RowFloats] = bytemuck::cast_slice_mut(sums);
     let groups = k / GROUP;
-    let (q, memory) = memory.split_at_mut(2 * groups * size_of::<Group>() / 4);
-    let (scales, row) = memory.split_at_mut(2 * groups * size_of::<Scales>() / 4);
+    let (q, memory) = memory.split_at_mut(groups * size_of::<Group>() / 4);
+    let (scales, row) = memory.split_at_mut(groups * size_of::<Scales>() / 4);
     let (q, scales): (&mut [Group], &mut [Scales]) = (bytemuck::cast_slice_mut(q), bytemuck::cast_slice_mut(scales));
     let row = &mut bytemuck::cast_slice_mut(row)[..groups];
     let all = part.pairs::<P>();
     for first in all.clone().step_by(PANEL) {
         // The last pair stands for those that there are not.
         let rows: [_; PANEL] = std::array::from_fn(|i| pairs.rows((first + i).min(all.end - 1)));
-        let mut kind = Kind::default();
-        for (side, (q, scales)) in q.chunks_exact_mut(groups).zip(scales.chunks_exact_mut(groups)).enumerate() {
-            kind = format.visit(Lay { k, w, rows: rows.map(|pair| pair[side]), q, scales, row });
-        }
-        dispatch(Products { x, kind, q, scales, sums });
-        for (i, [a, b]) in sums.iter().enumerate() {
+        let rows = std::array::from_fn(|i| rows[i % PANEL][i / PANEL]);
+        let kind = format.visit(Lay { instructions, k, w, rows, q, scales, row });
+        instructions.run(Products { x, kind, q, scales, sums });
+        for (i, sums) in sums.iter().enumerate() {
             for (lane, pair) in (first..all.end.min(first + PANEL)).enumerate() {
-                part.put(pairs, i, pair, [a[lane], b[lane]]);
+                part.put(pairs, i, pair, [sums[lane], sums[PANEL + lane]]);
             }
         }
     }
@@ -116,10 +113,11 @@ struct Kind {
 
 /// Takes the rows of a panel apart, and lays them beside each other.
 struct Lay<'a> {
+    instructions: Instructions,
     k: usize,
     /// The blocks of all rows of weights.
     w: &'a [u8],
-    rows: [usize; PANEL],
+    rows: [usize; ROWS],
     q: &'a mut [Group],
     scales: &'a mut [Scales],
     /// Memory for the scales of a row.
@@ -132,44 +130,61 @@ impl Visit for Lay<'_> {
     #[inline(always)]
     fn visit<R: Row>(self) -> Kind {
         if quants::are_integers(R::SPEC) {
-            dispatch(Typed(self, PhantomData::<R>));
+            self.instructions.run(Typed(self, PhantomData::<R>));
         }
         Kind { factors: quants::has_factors::<R>(), minima: quants::minima::<R>() }
     }
 }
 
 impl<R: Row> Work for Typed<R, Lay<'_>> {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
-        let Lay { k, w, rows, q, scales, row } = self.0;
+        let Lay { k, w, rows, q, scales, row, .. } = self.0;
         let row_bytes = k / R::SPEC.block_len * R::SPEC.block_bytes;
         let rows = rows.map(|j| Blocks::<R>(&w[j * row_bytes..][..row_bytes], PhantomData));
         lay(lanes, &rows, q, scales, row);
     }
 }
 
-/// The products of all rows of x with a panel of first rows of pairs and one of second rows. It is compiled once for all
-/// formats.
+/// The products of all rows of x with a panel. It is compiled once for all formats.
 struct Products<'a> {
     x: &'a [f32],
     kind: Kind,
     q: &'a [Group],
     scales: &'a [Scales],
     /// Of each row of x.
-    sums: &'a mut [[Floats; 2]],
+    sums: &'a mut [RowFloats],
 }
 
 impl Work for Products<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
+        self.tiles(lanes);
+    }
+}
+
+impl Products<'_> {
+    #[inline(always)]
+    fn tiles<L: Lanes>(self, lanes: L) {
+        match L::TILE_X {
+            8 => self.tiles_of::<L, 8>(lanes),
+            4 => self.tiles_of::<L, 4>(lanes),
+            _ => self.tiles_of::<L, 2>(lanes),
+        }
+    }
+
+    #[inline(always)]
+    fn tiles_of<L: Lanes, const M: usize>(self, lanes: L) {
         let Products { x, kind, q, scales, sums } = self;
-        let groups = q.len() / 2;
         let (size, last) = (x.len() / sums.len(), sums.len() - 1);
-        let (q, scales) = ([&q[..groups], &q[groups..]], [&scales[..groups], &scales[groups..]]);
-        for (tile, sums) in sums.chunks_mut(TILE_X).enumerate() {
+        for (tile, sums) in sums.chunks_mut(M).enumerate() {
             // The last row stands for those that there are not.
-            let x = std::array::from_fn(|r| XRow::new(&x[(tile * TILE_X + r).min(last) * size..][..size]));
-            let found = both(lanes, kind, x, q, scales);
+            let x = std::array::from_fn(|r| XRow::new(&x[(tile * M + r).min(last) * size..][..size]));
+            let found = products_of::<L, M>(lanes, kind, x, q, scales);
             sums.copy_from_slice(&found[..sums.len()]);
         }
     }
@@ -179,7 +194,7 @@ impl Work for Products<'_> {
 #[inline(always)]
 fn lay<R: Row>(
     lanes: impl Lanes,
-    rows: &[Blocks<'_, R>; PANEL],
+    rows: &[Blocks<'_, R>; ROWS],
     q: &mut [Group],
     scales: &mut [Scales],
     of: &mut [[f32; 3]],
@@ -191,7 +206,7 @@ fn lay<R: Row>(
         }
     }
     for (g, q) in q.iter_mut().enumerate() {
-        let mut ints = [[0i32; STEPS]; PANEL];
+        let mut ints = [[0i32; STEPS]; ROWS];
         for (row, ints) in rows.iter().zip(&mut ints) {
             *ints = bytemuck::cast(row.group(lanes, g));
         }
@@ -199,70 +214,43 @@ fn lay<R: Row>(
     }
 }
 
-/// The products of some rows of x with the rows of both panels.
+/// The products of some rows of x with the rows of a panel.
 #[inline(always)]
-fn both<L: Lanes>(
+fn products_of<L: Lanes, const M: usize>(
     lanes: L,
     kind: Kind,
-    x: [XRow<'_>; TILE_X],
-    q: [&[Group]; 2],
-    scales: [&[Scales]; 2],
-) -> [[Floats; 2]; TILE_X] {
-    if L::WIDE {
-        return tile::<L, 2>(lanes, kind, x, q, scales);
-    }
-    let mut out = [[[0.0; PANEL]; 2]; TILE_X];
-    for side in 0..2 {
-        let sums = tile::<L, 1>(lanes, kind, x, [q[side]], [scales[side]]);
-        out.iter_mut().zip(sums).for_each(|(out, [sums])| out[side] = sums);
-    }
-    out
-}
-
-/// The products of some rows of x with the rows of some panels.
-#[inline(always)]
-fn tile<L: Lanes, const B: usize>(
-    lanes: L,
-    kind: Kind,
-    x: [XRow<'_>; TILE_X],
-    q: [&[Group]; B],
-    scales: [&[Scales]; B],
-) -> [[Floats; B]; TILE_X] {
+    x: [XRow<'_>; M],
+    q: &[Group],
+    scales: &[Scales],
+) -> [RowFloats; M] {
     // With factors the sums of a half are as large as sums may be.
     let run = if kind.factors { STEPS / 2 } else { STEPS };
-    let (mut out, mut minima) = ([[[0f32; PANEL]; B]; TILE_X], [[[0f32; PANEL]; B]; TILE_X]);
-    for g in 0..scales[0].len() {
+    let (mut out, mut minima) = ([[0f32; ROWS]; M], [[0f32; ROWS]; M]);
+    for (g, (q, scales)) in q.iter().zip(scales).enumerate() {
+        let [scales, first, last] = scales;
+        let ints = x.map(|x| &x.q[g]);
         for begin in (0..STEPS).step_by(run) {
-            let mut sums = [[lanes.no_rows(); B]; TILE_X];
-            for step in begin..begin + run {
-                for (x, sums) in x.iter().zip(&mut sums) {
-                    for (q, sums) in q.iter().zip(sums) {
-                        *sums = lanes.add_rows(*sums, x.q[g][step], &q[g][step]);
-                    }
+            let (ints, mut sums) = (ints.map(|ints| &ints[begin..][..run]), [lanes.no_rows(); M]);
+            for (step, q) in q[begin..][..run].iter().enumerate() {
+                for (ints, sums) in ints.iter().zip(&mut sums) {
+                    *sums = lanes.add_rows(*sums, ints[step], q);
                 }
             }
             for ((x, sums), out) in x.iter().zip(sums).zip(&mut out) {
-                for ((scales, sums), out) in scales.iter().zip(sums).zip(out) {
-                    lanes.scale_rows(out, sums, x.scales[g][0], &scales[g][0]);
-                }
+                lanes.scale_rows(out, sums, x.scales[g][0], scales);
             }
         }
         if kind.minima {
             for (x, minima) in x.iter().zip(&mut minima) {
                 let [_, low, high] = x.scales[g];
-                for (scales, minima) in scales.iter().zip(minima) {
-                    let [_, first, last] = &scales[g];
-                    for (lane, minimum) in minima.iter_mut().enumerate() {
-                        *minimum += first[lane] * low + last[lane] * high;
-                    }
+                for ((minimum, first), last) in minima.iter_mut().zip(first).zip(last) {
+                    *minimum += first * low + last * high;
                 }
             }
         }
     }
-    for (out, minima) in out.as_flattened_mut().iter_mut().zip(minima.as_flattened()) {
-        for (out, minimum) in out.iter_mut().zip(minima) {
-            *out += minimum;
-        }
+    for (out, minimum) in out.as_flattened_mut().iter_mut().zip(minima.as_flattened()) {
+        *out += minimum;
     }
     out
 }
@@ -271,21 +259,22 @@ fn tile<L: Lanes, const B: usize>(
 mod tests {
     use super::*;
     use crate::fast::ints::tests::{All, check, dots, operands};
+    use crate::fast::lanes::tests::same_bits;
 
-    fn by_panels(format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
+    fn by_panels(on: Instructions, format: Format, x: &[f32], w: &[u8], n: usize, k: usize) -> Vec<f32> {
         let m = x.len() / k;
         let (mut rounded, mut memory) = (vec![0.0; m * size_of_groups(k)], vec![0.0; scratch(m, k).max(k)]);
-        round_all(|i, row| row.copy_from_slice(&x[i * k..][..k]), k, 1, &mut rounded, &mut memory);
+        round_all(|i, row| row.copy_from_slice(&x[i * k..][..k]), k, (on, 1), &mut rounded, &mut memory);
         let mut out = vec![f32::NAN; m * n];
         let part = Part { row: 0, pair: 0, cols: n, out: &mut out };
-        products((&rounded, k), (format, w), &All, part, &mut memory);
+        products(on, (&rounded, k), (format, w), &All, part, &mut memory);
         out
     }
 
     #[test]
     fn products_are_those_of_decoded_rows() {
         // Neither whole tiles of x nor whole panels.
-        check(7, 22, 512, |format, x, w| by_panels(format, x, w, 22, 512));
+        check(11, 22, 512, |on, format, x, w| by_panels(on, format, x, w, 22, 512));
     }
 
     #[test]
@@ -293,7 +282,19 @@ mod tests {
         let (n, k) = (22, 512);
         for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
             let (x, w) = operands(format, 3, n, k);
-            assert_eq!(by_panels(format, &x, &w, n, k), dots(format, &x, &w, n, k), "{}", format.name());
+            for on in Instructions::here() {
+                let (many, few) = (by_panels(on, format, &x, &w, n, k), dots(on, format, &x, &w, n, k));
+                assert_eq!(many, few, "{} on {}", format.name(), on.name());
+            }
+        }
+    }
+
+    #[test]
+    fn instruction_sets_give_the_same_bits() {
+        let (n, k) = (22, 512);
+        for format in Format::ALL.iter().copied().filter(|f| quants::are_integers(f.spec())) {
+            let (x, w) = operands(format, 11, n, k);
+            same_bits(|on| by_panels(on, format, &x, &w, n, k), format.name());
         }
     }
 
@@ -303,7 +304,10 @@ mod tests {
         let mut block = [0u8; 210];
         block[192..208].fill(0x80);
         block[208..].copy_from_slice(&[0x00, 0x3C]);
-        assert_eq!(by_panels(Format::Q6_K, &[-2.0; 256], &block.repeat(2), 2, 256), [-2.0 * 4096.0 * 256.0; 2]);
+        for on in Instructions::here() {
+            let found = by_panels(on, Format::Q6_K, &[-2.0; 256], &block.repeat(2), 2, 256);
+            assert_eq!(found, [-2.0 * 4096.0 * 256.0; 2], "{}", on.name());
+        }
         let mut row = [0.0; 256];
         crate::decode::row(Format::Q6_K, &block, &mut row);
         assert_eq!(row, [4096.0; 256]);

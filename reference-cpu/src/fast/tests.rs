@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 
 /// All results of a step: in the smallest parts there are, or whole.
 fn results(case: &Case, threads: usize, in_parts: bool) -> Vec<Values> {
-    let cpu = Cpu::new(Options { fast: true, threads: NonZeroUsize::new(threads) });
+    let cpu = Cpu::new(Options { threads: NonZeroUsize::new(threads), ..Options::default() });
     assert!(cpu.info().adapter.contains(&format!(" {threads} thread")), "{}", cpu.info().adapter);
     let mut rig = Rig::of_case(&cpu, case).unwrap();
     // Scratch memory and results of the first step must not matter.

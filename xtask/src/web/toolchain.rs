@@ -140,7 +140,8 @@ fn has_std() -> bool {
     has_std_for(TARGET)
 }
 
-fn has_std_for(target: &str) -> bool {
+/// Whether the compiler in use has a compiled standard library for a target.
+pub fn has_std_for(target: &str) -> bool {
     let folder = print(Command::new(rustc()).args(["--print", "target-libdir", "--target", target]));
     folder.is_some_and(|folder| Path::new(&folder).is_dir())
 }
