@@ -257,6 +257,13 @@ macro_rules! backends {
             }
 
             #[test]
+            fn texts_that_a_small_model_drafts() {
+                // Other backends make no drafts.
+                let Some(backend) = $open.filter(|backend| backend.info().verify_rows > 1) else { return };
+                common::drafts_by_model(&backend);
+            }
+
+            #[test]
             fn caches_that_grow() {
                 if let Some(backend) = $open {
                     common::growing("llama-gqa-tied", "f32", &backend);
