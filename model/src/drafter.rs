@@ -18,8 +18,8 @@ use crate::error::ModelError;
 use crate::session::Session;
 use crate::tokenizer::Tokenizer;
 
-/// Steps that drafts may lose before one of them was right.
-const START: f64 = 4.0;
+/// Steps that drafts may lose before one of them was right: a try. A small model that costs more than a try can gain has none.
+const START: f64 = 2.5;
 /// Steps that they may lose, however much they gained before.
 const MOST: f64 = 16.0;
 /// Steps that they may lose again after each token that was not drafted: of a text that cannot be drafted, so much.

@@ -24,7 +24,7 @@ fn changed(from: &[u8], to: &[u8]) -> DraftModel {
 
 fn first_block() -> DraftModel {
     let count = |blocks: u8| [b"gpt2.block_count".as_slice(), &[4, 0, 0, 0, blocks, 0, 0, 0]].concat();
-    changed(&count(4), &count(1))
+    changed(&count(6), &count(1))
 }
 
 fn options(draft: Option<DraftModel>) -> EngineOptions {
@@ -41,7 +41,7 @@ fn generate(
     let fault = Rc::new(Fault { at, how: How::Lost, calls: Cell::new(0) });
     let failing = Box::new(Failing { inner: inner.clone(), fault: fault.clone() });
     let mut recovered = 0;
-    let mut all = async || {
+    let all = async || {
         let host = Rc::new(NativeHost::default());
         let mut engine = Engine::with_backend(failing, &source, &options, host, &mut |_| {}).await?;
         let mut session = engine.session()?;

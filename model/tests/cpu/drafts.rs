@@ -28,7 +28,9 @@ fn drafts_change_nothing() {
 #[test]
 fn drafts_by_a_small_model_change_nothing() {
     // The plain CPU would take a minute.
-    drafts_by_model(&cpu(true));
+    for (is_drawn, is_exact) in [(false, true), (false, false), (true, true), (true, false)] {
+        drafts_by_model(&cpu(true), is_drawn, is_exact);
+    }
 }
 
 #[test]
@@ -36,8 +38,9 @@ fn states_that_cannot_be_wound_back_are_not_drafted() {
     let session = |name: &str| {
         let (bytes, host) = (models(&format!("fixtures/{name}.gguf")), NativeHost::default());
         let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(64)).unwrap();
-        let model = Model::load(&BytesSource(bytes), recipe, cpu(true), &host, &mut |_, _| {});
-        Session::new(Rc::new(block_on(model).unwrap())).unwrap()
+        let source = BytesSource(bytes);
+        let model = block_on(Model::load(&source, recipe, cpu(true), &host, &mut |_, _| {})).unwrap();
+        Session::new(Rc::new(model)).unwrap()
     };
     for (name, draft, of) in
         [("mamba-tiny", "llama-gqa-tied", "the model"), ("llama-gqa-tied", "lfm2-tiny", "the model that drafts")]
