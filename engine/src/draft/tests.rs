@@ -67,7 +67,7 @@ fn a_text_that_a_small_model_drafts_survives_its_device() {
         assert_eq!((&drafted.tokens, plain.drafted_tokens), (&plain.tokens, 0));
         assert!(drafted.drafted_tokens > 0 && calls > loaded, "{name}: it drafts");
         let mut survived = 0;
-        for at in (0..calls).step_by(calls / 12) {
+        for at in (calls / 2..calls).step_by(calls / 12) {
             let (generation, _, recovered) = generate(Some(first_block()), both, at);
             match generation {
                 Ok(generation) => assert_eq!(generation.tokens, plain.tokens, "{name}, call {at}"),
