@@ -138,6 +138,8 @@ pub struct KernelInfo {
     pub grid: [u32; 3],
     /// Bytes of operands and results that it touches, as far as they are known when compiled.
     pub bytes: u64,
+    /// Floating-point operations of its products with weight matrices, of which a multiply-add is two.
+    pub flops: u64,
     /// What it is for.
     pub role: Role,
     /// The weights or states that tell it from others like it.
@@ -154,7 +156,8 @@ impl KernelInfo {
         let (read, of) = nodes().find_map(|node| graph.experts_read(node)).unwrap_or((1, 1));
         let unread: u64 = nodes().map(|node| graph.bytes_not_looked_up(node)).sum();
         let bytes = bytes.saturating_sub(unread) / of as u64 * read as u64;
-        KernelInfo { name, grid, bytes, role: cover.role(graph), subject: cover.subject(graph), made: Vec::new() }
+        let (flops, role, subject) = (2 * cover.products(graph, bytes), cover.role(graph), cover.subject(graph));
+        KernelInfo { name, grid, bytes, flops, role, subject, made: Vec::new() }
     }
 }
 

@@ -62,6 +62,21 @@ impl Cover {
         let nodes = self.nodes.iter().filter_map(|node| graph.nodes().get(*node));
         nodes.map(|node| cost(graph, node)).fold(Cost::default(), Cost::add)
     }
+
+    /// Multiply-adds of its products with weight matrices in a kernel that touches so many bytes: of several kernels each
+    /// makes as many of them as it reads of the weights.
+    pub(crate) fn products(&self, graph: &Graph, bytes: u64) -> u64 {
+        let (mut products, mut weights) = (0, 0);
+        for node in self.nodes.iter().filter_map(|node| graph.nodes().get(*node)) {
+            let (Op::MatMul(_), [x, w], [y]) = (&node.op, &node.inputs[..], &node.outputs[..]) else { continue };
+            let [x, w, y] = [x, w, y].map(|id| graph.tensor(*id));
+            if w.kind == Kind::Weight {
+                products += len(y) * x.shape.cols() as u64;
+                weights += (w.shape.rows() * w.dtype.row_bytes(w.shape.cols()).unwrap_or(0)) as u64;
+            }
+        }
+        Cost::fixed(products).share(bytes.min(weights), weights).fixed
+    }
 }
 
 /// Numbers of a tensor.
@@ -132,6 +147,25 @@ mod tests {
     fn a_product_costs_its_multiply_adds_and_its_weights_once() {
         assert_eq!(product(1), Cost::fixed(32 * 64 + 32 * 64 + 64));
         assert_eq!(product(100), Cost::fixed(100 * 32 * 64 + 32 * 64 + 100 * 64));
+    }
+
+    #[test]
+    fn kernels_share_products_as_they_read_the_weights() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2, 64], DType::F32).unwrap();
+        let w = graph.weight("w", &[32, 64], DType::Packed(crate::Format::Q4_0)).unwrap();
+        let y = graph.push(MatMul, &[x, w]).unwrap();
+        graph.output(y, "y").unwrap();
+        let covers = cover(&graph, &[], &|_, _| Ok(())).unwrap();
+        let products = |bytes| covers[0].products(&graph, bytes);
+        let weights = 32 * 64 / 32 * 18;
+        assert_eq!((products(weights + 500), products(weights / 4)), (2 * 32 * 64, 32 * 32));
+        // What has no weights makes no products.
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2, 64], DType::F32).unwrap();
+        let y = graph.push(MatMul, &[x, x]).unwrap();
+        graph.output(y, "y").unwrap();
+        assert_eq!(cover(&graph, &[], &|_, _| Ok(())).unwrap()[0].products(&graph, 1 << 20), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use backend_api::Backend;
 use model::{ByteSource, Host, KvCache, Pooling};
 
+use crate::draft::DraftModel;
 use crate::engine::{Engine, EngineOptions, Progress};
 use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
@@ -83,6 +84,12 @@ impl<'p> EngineBuilder<'p> {
     /// *Units*: bytes.
     pub fn max_memory(mut self, bytes: u64) -> EngineBuilder<'p> {
         self.options.max_memory = Some(bytes);
+        self
+    }
+
+    /// Has a small model of the same vocabulary draft what comes next: [`EngineOptions::draft`].
+    pub fn draft(mut self, source: Rc<dyn ByteSource>) -> EngineBuilder<'p> {
+        self.options.draft = Some(DraftModel(source));
         self
     }
 

@@ -12,6 +12,7 @@ use model::{
 };
 
 use crate::chat;
+use crate::draft::{DraftModel, Drafting, attach};
 use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::seconds;
@@ -39,6 +40,10 @@ pub struct EngineOptions {
     pub pooling: Option<Pooling>,
     /// Makes it a stage of the model: no more is read of the file, after its header, than the stage's weights.
     pub stage: Option<Stage>,
+    /// A small model of the same vocabulary that drafts what comes next, for the model to verify in one step: faster where it
+    /// is right, and the text is the same to the last bit. It is loaded beside the model, and drafts nothing where drafts do
+    /// not pay, on backends that verify none, and for stages.
+    pub draft: Option<DraftModel>,
     /// Takes the device for one of this rate, whatever it really is: for tests of how an application behaves with slow
     /// ones.
     ///
@@ -91,6 +96,8 @@ pub struct Engine {
     host: Rc<dyn Host>,
     /// See [`EngineOptions::rate`].
     rate: Option<f64>,
+    /// See [`EngineOptions::draft`].
+    draft: Option<Rc<Model>>,
     prepared: RefCell<Option<Prepared>>,
 }
 
@@ -176,6 +183,8 @@ impl Engine {
         if let Ok(chat) = &mut chat {
             chat.set_now(seconds());
         }
+        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map(Arc::new);
+        let drafting = Drafting::read(options, &recipe, tokenizer.as_deref().ok(), &*backend).await?;
         let model = Rc::new(Model::create(recipe, backend)?);
         let prepared = match options.prepare && options.stage.is_none() {
             true => {
@@ -188,14 +197,19 @@ impl Engine {
             false => None,
         };
         model.fill(source, &*host, &mut |done, total| progress(Progress::Weights { done, total })).await?;
+        let draft = match drafting {
+            Some(drafting) => Some(drafting.load(model.backend(), &*host, progress).await?),
+            None => None,
+        };
         Ok(Engine {
             model,
-            tokenizer: Tokenizer::from_metadata(&gguf.metadata).map(Arc::new),
+            tokenizer,
             chat,
             metadata: gguf.metadata,
             report,
             host,
             rate: options.rate,
+            draft,
             prepared: RefCell::new(prepared),
         })
     }
@@ -211,7 +225,13 @@ impl Engine {
         options: &EngineOptions,
     ) -> Result<(), EngineError> {
         let (_, recipe) = read(source, options, &mut |_| {}).await?;
-        let model = Model::load(source, recipe, backend, &*self.host, &mut |_, _| {}).await?;
+        let tokenizer = self.tokenizer.as_deref().ok();
+        let drafting = Drafting::read(options, &recipe, tokenizer, &*backend).await?;
+        let model = Model::load(source, recipe, backend.clone(), &*self.host, &mut |_, _| {}).await?;
+        self.draft = match drafting {
+            Some(drafting) => Some(drafting.load(&backend, &*self.host, &mut |_| {}).await?),
+            None => None,
+        };
         self.model = Rc::new(model);
         self.prepared.take();
         self.report = report;
@@ -225,6 +245,11 @@ impl Engine {
     /// The model.
     pub fn model(&self) -> &Rc<Model> {
         &self.model
+    }
+
+    /// The small model that drafts, if there is one and the backend verifies drafts.
+    pub fn draft(&self) -> Option<&Rc<Model>> {
+        self.draft.as_ref()
     }
 
     /// The metadata of the file.
@@ -296,7 +321,16 @@ impl Engine {
             _ => Session::new(self.model.clone())?,
         };
         self.shape(&mut session);
+        self.have_drafted(&mut session)?;
         Ok(session)
+    }
+
+    /// Has the small model, if there is one, draft a session's text.
+    fn have_drafted(&self, session: &mut Session) -> Result<(), EngineError> {
+        let Some(draft) = &self.draft else { return Ok(()) };
+        let mut small = Session::new(draft.clone())?;
+        self.shape(&mut small);
+        attach(session, draft, small)
     }
 
     /// Has a session take steps as they suit the device.
@@ -329,7 +363,10 @@ impl Engine {
     /// *Errors*: as [`Batch::new`].
     pub fn sessions_together(&self, texts: usize, budget: usize) -> Result<Sessions, EngineError> {
         let mut batch = Batch::new(self.model.clone(), texts)?;
-        batch.sessions_mut().iter_mut().for_each(|session| self.shape(session));
+        for session in batch.sessions_mut() {
+            self.shape(session);
+            self.have_drafted(session)?;
+        }
         Ok(Sessions::of_batch(batch, budget))
     }
 

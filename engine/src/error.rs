@@ -1,6 +1,6 @@
 //! What can keep an engine from working.
 
-use model::{ChatError, GgufError, ModelError, TokenizerError};
+use model::{ChatError, DraftError, GgufError, ModelError, TokenizerError};
 
 use crate::report::Report;
 
@@ -31,6 +31,12 @@ pub enum EngineError {
 
 impl From<GgufError> for EngineError {
     fn from(error: GgufError) -> EngineError {
+        ModelError::from(error).into()
+    }
+}
+
+impl From<DraftError> for EngineError {
+    fn from(error: DraftError) -> EngineError {
         ModelError::from(error).into()
     }
 }

@@ -30,6 +30,7 @@
 pub mod bench;
 mod builder;
 mod chat;
+mod draft;
 mod engine;
 mod error;
 #[cfg(not(target_arch = "wasm32"))]
@@ -56,16 +57,17 @@ pub use backend_api::run::Host;
 pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
-    Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint, Embedder,
-    Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError, Head, KvCache, LoadTimes,
-    LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow, Overflowed, Part, Parts, Piece,
-    Pooling, Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
-    SnapshotSink, SourceError, SplitError, Stage, StageError, StageOutput, StageSession, StageStep, StreamDecoder,
-    Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
+    Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint,
+    DraftError, Embedder, Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError,
+    Head, KvCache, LoadTimes, LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow,
+    Overflowed, Part, Parts, Piece, Pooling, Recipe, Sampling, SavedRequest, Saving, Seam, Session, SessionInfo,
+    Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, Stage, StageError, StageOutput,
+    StageSession, StageStep, StreamDecoder, Tokenizer, TokenizerError, ToolCall, ToolChoice, call_arguments,
 };
 
 pub use builder::EngineBuilder;
 pub use chat::ChatPrompt;
+pub use draft::DraftModel;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};

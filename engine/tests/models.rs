@@ -40,6 +40,14 @@ fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option
     })
 }
 
+/// On the CPU the model's own tests see more of it, and WebGL makes no drafts.
+#[test]
+fn texts_that_a_small_model_drafts() {
+    if let Some(backend) = webgpu(None) {
+        common::drafts_by_model(&backend, true, false);
+    }
+}
+
 macro_rules! backends {
     ($($name:ident = $open:expr, $gab:expr, $smollm2:expr, $gemma3:expr;)+) => {
         $(mod $name {

@@ -114,6 +114,7 @@ impl Session {
         }
         if let (None, Some(token)) = (finish, sink.tokens.last()) {
             run.drafts = self.drafts(*token, decoding.draft_max);
+            self.drafter.iter_mut().for_each(|drafter| drafter.begin(prompt.len()));
         }
         let first_ms = host.now_ms();
         let joined = finish.is_none().then(|| self.join(head)).flatten();
@@ -137,7 +138,10 @@ impl Session {
                 }
                 // A draft follows from all tokens so far, so that steps under way are waited for where there may be one.
                 // What may come next in a format follows from the token before likewise.
-                let follows = run.drafts.as_ref().is_some_and(Drafts::are_due) || decoding.mask.is_some();
+                let drafter = self.drafter.as_deref();
+                let may_draft =
+                    |drafts: &Drafts| drafts.are_due() || drafter.is_some_and(|drafter| drafter.is_due(drafts));
+                let follows = run.drafts.as_ref().is_some_and(may_draft) || decoding.mask.is_some();
                 let awaited = follows && under_way.is_some();
                 if let Some(mask) = decoding.mask.as_mut().filter(|_| !awaited && run.made < budget)
                     && !mask.write(self, sink).await?
@@ -190,14 +194,21 @@ impl Session {
     }
 }
 
+/// Tokens that may come next.
+struct Draft {
+    tokens: Vec<u32>,
+    /// Whether a small model made it.
+    is_by_model: bool,
+}
+
 /// A read of tokens in progress.
 struct Fetch {
     read: ReadId,
     /// Position of the first.
     first: usize,
     count: usize,
-    /// Tokens that are being verified, if they are: what is read is what the model says of them.
-    draft: Option<Vec<u32>>,
+    /// What is being verified, if anything is: what is read is what the model says of its tokens.
+    draft: Option<Draft>,
     /// A read of what is told of the token.
     told: Option<Told<ReadId>>,
     /// What the device was given before it.
@@ -243,15 +254,16 @@ impl Run<'_> {
     /// tokens; nothing if the budget is used up.
     async fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
         let (first, left) = (self.begin + self.made, self.budget - self.made);
-        let draft = self.drafts.as_ref().and_then(|drafts| drafts.next(left));
-        let (head, rows, steps) = match (&draft, self.head) {
-            (None, head) => (head, 1, interval.min(left)),
-            (Some(draft), Head::Sample) => (Head::AllSample, draft.len() + 1, 1),
-            (Some(draft), Head::Adjusted { sample, .. }) => (Head::AllAdjusted { sample }, draft.len() + 1, 1),
-            (Some(draft), _) => (Head::AllGreedy, draft.len() + 1, 1),
+        let draft = self.draft(session, left).await?;
+        let rows = draft.as_ref().map_or(1, |draft| draft.tokens.len() + 1);
+        let (head, steps) = match (&draft, self.head) {
+            (None, head) => (head, interval.min(left)),
+            (Some(_), Head::Sample) => (Head::AllSample, 1),
+            (Some(_), Head::Adjusted { sample, .. }) => (Head::AllAdjusted { sample }, 1),
+            (Some(_), _) => (Head::AllGreedy, 1),
         };
         if let Some(draft) = &draft {
-            session.write_history_at(first, draft)?;
+            session.write_history_at(first, &draft.tokens)?;
         }
         for position in first - 1..first - 1 + steps {
             let params = StepParams { position: position as u32, rows: rows as u32, ..self.sampling };
@@ -268,6 +280,17 @@ impl Run<'_> {
         let chosen = session.output((rows, head)).ok_or_else(|| no_storage("chosen tokens"))?;
         let mark = session.pace.as_ref().map(Pace::mark);
         Ok(Some(Fetch { read: self.backend.read(chosen, 0, rows)?, first, count: rows, draft, told: None, mark }))
+    }
+
+    /// The next draft, if there is one that fits into so many rows: what the text has already goes first, as it costs nothing.
+    async fn draft(&self, session: &mut Session, room: usize) -> Result<Option<Draft>, ModelError> {
+        let Some(drafts) = &self.drafts else { return Ok(None) };
+        if let Some(tokens) = drafts.next(room) {
+            return Ok(Some(Draft { tokens, is_by_model: false }));
+        }
+        let Some(drafter) = &mut session.drafter else { return Ok(None) };
+        let drafted = drafter.next(drafts, room, (self.head, &self.sampling), self.host).await?;
+        Ok(drafted.map(|tokens| Draft { tokens, is_by_model: true }))
     }
 
     fn bytes(&mut self, count: usize) -> &mut [u8] {
@@ -298,13 +321,22 @@ impl Run<'_> {
             pace.done(mark, host.now_ms());
         }
         let mut count = fetch.count;
-        if let Some(draft) = &fetch.draft {
+        let drafter = session.drafter.as_mut();
+        if let Some(Draft { tokens: draft, is_by_model }) = &fetch.draft {
             // As many as the draft has right, and the one after them: the next step looks for that where the draft's is.
             let right = draft.iter().zip(&self.buffer).take_while(|(draft, chosen)| draft == chosen).count();
             count = right + 1;
             self.made += count;
+            match (drafter, &mut self.drafts) {
+                (Some(drafter), Some(drafts)) if *is_by_model => {
+                    drafts.count(draft.len(), right);
+                    drafter.judged(draft.len(), right);
+                }
+                (_, drafts) => drafts.iter_mut().for_each(|drafts| drafts.judged(draft.len(), right)),
+            }
             session.write_history_at(fetch.first + right, &self.buffer[right..count])?;
-            self.drafts.iter_mut().for_each(|drafts| drafts.judged(draft.len(), right));
+        } else if let Some(drafter) = drafter {
+            drafter.went_without(count);
         }
         self.drafts.iter_mut().for_each(|drafts| drafts.push(&self.buffer[..count]));
         let mut finish = None;

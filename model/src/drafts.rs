@@ -1,4 +1,5 @@
-//! Drafts by prompt lookup: where the last tokens of a text stood before, what followed then may follow again.
+//! Drafts by prompt lookup: where the last tokens of a text stood before, what followed then may follow again. Where they are
+//! new, a small model may draft ([`crate::drafter`]).
 //!
 //! A draft is verified in one step of several rows, which gives the model's own token after each of them; those up to the
 //! first that differs are the text's. So the text is the same as without drafts, and a draft that is wrong costs time.
@@ -13,7 +14,7 @@ const PROVEN: usize = 8;
 /// Rejected tokens that a text may have at most, however many were right before.
 const MOST_CREDIT: usize = 16;
 /// After so many right drafts the next one is as long as it may be.
-const SURE: usize = 2;
+pub(crate) const SURE: usize = 2;
 
 /// What followed the last tokens of a text where they stood before, the last time; where that is up to now, the same again.
 /// Nothing if they are new.
@@ -31,6 +32,8 @@ pub(crate) struct Drafts {
     text: Vec<u32>,
     /// Rows of a step that verifies a draft, the text's last token included.
     rows: [usize; 2],
+    /// The same of drafts by a small model.
+    lengths: [usize; 2],
     /// How many drafts before this one were right from end to end.
     right: usize,
     /// Guesses that were right beyond those that were wrong: tokens that may be rejected.
@@ -51,11 +54,13 @@ impl Drafts {
     pub fn new(text: Vec<u32>, most: usize, after: usize) -> Option<Drafts> {
         // Programs are made for powers of two: for two of them, if that takes no time.
         let rows = 1 << (most + 1).ilog2();
-        let rows = [if after == 0 { (rows / 2).max(2) } else { rows }, rows];
+        let lengths = [(rows / 2).max(2), rows];
+        let rows = if after == 0 { lengths } else { [rows; 2] };
         let unproven = after.max(PROVEN);
         (most > 0).then_some(Drafts {
             text,
             rows,
+            lengths,
             right: 0,
             credit: 0,
             unproven,
@@ -68,6 +73,16 @@ impl Drafts {
     /// Takes note that programs which verify drafts were made before.
     pub fn programs_are_made(&mut self) {
         self.unproven = self.unproven.min(PROVEN);
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> &[u32] {
+        &self.text
+    }
+
+    /// Rows of steps that verify drafts by a small model: short ones, and those that may be long.
+    pub fn lengths(&self) -> [usize; 2] {
+        self.lengths
     }
 
     /// Whether there may be a draft once all tokens are known: the text is repeating itself.
@@ -99,9 +114,14 @@ impl Drafts {
         }
     }
 
-    /// Takes note of what became of a draft.
-    pub fn judged(&mut self, drafted: usize, accepted: usize) {
+    /// Counts a draft, whoever made it.
+    pub fn count(&mut self, drafted: usize, accepted: usize) {
         (self.drafted, self.accepted) = (self.drafted + drafted, self.accepted + accepted);
+    }
+
+    /// Takes note of what became of a draft by lookup.
+    pub fn judged(&mut self, drafted: usize, accepted: usize) {
+        self.count(drafted, accepted);
         self.right = if accepted == drafted { self.right + 1 } else { 0 };
         self.credit = self.credit.saturating_sub(drafted - accepted);
     }

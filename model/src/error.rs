@@ -1,6 +1,7 @@
 //! What can keep a model from loading or generating.
 
 use crate::diagnose::Fault;
+use crate::drafter::DraftError;
 use crate::gguf::{GgufError, SourceError};
 use crate::snapshot::SnapshotError;
 use crate::stage::StageError;
@@ -18,6 +19,9 @@ pub enum ModelError {
     /// A saved session that cannot be used.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// A model that cannot draft for another.
+    #[error(transparent)]
+    Draft(#[from] DraftError),
     /// A step that a stage cannot take.
     #[error(transparent)]
     Stage(#[from] StageError),

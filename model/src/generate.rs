@@ -67,7 +67,7 @@ pub struct Generation {
     pub steady_steps: usize,
     /// Counters of the backend over all decode steps but those of the first interval, reads included.
     pub steady: Stats,
-    /// Tokens that were drafted from what the text had already.
+    /// Tokens that were drafted, from what the text had already or by a small model.
     pub drafted_tokens: usize,
     /// Those of them that the model chose, too: so many steps were saved.
     pub accepted_tokens: usize,

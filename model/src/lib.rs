@@ -11,6 +11,7 @@ pub mod chat;
 mod constraint;
 mod decode;
 mod diagnose;
+mod drafter;
 mod drafts;
 mod embed;
 mod error;
@@ -50,6 +51,7 @@ pub use chat::{
 };
 pub use constraint::{AllowFuture, Constraint, MAX_CONSTRAINT};
 pub use diagnose::Fault;
+pub use drafter::DraftError;
 pub use embed::{Embedder, Embedding};
 pub use error::ModelError;
 pub use fill::LoadTimes;

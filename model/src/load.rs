@@ -14,6 +14,11 @@ use crate::fill::{LoadTimes, fill};
 use crate::gguf::ByteSource;
 use crate::identity::Identity;
 
+/// What a GPU does in the time that it takes to begin a kernel, about: a small one costs as much.
+///
+/// *Units*: of a [`Cost`](backend_api::Cost).
+const DISPATCH: u64 = 20_000_000;
+
 /// Storages of a backend by name, freed when dropped.
 pub(crate) struct Storages {
     backend: Rc<dyn Backend>,
@@ -152,6 +157,20 @@ impl Model {
         let states =
             recipe.states_for(capacity)?.iter().map(|s| bytes(&s.name, &s.shape, s.dtype)).sum::<Result<u64, _>>()?;
         Ok(Footprint { weights, states })
+    }
+
+    /// What a decode step costs at the beginning of a text, as far as its kernels tell, to be compared with that of another
+    /// model on the same device.
+    ///
+    /// *Units*: of a [`Cost`](backend_api::Cost).
+    ///
+    /// *Errors*: a graph that the backend cannot run, which [`Self::create`] would have refused.
+    pub fn step_cost(&self) -> Result<f64, ModelError> {
+        let info = self.backend.info();
+        let least = if info.software || info.synchronous { 0 } else { DISPATCH };
+        let plan = self.backend.plan(self.recipe.graph(1, Head::Greedy)?)?;
+        let costs = plan.covers().iter().map(|cover| cover.cost(plan.graph()).fixed.max(least));
+        Ok(costs.map(|cost| cost as f64).sum())
     }
 
     /// What the file says of the model.

@@ -93,9 +93,9 @@ pub struct GenerateOptions {
     /// Decode steps in flight between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
     /// as many as take a few milliseconds on this device.
     pub fetch_interval: Option<usize>,
-    /// Tokens that may be drafted from what the text has already, and verified in one step: more are a gain for text that
-    /// repeats itself. The text is the same to the last bit, whatever this is. 0 drafts nothing; without it, as many as
-    /// suit the device.
+    /// Tokens that may be drafted, from what the text has already or by a small model
+    /// ([`Session::set_draft`](crate::Session::set_draft)), and verified in one step: more are a gain where they are right. The
+    /// text is the same to the last bit, whatever this is. 0 drafts nothing; without it, as many as suit the device.
     pub draft_max: Option<usize>,
     /// Set to true, it ends the generation at the next token.
     pub cancel: Option<Rc<Cell<bool>>>,

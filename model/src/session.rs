@@ -7,6 +7,7 @@ use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, Tens
 
 use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, PROBABILITIES};
 use crate::batch::{Joined, Seat};
+use crate::drafter::Drafter;
 use crate::drafts::Drafts;
 use crate::error::ModelError;
 use crate::growing::{self, FIRST};
@@ -49,6 +50,8 @@ pub struct Session {
     pub(crate) pace: Option<Pace>,
     /// Its place in a batch, which has the memory of its states.
     seat: Option<Seat>,
+    /// A small model that drafts.
+    pub(crate) drafter: Option<Box<Drafter>>,
 }
 
 impl Session {
@@ -115,6 +118,7 @@ impl Session {
             prompt_rows,
             pace,
             seat,
+            drafter: None,
         })
     }
 
@@ -463,6 +467,11 @@ impl Session {
     /// rows takes longer than it saves.
     pub fn set_short_prompt(&mut self, tokens: usize) {
         self.short_prompt = tokens;
+    }
+
+    /// The same for so many tokens at least.
+    pub(crate) fn set_least_prompt(&mut self, tokens: usize) {
+        self.short_prompt = self.short_prompt.max(tokens);
     }
 
     /// Has steps of prompts be of so many rows at most; 128 if nothing else is said.

@@ -24,6 +24,8 @@ pub struct KernelTime {
     pub ms: f64,
     /// Bytes that all of them read and write, if they multiply with matrices: of others it depends on the position.
     pub bytes: Option<u64>,
+    /// Floating-point operations of all of them, if they multiply with matrices.
+    pub flops: Option<u64>,
 }
 
 /// The time of each kernel of a step, from several runs of `once`, which takes one step and gives the device's times of its
@@ -51,15 +53,16 @@ pub async fn profile(
 /// Sums up by kernel; what takes longest comes first.
 pub(super) fn by_kernel(kernels: &[KernelInfo], times: &[f64]) -> Vec<KernelTime> {
     let mut sums: Vec<KernelTime> = Vec::new();
-    for (KernelInfo { name, bytes, role, .. }, ms) in kernels.iter().zip(times) {
-        let bytes = (*role == Role::Matmul).then_some(*bytes);
+    for (KernelInfo { name, bytes, flops, role, .. }, ms) in kernels.iter().zip(times) {
+        let [bytes, flops] = [bytes, flops].map(|count| (*role == Role::Matmul).then_some(*count));
         match sums.iter_mut().find(|sum| sum.kernel == *name) {
             Some(sum) => {
                 sum.count += 1;
                 sum.ms += ms;
                 sum.bytes = sum.bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
+                sum.flops = sum.flops.zip(flops).map(|(sum, flops)| sum + flops);
             }
-            None => sums.push(KernelTime { kernel: name.clone(), count: 1, ms: *ms, bytes }),
+            None => sums.push(KernelTime { kernel: name.clone(), count: 1, ms: *ms, bytes, flops }),
         }
     }
     sums.sort_by(|a, b| b.ms.total_cmp(&a.ms));
@@ -76,13 +79,15 @@ mod tests {
             name: name.into(),
             grid: [1; 3],
             bytes: 10,
+            flops: 30,
             role,
             subject: String::new(),
             made: vec![],
         };
         let kernels = [info("a", Role::Matmul), info("b", Role::Attention), info("a", Role::Matmul)];
         let sums = by_kernel(&kernels, &[1.0, 5.0, 2.0]);
-        let kernel = |kernel: &str, count, ms, bytes| KernelTime { kernel: kernel.into(), count, ms, bytes };
-        assert_eq!(sums, [kernel("b", 1, 5.0, None), kernel("a", 2, 3.0, Some(20))]);
+        let kernel =
+            |kernel: &str, count, ms, bytes, flops| KernelTime { kernel: kernel.into(), count, ms, bytes, flops };
+        assert_eq!(sums, [kernel("b", 1, 5.0, None, None), kernel("a", 2, 3.0, Some(20), Some(60))]);
     }
 }

@@ -66,12 +66,13 @@ impl Display for ModelReport {
         let sum: f64 = kernels.iter().map(|kernel| kernel.ms).sum();
         let part = 100.0 * sum / self.decode_ms_per_token.median;
         writeln!(f, "kernels      each apart, {sum:.3} ms a step, {part:.0} % of a token's time")?;
-        for KernelTime { kernel, count, ms, bytes } in kernels {
+        for KernelTime { kernel, count, ms, bytes, flops } in kernels {
             write!(f, "{ms:>12.4} ms {count:>4} x {kernel}")?;
-            if let Some(bytes) = bytes.map(|bytes| bytes as f64) {
+            if let Some((bytes, flops)) = bytes.zip(*flops).map(|(bytes, flops)| (bytes as f64, flops as f64)) {
                 let floor = floors.read_ms(bytes) + floors.dispatch_ms(*count as f64);
                 let (mb, rate, reached) = (bytes / 1e6, bytes / ms / 1e6, 100.0 * floor / ms);
-                write!(f, ": {mb:.1} MB, {rate:.1} GB/s, {reached:.0} % of its floor")?;
+                let computed = flops / ms / 1e6;
+                write!(f, ": {mb:.1} MB, {rate:.1} GB/s, {computed:.1} GFLOP/s, {reached:.0} % of its floor")?;
             }
             writeln!(f)?;
         }

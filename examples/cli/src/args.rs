@@ -251,6 +251,15 @@ pub struct LoadArgs {
     pub context: ContextArgs,
 }
 
+/// A model that drafts for it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Model")]
+pub struct DraftArgs {
+    /// A small model with the same vocabulary that drafts for it: faster where it guesses right, and the text is the same
+    #[arg(long, value_name = "MODEL")]
+    pub draft: Option<Reference>,
+}
+
 /// How much of a text a model sees, and how that is kept.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Model")]
@@ -331,6 +340,8 @@ pub struct OverflowArgs {
 pub struct GenerateArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    #[command(flatten)]
+    pub draft: DraftArgs,
     /// The text to continue, or - for what the standard input has; with --chat the message to answer
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true, help_heading = "Text")]
     pub prompt: Option<String>,
@@ -379,8 +390,8 @@ pub struct GenerateArgs {
     /// Decode steps in flight before their tokens are read; by default as many as take a few milliseconds
     #[arg(long, value_name = "STEPS", help_heading = "Backend")]
     pub fetch_interval: Option<usize>,
-    /// Draft so many tokens at most from what the text has already and verify them in one step, which is faster where it
-    /// repeats itself and changes no text; 0 is none; by default as many as suit the backend
+    /// Draft so many tokens at most, from what the text has already or by --draft's model, and verify them in one step, which
+    /// is faster where they are right and changes no text; 0 is none; by default as many as suit the backend
     #[arg(long, value_name = "TOKENS", help_heading = "Backend")]
     pub draft_max: Option<usize>,
     /// One JSON object with the tokens, the text, times and counters, at the end

@@ -4,7 +4,7 @@ mod commands;
 mod conversation;
 mod input;
 
-use crate::args::{ChatArgs, DeviceArgs};
+use crate::args::{ChatArgs, DeviceArgs, SessionArgs};
 use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{embedded, interrupt, output};
@@ -31,7 +31,7 @@ pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<bool> {
     }
     let mut input = Input::new(!args.no_history)?;
     let format = args.format.format()?;
-    let loaded = Loaded::new(&args.load, device)?;
+    let loaded = Loaded::going_on(&args.load, &args.draft, device, &SessionArgs::default())?;
     let mut chat = Chat {
         constraint: format.as_ref().map(|format| loaded.constraint(format)).transpose()?,
         loaded,

@@ -175,7 +175,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
         bail!("--template-arg is for chat templates; use it with --chat");
     }
     let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
-    let mut loaded = Loaded::going_on(&args.load, device, &args.session)?;
+    let mut loaded = Loaded::going_on(&args.load, &args.draft, device, &args.session)?;
     let (mut prompt, mut options, parts) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
         let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));
@@ -293,7 +293,7 @@ fn summary(loaded: &Loaded, generation: &Generation) {
     ));
     if generation.drafted_tokens > 0 {
         let Generation { drafted_tokens, accepted_tokens, .. } = generation;
-        output::note(&format!("{accepted_tokens} of {drafted_tokens} tokens drafted from earlier text were right"));
+        output::note(&format!("{accepted_tokens} of {drafted_tokens} drafted tokens were right"));
     }
     if let Some(Overflowed { policy, dropped_tokens, times, ms }) = generation.overflow {
         let n_ctx = loaded.n_ctx();

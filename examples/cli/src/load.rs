@@ -1,15 +1,15 @@
 //! From the command line to a model on a device.
 
-use crate::args::{ContextArgs, DeviceArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
+use crate::args::{ContextArgs, DeviceArgs, DraftArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
 use crate::models::{self, Reference};
 use crate::{embedded, output, proven, saved, tune};
 use anygpu::bench;
 use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, Engine,
-    EngineOptions, Event, Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece, Pooling,
-    Progress, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DraftModel,
+    Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece,
+    Pooling, Progress, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
 };
 use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
@@ -73,7 +73,17 @@ impl ContextArgs {
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache, self.max_memory);
         let select = device.options();
-        EngineOptions { select, n_ctx, kv_cache, max_memory, pooling: None, stage: None, prepare: false, rate: None }
+        EngineOptions { select, n_ctx, kv_cache, max_memory, ..EngineOptions::default() }
+    }
+}
+
+impl DraftArgs {
+    /// What the model that drafts is read from, if there is one.
+    ///
+    /// *Errors*: as [`ModelArgs::open`].
+    fn open(&self) -> Result<Option<DraftModel>> {
+        let model = self.draft.clone().map(|model| ModelArgs { model });
+        Ok(model.map(|model| model.open()).transpose()?.map(|source| DraftModel(Rc::from(source))))
     }
 }
 
@@ -138,8 +148,9 @@ pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Eng
 /// The same for a thread of its own, which may have to load it again.
 ///
 /// *Errors*: as [`engine`].
-pub fn opened(args: &LoadArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
-    let (source, options) = (args.model.open()?, EngineOptions { pooling, ..args.options(device) });
+pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
+    let (source, draft) = (args.model.open()?, draft.open()?);
+    let options = EngineOptions { pooling, draft, ..args.options(device) };
     let (_, engine) = load(args.model.name(), &*source, &options)?;
     Ok(Opened { engine, source, options })
 }
@@ -151,6 +162,10 @@ fn load(name: String, source: &dyn ByteSource, options: &EngineOptions) -> Resul
     bar.clear();
     let engine = engine.with_context(|| name.clone())?;
     proven::keep(engine.report());
+    if options.draft.is_some() && engine.draft().is_none() {
+        let info = engine.backend().info();
+        output::note(&format!("note: {} verifies no drafts, so the model that was to draft is not loaded", info.name));
+    }
     Ok((name, engine))
 }
 
@@ -173,15 +188,15 @@ impl Loaded {
     ///
     /// *Errors*: the file is unusable, or no backend that was asked for can run it.
     pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
-        Loaded::going_on(args, device, &SessionArgs::default())
+        Loaded::going_on(args, &DraftArgs::default(), device, &SessionArgs::default())
     }
 
-    /// The same with the session that was saved in a file, if one is named.
+    /// The same with a model that drafts, and with the session that was saved in a file, if they are named.
     ///
-    /// *Errors*: as [`Self::new`]; a session of another model.
-    pub fn going_on(args: &LoadArgs, device: &DeviceArgs, files: &SessionArgs) -> Result<Loaded> {
+    /// *Errors*: as [`Self::new`]; a model that cannot draft for this one; a session of another model.
+    pub fn going_on(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, files: &SessionArgs) -> Result<Loaded> {
         let snapshot = files.load_session.as_deref().map(saved::read).transpose()?;
-        let mut options = args.options(device);
+        let mut options = EngineOptions { draft: draft.open()?, ..args.options(device) };
         if let Some(snapshot) = &snapshot
             && options.kv_cache == KvCache::default()
             && let Ok(kv_cache) = snapshot.header().kv_cache.parse()

@@ -1,6 +1,6 @@
 //! `logits`: what the model expects after a prompt, for comparisons with other programs.
 
-use crate::args::{DeviceArgs, LogitsArgs};
+use crate::args::{DeviceArgs, DraftArgs, LogitsArgs};
 use crate::load::Loaded;
 use crate::{npy, output};
 use anyhow::{Context, Result};
@@ -21,7 +21,7 @@ struct Report<'a> {
 /// Runs `logits`.
 pub fn run(args: &LogitsArgs, device: &DeviceArgs) -> Result<()> {
     let text = args.input.text()?;
-    let loaded = Loaded::going_on(&args.load, device, &args.session)?;
+    let loaded = Loaded::going_on(&args.load, &DraftArgs::default(), device, &args.session)?;
     let prompt = match &args.input.tokens {
         Some(tokens) => loaded.after(tokens.clone()),
         None => loaded.prompt(&text)?,

@@ -166,8 +166,9 @@ async fn serve(
 async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHandle<()>)> {
     let session_memory = args.session_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let limits = Limits { requests: args.http.queue, begun: args.parallel, session_memory, ..Limits::default() };
-    let (load, device, pooling) = (args.load.clone(), device.clone(), args.pooling);
-    Handle::spawn(move || load::opened(&load, &device, pooling), limits).await
+    let (load, draft) = (args.load.clone(), args.draft.clone());
+    let (device, pooling) = (device.clone(), args.pooling);
+    Handle::spawn(move || load::opened(&load, &draft, &device, pooling), limits).await
 }
 
 /// What a server at an address is reached by from its own machine.

@@ -176,7 +176,7 @@ mod tests {
 
     fn kernel(name: &str, subject: &str) -> Timed {
         let (name, subject) = (name.into(), subject.into());
-        (KernelInfo { name, grid: [1, 1, 1], bytes: 4, role: Role::Matmul, subject, made: vec![] }, None)
+        (KernelInfo { name, grid: [1, 1, 1], bytes: 4, flops: 8, role: Role::Matmul, subject, made: vec![] }, None)
     }
 
     #[test]

@@ -41,6 +41,21 @@ fn a_standard_error_that_takes_nothing_changes_no_exit_code() {
 }
 
 #[test]
+fn a_model_that_cannot_draft_is_refused_and_one_that_can_changes_no_text() {
+    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/fixtures/by-heart.gguf");
+    let output = command(&["generate", "--draft", other]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error(&output).contains("draft with a model of the same family"), "{}", error(&output));
+    // The built-in model costs itself as much as it can save, so it drafts nothing.
+    let text = |more: &[&str]| {
+        let output = command(&["generate", "--prompt", "One day", "--max-tokens", "20"]).args(more).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(text(&[]).len() > 20);
+    assert_eq!(text(&["--draft", "gab"]), text(&[]));
+}
+
+#[test]
 fn prompts_that_do_not_fit_are_refused_alike() {
     for tokens in [3_000, 40_000, 131_000] {
         // A byte that no token has with others.

@@ -89,6 +89,16 @@ impl LoadOptions {
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
         let (n_ctx, max_memory, rate) = (self.n_ctx, self.max_memory, self.rate);
-        Ok(EngineOptions { select, n_ctx, kv_cache, max_memory, pooling, stage: None, prepare: true, rate })
+        Ok(EngineOptions {
+            select,
+            n_ctx,
+            kv_cache,
+            max_memory,
+            pooling,
+            stage: None,
+            draft: None,
+            prepare: true,
+            rate,
+        })
     }
 }

@@ -27,7 +27,7 @@ pub mod turns;
 pub use again::again;
 pub use batch::{batch, no_batch};
 pub use chain::{back, chain, lost};
-pub use drafts::drafts;
+pub use drafts::{drafts, drafts_by_model};
 pub use embeddings::{embedding, embedding_again, minilm};
 pub use growing::growing;
 pub use saved::saved;

@@ -1,6 +1,11 @@
 //! Drafts that are verified in one step.
 
-use crate::common::drafts;
+use std::rc::Rc;
+
+use anygpu_model::{BytesSource, DraftError, Gguf, Model, Recipe, Session};
+use backend_api::run::NativeHost;
+
+use crate::common::{block_on, drafts, drafts_by_model, models};
 use crate::{SAVED, cpu};
 
 #[test]
@@ -17,5 +22,30 @@ fn drafts_change_nothing() {
         }
         assert!(saved > 100, "only {saved} steps saved");
         ["f16", "q8_0"].iter().for_each(|kv_cache| assert!(drafts("qwen3-d32", kv_cache, &backend, &[3, 7]) > 0));
+    }
+}
+
+#[test]
+fn drafts_by_a_small_model_change_nothing() {
+    // The plain CPU would take a minute.
+    for (is_drawn, is_exact) in [(false, true), (false, false), (true, true), (true, false)] {
+        drafts_by_model(&cpu(true), is_drawn, is_exact);
+    }
+}
+
+#[test]
+fn states_that_cannot_be_wound_back_are_not_drafted() {
+    let session = |name: &str| {
+        let (bytes, host) = (models(&format!("fixtures/{name}.gguf")), NativeHost::default());
+        let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(64)).unwrap();
+        let source = BytesSource(bytes);
+        let model = block_on(Model::load(&source, recipe, cpu(true), &host, &mut |_, _| {})).unwrap();
+        Session::new(Rc::new(model)).unwrap()
+    };
+    for (name, draft, of) in
+        [("mamba-tiny", "llama-gqa-tied", "the model"), ("llama-gqa-tied", "lfm2-tiny", "the model that drafts")]
+    {
+        let refused = session(name).set_draft(session(draft), 0.1).unwrap_err();
+        assert!(matches!(refused, DraftError::States { of: found, .. } if found == of), "{refused}");
     }
 }

@@ -1,6 +1,6 @@
 //! What a conversation takes.
 
-use super::{FormatArgs, LoadArgs, SamplingArgs, TemplateArgs};
+use super::{DraftArgs, FormatArgs, LoadArgs, SamplingArgs, TemplateArgs};
 use anygpu::Overflow;
 use clap::Args;
 
@@ -9,6 +9,8 @@ use clap::Args;
 pub struct ChatArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    #[command(flatten)]
+    pub draft: DraftArgs,
     /// What the model is told before the conversation: who it is, how it answers
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
     pub system: Option<String>,

@@ -1,6 +1,6 @@
 //! The server.
 
-use super::{LoadArgs, bytes};
+use super::{DraftArgs, LoadArgs, bytes};
 use anygpu::Pooling;
 use anygpu::handle::Limits;
 use clap::Args;
@@ -12,6 +12,8 @@ use std::net::{IpAddr, Ipv4Addr};
 pub struct ServeArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    #[command(flatten)]
+    pub draft: DraftArgs,
     #[command(flatten)]
     pub http: HttpArgs,
     /// Conversations that take turns, a few tokens each; the next one begins when one of them has ended

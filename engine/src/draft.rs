@@ -1,0 +1,85 @@
+//! A small model that drafts for the one that was loaded.
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+use std::fmt::{Debug, Formatter, Result as Formatted};
+use std::rc::Rc;
+
+use backend_api::Backend;
+use model::{ByteSource, DraftError, Gguf, Host, Model, Recipe, Session, Tokenizer};
+
+use crate::engine::{EngineOptions, Progress};
+use crate::error::EngineError;
+
+/// What a small model is read from that drafts for another ([`EngineOptions::draft`]), as often as that is loaded.
+#[derive(Clone)]
+pub struct DraftModel(pub Rc<dyn ByteSource>);
+
+impl Debug for DraftModel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Formatted {
+        write!(f, "DraftModel({} bytes)", self.0.len())
+    }
+}
+
+/// A small model whose header was read and found to be of use.
+pub(crate) struct Drafting<'o> {
+    source: &'o dyn ByteSource,
+    recipe: Recipe,
+}
+
+impl<'o> Drafting<'o> {
+    /// Of the model that options name to draft for another one; none if the backend verifies no drafts.
+    ///
+    /// *Errors*: a file that is malformed or not supported; another vocabulary; together they take more memory than they may.
+    pub async fn read(
+        options: &'o EngineOptions,
+        recipe: &Recipe,
+        tokenizer: Option<&Tokenizer>,
+        backend: &dyn Backend,
+    ) -> Result<Option<Drafting<'o>>, EngineError> {
+        let Some(DraftModel(source)) = &options.draft else { return Ok(None) };
+        if backend.info().verify_rows < 2 || options.stage.is_some() {
+            return Ok(None);
+        }
+        let gguf = Gguf::read(&**source).await?;
+        let draft = Tokenizer::from_metadata(&gguf.metadata).ok();
+        let lacks = |of| EngineError::from(DraftError::NoTokenizer { of });
+        let draft = draft.ok_or_else(|| lacks("the model that drafts"))?;
+        DraftError::check(&draft, tokenizer.ok_or_else(|| lacks("the model"))?)?;
+        // It may have been trained for a shorter context; texts beyond that are not drafted.
+        let n_ctx = Recipe::new(&gguf, None)?.sizes().n_ctx_train.min(recipe.sizes().n_ctx);
+        let small = Recipe::new(&gguf, Some(n_ctx))?.with_kv_cache(options.kv_cache);
+        let left = match options.max_memory {
+            Some(most) => {
+                let taken = Model::footprint(recipe, backend)?;
+                Some(most.saturating_sub(taken.weights.saturating_add(taken.states)))
+            }
+            None => None,
+        };
+        small.check_memory(left)?;
+        Ok(Some(Drafting { source: &**source, recipe: small }))
+    }
+
+    /// Loads it beside the model that it drafts for.
+    ///
+    /// *Errors*: as [`Model::load`].
+    pub async fn load(
+        self,
+        backend: &Rc<dyn Backend>,
+        host: &dyn Host,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Rc<Model>, EngineError> {
+        let mut on_weights = |done, total| progress(Progress::Weights { done, total });
+        let model = Model::load(self.source, self.recipe, backend.clone(), host, &mut on_weights).await?;
+        Ok(Rc::new(model))
+    }
+}
+
+/// Has a session's text drafted by a small model.
+///
+/// *Errors*: memory for its KV cache, or the device was lost; states that cannot be wound back.
+pub(crate) fn attach(session: &mut Session, draft: &Rc<Model>, small: Session) -> Result<(), EngineError> {
+    let cost = draft.step_cost()? / session.model().step_cost()?.max(1.0);
+    Ok(session.set_draft(small, cost)?)
+}

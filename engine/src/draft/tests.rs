@@ -1,0 +1,118 @@
+//! The built-in model, drafted by its own first block.
+
+use std::cell::Cell;
+
+use backend_api::run::NativeHost;
+use model::{BytesSource, GenerateOptions, Generation, ModelError};
+
+use super::*;
+use crate::native::block_on;
+use crate::recover::Event;
+use crate::recover::failing::{Failing, Fault, How, rung};
+use crate::report::Report;
+use crate::{Choice, Engine};
+
+const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
+
+/// The same with one part of its header replaced by another that is as long.
+fn changed(from: &[u8], to: &[u8]) -> DraftModel {
+    let mut bytes = GAB.to_vec();
+    let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+    bytes[at..][..to.len()].copy_from_slice(to);
+    DraftModel(Rc::new(BytesSource(bytes)))
+}
+
+fn first_block() -> DraftModel {
+    let count = |blocks: u8| [b"gpt2.block_count".as_slice(), &[4, 0, 0, 0, blocks, 0, 0, 0]].concat();
+    changed(&count(6), &count(1))
+}
+
+fn options(draft: Option<DraftModel>) -> EngineOptions {
+    EngineOptions { n_ctx: Some(128), draft, ..EngineOptions::default() }
+}
+
+/// Generates where one call fails; `next` takes over. Also the calls that there were, and the losses.
+fn generate(
+    draft: Option<DraftModel>,
+    [inner, next]: [&Rc<dyn Backend>; 2],
+    at: usize,
+) -> (Result<Generation, EngineError>, usize, usize) {
+    let (source, options) = (BytesSource(GAB), options(draft));
+    let fault = Rc::new(Fault { at, how: How::Lost, calls: Cell::new(0) });
+    let failing = Box::new(Failing { inner: inner.clone(), fault: fault.clone() });
+    let mut recovered = 0;
+    let all = async || {
+        let host = Rc::new(NativeHost::default());
+        let mut engine = Engine::with_backend(failing, &source, &options, host, &mut |_| {}).await?;
+        let mut session = engine.session()?;
+        let text = engine.encode("Once upon a time")?;
+        let generate = GenerateOptions { max_tokens: Some(40), ..engine.generate_options() };
+        let mut on_event = |event: Event<'_>| recovered += usize::from(matches!(event, Event::Recovered(_)));
+        let open = async |_: &_| Ok((next.clone(), Report::given(next.info())));
+        engine.surviving(&source, &options, &mut session, &text, &generate, &mut on_event, open).await
+    };
+    let generation = block_on(all());
+    (generation, fault.calls.get(), recovered)
+}
+
+#[test]
+fn a_text_that_a_small_model_drafts_survives_its_device() {
+    for name in ["cpu", "webgpu"] {
+        let Some((inner, next)) = rung(name).zip(rung(name)) else { continue };
+        let both = [&inner, &next];
+        let (plain, loaded, _) = generate(None, both, usize::MAX);
+        let plain = plain.unwrap();
+        let (drafted, calls, _) = generate(Some(first_block()), both, usize::MAX);
+        let drafted = drafted.unwrap();
+        assert_eq!((&drafted.tokens, plain.drafted_tokens), (&plain.tokens, 0));
+        assert!(drafted.drafted_tokens > 0 && calls > loaded, "{name}: it drafts");
+        let mut survived = 0;
+        for at in (calls / 2..calls).step_by(calls / 12) {
+            let (generation, _, recovered) = generate(Some(first_block()), both, at);
+            match generation {
+                Ok(generation) => assert_eq!(generation.tokens, plain.tokens, "{name}, call {at}"),
+                // Whoever loads it sees the error.
+                Err(error) => assert!(error.lost().is_some() && recovered == 0, "{name}, call {at}: {error}"),
+            }
+            survived += recovered;
+        }
+        assert!(survived > 2, "{name}: lost {survived} times");
+        let left = [inner.stats().memory, next.stats().memory];
+        assert!(left.iter().all(|bytes| *bytes <= 32 << 10), "{name}: {left:?} bytes are left");
+    }
+}
+
+fn load(options: &EngineOptions) -> Result<Engine, EngineError> {
+    let mut options = options.clone();
+    options.select.backend = Choice::Cpu;
+    block_on(Engine::builder().options(options).load(&BytesSource(GAB), Rc::new(NativeHost::default())))
+}
+
+#[test]
+fn what_cannot_draft_is_refused() {
+    let refused = |options: &EngineOptions| load(options).err().unwrap();
+    let why = |draft| match refused(&options(Some(draft))) {
+        EngineError::Model(ModelError::Draft(error)) => error,
+        other => panic!("{other}"),
+    };
+    let other = include_bytes!("../../../models/fixtures/by-heart.gguf");
+    let error = why(DraftModel(Rc::new(BytesSource(other.as_slice()))));
+    assert!(matches!(error, DraftError::Sizes { model: 5256, .. }), "{error}");
+    // A token that means another word.
+    let error = why(changed("\u{120}dragon".as_bytes(), "\u{120}wagons".as_bytes()));
+    assert!(
+        matches!(&error, DraftError::Token { draft, model, .. } if draft == "\u{120}wagons" && model == "\u{120}dragon"),
+        "{error}"
+    );
+    let error = why(changed(b"tokenizer.ggml.tokens", b"tokenizer.ggml.absent"));
+    assert!(matches!(error, DraftError::NoTokenizer { of: "the model that drafts" }), "{error}");
+    // Both must fit the budget, before any of them is loaded.
+    let alone = load(&options(None)).unwrap();
+    let taken = Model::footprint(alone.model().recipe(), alone.backend()).unwrap();
+    let most = |more: u64| {
+        let draft = Some(first_block());
+        EngineOptions { max_memory: Some(taken.weights + taken.states + more), ..options(draft) }
+    };
+    assert!(matches!(refused(&most(1 << 20)), EngineError::Model(ModelError::Memory { .. })));
+    assert!(load(&most(1 << 30)).unwrap().draft().is_some());
+}
