@@ -145,6 +145,16 @@ impl Dispatcher {
         self.happened(now, Event::Cancel(session))
     }
 
+    /// The broker cannot be reached.
+    pub fn cut(&mut self, now: Micros) -> Vec<Out> {
+        self.happened(now, Event::Cut)
+    }
+
+    /// It can be again. Workers follow.
+    pub fn returned(&mut self, now: Micros) -> Vec<Out> {
+        self.happened(now, Event::Returned)
+    }
+
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

@@ -48,6 +48,11 @@ impl Dispatcher {
         if self.coordinator.is_banned(id) {
             return Err(NotTaken::Banned(worker));
         }
+        // Each of several heartbeats that came at once may have had it greeted.
+        let there = self.workers.get(&worker) == Some(&id);
+        if there && self.connections.get(&hello.connection) == Some(&id) {
+            return Ok((Welcome { worker, heartbeat_millis }, Vec::new()));
+        }
         // What it had, and what it was asked, is of the past.
         self.lost(id);
         self.asked.retain(|_, of| *of != id);
@@ -157,6 +162,10 @@ impl Dispatcher {
     pub fn answered(&mut self, now: Micros, id: u64, payload: Option<&[u8]>) -> Vec<Out> {
         let Some(worker) = self.asked.remove(&id) else { return Vec::new() };
         let Some(payload) = payload else {
+            // Who is not back since a break is not gone.
+            if self.coordinator.is_excused(worker) {
+                return Vec::new();
+            }
             return self.names.get(&worker).cloned().map_or_else(Vec::new, |name| self.left(now, &name));
         };
         match Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)) {
@@ -199,4 +208,67 @@ pub(crate) fn name(id: WorkerId) -> String {
 fn number(name: &str) -> Option<WorkerId> {
     let digits = name.strip_prefix('w').filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use anygpu_pool::{Config, State};
+    use anygpu_pool_plan::Model;
+    use anygpu_pool_proto::{Rung, Seam, VERSION};
+
+    use super::*;
+    use crate::Served;
+
+    fn dispatcher() -> Dispatcher {
+        let model = Model { blocks: 2, block_bytes: 1, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };
+        let (seam, digest) = (Seam::F32, vec![0; 32]);
+        let served = Served { address: "model".into(), digest, seam, context: 64, sessions: 2, chunk: 16 };
+        Dispatcher::new(Config::new(model), [1; 32], served)
+    }
+
+    fn hello(connection: &str) -> Vec<u8> {
+        let hello = Hello {
+            version: VERSION,
+            worker: name(7),
+            rung: Rung::Cpu.into(),
+            memory: 9,
+            block_micros: 1,
+            bandwidth: 1,
+            hop_micros: 1,
+            sessions: 2,
+            connection: connection.into(),
+            ..Hello::default()
+        };
+        hello.to_wire().unwrap()
+    }
+
+    #[test]
+    fn who_says_hello_twice_by_one_connection_is_taken_once() {
+        let mut dispatcher = dispatcher();
+        for now in 0..5 {
+            let (welcome, _) = dispatcher.joined(now, 1, &hello("A/1"), 200).unwrap();
+            assert_eq!(welcome.worker, name(7));
+        }
+        assert_eq!(dispatcher.coordinator().counts().lost, 0);
+        dispatcher.joined(9, 1, &hello("A/2"), 200).unwrap();
+        assert_eq!(dispatcher.coordinator().counts().lost, 1, "by another it begins anew");
+    }
+
+    #[test]
+    fn nobody_to_answer_is_no_loss_after_a_break() {
+        let mut dispatcher = dispatcher();
+        dispatcher.joined(0, 1, &hello("A/1"), 200).unwrap();
+        let asks =
+            |out: Vec<Out>| out.into_iter().find_map(|out| if let Out::Ask { id, .. } = out { Some(id) } else { None });
+        let asked = asks(dispatcher.tick(200_000)).expect("it is assigned a range");
+        dispatcher.cut(300_000);
+        dispatcher.returned(400_000);
+        assert_eq!(dispatcher.answered(400_000, asked, None), []);
+        assert_eq!(dispatcher.coordinator().worker(7), State::Fetching);
+        let beat = Heartbeat { block_micros: 1, hop_micros: 1, connection: "B/1".into(), ..Heartbeat::default() };
+        let out = dispatcher.came(500_000, &subject::heartbeat(&name(7)), &beat.to_wire().unwrap());
+        let again = asks(out).expect("and again when it is back");
+        dispatcher.answered(500_000, again, None);
+        assert_eq!(dispatcher.coordinator().worker(7), State::Gone);
+    }
 }
