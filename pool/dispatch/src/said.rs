@@ -55,7 +55,7 @@ impl Dispatcher {
         }
         // What it had, and what it was asked, is of the past.
         self.lost(id);
-        self.asked.retain(|_, of| *of != id);
+        self.forget_requests(id);
         self.names.insert(id, worker.clone());
         self.workers.insert(worker.clone(), id);
         self.connected(id, hello.connection);
@@ -98,8 +98,15 @@ impl Dispatcher {
         self.connections.retain(|_, of| *of != id);
         let out = self.happened(now, Event::Disconnected(id));
         self.names.remove(&id);
-        self.asked.retain(|_, of| *of != id);
+        self.forget_requests(id);
         out
+    }
+
+    /// Who is gone answers no more.
+    fn forget_requests(&mut self, id: WorkerId) {
+        self.asked.retain(|_, of| *of != id);
+        let asked = &self.asked;
+        self.watch.given_up(|request| asked.contains_key(request));
     }
 
     /// A worker published something at a subject of its own, or at one that is [listened](Out::Listen) to. What cannot be
@@ -143,9 +150,6 @@ impl Dispatcher {
             return None;
         }
         let end = position + rows;
-        if rows == 1 {
-            self.watch.step(micros);
-        }
         if rows == 0
             && let Some(from) = self.exporting.remove(&(worker, session))
         {
@@ -155,12 +159,17 @@ impl Dispatcher {
             self.restoring.remove(&(worker, session));
             return Some(Event::Restored(worker, session, epoch, end));
         }
+        // Of a text that is being restored rows come again.
+        if !self.restoring.contains_key(&(worker, session)) {
+            self.watch.step(rows, micros);
+        }
         Some(Event::StepDone(worker, session, epoch, position))
     }
 
     /// A request was answered, or nobody is there to answer it.
     pub fn answered(&mut self, now: Micros, id: u64, payload: Option<&[u8]>) -> Vec<Out> {
         let Some(worker) = self.asked.remove(&id) else { return Vec::new() };
+        self.watch.answered(now, id);
         let Some(payload) = payload else {
             // Who is not back since a break is not gone.
             if self.coordinator.is_excused(worker) {
