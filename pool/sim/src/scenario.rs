@@ -115,7 +115,7 @@ impl Scenario {
             sun: 0.6,
             tokens: (64, 128),
             lap: 32,
-            snapshot: 64,
+            snapshot: 512,
             check: 0.0,
         }
     }
