@@ -1,6 +1,6 @@
 //! Messages become events.
 
-use anygpu_pool::{Event, Micros, Offer, WorkerId};
+use anygpu_pool::{Event, Micros, Offer, State, WorkerId};
 use anygpu_pool_proto::{
     Assigned, Failure, Heartbeat, Hello, ProtoError, Reason, Reply, StepDone, Token, Welcome, Wire, reply, subject,
 };
@@ -49,7 +49,7 @@ impl Dispatcher {
             return Err(NotTaken::Banned(worker));
         }
         // Each of several heartbeats that came at once may have had it greeted.
-        let there = self.workers.get(&worker) == Some(&id);
+        let there = self.coordinator.worker(id) != State::Gone;
         if there && self.connections.get(&hello.connection) == Some(&id) {
             return Ok((Welcome { worker, heartbeat_millis }, Vec::new()));
         }
@@ -221,7 +221,7 @@ fn number(name: &str) -> Option<WorkerId> {
 
 #[cfg(test)]
 mod tests {
-    use anygpu_pool::{Config, State};
+    use anygpu_pool::Config;
     use anygpu_pool_plan::Model;
     use anygpu_pool_proto::{Rung, Seam, VERSION};
 
@@ -261,6 +261,10 @@ mod tests {
         assert_eq!(dispatcher.coordinator().counts().lost, 0);
         dispatcher.joined(9, 1, &hello("A/2"), 200).unwrap();
         assert_eq!(dispatcher.coordinator().counts().lost, 1, "by another it begins anew");
+        dispatcher.tick(100_000_000);
+        assert_eq!(dispatcher.coordinator().worker(7), State::Gone, "it was silent for long");
+        dispatcher.joined(100_000_001, 1, &hello("A/2"), 200).unwrap();
+        assert_ne!(dispatcher.coordinator().worker(7), State::Gone, "and is back");
     }
 
     #[test]
