@@ -108,11 +108,11 @@ impl Coordinator {
             self.counts.stale += 1;
             return;
         }
-        if let Some(session) = self.sessions.get_mut(&id) {
-            if let Some(restore) = &mut session.restore {
-                restore.stages.pop_front();
-                session.missed = if restore.is_tried { session.missed } else { 0 };
-            }
+        if let Some(session) = self.sessions.get_mut(&id)
+            && let Some(restore) = &mut session.restore
+        {
+            restore.stages.pop_front();
+            session.missed = if restore.is_tried { session.missed } else { 0 };
         }
         self.restore_next(id);
     }
