@@ -1,5 +1,5 @@
 // sample: draws one of the candidates of each row; -1 if one is not finite. A single row is the step's last.
-//!include elements.glsl
+//!include frame.glsl
 //!include finite.glsl
 
 uint pcg(uint x) {
@@ -12,8 +12,7 @@ float weight(int row, int i) {
     return exp((load1(src_values, k, row, i) - load1(src_values, k, row, 0)) / step_temperature);
 }
 
-float element(int line, int col) {
-    int row = line * out_cols + col;
+float draw(int row) {
     for (int i = 0; i < k; i++) {
         if (!finite(load1(src_values, k, row, i))) return -1.0;
     }
@@ -43,4 +42,13 @@ float element(int line, int col) {
         }
     }
     return load1(src_ids, k, row, drawn);
+}
+
+// A loop whose end the driver does not know: four copies of the above take one on software 15 s to compile.
+vec4 value(int line, int col) {
+    vec4 v = vec4(0.0);
+    for (int i = 0; i < min(LANES, out_cols - col); i++) {
+        v += draw(line * out_cols + col + i) * vec4(equal(ivec4(i), ivec4(0, 1, 2, 3)));
+    }
+    return v;
 }

@@ -46,6 +46,9 @@ pub struct Options {
     /// Who is lost, and when, follows from it [default: another one each time, which is said]
     #[arg(long)]
     seed: Option<u64>,
+    /// Only cases whose title has this in it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["churn", "chains"])]
+    only: Option<String>,
     /// Write what was seen to a file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -127,7 +130,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, None, *text, TOKENS)).collect::<Result<_>>()?;
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
-    for case in CASES {
+    for case in CASES.iter().filter(|case| options.only.as_ref().is_none_or(|only| case.title.contains(only))) {
         if matches!(case.trouble, Trouble::Stranger) && !machines::asks(&server)? {
             println!("{:34} skipped: nats-server before 2.10 gives all workers the same rights", case.title);
             skips += 1;

@@ -35,7 +35,6 @@ uniform usampler2D t1;
 uniform usampler2D t2;
 #define src_penalties t2
 // sample: draws one of the candidates of each row; -1 if one is not finite. A single row is the step's last.
-// For kernels that make their result one element at a time: `float element(int row, int col)`, `element2` with TWO.
 // The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
 // `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
 // order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
@@ -99,17 +98,6 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-
-float element(int row, int col);
-
-vec4 value(int row, int col) {
-    vec4 v = vec4(element(row, col), 0.0, 0.0, 0.0);
-    if (col + 1 < out_cols) v.y = element(row, col + 1);
-    if (col + 2 < out_cols) v.z = element(row, col + 2);
-    if (col + 3 < out_cols) v.w = element(row, col + 3);
-    return v;
-}
-
 // Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
 bool finite(float x) {
     return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
@@ -125,8 +113,7 @@ float weight(int row, int i) {
     return exp((load1(src_values, k, row, i) - load1(src_values, k, row, 0)) / step_temperature);
 }
 
-float element(int line, int col) {
-    int row = line * out_cols + col;
+float draw(int row) {
     for (int i = 0; i < k; i++) {
         if (!finite(load1(src_values, k, row, i))) return -1.0;
     }
@@ -154,5 +141,14 @@ float element(int line, int col) {
         }
     }
     return load1(src_ids, k, row, drawn);
+}
+
+// A loop whose end the driver does not know: four copies of the above take one on software 15 s to compile.
+vec4 value(int line, int col) {
+    vec4 v = vec4(0.0);
+    for (int i = 0; i < min(LANES, out_cols - col); i++) {
+        v += draw(line * out_cols + col + i) * vec4(equal(ivec4(i), ivec4(0, 1, 2, 3)));
+    }
+    return v;
 }
 // sample MIN_P bits

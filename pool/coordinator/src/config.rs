@@ -39,7 +39,10 @@ pub struct Config {
     pub give_up: Micros,
     /// Time without a word after which a worker is gone.
     pub silence: Micros,
-    /// Time that a worker has to compile a range, beside its download.
+    /// Time that workers have to follow when the coordinator's own connection is there again after a break. Until it has
+    /// passed nobody is lost for silence that was not heard since.
+    pub grace: Micros,
+    /// Time that a worker has to compile a range, beside its download; four times as much while it speaks.
     pub prepare: Micros,
     /// Time between two plans.
     pub replan: Micros,
@@ -76,6 +79,7 @@ impl Config {
             quiet: 500_000,
             give_up: 10_000_000,
             silence: 15_000_000,
+            grace: 5_000_000,
             prepare: 30_000_000,
             replan: 100_000,
             improve: 30_000_000,

@@ -75,6 +75,8 @@ pub struct Coordinator {
     /// Who is kept for which stage, after a restart.
     pub(crate) remembered: BTreeMap<WorkerId, (ChainId, usize)>,
     pub(crate) banned: BTreeSet<WorkerId>,
+    /// Whether the coordinator's own connection is closed.
+    pub(crate) is_cut_off: bool,
     pub(crate) checks: Checks,
     pub(crate) epoch: u64,
     pub(crate) next_chain: ChainId,
@@ -108,6 +110,7 @@ impl Coordinator {
             retiring: BTreeSet::new(),
             remembered: BTreeMap::new(),
             banned: BTreeSet::new(),
+            is_cut_off: false,
             checks: Checks::default(),
             epoch: 0,
             next_chain: 1,
@@ -139,14 +142,16 @@ impl Coordinator {
             }
             Event::Ask(request) => self.ask(request),
             Event::Cancel(session) => self.end(session, End::Cancelled),
+            Event::Cut => self.is_cut_off = true,
+            Event::Returned => self.returned(),
             Event::Checked(check, by, verdict) => self.checked(check, by, verdict),
             Event::Tick => {}
         }
         while let Some(timer) = self.timers.pop(self.now) {
             match timer {
                 Timer::Session(session) => self.overdue(session),
-                Timer::Silence(worker) => self.gone(worker),
-                Timer::Prepare(worker) => self.suspect(worker),
+                Timer::Silence(worker) => self.fell_silent(worker),
+                Timer::Prepare(worker) => self.unprepared(worker),
                 Timer::GiveUp(chain) => self.give_up(chain),
                 Timer::Plan => self.plan(),
                 Timer::Improve => self.improve(),

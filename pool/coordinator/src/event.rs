@@ -84,6 +84,10 @@ pub enum Event {
     Ask(Request),
     /// Nobody wants the answer any more.
     Cancel(SessionId),
+    /// The coordinator's own connection is closed: nobody can be heard.
+    Cut,
+    /// It is there again. Workers that were cut off as well follow.
+    Returned,
     /// A check was made by a worker.
     Checked(CheckId, WorkerId, Verdict),
     /// It is [`due`](crate::Coordinator::due).

@@ -11,6 +11,9 @@ use crate::{
     worker::{Offer, Role, State, Worker, WorkerId},
 };
 
+/// Times that a worker is given more time to prepare.
+const LATE: u32 = 3;
+
 impl Coordinator {
     pub(crate) fn connected(&mut self, id: WorkerId) {
         if self.banned.contains(&id) {
@@ -58,6 +61,53 @@ impl Coordinator {
 
     fn heard(&mut self, id: WorkerId) {
         self.timers.set(Timer::Silence(id), self.now + self.config.silence);
+    }
+
+    /// The coordinator's own connection is there again: silence begins to count after a grace, or when somebody speaks.
+    pub(crate) fn returned(&mut self) {
+        self.is_cut_off = false;
+        let from = self.now + self.config.grace;
+        for (id, worker) in &mut self.workers {
+            worker.heard = from;
+            self.timers.set(Timer::Silence(*id), from + self.config.silence);
+        }
+    }
+
+    /// Whether a worker cannot have been heard: the coordinator's own connection is closed, or the worker has not followed
+    /// since, and still may.
+    pub fn is_excused(&self, id: WorkerId) -> bool {
+        self.is_cut_off || self.workers.get(&id).is_some_and(|worker| worker.heard > self.now)
+    }
+
+    /// A worker has said nothing for as long as anybody may.
+    pub(crate) fn fell_silent(&mut self, id: WorkerId) {
+        if self.is_cut_off {
+            self.heard(id);
+        } else {
+            self.gone(id);
+        }
+    }
+
+    /// A worker takes long to prepare. Who speaks is slow, and has more time, to an end; what it was told may be lost, and
+    /// is said again.
+    pub(crate) fn unprepared(&mut self, id: WorkerId) {
+        let speaks = !self.is_quiet(id);
+        match self.workers.get_mut(&id).filter(|worker| speaks && worker.late < LATE) {
+            Some(worker) => {
+                worker.late += 1;
+                self.timers.set(Timer::Prepare(id), self.now + self.config.prepare);
+                self.assign_again(id);
+            }
+            None => self.suspect(id),
+        }
+    }
+
+    /// Says again what a worker is to prepare. Who has done so says it at once.
+    fn assign_again(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get(&id).filter(|worker| worker.state == State::Fetching) else { return };
+        if let Some(range) = worker.offer.cached {
+            self.out.push(Action::Assign(id, worker.epoch, range));
+        }
     }
 
     /// A worker is not there any more.
@@ -130,17 +180,23 @@ impl Coordinator {
 
     /// A worker said something. Who can be counted on again may be what is wanted.
     pub(crate) fn hears(&mut self, id: WorkerId) {
-        let was_quiet = self.is_quiet(id);
-        if let Some(worker) = self.workers.get_mut(&id) {
-            worker.heard = self.now;
-            if was_quiet {
-                self.plan_soon();
-            }
+        let (was_quiet, was_excused) = (self.is_quiet(id), self.is_excused(id));
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.heard = self.now;
+        // What it was told meanwhile, or has answered, may be lost.
+        if was_excused {
+            self.assign_again(id);
+        }
+        if was_quiet {
+            self.plan_soon();
         }
     }
 
     /// Time since a worker was last heard.
     pub(crate) fn silence(&self, id: WorkerId) -> Micros {
+        if self.is_cut_off {
+            return 0;
+        }
         self.workers.get(&id).map_or(Micros::MAX, |worker| self.now.saturating_sub(worker.heard))
     }
 
@@ -156,7 +212,7 @@ impl Coordinator {
         self.free.remove(&(worker.offer.block, id));
         let before = std::mem::replace(&mut worker.role, role);
         worker.turn(State::Fetching);
-        worker.epoch = epoch;
+        (worker.epoch, worker.late) = (epoch, 0);
         let cached = worker.offer.cached.is_some_and(|cached| cached.covers(&range));
         let bytes = if cached { 0 } else { self.config.model.bytes(&range) };
         let fetch = bytes.saturating_mul(1_000_000) / worker.offer.bandwidth.max(1);

@@ -6,7 +6,7 @@ use anygpu_pool_proto::Range;
 
 use crate::{
     action::Action,
-    chain::{ChainId, ChainState},
+    chain::{ChainId, ChainState, Slot},
     coordinator::Coordinator,
     timers::Timer,
     worker::{Role, State, WorkerId},
@@ -63,7 +63,7 @@ impl Coordinator {
 
     /// A ready spare of a stage's range: one that holds a snapshot of the chain's sessions there, if it does, but rather
     /// any other than one that is quiet.
-    fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
+    pub(crate) fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
         let chain = &self.chains[&id];
         let spares = self.spares.get(&chain.slots[stage].range)?;
         let held = chain.sessions.iter().find_map(|session| self.sessions[session].seats.get(stage)?.snapshot);
@@ -105,12 +105,19 @@ impl Coordinator {
         self.settle(id);
     }
 
-    /// A chain waited too long for a stage: its workers are dealt anew, its sessions wait for another.
+    /// A chain waited too long for a stage: its workers are dealt anew, its sessions wait for another. But where somebody
+    /// prepares for each stage that is missing, and speaks, dealing anew would only have others prepare, unless there can
+    /// be a chain without them.
     pub(crate) fn give_up(&mut self, id: ChainId) {
-        if self.chains.get(&id).is_some_and(|chain| chain.state != ChainState::Up) {
-            self.counts.given_up += 1;
-            self.dissolve(id);
+        let Some(chain) = self.chains.get(&id).filter(|chain| chain.state != ChainState::Up) else { return };
+        let comes = |slot: &Slot| slot.worker.is_some_and(|worker| !self.is_quiet(worker));
+        let own: Vec<_> = chain.slots.iter().filter(|slot| slot.ready).filter_map(|slot| slot.worker).collect();
+        if chain.slots.iter().all(comes) && self.fastest(&own, 0).is_none() {
+            self.timers.set(Timer::GiveUp(id), self.now + self.config.give_up);
+            return;
         }
+        self.counts.given_up += 1;
+        self.dissolve(id);
     }
 
     /// A chain is no more. Its sessions keep their texts, and begin again on another.

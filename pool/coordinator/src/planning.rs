@@ -48,7 +48,7 @@ impl Coordinator {
     }
 
     /// The fastest chain of some workers, of who is free, and of spares that are more than so many for their range.
-    fn fastest(&self, some: &[WorkerId], kept: usize) -> Option<Planned> {
+    pub(crate) fn fastest(&self, some: &[WorkerId], kept: usize) -> Option<Planned> {
         let many = self.config.candidates;
         let spared = self.cover.most().take(many).filter_map(|range| self.spares.get(&range));
         let spared = spared.flat_map(|spares| spares.iter().skip(kept));

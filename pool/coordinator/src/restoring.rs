@@ -12,6 +12,9 @@ use crate::{
 
 /// Times that who is quiet is so for long.
 const LONG: u64 = 4;
+/// Deadlines after which who speaks is suspect though nobody is ready to take over: by doubling about as much time as a
+/// range has to be compiled.
+const HUNG: u32 = 12;
 
 impl Coordinator {
     /// A session's chain is whole again: what it lost is restored, and its lap begins again.
@@ -26,7 +29,7 @@ impl Coordinator {
             let seat = &mut session.seats[*stage];
             (seat.lease, seat.kept) = (lease, *from);
         }
-        session.restore = (!stages.is_empty()).then_some(Restore { stages });
+        session.restore = (!stages.is_empty()).then_some(Restore { stages, is_tried: false });
         self.restore_next(id);
     }
 
@@ -105,21 +108,28 @@ impl Coordinator {
             self.counts.stale += 1;
             return;
         }
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.missed = 0;
-            if let Some(restore) = &mut session.restore {
-                restore.stages.pop_front();
-            }
+        if let Some(session) = self.sessions.get_mut(&id)
+            && let Some(restore) = &mut session.restore
+        {
+            restore.stages.pop_front();
+            session.missed = if restore.is_tried { session.missed } else { 0 };
         }
         self.restore_next(id);
     }
 
     /// A step takes its time. A missed deadline has all sent again, since a message may have been lost. From the second
-    /// one on a worker that is quiet, of those whose turn it is, is suspect, and long before if it is for long; after the
-    /// fourth the one that was awaited is suspect nevertheless, and the one before it, if that did not help.
+    /// one on a worker that is quiet, of those whose turn it is, is suspect, and long before if it is for long. Who speaks
+    /// is slow, not lost: after the fourth the one that was awaited gives way to a ready spare nevertheless, and the one
+    /// before it, if that did not help. Where there is none, what was said to it may be lost: the text begins again there,
+    /// and after many more it is suspect.
     pub(crate) fn overdue(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(&id) else { return };
-        let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
+        if self.is_cut_off {
+            self.expect(id, self.now + self.config.quiet);
+            return;
+        }
+        let Some(chain_id) = session.chain else { return };
+        let Some(chain) = self.chains.get(&chain_id) else { return };
         let restoring = session.restore.as_ref().and_then(|it| it.stages.front()).map(|(stage, _)| *stage);
         let Some(stage) = restoring.or(session.lap.map(|lap| lap.stage.min(chain.slots.len() - 1))) else { return };
         let (missed, before, due) = (session.missed + 1, stage.saturating_sub(1), session.due);
@@ -139,11 +149,15 @@ impl Coordinator {
             self.expect(id, due);
             return;
         }
-        let blamed = at(if missed % 8 == 4 { stage } else { before });
-        if let Some(session) = self.sessions.get_mut(&id) {
+        // Who is not back since a break of the coordinator's own connection has missed nothing.
+        let is_back = ![at(stage), at(before)].into_iter().flatten().any(|worker| self.is_excused(worker));
+        let blamed = if missed % 8 == 4 { stage } else { before };
+        let ready = self.choose_spare(chain_id, blamed).is_some_and(|spare| !self.is_quiet(spare));
+        let worker = at(blamed);
+        if let Some(session) = self.sessions.get_mut(&id).filter(|_| is_back) {
             session.missed = missed;
         }
-        if missed % 4 != 0 {
+        if missed % 4 != 0 || !is_back {
             self.counts.again += 1;
             if restoring.is_some() {
                 self.restore_next(id);
@@ -152,8 +166,21 @@ impl Coordinator {
             }
             return;
         }
-        if let Some(worker) = blamed {
-            self.suspect(worker);
+        match worker {
+            Some(worker) if ready || missed >= HUNG => self.suspect(worker),
+            _ => self.anew(id, stage),
+        }
+    }
+
+    /// A stage's states of a session, and those that wait to be restored, are made again where they are.
+    fn anew(&mut self, id: SessionId, stage: usize) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let waiting = session.restore.iter().flat_map(|restore| &restore.stages).map(|(stage, _)| *stage);
+        session.lost = waiting.chain([stage]).collect();
+        self.counts.again += 1;
+        self.resume(id);
+        if let Some(restore) = self.sessions.get_mut(&id).and_then(|session| session.restore.as_mut()) {
+            restore.is_tried = true;
         }
     }
 

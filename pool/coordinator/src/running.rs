@@ -28,12 +28,17 @@ impl Coordinator {
 
     /// Sessions that wait go where there is room.
     pub(crate) fn place(&mut self) {
-        while let Some(&(_, chain)) = self.open.first() {
+        while let Some(chain) = self.open.iter().map(|(_, chain)| *chain).find(|chain| self.is_back(*chain)) {
             let Some(session) = self.queue.pop() else { return };
             if self.sessions.contains_key(&session) {
                 self.seat(session, chain);
             }
         }
+    }
+
+    /// Whether all workers of a chain can hear: those that are not back since a break do not learn that a session begins.
+    fn is_back(&self, chain: ChainId) -> bool {
+        !self.chains[&chain].slots.iter().any(|slot| slot.worker.is_some_and(|worker| self.is_excused(worker)))
     }
 
     fn seat(&mut self, id: SessionId, on: ChainId) {

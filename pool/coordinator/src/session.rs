@@ -25,6 +25,8 @@ pub(crate) struct Lap {
 pub(crate) struct Restore {
     /// Stages that are still to be restored, with the row that each begins at. The first is under way.
     pub stages: VecDeque<(usize, u32)>,
+    /// Whether it is tried since deadlines were missed, which go on counting.
+    pub is_tried: bool,
 }
 
 /// A snapshot that somebody holds.

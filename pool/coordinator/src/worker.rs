@@ -81,14 +81,16 @@ pub(crate) struct Worker {
     /// The epoch of its last assignment.
     pub epoch: u64,
     pub since: Micros,
-    /// When it was last heard.
+    /// When it was last heard. After a break of the coordinator's own connection this is when silence begins to count.
     pub heard: Micros,
+    /// How often it was given more time to prepare.
+    pub late: u32,
 }
 
 impl Worker {
     pub fn new(id: WorkerId, now: Micros) -> Worker {
         let offer = Offer { memory: 0, block: 0, hop: 0, bandwidth: 1, cached: None, ends: false };
-        Worker { id, state: State::Joining, role: Role::None, offer, epoch: 0, since: now, heard: now }
+        Worker { id, state: State::Joining, role: Role::None, offer, epoch: 0, since: now, heard: now, late: 0 }
     }
 
     pub fn turn(&mut self, next: State) {

@@ -129,6 +129,89 @@ fn a_frozen_worker_is_found_by_its_deadline() {
     cluster.is_exact();
 }
 
+/// Three that are all needed.
+fn without_spares() -> Cluster {
+    let mut cluster = Cluster::new(Config::new(model()), 1);
+    (1..=3).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(500_000);
+    cluster.ask(request(1, 20, 400));
+    cluster.run(700_000);
+    assert!(cluster.said.len() == 1 && cluster.ended.is_empty(), "{:?}", cluster.said);
+    cluster
+}
+
+#[test]
+fn who_is_slow_and_speaks_is_not_lost() {
+    for stage in 0..3 {
+        let mut cluster = without_spares();
+        let slow = stages(&cluster)[stage];
+        // A program is compiled in the middle of a text.
+        cluster.nodes.get_mut(&slow).expect("a node").busy = cluster.now + 8_000_000;
+        cluster.run(cluster.now + 20_000_000);
+        let counts = cluster.coordinator.counts();
+        assert_eq!((counts.lost, counts.recruited, counts.given_up), (0, 3, 0), "stage {stage}");
+        assert_eq!(cluster.ended.get(&1), Some(&End::Length));
+        cluster.is_exact();
+    }
+}
+
+#[test]
+fn who_does_nothing_but_speak_is_lost_in_the_end() {
+    let mut cluster = without_spares();
+    let stuck = stages(&cluster)[1];
+    cluster.nodes.get_mut(&stuck).expect("a node").busy = u64::MAX / 2;
+    cluster.run(cluster.now + 60_000_000);
+    assert!(cluster.coordinator.counts().lost > 0);
+}
+
+#[test]
+fn who_prepares_for_long_and_speaks_is_waited_for() {
+    let mut cluster = without_spares();
+    let lost = stages(&cluster)[1];
+    cluster.nodes.get_mut(&lost).expect("a node").compile = 70_000_000;
+    cluster.kill(lost, Some(100_000));
+    cluster.run(cluster.now + 100_000_000);
+    let counts = cluster.coordinator.counts();
+    assert_eq!((counts.lost, counts.recruited, counts.given_up), (1, 4, 0));
+    cluster.is_exact();
+}
+
+#[test]
+fn a_break_of_the_coordinators_own_connection_loses_nobody() {
+    // Workers are back after it, one after the other; one of them was preparing.
+    let mut cluster = under_way();
+    cluster.add(7, offer(2));
+    cluster.nodes.get_mut(&7).expect("a node").compile = 1_000_000;
+    cluster.run(cluster.now + 110_000);
+    assert_eq!(cluster.coordinator.worker(7), anygpu_pool::State::Fetching);
+    let before = stages(&cluster);
+    cluster.tell(Event::Cut);
+    (1..=7).for_each(|id| cluster.freeze(id, 9_000_000 + id * 300_000));
+    cluster.run(cluster.now + 8_000_000);
+    cluster.tell(Event::Returned);
+    cluster.ask(request(3, 5, 40));
+    cluster.run(cluster.now + 6_000_000);
+    assert_eq!((cluster.coordinator.counts().lost, stages(&cluster)), (0, before));
+    assert_eq!(cluster.coordinator.worker(7), anygpu_pool::State::Spare);
+    cluster.run(60_000_000);
+    cluster.is_exact();
+    assert_eq!(cluster.coordinator.counts().recruited, 3);
+}
+
+#[test]
+fn who_does_not_follow_after_a_break_is_lost() {
+    let mut cluster = under_way();
+    let lost = stages(&cluster)[1];
+    cluster.tell(Event::Cut);
+    cluster.freeze(lost, 100_000_000);
+    cluster.run(cluster.now + 1_000_000);
+    cluster.tell(Event::Returned);
+    cluster.run(cluster.now + 7_000_000);
+    assert_eq!((cluster.coordinator.counts().lost, cluster.coordinator.worker(lost)), (1, anygpu_pool::State::Suspect));
+    cluster.run(60_000_000);
+    cluster.is_exact();
+}
+
 #[test]
 fn a_restart_goes_on_where_texts_were() {
     let mut cluster = under_way();

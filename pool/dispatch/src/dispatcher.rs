@@ -145,6 +145,16 @@ impl Dispatcher {
         self.happened(now, Event::Cancel(session))
     }
 
+    /// The broker cannot be reached.
+    pub fn cut(&mut self, now: Micros) -> Vec<Out> {
+        self.happened(now, Event::Cut)
+    }
+
+    /// It can be again. Workers follow.
+    pub fn returned(&mut self, now: Micros) -> Vec<Out> {
+        self.happened(now, Event::Returned)
+    }
+
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -259,7 +269,9 @@ impl Dispatcher {
     fn open(&mut self, worker: WorkerId, session: SessionId, epoch: u64, lease: &str) {
         self.epochs.insert(session, epoch);
         self.leases.insert((worker, session), lease.to_owned());
-        self.request(worker, control::What::Open(Open { session, epoch, lease: lease.to_owned() }));
+        if let Some(id) = self.request(worker, control::What::Open(Open { session, epoch, lease: lease.to_owned() })) {
+            self.watch.open(id);
+        }
     }
 
     fn forget(&mut self, worker: WorkerId, session: SessionId) {
@@ -322,13 +334,14 @@ impl Dispatcher {
         self.out.extend(message.to_wire().ok().map(|payload| Out::Send { subject, payload }));
     }
 
-    pub(crate) fn request(&mut self, worker: WorkerId, what: control::What) {
-        let Some(subject) = self.names.get(&worker).map(|name| subject::control(name)) else { return };
+    /// Asks a worker for something. Gives the request's name, if the worker has one.
+    pub(crate) fn request(&mut self, worker: WorkerId, what: control::What) -> Option<u64> {
+        let subject = subject::control(self.names.get(&worker)?);
         let id = self.number();
-        if let Ok(payload) = (Control { what: Some(what) }).to_wire() {
-            self.asked.insert(id, worker);
-            self.out.push(Out::Ask { id, subject, payload });
-        }
+        let payload = Control { what: Some(what) }.to_wire().ok()?;
+        self.asked.insert(id, worker);
+        self.out.push(Out::Ask { id, subject, payload });
+        Some(id)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages become events.
 
-use anygpu_pool::{Event, Micros, Offer, WorkerId};
+use anygpu_pool::{Event, Micros, Offer, State, WorkerId};
 use anygpu_pool_proto::{
     Assigned, Failure, Heartbeat, Hello, ProtoError, Reason, Reply, StepDone, Token, Welcome, Wire, reply, subject,
 };
@@ -48,9 +48,14 @@ impl Dispatcher {
         if self.coordinator.is_banned(id) {
             return Err(NotTaken::Banned(worker));
         }
+        // Each of several heartbeats that came at once may have had it greeted.
+        let there = self.coordinator.worker(id) != State::Gone;
+        if there && self.connections.get(&hello.connection) == Some(&id) {
+            return Ok((Welcome { worker, heartbeat_millis }, Vec::new()));
+        }
         // What it had, and what it was asked, is of the past.
         self.lost(id);
-        self.asked.retain(|_, of| *of != id);
+        self.forget_requests(id);
         self.names.insert(id, worker.clone());
         self.workers.insert(worker.clone(), id);
         self.connected(id, hello.connection);
@@ -93,8 +98,15 @@ impl Dispatcher {
         self.connections.retain(|_, of| *of != id);
         let out = self.happened(now, Event::Disconnected(id));
         self.names.remove(&id);
-        self.asked.retain(|_, of| *of != id);
+        self.forget_requests(id);
         out
+    }
+
+    /// Who is gone answers no more.
+    fn forget_requests(&mut self, id: WorkerId) {
+        self.asked.retain(|_, of| *of != id);
+        let asked = &self.asked;
+        self.watch.given_up(|request| asked.contains_key(request));
     }
 
     /// A worker published something at a subject of its own, or at one that is [listened](Out::Listen) to. What cannot be
@@ -138,9 +150,6 @@ impl Dispatcher {
             return None;
         }
         let end = position + rows;
-        if rows == 1 {
-            self.watch.step(micros);
-        }
         if rows == 0
             && let Some(from) = self.exporting.remove(&(worker, session))
         {
@@ -150,13 +159,22 @@ impl Dispatcher {
             self.restoring.remove(&(worker, session));
             return Some(Event::Restored(worker, session, epoch, end));
         }
+        // Of a text that is being restored rows come again.
+        if !self.restoring.contains_key(&(worker, session)) {
+            self.watch.step(rows, micros);
+        }
         Some(Event::StepDone(worker, session, epoch, position))
     }
 
     /// A request was answered, or nobody is there to answer it.
     pub fn answered(&mut self, now: Micros, id: u64, payload: Option<&[u8]>) -> Vec<Out> {
         let Some(worker) = self.asked.remove(&id) else { return Vec::new() };
+        self.watch.answered(now, id);
         let Some(payload) = payload else {
+            // Who is not back since a break is not gone.
+            if self.coordinator.is_excused(worker) {
+                return Vec::new();
+            }
             return self.names.get(&worker).cloned().map_or_else(Vec::new, |name| self.left(now, &name));
         };
         match Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)) {
@@ -199,4 +217,71 @@ pub(crate) fn name(id: WorkerId) -> String {
 fn number(name: &str) -> Option<WorkerId> {
     let digits = name.strip_prefix('w').filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use anygpu_pool::Config;
+    use anygpu_pool_plan::Model;
+    use anygpu_pool_proto::{Rung, Seam, VERSION};
+
+    use super::*;
+    use crate::Served;
+
+    fn dispatcher() -> Dispatcher {
+        let model = Model { blocks: 2, block_bytes: 1, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };
+        let (seam, digest) = (Seam::F32, vec![0; 32]);
+        let served = Served { address: "model".into(), digest, seam, context: 64, sessions: 2, chunk: 16 };
+        Dispatcher::new(Config::new(model), [1; 32], served)
+    }
+
+    fn hello(connection: &str) -> Vec<u8> {
+        let hello = Hello {
+            version: VERSION,
+            worker: name(7),
+            rung: Rung::Cpu.into(),
+            memory: 9,
+            block_micros: 1,
+            bandwidth: 1,
+            hop_micros: 1,
+            sessions: 2,
+            connection: connection.into(),
+            ..Hello::default()
+        };
+        hello.to_wire().unwrap()
+    }
+
+    #[test]
+    fn who_says_hello_twice_by_one_connection_is_taken_once() {
+        let mut dispatcher = dispatcher();
+        for now in 0..5 {
+            let (welcome, _) = dispatcher.joined(now, 1, &hello("A/1"), 200).unwrap();
+            assert_eq!(welcome.worker, name(7));
+        }
+        assert_eq!(dispatcher.coordinator().counts().lost, 0);
+        dispatcher.joined(9, 1, &hello("A/2"), 200).unwrap();
+        assert_eq!(dispatcher.coordinator().counts().lost, 1, "by another it begins anew");
+        dispatcher.tick(100_000_000);
+        assert_eq!(dispatcher.coordinator().worker(7), State::Gone, "it was silent for long");
+        dispatcher.joined(100_000_001, 1, &hello("A/2"), 200).unwrap();
+        assert_ne!(dispatcher.coordinator().worker(7), State::Gone, "and is back");
+    }
+
+    #[test]
+    fn nobody_to_answer_is_no_loss_after_a_break() {
+        let mut dispatcher = dispatcher();
+        dispatcher.joined(0, 1, &hello("A/1"), 200).unwrap();
+        let asks =
+            |out: Vec<Out>| out.into_iter().find_map(|out| if let Out::Ask { id, .. } = out { Some(id) } else { None });
+        let asked = asks(dispatcher.tick(200_000)).expect("it is assigned a range");
+        dispatcher.cut(300_000);
+        dispatcher.returned(400_000);
+        assert_eq!(dispatcher.answered(400_000, asked, None), []);
+        assert_eq!(dispatcher.coordinator().worker(7), State::Fetching);
+        let beat = Heartbeat { block_micros: 1, hop_micros: 1, connection: "B/1".into(), ..Heartbeat::default() };
+        let out = dispatcher.came(500_000, &subject::heartbeat(&name(7)), &beat.to_wire().unwrap());
+        let again = asks(out).expect("and again when it is back");
+        dispatcher.answered(500_000, again, None);
+        assert_eq!(dispatcher.coordinator().worker(7), State::Gone);
+    }
 }

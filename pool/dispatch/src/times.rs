@@ -18,6 +18,16 @@ pub struct Times {
     pub lap_count: u64,
     /// What stages say that they took for steps of one row.
     pub steps: Micros,
+    /// The same for steps of several rows, of prompts.
+    pub prompts: Micros,
+    /// How many such steps there were.
+    pub prompt_count: u64,
+    /// Rows that they had.
+    pub prompt_rows: u64,
+    /// Stages made states for texts, from when they were asked to until they had answered.
+    pub opens: Micros,
+    /// How often.
+    pub open_count: u64,
     /// Ranges were fetched and compiled.
     pub prepares: Micros,
     /// How many there were.
@@ -32,6 +42,8 @@ pub(crate) struct Watch {
     serves: bool,
     laps: HashMap<SessionId, Micros>,
     prepares: HashMap<WorkerId, Micros>,
+    /// By requests.
+    opens: HashMap<u64, Micros>,
 }
 
 impl Watch {
@@ -74,9 +86,33 @@ impl Watch {
         }
     }
 
-    /// A step of one row took so long.
-    pub fn step(&mut self, micros: u32) {
-        self.times.steps += Micros::from(micros);
+    /// A step of a lap took so long.
+    pub fn step(&mut self, rows: u32, micros: u32) {
+        if rows == 1 {
+            self.times.steps += Micros::from(micros);
+        } else {
+            self.times.prompts += Micros::from(micros);
+            self.times.prompt_count += 1;
+            self.times.prompt_rows += u64::from(rows);
+        }
+    }
+
+    /// A stage is asked to make states.
+    pub fn open(&mut self, request: u64) {
+        self.opens.insert(request, self.now);
+    }
+
+    /// A request was answered.
+    pub fn answered(&mut self, now: Micros, request: u64) {
+        if let Some(begun) = self.opens.remove(&request) {
+            self.times.opens += now.saturating_sub(begun);
+            self.times.open_count += 1;
+        }
+    }
+
+    /// Requests that are not under way any more are not answered either.
+    pub fn given_up(&mut self, is_under_way: impl Fn(&u64) -> bool) {
+        self.opens.retain(|request, _| is_under_way(request));
     }
 
     /// Whether texts go on from now on.
@@ -109,12 +145,28 @@ mod tests {
         watch.event(150, &tokens);
         watch.action(&lap(&[3]));
         watch.event(180, &tokens);
-        watch.step(20);
+        watch.step(1, 20);
+        watch.step(7, 50);
+        watch.open(4);
+        watch.answered(190, 4);
+        watch.answered(191, 5);
         watch.serves(false);
         watch.action(&Action::Assign(2, 5, Default::default()));
         watch.event(1180, &Event::Ready(2, 5));
-        let right =
-            Times { passed: 1180, served: 80, laps: 30, lap_count: 1, steps: 20, prepares: 1000, prepare_count: 1 };
+        let right = Times {
+            passed: 1180,
+            served: 80,
+            laps: 30,
+            lap_count: 1,
+            steps: 20,
+            prompts: 50,
+            prompt_count: 1,
+            prompt_rows: 7,
+            opens: 10,
+            open_count: 1,
+            prepares: 1000,
+            prepare_count: 1,
+        };
         assert_eq!(watch.times(), right);
     }
 }

@@ -3,46 +3,63 @@
 use std::time::Duration;
 
 use anygpu_pool_proto::limits::MESSAGE_BYTES;
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectOptions, Event};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::PoolError;
 use crate::grant::inboxes;
 
 /// Time between two attempts to connect again.
 const AGAIN: Duration = Duration::from_millis(100);
+/// The same for workers: the coordinator, who is asked whether they may, comes before them.
+const AFTER: Duration = Duration::from_millis(300);
 /// Time in which a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Connects, once: later breaks are mended by the client, again and again.
 pub(crate) async fn connect(server: &str, name: &str) -> Result<Client, PoolError> {
-    connect_as(server, name, "_INBOX").await
+    connect_as(server, options(server, name)).await
 }
 
-/// The same, with answers under a prefix.
-async fn connect_as(server: &str, name: &str, inboxes: &str) -> Result<Client, PoolError> {
-    let (address, user) = parted(server);
+fn options(server: &str, name: &str) -> ConnectOptions {
     // The client leaves out what an address says of the user.
-    let options = match user {
+    let options = match parted(server).1 {
         Some((name, password)) => ConnectOptions::with_user_and_password(name.into(), password.into()),
         None => ConnectOptions::new(),
     };
-    let options = options.name(name).custom_inbox_prefix(inboxes);
-    let options = options.connection_timeout(PATIENCE).ping_interval(PATIENCE).reconnect_delay_callback(|_| AGAIN);
+    options.name(name).connection_timeout(PATIENCE).ping_interval(PATIENCE).reconnect_delay_callback(|_| AGAIN)
+}
+
+async fn connect_as(server: &str, options: ConnectOptions) -> Result<Client, PoolError> {
+    let (address, _) = parted(server);
     options
         .connect(&address)
         .await
         .map_err(|error| PoolError::Connect { server: address.clone(), reason: error.to_string() })
 }
 
-/// The same, with a server that lets a pool's messages through.
-pub(crate) async fn connect_for_pool(server: &str, name: &str) -> Result<Client, PoolError> {
-    lets_through(connect(server, name).await?)
+/// The same for a coordinator, with a server that lets a pool's messages through. The other end tells of breaks: whether the
+/// connection is there.
+pub(crate) async fn connect_coordinator(server: &str) -> Result<(Client, UnboundedReceiver<bool>), PoolError> {
+    let (tell, breaks) = unbounded_channel();
+    let options = options(server, "anygpu coordinator").event_callback(move |event| {
+        let there = match event {
+            Event::Connected => Some(true),
+            Event::Disconnected => Some(false),
+            _ => None,
+        };
+        // Nobody listens any more once the coordinator has ended.
+        let _ = there.map(|there| tell.send(there));
+        async {}
+    });
+    Ok((lets_through(connect_as(server, options).await?)?, breaks))
 }
 
 /// The same for a worker, which goes by a name that follows from its secret.
 pub(crate) async fn connect_worker(server: &str, secret: &str) -> Result<Client, PoolError> {
     let inboxes = inboxes(&anygpu_pool_worker::name(secret));
-    lets_through(connect_as(server, &format!("anygpu worker {secret}"), &inboxes).await?)
+    let options = options(server, &format!("anygpu worker {secret}")).custom_inbox_prefix(inboxes);
+    lets_through(connect_as(server, options.reconnect_delay_callback(|_| AFTER)).await?)
 }
 
 fn lets_through(client: Client) -> Result<Client, PoolError> {
@@ -56,7 +73,7 @@ fn lets_through(client: Client) -> Result<Client, PoolError> {
 ///
 /// *Errors*: neither.
 pub async fn reachable(server: &str) -> Result<(), PoolError> {
-    connect_for_pool(server, "anygpu").await.map(|_| ())
+    lets_through(connect(server, "anygpu").await?).map(|_| ())
 }
 
 /// The server's names of itself and of the connection.

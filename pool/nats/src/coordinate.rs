@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until};
 
 use crate::PoolError;
-use crate::connect::{connect, connect_for_pool, password};
+use crate::connect::{connect, connect_coordinator, password};
 use crate::ears::Ears;
 use crate::facts::{Keeper, random};
 use crate::grant::{ASKED, Authority};
@@ -61,7 +61,7 @@ pub async fn coordinate(
     mut asked: UnboundedReceiver<Asked>,
     telling: Telling,
 ) -> Result<(), PoolError> {
-    let client = connect_for_pool(&coordinating.server, "anygpu coordinator").await?;
+    let (client, mut breaks) = connect_coordinator(&coordinating.server).await?;
     let subscribe = async |client: &Client, subject: String| {
         client.subscribe(subject).await.map_err(|error| PoolError::Ended(error.to_string()))
     };
@@ -110,8 +110,9 @@ pub async fn coordinate(
         let (waiting, running) = service.dispatcher.coordinator().load();
         let keep = service.keeper.due().filter(|_| waiting + running > 0);
         tokio::select! {
-            // Tokens before all else: they begin the next lap.
+            // Tokens before all else but breaks: they begin the next lap.
             biased;
+            Some(there) = breaks.recv() => service.broken(there).await?,
             message = tokens.next() => service.came(message, &mut tokens).await?,
             message = said.next() => service.came(message, &mut said).await?,
             message = answers.next() => service.answered(message).await?,
@@ -256,6 +257,13 @@ impl Service {
                 self.carry(out).await
             }
         }
+    }
+
+    /// The connection is there again, or it is not.
+    async fn broken(&mut self, there: bool) -> Result<(), PoolError> {
+        let now = self.now();
+        let out = if there { self.dispatcher.returned(now) } else { self.dispatcher.cut(now) };
+        self.carry(out).await
     }
 
     async fn tick(&mut self) -> Result<(), PoolError> {

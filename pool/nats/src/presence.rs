@@ -9,6 +9,8 @@ pub(crate) const CLOSED: &str = "$SYS.ACCOUNT.*.DISCONNECT";
 struct Closed {
     server: Server,
     client: Closing,
+    #[serde(default)]
+    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -21,10 +23,13 @@ struct Closing {
     id: u64,
 }
 
-/// The connection that an event tells of, as workers name theirs.
+/// Why a server that ends closes all connections. Who has one comes back by another.
+const SHUTDOWN: &str = "Server Shutdown";
+
+/// The connection that an event tells of, as workers name theirs. Nothing of a server that ends: nobody is gone by that.
 pub(crate) fn closed(payload: &[u8]) -> Option<String> {
-    let Closed { server, client } = serde_json::from_slice(payload).ok()?;
-    Some(format!("{}/{}", server.id, client.id))
+    let Closed { server, client, reason } = serde_json::from_slice(payload).ok()?;
+    (reason != SHUTDOWN).then(|| format!("{}/{}", server.id, client.id))
 }
 
 /// Where a server is asked to close a connection, and with what words.
@@ -45,6 +50,8 @@ mod tests {
             "client":{"acc":"$G","id":23,"user":"worker"},"reason":"Client Closed"}"#;
         assert_eq!(closed(event).as_deref(), Some("NDAB/23"));
         assert_eq!(closed(b"{}"), None);
+        let ends = br#"{"server":{"id":"NDAB"},"client":{"id":23},"reason":"Server Shutdown"}"#;
+        assert_eq!(closed(ends), None);
         assert_eq!(kick("NDAB/23").map(|it| it.0).as_deref(), Some("$SYS.REQ.SERVER.NDAB.KICK"));
         assert_eq!(kick("a.b.>/23"), None);
     }

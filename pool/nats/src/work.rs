@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anygpu_pool_proto::{Failure, Heartbeat, Hello, Reason, Reply, Welcome, Wire, reply, subject};
 use anygpu_pool_worker::{Delivery, Message, Thread, Vitals, Worker};
+use async_nats::connection::State;
 use async_nats::{Client, RequestErrorKind, Subscriber};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -146,6 +147,10 @@ impl Joined {
     }
 
     async fn heartbeat(&mut self) -> Result<(), PoolError> {
+        // One that would be kept until the connection is there again says nothing then.
+        if self.client.connection_state() != State::Connected {
+            return Ok(());
+        }
         let measured = self.vitals.block_micros();
         if measured > 0 {
             self.hello.block_micros = measured;

@@ -64,6 +64,10 @@ pub struct Machines {
     pub bandwidth: (f64, f64),
     /// Time to read and compile a range.
     pub compile: f64,
+    /// Time in which a stage makes states for a text.
+    pub open: f64,
+    /// Time of a request to the coordinator and of an answer from there.
+    pub ask: f64,
     /// Time until a worker that starts has said hello.
     pub start: f64,
     /// Rows between two snapshots; 0 makes none.
@@ -90,6 +94,8 @@ impl Machines {
             hop: 1e-3,
             bandwidth: (12e6, 118e6),
             compile: 0.8,
+            open: 0.0,
+            ask: 0.0,
             start: 0.0,
             snapshot: 512,
             tokens: (25, 128),
@@ -132,7 +138,8 @@ pub fn losses(seconds: f64, frozen: f64, seed: u64) -> Vec<Loss> {
 /// Runs the protocol for a time in seconds. One answer is always under way, a token at a time.
 pub fn churn(machines: &Machines, seconds: f64, frozen: f64, seed: u64) -> Churn {
     let Machines { blocks, width, block_bytes, embedding_bytes, head_bytes, head_blocks, .. } = *machines;
-    let Machines { memory, block, prompt_rows, bandwidth, hop, compile, start, snapshot, tokens, .. } = *machines;
+    let Machines { memory, block, prompt_rows, bandwidth, hop, compile, open, ask, start, .. } = *machines;
+    let Machines { snapshot, tokens, .. } = *machines;
     let scenario = Scenario {
         seed,
         workers: WORKERS,
@@ -150,6 +157,8 @@ pub fn churn(machines: &Machines, seconds: f64, frozen: f64, seed: u64) -> Churn
         regions: 1,
         hop: (hop, 0.0),
         compile,
+        open,
+        ask,
         start,
         beat: if frozen > 0.0 { BEAT } else { 0.0 },
         cached: true,

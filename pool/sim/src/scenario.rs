@@ -58,6 +58,10 @@ pub struct Scenario {
     pub hop: (f64, f64),
     /// Time to read and compile a range, beside its download.
     pub compile: f64,
+    /// Time in which a stage makes states for a text.
+    pub open: f64,
+    /// Time of a request to the coordinator and of an answer from there, beside the pool's.
+    pub ask: f64,
     /// Time after its absence until a worker has said hello.
     pub start: f64,
     /// Time between two heartbeats; 0 for none, where nobody stands still.
@@ -101,6 +105,8 @@ impl Scenario {
             regions: 3,
             hop: (8e-3, 30e-3),
             compile: 2.0,
+            open: 0.0,
+            ask: 0.0,
             start: 0.0,
             beat: 0.0,
             cached: false,
@@ -109,7 +115,7 @@ impl Scenario {
             sun: 0.6,
             tokens: (64, 128),
             lap: 32,
-            snapshot: 64,
+            snapshot: 512,
             check: 0.0,
         }
     }

@@ -80,7 +80,12 @@ impl World {
                     self.after(0.0, Later::Tell(worker, life, Event::Hello(worker, offer)));
                 }
             }
-            Action::Open { .. } | Action::Drop(..) | Action::Release(_) | Action::Ban(_) => {}
+            Action::Open { worker, .. } => {
+                let come = self.now + micros(self.link(worker, HEADER));
+                let node = &mut self.nodes[worker as usize];
+                node.busy = node.busy.max(come) + micros(self.scenario.open);
+            }
+            Action::Drop(..) | Action::Release(_) | Action::Ban(_) => {}
         }
     }
 
@@ -101,7 +106,7 @@ impl World {
         }
         self.report.answered += 1;
         let Some(first) = asked.first else { return };
-        self.firsts.push((first - asked.at) as f64 * 1e-6);
+        self.firsts.push((first - asked.at) as f64 * 1e-6 + self.scenario.ask);
         if asked.tokens > u64::from(self.scenario.lap) {
             let after = asked.tokens - u64::from(self.scenario.lap);
             self.tokens.push((asked.last - first) as f64 * 1e-6 / after as f64);

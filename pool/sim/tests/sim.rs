@@ -43,6 +43,27 @@ fn a_token_takes_the_time_of_its_chain() {
 }
 
 #[test]
+fn a_first_token_takes_what_it_is_made_of() {
+    // A prompt of 64 rows, of which eight take as long as one token, by one worker.
+    let scenario = Scenario {
+        failure: Failure::Never,
+        memory: (2 << 30, (2 << 30) + 1),
+        block: (1e-3, 1.000_001e-3),
+        regions: 1,
+        requests: 20.0,
+        cached: true,
+        open: 50e-3,
+        ask: 20e-3,
+        lap: 1,
+        ..short(1, 4)
+    };
+    let prompt = 64.0 / 8.0 * (28e-3 + 14.0 / 3.0 * 1e-3);
+    let right = 20e-3 + 8e-3 + 50e-3 + prompt;
+    let first = day(&scenario).first.p50;
+    assert!((first - right).abs() < 0.02 * right, "{first} where {right} is right");
+}
+
+#[test]
 fn churn_loses_as_many_as_the_protocol_says() {
     let failures = (0..20).map(|seed| losses(600.0, 0.0, seed).len()).sum::<usize>();
     // 222 are expected: a linear ramp, and workers that are away do not fail.

@@ -43,6 +43,14 @@ impl Kept {
     }
 }
 
+/// How the last stage chooses.
+pub(crate) fn chosen(it: &anygpu_pool_proto::Sampling) -> GenerateOptions {
+    let (temperature, top_k, top_p, seed) = (it.temperature, it.top_k, it.top_p, it.seed);
+    let sampling = Sampling::Random { temperature, top_k, top_p, seed };
+    // Of the two likeliest tokens is told how near they were.
+    GenerateOptions { sampling, log_probs: Some(2), ..GenerateOptions::default() }
+}
+
 impl Held {
     pub fn new(epoch: u64, lease: String, session: StageSession) -> Held {
         Held { epoch, lease, session, sampling: None, kept: Kept::default(), next: None }
@@ -65,11 +73,7 @@ impl Held {
     pub async fn step(&mut self, step: &Step, host: &dyn Host) -> Result<StageOutput, Refused> {
         let choose = step.sampling.is_some() && !step.replay && self.session.model().recipe().stage().head;
         if let Some(it) = step.sampling.filter(|it| choose && self.sampling != Some(*it)) {
-            let (temperature, top_k, top_p, seed) = (it.temperature, it.top_k, it.top_p, it.seed);
-            let sampling = Sampling::Random { temperature, top_k, top_p, seed };
-            // Of the two likeliest tokens is told how near they were.
-            let options = GenerateOptions { sampling, log_probs: Some(2), ..GenerateOptions::default() };
-            self.session.choose(&options, 0)?;
+            self.session.choose(&chosen(&it), 0)?;
             self.sampling = Some(it);
         }
         let position = step.position as usize;

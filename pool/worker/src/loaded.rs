@@ -10,6 +10,7 @@ use anygpu_pool_proto::{Assign, Manifest, Range, Reason};
 
 use crate::Refused;
 use crate::checked::Checked;
+use crate::held::chosen;
 
 /// Rows of a prompt's step whose programs are compiled before the first one comes.
 const PROMPT_ROWS: usize = 64;
@@ -113,7 +114,12 @@ impl Loaded {
     /// Times steps of one row, on a text of its own.
     async fn measure(&self) -> Result<u32, Refused> {
         let mut session = self.session()?;
-        session.prepare(PROMPT_ROWS)?;
+        // Greedy last: that is what is timed.
+        for temperature in [1.0, 0.0] {
+            let sampling = anygpu_pool_proto::Sampling { temperature, top_k: 0, top_p: 1.0, seed: 0 };
+            session.choose(&chosen(&sampling), 0)?;
+            session.prepare(PROMPT_ROWS)?;
+        }
         let hidden = match self.range.embedding {
             true => Vec::new(),
             false => self.seam.encode(&vec![1.0; self.width()]).map_err(ModelError::from)?,

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 const WORKERS: u64 = 10;
 /// Tokens of an answer, as the thesis asked for.
 const TOKENS: usize = 128;
-/// Tokens of a prompt, about.
-const PROMPT: usize = 25;
+/// Requests of which the median is what one takes.
+const REQUESTS: usize = 20;
 /// Tokens that the context holds: room for a prompt and an answer.
 const CONTEXT: usize = 256;
 /// Texts that a worker holds states for.
@@ -104,6 +104,7 @@ pub fn run(protocol: &Protocol, anygpu: &Path, server: &Path, file: Option<&Path
         state["serves"] == true && spares + u64::from(protocol.needed) >= WORKERS.min(u64::from(protocol.needed) * 5)
     })?;
     machines.starts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let ask = asking(pool.client)?;
     let (before, load) = (pool.client.state()?, load());
     let over = Arc::new(OnceLock::new());
     let asker = {
@@ -120,8 +121,7 @@ pub fn run(protocol: &Protocol, anygpu: &Path, server: &Path, file: Option<&Path
     let heard = asker.join().unwrap_or_else(|_| bail!("who asks has panicked"));
     let heard = failed.and(heard)?;
     let real = heard.report(&before, &after, &losses);
-    let first = quantile(&heard.firsts, 0.5);
-    let measured = measured(&model, memory, (&before, &after), &starts, first)?;
+    let measured = measured(&model, memory, (&before, &after), &starts, ask)?;
     let path = crate::root().join("target").join("pool").join(format!("machines-{}.json", protocol.needed));
     std::fs::write(&path, measured.to_string()).with_context(|| format!("cannot write {}", path.display()))?;
     let simulated = simulated(&protocol.simulated(anygpu, Some(&path))?["report"], protocol.seconds);
@@ -351,16 +351,17 @@ impl Heard {
     }
 }
 
-/// The machines as the simulator takes them.
-///
-/// `first` is the time of a first token: of a prompt of [`PROMPT`] rows.
-fn measured(
-    model: &Value,
-    memory: u64,
-    (before, after): (&Value, &Value),
-    starts: &[f64],
-    first: f64,
-) -> Result<Value> {
+/// Seconds of a request to the coordinator that no worker has part in.
+fn asking(client: Client) -> Result<f64> {
+    let one = |_| {
+        let begun = Instant::now();
+        client.state().map(|_| begun.elapsed().as_secs_f64())
+    };
+    Ok(quantile(&(0..REQUESTS).map(one).collect::<Result<Vec<_>>>()?, 0.5))
+}
+
+/// The machines as the simulator takes them. `ask` is what a request takes beside what the pool does.
+fn measured(model: &Value, memory: u64, (before, after): (&Value, &Value), starts: &[f64], ask: f64) -> Result<Value> {
     let went = |path| went(before, after, path);
     let laps = went("/times/lap_count").max(1.0);
     let (lap, steps) = (went("/times/laps") * 1e-6 / laps, went("/times/steps") * 1e-6 / laps);
@@ -368,14 +369,20 @@ fn measured(
     let blocks = model["blocks"].as_f64().context("the coordinator does not say blocks")?;
     let head_blocks = model["head_blocks"].as_f64().context("the coordinator does not say head_blocks")?;
     let block = steps / (blocks + head_blocks);
+    // Of a step of a prompt, in one stage.
+    let prompts = went("/times/prompt_count").max(1.0);
+    let (rows, prompt) = (went("/times/prompt_rows") / prompts, went("/times/prompts") * 1e-6 / prompts);
+    let hop = (lap - steps).max(0.0) / stages;
+    // What is asked goes there and back as well.
+    let open = (went("/times/opens") * 1e-6 / went("/times/open_count").max(1.0) - hop).max(0.0);
     let prepares = went("/times/prepare_count").max(1.0);
     Ok(json!({
         "blocks": model["blocks"], "width": model["width"], "block_bytes": model["block_bytes"],
         "embedding_bytes": model["embedding_bytes"], "head_bytes": model["head_bytes"], "head_blocks": head_blocks,
-        "memory": memory, "block": [block, block], "hop": (lap - steps).max(0.0) / stages,
-        "prompt_rows": (PROMPT as f64 * lap / first.max(lap)).max(1.0), "bandwidth": [1e9, 1e9],
+        "memory": memory, "block": [block, block], "hop": hop, "open": open, "ask": ask,
+        "prompt_rows": (rows * steps / (stages * prompt).max(1e-9)).max(1.0), "bandwidth": [1e9, 1e9],
         "compile": went("/times/prepares") * 1e-6 / prepares, "start": quantile(starts, 0.5), "snapshot": 512,
-        "tokens": [PROMPT, TOKENS],
+        "tokens": [rows.round().max(1.0) as usize, TOKENS],
     }))
 }
 

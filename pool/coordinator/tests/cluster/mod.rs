@@ -75,6 +75,10 @@ pub struct Node {
     pub alive: bool,
     pub frozen: bool,
     pub liar: bool,
+    /// What it does takes until then, though it speaks.
+    pub busy: Micros,
+    /// Time to compile a range.
+    pub compile: Micros,
     range: Range,
     epoch: u64,
     life: u64,
@@ -149,6 +153,8 @@ impl Cluster {
             alive: false,
             frozen: false,
             liar: false,
+            busy: 0,
+            compile: 50_000,
             range,
             epoch: 0,
             life: 0,
@@ -289,8 +295,8 @@ impl Cluster {
                 (node.range, node.epoch) = (range, epoch);
                 node.held.clear();
                 node.snapshots.clear();
-                let life = node.life;
-                self.after(50_000, Later::Tell(Event::Ready(id, epoch), Some((id, life))));
+                let (life, compile) = (node.life, node.compile);
+                self.after(compile, Later::Tell(Event::Ready(id, epoch), Some((id, life))));
             }
             Action::Release(id) => {
                 if let Some(node) = self.working(id) {
@@ -393,9 +399,9 @@ impl Cluster {
         let mut held = Held { lease, states, rows: to, kept: from, out: Vec::new() };
         held.out = inputs.into_iter().map(|x| held.states.row(node.range.first, x)).collect();
         node.held.insert(session, held);
-        let life = node.life;
+        let (life, busy) = (node.life, node.busy);
         self.after(
-            1_000 + 100 * u64::from(to - from),
+            (1_000 + 100 * u64::from(to - from)).max(busy.saturating_sub(self.now)),
             Later::Tell(Event::Restored(id, session, epoch, to), Some((id, life))),
         );
     }
@@ -414,6 +420,7 @@ impl Cluster {
         let stop = route[stage];
         let Some(node) = self.nodes.get_mut(&stop.worker).filter(|node| node.alive && !node.frozen) else { return };
         let (first, head, life, time) = (node.range.first, node.range.head, node.life, node.offer.block);
+        let busy = node.busy;
         let Some(held) = node.held.get_mut(&session).filter(|held| held.lease == stop.lease) else { return };
         let end = position + rows.len() as u32;
         if position == held.rows {
@@ -423,7 +430,7 @@ impl Cluster {
             return;
         }
         let out = held.out[(position - held.kept) as usize..(end - held.kept) as usize].to_vec();
-        let took = time + self.chance.random_range(0..time);
+        let took = (time + self.chance.random_range(0..time)).max(busy.saturating_sub(self.now));
         let from = Some((stop.worker, life));
         self.after(took, Later::Tell(Event::StepDone(stop.worker, session, epoch, position), from));
         if stage + 1 < route.len() {
