@@ -31,52 +31,47 @@ fn options(draft: Option<DraftModel>) -> EngineOptions {
     EngineOptions { n_ctx: Some(128), draft, ..EngineOptions::default() }
 }
 
-/// Generates where one call fails; `next` takes over. Also the calls that there were, and the losses.
+/// Generates where one call fails; `next` takes over. Also the calls before the text, all calls, and the losses.
 fn generate(
     draft: Option<DraftModel>,
     [inner, next]: [&Rc<dyn Backend>; 2],
     at: usize,
-) -> (Result<Generation, EngineError>, usize, usize) {
+) -> (Result<Generation, EngineError>, [usize; 2], usize) {
     let (source, options) = (BytesSource(GAB), options(draft));
     let fault = Rc::new(Fault { at, how: How::Lost, calls: Cell::new(0) });
     let failing = Box::new(Failing { inner: inner.clone(), fault: fault.clone() });
-    let mut recovered = 0;
+    let (mut recovered, begun) = (0, Cell::new(0));
     let all = async || {
         let host = Rc::new(NativeHost::default());
         let mut engine = Engine::with_backend(failing, &source, &options, host, &mut |_| {}).await?;
         let mut session = engine.session()?;
+        begun.set(fault.calls.get());
         let text = engine.encode("Once upon a time")?;
-        let generate = GenerateOptions { max_tokens: Some(40), ..engine.generate_options() };
+        let generate = GenerateOptions { max_tokens: Some(24), ..engine.generate_options() };
         let mut on_event = |event: Event<'_>| recovered += usize::from(matches!(event, Event::Recovered(_)));
         let open = async |_: &_| Ok((next.clone(), Report::given(next.info())));
         engine.surviving(&source, &options, &mut session, &text, &generate, &mut on_event, open).await
     };
     let generation = block_on(all());
-    (generation, fault.calls.get(), recovered)
+    (generation, [begun.get(), fault.calls.get()], recovered)
 }
 
 #[test]
 fn a_text_that_a_small_model_drafts_survives_its_device() {
-    for name in ["cpu", "webgpu"] {
+    // Loading and compiling take a GPU in software a second.
+    for (name, losses) in [("cpu", 6), ("webgpu", 2)] {
         let Some((inner, next)) = rung(name).zip(rung(name)) else { continue };
         let both = [&inner, &next];
-        let (plain, loaded, _) = generate(None, both, usize::MAX);
+        let (plain, ..) = generate(None, both, usize::MAX);
         let plain = plain.unwrap();
-        let (drafted, calls, _) = generate(Some(first_block()), both, usize::MAX);
+        let (drafted, [begun, calls], _) = generate(Some(first_block()), both, usize::MAX);
         let drafted = drafted.unwrap();
         assert_eq!((&drafted.tokens, plain.drafted_tokens), (&plain.tokens, 0));
-        assert!(drafted.drafted_tokens > 0 && calls > loaded, "{name}: it drafts");
-        let mut survived = 0;
-        for at in (calls / 2..calls).step_by(calls / 12) {
+        assert!(drafted.drafted_tokens > 0, "{name}: it drafts");
+        for at in (begun..calls).step_by((calls - begun) / losses) {
             let (generation, _, recovered) = generate(Some(first_block()), both, at);
-            match generation {
-                Ok(generation) => assert_eq!(generation.tokens, plain.tokens, "{name}, call {at}"),
-                // Whoever loads it sees the error.
-                Err(error) => assert!(error.lost().is_some() && recovered == 0, "{name}, call {at}: {error}"),
-            }
-            survived += recovered;
+            assert_eq!((generation.unwrap().tokens, recovered), (plain.tokens.clone(), 1), "{name}, call {at}");
         }
-        assert!(survived > 2, "{name}: lost {survived} times");
         let left = [inner.stats().memory, next.stats().memory];
         assert!(left.iter().all(|bytes| *bytes <= 32 << 10), "{name}: {left:?} bytes are left");
     }
