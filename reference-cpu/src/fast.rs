@@ -17,8 +17,6 @@ mod pairs;
 mod panels;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests;
 
 /// The forms of several nodes that have a kernel here.
 pub(crate) const MATCHERS: &[Matcher] = &[QkvAppend::matcher, Linear::matcher, Embed::matcher, ArgMaxAppend::matcher];
