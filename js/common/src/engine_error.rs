@@ -38,6 +38,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::NoPooling { .. }
         | ModelError::NoText { .. }
         | ModelError::Snapshot(_)
+        | ModelError::Draft(_)
         | ModelError::Stage(_)
         | ModelError::Constraint(_)
         | ModelError::Options(_) => "options",
