@@ -8,19 +8,21 @@ mod liar;
 mod machines;
 mod stranger;
 
-use crate::programs;
+use crate::{programs, root};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use machines::Pool;
+use machines::{Pool, memory};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Tokens of an answer.
-const TOKENS: usize = 120;
+/// Where `cargo xtask models` puts it.
+const SMOLLM2: &str = "models/cache/SmolLM2-135M-Instruct.Q4_1.gguf";
 /// Tokens that are told before a worker is lost.
 const BEFORE: usize = 20;
 /// Time until all workers have something to do.
@@ -72,40 +74,90 @@ enum Trouble {
     Stranger,
 }
 
+/// What a pool runs.
+struct Model {
+    /// Its file; gab, which is built in, has none.
+    file: Option<&'static str>,
+    /// Stages that its blocks are for: each worker has room for one of them.
+    stages: u32,
+    /// Tokens of an answer.
+    tokens: usize,
+}
+
+impl Model {
+    fn path(&self) -> Option<PathBuf> {
+        self.file.map(|file| root().join(file))
+    }
+}
+
+const GAB: Model = Model { file: None, stages: 2, tokens: 120 };
+const SMALL: Model = Model { file: Some(SMOLLM2), stages: 3, tokens: 32 };
+
 /// A pool, and what happens to it.
 struct Case {
     title: &'static str,
-    /// The backends of its workers, each of which has room for half of the model.
+    model: &'static Model,
+    /// The backends of its workers.
     workers: &'static [&'static str],
     seam: &'static str,
     trouble: Trouble,
 }
 
 const CASES: &[Case] = &[
-    Case { title: "two on the CPU, f32", workers: &["cpu", "cpu"], seam: "f32", trouble: Trouble::None },
-    Case { title: "two on the CPU, f16", workers: &["cpu", "cpu"], seam: "f16", trouble: Trouble::None },
-    Case { title: "CPU and WebGL, f32", workers: &["cpu", "webgl"], seam: "f32", trouble: Trouble::None },
-    Case { title: "WebGPU and CPU, f16", workers: &["webgpu", "cpu"], seam: "f16", trouble: Trouble::None },
-    Case { title: "WebGL and WebGPU, f16", workers: &["webgl", "webgpu"], seam: "f16", trouble: Trouble::None },
-    Case { title: "a worker is killed", workers: &["cpu"; 4], seam: "f32", trouble: Trouble::Killed },
-    Case { title: "a worker stands still", workers: &["cpu"; 4], seam: "f32", trouble: Trouble::Frozen },
-    Case { title: "the server is started again", workers: &["cpu"; 3], seam: "f32", trouble: Trouble::Server },
+    Case { title: "two on the CPU, f32", model: &GAB, workers: &["cpu", "cpu"], seam: "f32", trouble: Trouble::None },
+    Case { title: "two on the CPU, f16", model: &GAB, workers: &["cpu", "cpu"], seam: "f16", trouble: Trouble::None },
+    Case { title: "CPU and WebGL, f32", model: &GAB, workers: &["cpu", "webgl"], seam: "f32", trouble: Trouble::None },
+    Case {
+        title: "WebGPU and CPU, f16",
+        model: &GAB,
+        workers: &["webgpu", "cpu"],
+        seam: "f16",
+        trouble: Trouble::None,
+    },
+    Case {
+        title: "WebGL and WebGPU, f16",
+        model: &GAB,
+        workers: &["webgl", "webgpu"],
+        seam: "f16",
+        trouble: Trouble::None,
+    },
+    Case {
+        title: "SmolLM2: CPU, WebGL, WebGPU, f32",
+        model: &SMALL,
+        workers: &["cpu", "webgl", "webgpu"],
+        seam: "f32",
+        trouble: Trouble::None,
+    },
+    Case {
+        title: "SmolLM2: WebGPU, CPU, WebGL, f16",
+        model: &SMALL,
+        workers: &["webgpu", "cpu", "webgl"],
+        seam: "f16",
+        trouble: Trouble::None,
+    },
+    Case { title: "a worker is killed", model: &GAB, workers: &["cpu"; 4], seam: "f32", trouble: Trouble::Killed },
+    Case { title: "a worker stands still", model: &GAB, workers: &["cpu"; 4], seam: "f32", trouble: Trouble::Frozen },
+    Case {
+        title: "the server is started again",
+        model: &GAB,
+        workers: &["cpu"; 3],
+        seam: "f32",
+        trouble: Trouble::Server,
+    },
     Case {
         title: "the coordinator is started again",
+        model: &GAB,
         workers: &["cpu"; 3],
         seam: "f32",
         trouble: Trouble::Coordinator,
     },
-    Case { title: "a stranger interferes", workers: &["cpu"; 2], seam: "f32", trouble: Trouble::Stranger },
+    Case { title: "a stranger interferes", model: &GAB, workers: &["cpu"; 2], seam: "f32", trouble: Trouble::Stranger },
     // Two of a stage check and settle, whoever is banned.
-    Case { title: "a worker lies", workers: &["cpu"; 7], seam: "f32", trouble: Trouble::Lied },
+    Case { title: "a worker lies", model: &GAB, workers: &["cpu"; 7], seam: "f32", trouble: Trouble::Lied },
 ];
 
 /// Texts until a worker that lies has been checked with near certainty: each has one of two stages checked.
 const CHECKED: usize = 30;
-
-/// What a worker has room for: half of gab's blocks, with what is before or after them.
-const MEMORY: &str = "230M";
 
 /// What this takes that is not here.
 pub fn lacks() -> Option<String> {
@@ -127,7 +179,7 @@ pub fn run(options: &Options) -> Result<bool> {
         return churn::run(&protocol, &anygpu, &server, options.json.as_deref());
     }
     let mut chance = StdRng::seed_from_u64(seed);
-    let alone: Vec<String> = TEXTS.iter().map(|text| alone(&anygpu, None, *text, TOKENS)).collect::<Result<_>>()?;
+    let mut right: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
     for case in CASES.iter().filter(|case| options.only.as_ref().is_none_or(|only| case.title.contains(only))) {
@@ -141,8 +193,21 @@ pub fn run(options: &Options) -> Result<bool> {
             skips += 1;
             continue;
         }
+        let file = case.model.path();
+        if let Some(file) = file.as_deref().filter(|file| !file.is_file()) {
+            println!("{:34} skipped: there is no {}: cargo xtask models", case.title, file.display());
+            skips += 1;
+            continue;
+        }
+        let right = match right.entry(case.model.file) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let texts = TEXTS.iter().map(|text| alone(&anygpu, file.as_deref(), *text, case.model.tokens));
+                new.insert(texts.collect::<Result<_>>()?)
+            }
+        };
         let begun = Instant::now();
-        let outcome = try_case(case, &anygpu, &server, &alone, &mut chance);
+        let outcome = try_case(case, &anygpu, &server, right, &mut chance);
         let seconds = begun.elapsed().as_secs_f64();
         match &outcome {
             Ok(seen) => println!("{:34} {} ({seconds:.1} s)", case.title, shown(seen)),
@@ -200,32 +265,35 @@ fn request((prompt, temperature): (&str, f64), tokens: usize) -> Value {
     })
 }
 
-fn try_case(case: &Case, anygpu: &Path, server: &Path, alone: &[String], chance: &mut StdRng) -> Result<Value> {
+fn try_case(case: &Case, anygpu: &Path, server: &Path, right: &[String], chance: &mut StdRng) -> Result<Value> {
     let lied = matches!(case.trouble, Trouble::Lied);
     // A text that is checked takes the place of one that is asked.
     let checked = if lied { ["--check", "1", "--sessions", "7"] } else { ["--check", "0", "--sessions", "8"] };
-    let options = ["--seam", case.seam, "--snapshot", "32"];
-    let mut pool = Pool::start(anygpu, server, &[&options[..], &checked].concat())?;
-    let liar = if lied { Some(pool.join_liar(case.workers[0], MEMORY)?) } else { None };
+    let file = case.model.path().map(|file| file.display().to_string());
+    let model: Vec<&str> = file.iter().flat_map(|file| ["--model", file]).collect();
+    let options = ["--seam", case.seam, "--snapshot", "32", "--n-ctx", "256"];
+    let mut pool = Pool::start(anygpu, server, &[&options[..], &checked, &model].concat())?;
+    let memory = memory(&pool.client.get("/pool.json")?["model"], case.model.stages)?.to_string();
+    let liar = if lied { Some(pool.join_liar(case.workers[0], &memory)?) } else { None };
     for backend in &case.workers[usize::from(lied)..] {
-        pool.join(backend, MEMORY)?;
+        pool.join(backend, &memory)?;
     }
     let everybody = case.workers.len();
     pool.until(READY, "its workers do not become ready", |state| {
         let stages = state["chains"][0]["stages"].as_array().map_or(0, Vec::len);
         let spares = state["spares"].as_array().map_or(0, Vec::len);
-        state["chains"][0]["up"] == true && stages + spares == everybody && stages > 1
+        state["chains"][0]["up"] == true && stages + spares == everybody && stages >= case.model.stages as usize
     })?;
     if let Some(liar) = &liar {
         find(&pool, liar).with_context(|| format!("the coordinator says: {}", pool.said()))?;
     }
-    answers(case, &mut pool, alone, chance).with_context(|| format!("the coordinator says: {}", pool.said()))
+    answers(case, &mut pool, &memory, right, chance).with_context(|| format!("the coordinator says: {}", pool.said()))
 }
 
 /// Asks for texts until the worker that lies is banned. What it had part in is not what anybody relies on.
 fn find(pool: &Pool, liar: &str) -> Result<()> {
     for text in 0..CHECKED {
-        let request = request(TEXTS[text % TEXTS.len()], TOKENS);
+        let request = request(TEXTS[text % TEXTS.len()], GAB.tokens);
         // A text that ends as untrusted is what is to be.
         let _ = pool.client.ask(&request, &format!("checked {text}"))?.read(usize::MAX);
         // A dispute is settled though the text is over.
@@ -242,14 +310,14 @@ fn find(pool: &Pool, liar: &str) -> Result<()> {
 }
 
 /// Asks for all texts, and makes trouble in the middle of each.
-fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) -> Result<Value> {
+fn answers(case: &Case, pool: &mut Pool, memory: &str, right: &[String], chance: &mut StdRng) -> Result<Value> {
     let mut told = Vec::new();
     let begun = Instant::now();
-    for ((prompt, temperature), expected) in TEXTS.iter().zip(alone) {
-        let request = request((prompt, *temperature), TOKENS);
+    for ((prompt, temperature), expected) in TEXTS.iter().zip(right) {
+        let request = request((prompt, *temperature), case.model.tokens);
         let mut answer = pool.client.ask(&request, prompt)?;
         let some = answer.read(BEFORE)?;
-        trouble(case.trouble, pool, chance)?;
+        trouble(case.trouble, pool, memory, chance)?;
         let text = match case.trouble {
             // Who asks again with the same key gets the rest of the same answer.
             Trouble::Coordinator => pool.client.ask(&request, prompt)?.read(usize::MAX)?,
@@ -260,7 +328,7 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
         }
         told.push(text);
     }
-    let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * TOKENS) as f64;
+    let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * case.model.tokens) as f64;
     let state = pool.settled()?;
     let lost = state["lost"].as_u64().unwrap_or(0);
     if matches!(case.trouble, Trouble::Killed | Trouble::Frozen) && lost < TEXTS.len() as u64 {
@@ -269,7 +337,7 @@ fn answers(case: &Case, pool: &mut Pool, alone: &[String], chance: &mut StdRng) 
     Ok(json!({ "token_ms": token_ms, "state": state, "texts": told }))
 }
 
-fn trouble(trouble: Trouble, pool: &mut Pool, chance: &mut StdRng) -> Result<()> {
+fn trouble(trouble: Trouble, pool: &mut Pool, memory: &str, chance: &mut StdRng) -> Result<()> {
     match trouble {
         Trouble::None | Trouble::Lied => Ok(()),
         Trouble::Stranger => stranger::tries(&pool.client.get("/pool.json")?, &pool.client.state()?),
@@ -284,7 +352,7 @@ fn trouble(trouble: Trouble, pool: &mut Pool, chance: &mut StdRng) -> Result<()>
                 _ => pool.freeze(worker)?,
             }
             // For the next text there is to be a spare again.
-            pool.join("cpu", MEMORY)
+            pool.join("cpu", memory)
         }
         Trouble::Server => pool.restart_server(),
         Trouble::Coordinator => pool.restart_coordinator(),

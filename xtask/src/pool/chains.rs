@@ -1,8 +1,8 @@
 //! What a chain costs beside one worker: time between computations, and bytes that pass the broker.
 
-use super::churn::{TEXTS, memory, quantile, went};
-use super::machines::{Pool, signal};
-use super::{alone, request};
+use super::churn::{TEXTS, quantile, went};
+use super::machines::{Pool, memory, signal};
+use super::{SMOLLM2, alone, request};
 use crate::process::{Group, machine};
 use crate::{root, shape};
 use anyhow::{Context, Result, bail};
@@ -20,8 +20,6 @@ const ROUNDS: usize = 8;
 const COUNTED: usize = 2;
 /// Time until a chain is up.
 const READY: Duration = Duration::from_secs(120);
-/// Where `cargo xtask models` puts it.
-const SMOLLM2: &str = "models/cache/SmolLM2-135M-Instruct.Q4_1.gguf";
 
 /// The thesis' models: the width of what is handed over, workers, and its megabytes a request (tables 6.5 to 6.7).
 const THESIS: [(&str, u64, u32, f64); 6] = [

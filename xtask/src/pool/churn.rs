@@ -2,7 +2,7 @@
 //! the same failures.
 
 use super::client::Client;
-use super::machines::{Pool, signal};
+use super::machines::{Pool, memory, signal};
 use super::{alone, request};
 use crate::process::{Group, machine};
 use anyhow::{Context, Result, bail};
@@ -179,25 +179,6 @@ fn judged(protocol: &Protocol, losses: &[Loss], heard: &Heard, real: &Value) -> 
     let failed = heard.wrong.len() + usize::from(availability < floor || right == 0);
     println!("{right} passed, {failed} failed, 0 skipped");
     Ok(failed == 0)
-}
-
-/// The least memory of a worker with which so many hold the model.
-pub fn memory(model: &Value, needed: u32) -> Result<u64> {
-    let bytes = |name: &str| model[name].as_u64().with_context(|| format!("the coordinator does not say {name}"));
-    let (blocks, block) = (bytes("blocks")?, bytes("block_bytes")?);
-    let (embedding, head) = (bytes("embedding_bytes")?, bytes("head_bytes")?);
-    let fits = |memory: u64| {
-        let left = |end: u64| memory.checked_sub(end).map(|left| left / block);
-        match needed {
-            1 => memory >= embedding + head + blocks * block,
-            _ => left(embedding)
-                .zip(left(head))
-                .is_some_and(|(first, last)| first + last + u64::from(needed - 2) * (memory / block) >= blocks),
-        }
-    };
-    let ends = [0, embedding, head, embedding + head];
-    let sizes = ends.into_iter().flat_map(|end| (0..=blocks).map(move |count| end + count * block));
-    sizes.filter(|memory| fits(*memory)).min().context("no memory is enough")
 }
 
 /// The workers' processes.
