@@ -1,15 +1,17 @@
 /**
  * The tests of the package: its own code under node, its types, whether all that browsers get is in the oldest of them,
  * what a user gets, which is the packed tarball, in other runtimes, and in small projects and pages in Chromium; the page
- * of this repository in Chromium and Firefox (`site`); and whether clients of OpenAI's API can talk to `anygpu serve`.
+ * of this repository in Chromium and Firefox (`site`), and pages of both as parts of a pool with a larger model (`mixed`);
+ * and whether clients of OpenAI's API can talk to `anygpu serve`.
  *
  *     node test/run.js [STAGE...]        all of them by default, but for those of a night
  *
  * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it), and all but `unit` fetch the packages of their
  * `package-lock.json`. Those of pages need Chromium: $CHROMIUM, or chromium of the PATH, without which they are skipped;
- * `site` takes Firefox as well: $FIREFOX, or firefox-esr. With $ANYGPU_PICTURES, a folder, it leaves a picture there of each
- * state of the page, and looks at all of them in both browsers. `openai` and `site` build the command line, unless $ANYGPU is the program; `site` takes nats-server: $NATS_SERVER, or that of the path. All that they make lies in the workspace's
- * `target/js`. The last line counts: `N passed, N failed, N skipped`.
+ * `site` and `mixed` take Firefox as well: $FIREFOX, or firefox-esr; and nats-server: $NATS_SERVER, or that of the path. With
+ * $ANYGPU_PICTURES, a folder, `site` leaves a picture there of each state of the page, and looks at all of them in both
+ * browsers. `openai`, `site` and `mixed` build the command line, unless $ANYGPU is the program. All that they make lies in
+ * the workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
  */
 
 import { mkdirSync, rmSync } from "node:fs";
@@ -19,7 +21,7 @@ import { baseline, types, unit } from "./stages/code.js";
 import { FAILED, WORK } from "./stages/common.js";
 import { offline, plain } from "./stages/pages.js";
 import { guard, runtimes, sdk } from "./stages/runtimes.js";
-import { site } from "./stages/site.js";
+import { mixed, site } from "./stages/site.js";
 
 /** @import { Tally } from "./stages/common.js" */
 
@@ -27,7 +29,7 @@ import { site } from "./stages/site.js";
 const STAGES = { unit, types, baseline, guard, runtimes, sdk, plain, offline, site, vite, webpack, esbuild, rollup, openai };
 
 /** What takes too long for each change. @type {typeof STAGES} */
-const NIGHTLY = { next };
+const NIGHTLY = { next, mixed };
 
 /** @param {Tally} tally */
 function tallied({ passed, failed, skipped }) {

@@ -383,6 +383,12 @@ pub const NIGHTLY: &[Run] = &[
         args: &["js/test/run.js", "next"],
     },
     Run {
+        title: "pages and workers as one chain",
+        needs: Need::Node,
+        program: Program::Node,
+        args: &["js/test/run.js", "mixed"],
+    },
+    Run {
         title: "types: windows",
         needs: Need::System(System::Windows),
         program: Program::Task,

@@ -5,7 +5,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { launch } from "./driver.js";
 
 /** @typedef {import("node:child_process").ChildProcess} ChildProcess */
@@ -16,6 +16,8 @@ const TOKENS = 64;
 const MIXED_TOKENS = 32;
 /** What a native worker has room for: half of gab, as a page of 256 MB has. */
 const MEMORY = "230M";
+/** What a page of 256 MB has room for, in bytes. */
+const PAGE = 2 ** 28;
 /** In milliseconds. */
 const PATIENCE = 60_000;
 
@@ -107,14 +109,15 @@ async function up(coordinator) {
  * @param {string} coordinator
  * @param {number} tokens
  * @param {number} temperature
+ * @param {string[]} model How it is named, if it is not gab.
  */
-async function isExact(anygpu, coordinator, tokens, temperature) {
+async function isExact(anygpu, coordinator, tokens, temperature, model = []) {
   const chosen = { temperature, top_k: 40, top_p: 0.95, seed: 7 };
   const request = { prompt: PROMPT, max_tokens: tokens, ...chosen };
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${coordinator}/v1/completions`, { method: "POST", headers, body: JSON.stringify(request) });
   const { choices } = await response.json();
-  const alone = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${tokens}`, "--json"];
+  const alone = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${tokens}`, "--json", ...model];
   const drawn = temperature > 0 ? ["--temperature", `${temperature}`, "--top-k", "40", "--top-p", "0.95", "--seed", "7"] : [];
   assert.equal(choices[0].text, JSON.parse(spawnSync(anygpu, [...alone, ...drawn], { encoding: "utf8" }).stdout).text);
 }
@@ -125,25 +128,32 @@ async function isExact(anygpu, coordinator, tokens, temperature) {
  * @param {{ chrome: string, firefox: string }} browsers
  * @param {string} origin The pages'.
  * @param {Programs} programs
+ * @param {string | null} file The model's; gab if there is none.
  * @returns {Promise<import("./main.js").Result[]>}
  */
-export async function mixes(browsers, origin, programs) {
+export async function mixes(browsers, origin, programs, file = null) {
   const folder = mkdtempSync(join(tmpdir(), "anygpu-pool-"));
   const [chrome, firefox] = await Promise.all([launch("chrome", browsers.chrome), launch("firefox", browsers.firefox)]);
   const native = (process.env.ANYGPU_SKIP ?? "").split(",").includes("webgl") ? "cpu" : "webgl";
+  const model = file === null ? [] : ["--model", file];
   const results = [];
   for (const seam of ["f32", "f16"]) {
-    const name = `chrome on webgpu and webgl, firefox on the cpu, native workers on the cpu and ${native}: one chain, ${seam}`;
+    const name = `${file === null ? "gab" : basename(file)}: chrome on webgpu and webgl, firefox on the cpu, native workers on the cpu and ${native}: one chain, ${seam}`;
     /** @type {ChildProcess[]} */
     const children = [];
     try {
-      // States of so many texts that a page has room for one block.
-      const coordinator = await opened(folder, children, programs, ["--seam", seam, "--sessions", "16"]);
-      children.push(await works(programs.anygpu, coordinator, "cpu", "150M"), await works(programs.anygpu, coordinator, native, "285M"));
+      // States of so many texts that a page has room for some blocks only. The native workers have room for what is left.
+      const coordinator = await opened(folder, children, programs, ["--seam", seam, "--sessions", "16", ...model]);
+      const { blocks, block_bytes: block, embedding_bytes: embedding, head_bytes: head } = (await (await fetch(`${coordinator}/pool.json`)).json()).model;
+      const left = blocks - 3 * Math.floor(PAGE / block);
+      assert.ok(left >= 2, `${blocks} blocks of ${block} bytes are too few for five`);
+      const first = Math.ceil(left / 2);
+      children.push(await works(programs.anygpu, coordinator, "cpu", `${embedding + first * block}`));
+      children.push(await works(programs.anygpu, coordinator, native, `${head + (left - first) * block}`));
       const pages = [await page(chrome, origin, coordinator, "webgpu"), await page(chrome, origin, coordinator, "webgl"), await page(firefox, origin, coordinator, "cpu")];
       await up(coordinator);
       assert.equal((await state(coordinator)).chains[0].stages.length, 5, "all have a part");
-      for (const temperature of [0, 0.8]) await isExact(programs.anygpu, coordinator, MIXED_TOKENS, temperature);
+      for (const temperature of [0, 0.8]) await isExact(programs.anygpu, coordinator, MIXED_TOKENS, temperature, model);
       for (const one of pages) await one.close();
       results.push({ name, ok: true });
     } catch (error) {

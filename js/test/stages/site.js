@@ -14,25 +14,53 @@ function find(name, variable) {
   return null;
 }
 
-export async function site() {
+const DIST = join(ROOT, "dist");
+/** Where `cargo xtask models` puts it. */
+const SMOLLM2 = join(ROOT, "models", "cache", "SmolLM2-135M-Instruct.Q4_1.gguf");
+
+/** What drives the pages, with its packages, and where. */
+async function prepared() {
   const folder = join(WORK, "site");
   cpSync(join(JS, "test", "site"), folder, { recursive: true });
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder);
-  const dist = join(ROOT, "dist");
-  if (!existsSync(join(dist, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
+  if (!existsSync(join(DIST, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
   const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
   const [{ flows }, { areVendored }, { withTemplate }, { joins, mixes }] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
+  return { folder, flows, areVendored, withTemplate, joins, mixes };
+}
+
+/** The programs that pages and pools take; null for what is missing, which is said. */
+function programs() {
+  const browsers = { chrome: find(CHROMIUM, "CHROMIUM"), firefox: find(FIREFOX, "FIREFOX") };
+  return { browsers, nats: process.env.NATS_SERVER ?? find("nats-server", "NATS_SERVER") };
+}
+
+/** SmolLM2 by pages of both browsers and native workers, as one chain. */
+export async function mixed() {
+  const { mixes } = await prepared();
+  const { browsers: { chrome, firefox }, nats } = programs();
+  if (chrome === null || firefox === null || nats === null) return { ...SKIPPED, skipped: 2 };
+  if (!existsSync(SMOLLM2)) throw new Error(`${SMOLLM2} is not there; run cargo xtask models`);
+  const server = await serve({ folder: DIST, files: {} });
+  try {
+    return counted(await mixes({ chrome, firefox }, server.origin, { anygpu: commandLine(), nats }, SMOLLM2));
+  } finally {
+    server.close();
+  }
+}
+
+export async function site() {
+  const { folder, flows, areVendored, withTemplate, joins, mixes } = await prepared();
   const talker = join(folder, "talker.gguf");
   withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
-  const server = await serve({ folder: dist, files: { "talker.gguf": talker } });
+  const server = await serve({ folder: DIST, files: { "talker.gguf": talker } });
   try {
-    const browsers = { chrome: find(CHROMIUM, "CHROMIUM"), firefox: find(FIREFOX, "FIREFOX") };
+    const { browsers, nats } = programs();
     // Both at once: much of the time is spent on waiting.
     const seen = Object.entries(browsers).map(async ([name, program]) =>
       program === null ? SKIPPED : counted(await flows(name, program, server.origin)),
     );
-    const tallies = [counted(await areVendored(dist)), ...(await Promise.all(seen))];
-    const nats = process.env.NATS_SERVER ?? find("nats-server", "NATS_SERVER");
+    const tallies = [counted(await areVendored(DIST)), ...(await Promise.all(seen))];
     for (const [name, backend] of [["chrome", "webgl"], ["chrome", "webgpu"], ["firefox", "cpu"]]) {
       const program = browsers[/** @type {"chrome" | "firefox"} */ (name)];
       const isThere = program !== null && nats !== null;
