@@ -330,11 +330,34 @@ fn answers(case: &Case, pool: &mut Pool, memory: &str, right: &[String], chance:
     }
     let token_ms = begun.elapsed().as_secs_f64() * 1e3 / (TEXTS.len() * case.model.tokens) as f64;
     let state = pool.settled()?;
+    if matches!(case.trouble, Trouble::None) {
+        are_traced(pool, case.workers.len())?;
+    }
     let lost = state["lost"].as_u64().unwrap_or(0);
     if matches!(case.trouble, Trouble::Killed | Trouble::Frozen) && lost < TEXTS.len() as u64 {
         bail!("a worker was to be lost in each of {} texts, and {lost} were", TEXTS.len());
     }
     Ok(json!({ "token_ms": token_ms, "state": state, "texts": told }))
+}
+
+/// Each of the last tokens can be followed through all stages.
+fn are_traced(pool: &Pool, stages: usize) -> Result<()> {
+    let traces = pool.client.get("/traces.json")?;
+    let events = traces["traceEvents"].as_array().context("there are no traces")?;
+    let mut tokens: BTreeMap<(Option<u64>, Option<u64>), usize> = BTreeMap::new();
+    for event in events {
+        let at = (event["pid"].as_u64(), event["args"]["position"].as_u64());
+        match (event["name"] == "token", event["tid"] == 0) {
+            (true, _) => drop(tokens.entry(at).or_default()),
+            (_, false) => tokens.get_mut(&at).map_or((), |seen| *seen += 1),
+            _ => {}
+        }
+    }
+    match tokens.iter().find(|(_, seen)| **seen != stages) {
+        None if !tokens.is_empty() => Ok(()),
+        None => bail!("no token is traced"),
+        Some((at, seen)) => bail!("of the token at {at:?} {seen} stages are traced, where there are {stages}"),
+    }
 }
 
 fn trouble(trouble: Trouble, pool: &mut Pool, memory: &str, chance: &mut StdRng) -> Result<()> {

@@ -4,6 +4,7 @@ mod file;
 mod remote;
 mod routes;
 mod serve;
+mod traces;
 mod work;
 
 use anygpu_pool_nats::{Server, Users};

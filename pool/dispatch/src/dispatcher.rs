@@ -11,6 +11,7 @@ use anygpu_pool_proto::{
 
 use crate::checks::Checks;
 use crate::times::Watch;
+use crate::traces::Traces;
 
 /// The model that a pool serves.
 #[derive(Debug, Clone)]
@@ -90,6 +91,7 @@ pub struct Dispatcher {
     pub(crate) asked: HashMap<u64, WorkerId>,
     pub(crate) checks: Checks,
     pub(crate) watch: Watch,
+    pub(crate) traces: Traces,
     pub(crate) out: Vec<Out>,
 }
 
@@ -116,6 +118,7 @@ impl Dispatcher {
             asked: HashMap::new(),
             checks: Checks::default(),
             watch: Watch::default(),
+            traces: Traces::default(),
             out: Vec::new(),
         }
     }
@@ -169,8 +172,10 @@ impl Dispatcher {
     pub(crate) fn settled(&mut self, now: Micros) -> Vec<Out> {
         while let Some(event) = self.checks.verdicts.pop() {
             self.watch.event(now, &event);
+            self.traces.event(now, &event);
             for action in self.coordinator.handle(now, event) {
                 self.watch.action(&action);
+                self.traces.action(now, &action);
                 self.act(action);
             }
         }

@@ -11,8 +11,10 @@ mod dispatcher;
 mod picture;
 mod said;
 mod times;
+mod traces;
 
 pub use dispatcher::{Dispatcher, Out, Served};
 pub use picture::{Picture, PicturedChain, PicturedStage};
 pub use said::NotTaken;
 pub use times::Times;
+pub use traces::{Stage, Trace};

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::dispatcher::Dispatcher;
 use crate::said::name;
 use crate::times::Times;
+use crate::traces::Trace;
 
 /// Chains, spares and counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -82,6 +83,16 @@ pub struct PicturedStage {
 }
 
 impl Dispatcher {
+    /// The last steps of all texts, oldest first.
+    pub fn traces(&self) -> Vec<Trace> {
+        self.traces.kept()
+    }
+
+    /// How many steps came to an end so far: with it what [`Self::traces`] gives changes.
+    pub fn traced(&self) -> u64 {
+        self.traces.count()
+    }
+
     /// What the pool looks like now.
     pub fn picture(&self) -> Picture {
         let coordinator = self.coordinator();

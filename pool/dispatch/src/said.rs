@@ -127,7 +127,7 @@ impl Dispatcher {
                 self.connected(worker, it.connection);
                 event
             }),
-            "done" => StepDone::from_wire(payload).ok().and_then(|done| self.done(worker, &done)),
+            "done" => StepDone::from_wire(payload).ok().and_then(|done| self.done(now, worker, &done)),
             "at" => Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)),
             _ => Token::from_wire(payload).ok().filter(|token| token.session.to_string() == what).and_then(|token| {
                 let Token { session, epoch, position, id, .. } = token;
@@ -144,7 +144,7 @@ impl Dispatcher {
     }
 
     /// A step is through: it was one of a lap, of rows that were sent again, or the taking over of states.
-    fn done(&mut self, worker: WorkerId, done: &StepDone) -> Option<Event> {
+    fn done(&mut self, now: Micros, worker: WorkerId, done: &StepDone) -> Option<Event> {
         let StepDone { session, epoch, position, rows, micros } = *done;
         if self.copy_done(worker, done) {
             return None;
@@ -162,6 +162,7 @@ impl Dispatcher {
         // Of a text that is being restored rows come again.
         if !self.restoring.contains_key(&(worker, session)) {
             self.watch.step(rows, micros);
+            self.traces.step(now, worker, (session, position), micros);
         }
         Some(Event::StepDone(worker, session, epoch, position))
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anygpu::handle::elsewhere::Asked;
 use anygpu_pool::{Facts, Micros, SessionId};
-use anygpu_pool_dispatch::{Dispatcher, Out, Picture};
+use anygpu_pool_dispatch::{Dispatcher, Out, Picture, Trace};
 use anygpu_pool_proto::{Wire, subject};
 use async_nats::{Client, Message, StatusCode, Subscriber};
 use futures_util::StreamExt;
@@ -46,6 +46,8 @@ pub struct Coordinating {
 pub struct Telling {
     /// Has the picture of the pool.
     pub picture: watch::Sender<Picture>,
+    /// Has the last steps, and how many there were until then.
+    pub traces: watch::Sender<(u64, Vec<Trace>)>,
     /// Takes notes for a person.
     pub note: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -284,6 +286,14 @@ impl Service {
         self.telling.picture.send_if_modified(|last| {
             let changed = *last != picture;
             *last = picture;
+            changed
+        });
+        let count = self.dispatcher.traced();
+        self.telling.traces.send_if_modified(|(last, traces)| {
+            let changed = *last != count;
+            if changed {
+                (*last, *traces) = (count, self.dispatcher.traces());
+            }
             changed
         });
         Ok(())

@@ -107,7 +107,8 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     };
     let thread = thread::Builder::new().name("requests".into()).spawn(read).context("cannot start a thread")?;
     let (picture, pictured) = watch::channel(dispatcher.picture());
-    let telling = Telling { picture, note: Box::new(|line: &str| output::note(line)) };
+    let (traces, traced) = watch::channel((0, Vec::new()));
+    let telling = Telling { picture, traces, note: Box::new(|line: &str| output::note(line)) };
     let (say, ended) = oneshot::channel();
     tokio::spawn(async move {
         let outcome = coordinate(&coordinating, dispatcher, &facts, asked, telling).await;
@@ -128,7 +129,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
             _ => anyhow!("the coordinator has ended; start again"),
         }
     };
-    Ok(Answering { handle, thread, more: router(pool, file, pictured), ended: Box::pin(ended) })
+    Ok(Answering { handle, thread, more: router(pool, file, pictured, traced), ended: Box::pin(ended) })
 }
 
 /// Texts that a worker holds states for: those of its chain, and one that it checks.

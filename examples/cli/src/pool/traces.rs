@@ -1,0 +1,28 @@
+//! The last steps, in the format of Chrome's tracing, which Perfetto and browsers show.
+
+use anygpu_pool_dispatch::Trace;
+use serde_json::{Value, json};
+
+/// Steps, and how many there were until then.
+pub type Traced = (u64, Vec<Trace>);
+
+/// A text is a process there. Its first line has its steps, and each stage has one below, by its place in the chain. What lies
+/// between two of a step is the way from one to the next.
+pub fn shown(traces: &[Trace]) -> Value {
+    let events = traces.iter().flat_map(|trace| {
+        let what = if trace.rows == 1 { "token" } else { "prompt" };
+        let step = json!({
+            "name": what, "ph": "X", "ts": trace.sent, "dur": trace.ended - trace.sent, "pid": trace.text, "tid": 0,
+            "args": { "position": trace.position, "rows": trace.rows },
+        });
+        let stages = trace.stages.iter().enumerate().map(|(at, stage)| {
+            let took = u64::from(stage.took);
+            json!({
+                "name": stage.worker, "ph": "X", "ts": stage.heard.saturating_sub(took), "dur": took, "pid": trace.text,
+                "tid": at + 1, "args": { "position": trace.position },
+            })
+        });
+        std::iter::once(step).chain(stages).collect::<Vec<_>>()
+    });
+    json!({ "displayTimeUnit": "ms", "traceEvents": events.collect::<Vec<_>>() })
+}
