@@ -64,11 +64,14 @@ fn whole_groups(draw: Draw, k: usize) -> Draw {
     draw.define_if(k.is_multiple_of(GROUP), "WHOLE_GROUPS")
 }
 
+/// Columns of one row that each fragment looks at by itself, at most.
+const LOOKED_AT: usize = 16 << 10;
+
 /// A draw over the rows of `x` that needs two numbers of each whole row. Several rows have a pass of their own for them,
-/// `first`; for one row that costs more than having each fragment look at it.
+/// `first`; for one row that costs more than having each fragment look at it, unless it is as long as a vocabulary.
 fn by_rows(x: &Tensor, names: [&'static str; 2], first: impl FnOnce(usize, usize) -> Draw, last: Draw) -> Kernel {
     let rows = x.shape.rows();
-    if rows == 1 {
+    if rows == 1 && x.shape.cols() <= LOOKED_AT {
         return last.into();
     }
     let first = first(0, rows).and(Target::Scratch(1)).int("cols", x.shape.cols());

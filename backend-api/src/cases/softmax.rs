@@ -14,6 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("one", &[1, 1], 1.0, 0.0, none, StepParams::at(0, 1)),
         ("rows", &[7, 33], 1.0, 0.0, none, StepParams::at(0, 1)),
         ("wide", &[2, 5000], 0.5, 0.0, none, StepParams::at(0, 1)),
+        ("as long as a vocabulary", &[1, 20000], 0.5, 0.0, none, StepParams::at(0, 1)),
         ("4d", &[2, 3, 4, 20], 2.0, 0.0, none, StepParams::at(0, 1)),
         ("causal", &[3, 5, 9], 0.25, 0.0, causal, StepParams::at(0, 5)),
         ("cached", &[3, 4, 40], 0.25, 0.0, cached, StepParams::at(11, 4)),
