@@ -88,11 +88,6 @@ impl Dispatcher {
         self.traces.kept()
     }
 
-    /// How many steps came to an end so far: with it what [`Self::traces`] gives changes.
-    pub fn traced(&self) -> u64 {
-        self.traces.count()
-    }
-
     /// What the pool looks like now.
     pub fn picture(&self) -> Picture {
         let coordinator = self.coordinator();

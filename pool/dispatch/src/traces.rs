@@ -49,8 +49,6 @@ pub(crate) struct Traces {
     begun: u64,
     under_way: HashMap<SessionId, Trace>,
     kept: VecDeque<Trace>,
-    /// How many ended so far.
-    count: u64,
 }
 
 impl Traces {
@@ -99,18 +97,12 @@ impl Traces {
                 self.kept.pop_front();
             }
             self.kept.push_back(Trace { ended: now, ..trace });
-            self.count += 1;
         }
     }
 
     /// The last steps, oldest first.
     pub fn kept(&self) -> Vec<Trace> {
         self.kept.iter().cloned().collect()
-    }
-
-    /// How many steps ended so far.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 }
 
@@ -168,6 +160,6 @@ mod tests {
         }
         traces.action(0, &Action::End(9, anygpu_pool::End::Cancelled));
         let kept = traces.kept();
-        assert_eq!((kept.len(), kept[0].position, traces.count()), (KEPT, 5, KEPT as u64 + 5));
+        assert_eq!((kept.len(), kept[0].position), (KEPT, 5));
     }
 }

@@ -46,10 +46,19 @@ pub struct Coordinating {
 pub struct Telling {
     /// Has the picture of the pool.
     pub picture: watch::Sender<Picture>,
-    /// Has the last steps, and how many there were until then.
-    pub traces: watch::Sender<(u64, Vec<Trace>)>,
+    /// Has the last steps.
+    pub traces: watch::Sender<Vec<Trace>>,
     /// Takes notes for a person.
     pub note: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Tells what is so now, if it was not before.
+fn tell<T: PartialEq>(to: &watch::Sender<T>, now: T) {
+    to.send_if_modified(|last| {
+        let changed = *last != now;
+        *last = now;
+        changed
+    });
 }
 
 /// Coordinates until the sender of requests is gone. `facts` are those that the dispatcher went on from.
@@ -282,20 +291,8 @@ impl Service {
         for session in self.texts.sweep() {
             self.cancel(session).await?;
         }
-        let picture = self.dispatcher.picture();
-        self.telling.picture.send_if_modified(|last| {
-            let changed = *last != picture;
-            *last = picture;
-            changed
-        });
-        let count = self.dispatcher.traced();
-        self.telling.traces.send_if_modified(|(last, traces)| {
-            let changed = *last != count;
-            if changed {
-                (*last, *traces) = (count, self.dispatcher.traces());
-            }
-            changed
-        });
+        tell(&self.telling.picture, self.dispatcher.picture());
+        tell(&self.telling.traces, self.dispatcher.traces());
         Ok(())
     }
 

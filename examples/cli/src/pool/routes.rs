@@ -1,8 +1,8 @@
 //! What a coordinator tells workers and people over HTTP.
 
 use super::file::Served;
-use super::traces::{self, Traced};
-use anygpu_pool_dispatch::Picture;
+use super::traces;
+use anygpu_pool_dispatch::{Picture, Trace};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Json, Response};
@@ -52,18 +52,23 @@ struct Told {
     pool: Pool,
     file: Served,
     picture: watch::Receiver<Picture>,
-    traces: watch::Receiver<Traced>,
+    traces: watch::Receiver<Vec<Trace>>,
 }
 
 /// The paths. Pages of any origin may read them: what workers may know is no secret from each other.
-pub fn router(pool: Pool, file: Served, picture: watch::Receiver<Picture>, traces: watch::Receiver<Traced>) -> Router {
+pub fn router(
+    pool: Pool,
+    file: Served,
+    picture: watch::Receiver<Picture>,
+    traces: watch::Receiver<Vec<Trace>>,
+) -> Router {
     let told = Arc::new(Told { pool, file, picture, traces });
     Router::new()
         .route("/pool.json", get(async |State(told): State<Arc<Told>>| Json(told.pool.clone())))
         .route("/model.gguf", get(async |State(told): State<Arc<Told>>, headers: HeaderMap| told.file.send(&headers)))
         .route("/model.gguf.manifest", get(manifest))
         .route("/state.json", get(async |State(told): State<Arc<Told>>| Json(told.picture.borrow().clone())))
-        .route("/traces.json", get(async |State(told): State<Arc<Told>>| Json(traces::shown(&told.traces.borrow().1))))
+        .route("/traces.json", get(async |State(told): State<Arc<Told>>| Json(traces::shown(&told.traces.borrow()))))
         .route("/pool/metrics", get(metrics))
         .layer(CorsLayer::permissive())
         .with_state(told)

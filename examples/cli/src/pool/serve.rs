@@ -107,7 +107,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     };
     let thread = thread::Builder::new().name("requests".into()).spawn(read).context("cannot start a thread")?;
     let (picture, pictured) = watch::channel(dispatcher.picture());
-    let (traces, traced) = watch::channel((0, Vec::new()));
+    let (traces, traced) = watch::channel(Vec::new());
     let telling = Telling { picture, traces, note: Box::new(|line: &str| output::note(line)) };
     let (say, ended) = oneshot::channel();
     tokio::spawn(async move {

@@ -3,9 +3,6 @@
 use anygpu_pool_dispatch::Trace;
 use serde_json::{Value, json};
 
-/// Steps, and how many there were until then.
-pub type Traced = (u64, Vec<Trace>);
-
 /// A text is a process there. Its first line has its steps, and each stage has one below, by its place in the chain. What lies
 /// between two of a step is the way from one to the next.
 pub fn shown(traces: &[Trace]) -> Value {
