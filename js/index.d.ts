@@ -132,6 +132,28 @@ export interface Unkept {
   reason: string;
 }
 
+/** What the kernels of a decode step made, the same on every backend up to rounding. */
+export interface Step {
+  /** The position of its token in the text. */
+  position: number;
+  /** In the order of the kernels; each lay in a buffer or texture that a later kernel took for something else. */
+  matrices: readonly StepMatrix[];
+}
+
+/** A matrix that a kernel of a step made. */
+export interface StepMatrix {
+  /** The kernel with its variant. */
+  kernel: string;
+  /** The weights or states that tell it from others like it, such as `blk.3.ffn_down.weight`; empty if there are none. */
+  subject: string;
+  /** What the graph calls it; may be empty. */
+  name: string;
+  rows: number;
+  cols: number;
+  /** Its values, row by row. */
+  values: Float32Array;
+}
+
 /** Where sessions are while another one is on the device, and whether they outlive the page. */
 export interface SessionOptions {
   /**
@@ -1228,6 +1250,12 @@ export class AnyGpu {
    * warning of the console.
    */
   on(name: "unkept", listener: (event: Unkept) => void): () => void;
+  /**
+   * Watches generations that begin while somebody listens: after tokens, told of what the kernels of a step made, where that is
+   * the state of one token (or the scores of attention) and has no more than 16,384 elements. Texts are the same, but take
+   * longer; of a device that reads more slowly than it computes, only some steps are told.
+   */
+  on(name: "step", listener: (event: Step) => void): () => void;
   /** The backend's counters, and the size of the wasm memory (not of the device) in bytes. */
   stats(): Promise<Stats & { wasm_memory: number }>;
   /**

@@ -14,6 +14,7 @@ use crate::role::Role;
 use crate::step::StepParams;
 use crate::tensor::{DType, Shape, Tensor};
 use crate::tuning::{Tunable, Tuned};
+use crate::watch::Watcher;
 
 /// A storage of a backend: the memory of one weight, state, input or output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -273,6 +274,17 @@ pub trait Backend {
     ///
     /// *Errors*: device lost.
     fn idle(&self) -> Result<bool, Error>;
+
+    /// Has each kernel of all programs be followed by a call, or by none any more; of one that runs in parts, the last part.
+    /// While nobody watches, steps are what they were.
+    ///
+    /// *Errors*: a backend that cannot be watched, as by default.
+    fn set_watcher(&self, watcher: Option<Watcher>) -> Result<(), Error> {
+        match watcher {
+            None => Ok(()),
+            Some(_) => Err(Error::Invalid(format!("{} cannot be watched; use another backend", self.info().name))),
+        }
+    }
 
     /// The counters.
     fn stats(&self) -> Stats;

@@ -33,6 +33,7 @@ mod tensor;
 #[doc(hidden)]
 pub mod testing;
 mod tuning;
+mod watch;
 
 pub use backend::{
     Backend, BackendInfo, KernelInfo, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows,
@@ -56,3 +57,4 @@ pub use role::Role;
 pub use step::StepParams;
 pub use tensor::{DType, Kind, Shape, Tensor, Update};
 pub use tuning::{Tunable, Tuned};
+pub use watch::{Pass, Watcher};

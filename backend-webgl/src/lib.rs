@@ -93,7 +93,6 @@ pub struct WebGl {
     info: BackendInfo,
     storages: RefCell<HashMap<u32, Rc<Storage>>>,
     next: std::cell::Cell<u32>,
-    reads: RefCell<Reads>,
     idle: RefCell<Idle>,
     texture_size: u32,
     targets: u32,
@@ -111,6 +110,7 @@ pub(crate) struct Shared {
     pub(crate) patch: Option<ShaderPatch>,
     /// Those that programs have needed so far, by name.
     pub(crate) codebooks: RefCell<HashMap<&'static str, Rc<gl::Buffer>>>,
+    pub(crate) reads: RefCell<Reads>,
     /// Who sees each draw.
     pub(crate) watcher: RefCell<Option<Watcher>>,
 }
@@ -234,8 +234,8 @@ impl WebGl {
         };
         let (layout, patch) = (options.layout, hooks.patch);
         let (tuning, fold, weight_fold) = shaped(gl.limits(), layout, tuning, size, targets);
-        let (programs, codebooks, watcher) = Default::default();
-        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs, patch, codebooks, watcher };
+        let (programs, codebooks, reads, watcher) = Default::default();
+        let shared = Shared { gl, layout, fold, weight_fold, tuning, programs, patch, codebooks, reads, watcher };
         Ok(WebGl {
             shared: Rc::new(shared),
             texture_size: size,
@@ -243,7 +243,6 @@ impl WebGl {
             info,
             storages: RefCell::default(),
             next: std::cell::Cell::new(0),
-            reads: RefCell::default(),
             idle: RefCell::default(),
         })
     }
@@ -297,12 +296,12 @@ impl Backend for WebGl {
     fn read(&self, id: StorageId, first_row: usize, rows: usize) -> Result<ReadId, Error> {
         let storage = self.storage(id)?;
         let _entered = self.shared.gl.enter()?;
-        self.reads.borrow_mut().begin(&self.shared, &storage, first_row, rows)
+        self.shared.reads.borrow_mut().begin(&self.shared, &storage, first_row, rows)
     }
 
     fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
         let _entered = self.shared.gl.enter()?;
-        self.reads.borrow_mut().try_finish(read, out)
+        self.shared.reads.borrow_mut().try_finish(read, out)
     }
 
     fn destroy(&self, id: StorageId) {
@@ -341,6 +340,11 @@ impl Backend for WebGl {
         gl.flush();
         idle.covered = gl.stats().submits;
         Ok(false)
+    }
+
+    fn set_watcher(&self, watcher: Option<backend_api::Watcher>) -> Result<(), Error> {
+        self.shared.watch(watcher.map(|watcher| Rc::new(move |mut pass: Watched<'_>| watcher(&mut pass)) as Watcher));
+        Ok(())
     }
 
     fn stats(&self) -> Stats {

@@ -1,9 +1,11 @@
 //! Who watches a program sees each draw of a step once it is made, and may paint what it makes before a later one takes the
 //! texture for something else. GL calls are unsafe, so painting is done here, whoever asks for it.
 
+use crate::dense::Dense;
 use crate::gl::{Picture as Painted, Texture, Tile as Place};
+use crate::read::Rows;
 use crate::{Shared, WebGl};
-use backend_api::{Error, KernelInfo, StepParams};
+use backend_api::{DType, Error, KernelInfo, Made, Pass, ReadId, Shape, StepParams};
 use std::rc::Rc;
 
 /// What is called after each draw.
@@ -68,11 +70,49 @@ impl WebGl {
     /// Has each draw of all programs be followed by a call; of one that runs in parts, the last part. While nobody watches, steps
     /// are what they were.
     pub fn watch(&self, watcher: impl Fn(Watched<'_>) + 'static) {
-        *self.shared.watcher.borrow_mut() = Some(Rc::new(watcher));
+        self.shared.watch(Some(Rc::new(watcher)));
+    }
+}
+
+impl Shared {
+    /// Has somebody watch, or nobody.
+    pub(crate) fn watch(&self, watcher: Option<Watcher>) {
+        *self.watcher.borrow_mut() = watcher;
+    }
+}
+
+impl Pass for Watched<'_> {
+    fn kernel(&self) -> usize {
+        self.kernel
+    }
+
+    fn kernels(&self) -> usize {
+        self.kernels
+    }
+
+    fn info(&self) -> &KernelInfo {
+        self.info
+    }
+
+    fn params(&self) -> &StepParams {
+        self.params
+    }
+
+    fn read(&mut self, made: usize) -> Result<ReadId, Error> {
+        let (texture, matrix) = self.made(made)?;
+        let dense = Dense::new(&Shape::new(&[matrix.rows, matrix.cols])?, DType::F32, self.shared.layout);
+        let all = Rows { dense, dtype: DType::F32, cols: matrix.cols, first: 0, count: matrix.rows };
+        self.shared.reads.borrow_mut().copy(self.shared, texture, all)
     }
 }
 
 impl Watched<'_> {
+    /// A matrix, and where it is.
+    fn made(&self, made: usize) -> Result<(&Texture, &Made), Error> {
+        let found = self.textures.get(made).copied().zip(self.info.made.get(made));
+        found.ok_or_else(|| Error::Invalid(format!("{} makes no matrix {made}", self.info.name)))
+    }
+
     /// The texture that holds a matrix of [`KernelInfo::made`], as the backend's layout has it.
     pub fn texture(&self, made: usize) -> Option<glow::Texture> {
         self.textures.get(made).map(|texture| texture.raw())
@@ -83,9 +123,7 @@ impl Watched<'_> {
     ///
     /// *Errors*: there is no such matrix; the tile leaves the picture or has more than 2^31 elements.
     pub fn paint(&self, made: usize, picture: &Picture, tile: &Tile) -> Result<(), Error> {
-        let (Some(texture), Some(matrix)) = (self.textures.get(made), self.info.made.get(made)) else {
-            return Err(Error::Invalid(format!("{} makes no matrix {made}", self.info.name)));
-        };
+        let (texture, matrix) = self.made(made)?;
         let int =
             |n: usize| i32::try_from(n).map_err(|_| Error::Invalid(format!("{n} elements are too many for a tile")));
         let elements = [int(tile.first)?, int(tile.stride)?, int(matrix.rows)?, int(matrix.cols)?];

@@ -12,7 +12,7 @@ use crate::staging::Staging;
 use crate::storage::{Chunk, Limits, chunks};
 use crate::subgroup;
 use crate::tuning::Tuning;
-use crate::watch::Watcher;
+use crate::watch::{Watched, Watcher};
 use backend_api::format::Codebook;
 use backend_api::testing::ShaderPatch;
 use backend_api::{
@@ -129,6 +129,7 @@ pub struct Shared {
     #[cfg(target_arch = "wasm32")]
     pub staging: Staging,
     pub patch: Option<ShaderPatch>,
+    pub reads: RefCell<Reads>,
     /// Who sees each dispatch.
     pub watcher: RefCell<Option<Watcher>>,
     polls: Cell<u32>,
@@ -269,7 +270,6 @@ pub struct WebGpu {
     shared: Rc<Shared>,
     storages: RefCell<HashMap<u32, Storage>>,
     next: Cell<u32>,
-    reads: RefCell<Reads>,
     unflushed: Cell<u64>,
     /// The number of submits that are known to be done, and the one that is waited for.
     done: Arc<AtomicU64>,
@@ -390,6 +390,7 @@ impl WebGpu {
             #[cfg(target_arch = "wasm32")]
             staging: Staging::default(),
             patch,
+            reads: RefCell::default(),
             watcher: RefCell::default(),
             polls: Cell::new(0),
             codebooks: RefCell::default(),
@@ -399,7 +400,6 @@ impl WebGpu {
             shared: Rc::new(shared),
             storages: RefCell::default(),
             next: Cell::new(0),
-            reads: RefCell::default(),
             unflushed: Cell::new(0),
             done: Arc::default(),
             watched: Cell::new(0),
@@ -567,12 +567,12 @@ impl Backend for WebGpu {
         let buffer = storage.buffers.first().ok_or_else(|| unknown(id))?;
         self.unflushed.set(0);
         let rows = Rows { device, host: rows as u64 * row as u64, coded };
-        self.reads.borrow_mut().begin(&self.shared, buffer, offset, rows)
+        self.shared.reads.borrow_mut().begin(&self.shared, buffer, offset, rows)
     }
 
     fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
         self.shared.poll()?;
-        self.reads.borrow_mut().finish(&self.shared, read, out)
+        self.shared.reads.borrow_mut().finish(&self.shared, read, out)
     }
 
     fn destroy(&self, id: StorageId) {
@@ -614,6 +614,12 @@ impl Backend for WebGpu {
             self.shared.poll()?;
         }
         Ok(self.done.load(Ordering::Acquire) >= submitted)
+    }
+
+    fn set_watcher(&self, watcher: Option<backend_api::Watcher>) -> Result<(), Error> {
+        let seen = |watcher: backend_api::Watcher| Rc::new(move |mut pass: Watched<'_>| watcher(&mut pass)) as Watcher;
+        *self.shared.watcher.borrow_mut() = watcher.map(seen);
+        Ok(())
     }
 
     fn stats(&self) -> Stats {

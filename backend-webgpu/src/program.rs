@@ -93,9 +93,11 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         each: Vec::with_capacity(if limits.apart { FEW } else { 0 }),
     };
     program.owned.push(program.step.clone());
+    // Who watches may read them.
+    let temporary = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
     let mut slots = Vec::with_capacity(plan.slots().len());
     for (i, bytes) in plan.slots().iter().enumerate() {
-        let buffer = shared.buffer(&format!("slot {i}"), *bytes, wgpu::BufferUsages::STORAGE)?;
+        let buffer = shared.buffer(&format!("slot {i}"), *bytes, temporary)?;
         program.owned.push(buffer.clone());
         slots.push(buffer);
     }
@@ -279,8 +281,8 @@ impl GpuProgram {
             }
             let is_done = part.is_none_or(|(_, is_last)| is_last);
             if let (Some(watcher), true, [Dispatch { info, made: buffers, .. }]) = (&watcher, is_done, dispatches) {
-                let (kernels, encoder) = (self.dispatches.len(), &mut encoder);
-                watcher(Watched { kernel: first, kernels, info, params, buffers, encoder });
+                let (kernels, encoder, shared) = (self.dispatches.len(), &mut encoder, &*self.shared);
+                watcher(Watched { kernel: first, kernels, info, params, buffers, encoder, shared });
             }
         }
         *self.shared.pending.borrow_mut() = Some(encoder);

@@ -2,7 +2,9 @@
 //! the buffer for something else.
 
 use crate::WebGpu;
-use backend_api::{KernelInfo, StepParams};
+use crate::backend::Shared;
+use crate::read::Rows;
+use backend_api::{Error, KernelInfo, Pass, ReadId, StepParams};
 use std::rc::Rc;
 
 /// What is called after each dispatch.
@@ -23,6 +25,7 @@ pub struct Watched<'a> {
     pub buffers: &'a [wgpu::Buffer],
     /// Takes commands that run when the dispatch is done and those after it have not begun.
     pub encoder: &'a mut wgpu::CommandEncoder,
+    pub(crate) shared: &'a Shared,
 }
 
 impl WebGpu {
@@ -30,5 +33,35 @@ impl WebGpu {
     /// a dispatch is a pass of its own; without, steps are what they were.
     pub fn watch(&self, watcher: impl Fn(Watched<'_>) + 'static) {
         *self.shared().watcher.borrow_mut() = Some(Rc::new(watcher));
+    }
+}
+
+impl Pass for Watched<'_> {
+    fn kernel(&self) -> usize {
+        self.kernel
+    }
+
+    fn kernels(&self) -> usize {
+        self.kernels
+    }
+
+    fn info(&self) -> &KernelInfo {
+        self.info
+    }
+
+    fn params(&self) -> &StepParams {
+        self.params
+    }
+
+    fn read(&mut self, made: usize) -> Result<ReadId, Error> {
+        let found = self.buffers.get(made).zip(self.info.made.get(made));
+        let (buffer, matrix) =
+            found.ok_or_else(|| Error::Invalid(format!("{} makes no matrix {made}", self.info.name)))?;
+        let bytes = (matrix.rows * matrix.cols * size_of::<f32>()) as u64;
+        // What the step has so far is submitted with the copy.
+        let rest = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+        *self.shared.pending.borrow_mut() = Some(std::mem::replace(self.encoder, rest));
+        let rows = Rows { device: bytes, host: bytes, coded: None };
+        self.shared.reads.borrow_mut().begin(self.shared, buffer, 0, rows)
     }
 }

@@ -49,12 +49,13 @@ mod selftest;
 mod stream;
 mod timing;
 mod tune;
+mod watch;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
 
 pub use backend_api::op::TopK;
 pub use backend_api::run::Host;
-pub use backend_api::{Backend, BackendInfo, KernelInfo, Products, Role, Stats};
+pub use backend_api::{Backend, BackendInfo, KernelInfo, Made, Products, Role, Stats};
 pub use model::gguf::ReadFuture;
 pub use model::{
     Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint,
@@ -77,3 +78,4 @@ pub use report::{Outcome, Report, Rung};
 pub use select::{Choice, Layout, SelectOptions, select, select_telling};
 pub use stream::{Generated, TextStream};
 pub use tune::{Trial, TuneReport, Values, Winner, Winners, tune};
+pub use watch::{Watch, WatchedMatrix, WatchedStep};

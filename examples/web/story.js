@@ -122,7 +122,8 @@ async function tellNow({ greedy = false, onward = false, again = false }) {
   }
   $("share").hidden = true;
   const shown = thinking;
-  const write = shown ? shown.writer(told) : writer();
+  const prompt = opening.textContent + told.textContent;
+  const write = shown ? shown.writer(told, session.engine, prompt) : writer();
   speak.begin();
   if (!onward) {
     speak.say(opening.textContent);
@@ -133,7 +134,6 @@ async function tellNow({ greedy = false, onward = false, again = false }) {
   draw();
   let finish = null;
   try {
-    const prompt = opening.textContent + told.textContent;
     const onText = (piece, { logprobs }) => {
       write(piece, logprobs);
       speak.say(piece);

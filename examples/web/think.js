@@ -3,6 +3,7 @@
 // only the latter.
 
 import { $, el, fill } from "./dom.js";
+import { clear, keep, picture, show } from "./passes.js";
 
 /** As many of the likeliest tokens are shown for each place. */
 export const CANDIDATES = 6;
@@ -17,12 +18,16 @@ let places = [];
 let text = null;
 /** Whether the newest token is shown. */
 let following = false;
+/** Where the token in the first place is in the text, once that is known. */
+let first = null;
+let stop = () => {};
 
 box.append(
   el("h2", {}, "How each word was chosen"),
   el("p", { className: "fine" }, "The likeliest next tokens, with the probability that the model gave each, before temperature. The one that was taken is marked. Point at a word, or move along with the slider."),
   bars,
   el("div", { className: "row" }, place, count),
+  picture,
 );
 
 /** Begins with an empty text. */
@@ -34,13 +39,19 @@ export function begin(told) {
   following = !still.matches;
   box.hidden = false;
   fill(bars);
+  clear();
   draw();
 }
 
-/** What writes tokens behind those that stand there. */
-export function writer(told) {
+/** What writes tokens behind those that stand there, which follow a prompt. */
+export function writer(told, engine, prompt) {
   if (text === null) begin(told);
   following = !still.matches;
+  first = null;
+  const before = places.length;
+  engine.encode(prompt).then(({ length }) => (first = length - before), () => {});
+  stop();
+  stop = engine.on("step", (step) => keep(step, engine.info.backend));
   return (piece, logprobs) => {
     if (!logprobs) return told.append(piece);
     const word = el("span", { className: "token" }, piece);
@@ -55,6 +66,7 @@ export function writer(told) {
 /** The text is at rest. */
 export function rest() {
   following = false;
+  stop();
   if (places.length > 0 && bars.childElementCount === 0) look(0);
 }
 
@@ -64,6 +76,8 @@ export function end() {
   for (const { word } of places) word.className = "";
   places = [];
   text = null;
+  stop();
+  clear();
   box.hidden = true;
 }
 
@@ -96,6 +110,8 @@ function look(at, isNewest = false) {
     bar.style.setProperty("--chance", chance);
     number.textContent = percent(chance);
   });
+  // A token is made by the step of the one before it; the first perhaps by one of the whole prompt, which is not watched.
+  if (first !== null) show(first + at - 1);
   draw(at);
 }
 

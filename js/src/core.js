@@ -323,8 +323,9 @@ export class Core extends Module {
     const full = (/** @type {object | null} */ overflow) =>
       overflow === null && dropped_messages === 0 ? null : { dropped_messages, ...(overflow ?? none) };
     if (dropped_messages > 0 && done.length === 0) tell({ overflow: full(null) });
-    /** @type {(token: number | undefined, text: string, overflow?: string, logprob?: string, parts?: string) => unknown} */
-    const onPiece = (token, text, overflow, logprob, parts) => {
+    /** @type {(token: number | undefined, text: string, overflow?: string, logprob?: string, parts?: string, step?: string, values?: Float32Array) => unknown} */
+    const onPiece = (token, text, overflow, logprob, parts, step, values) => {
+      if (step !== undefined) return tell({ step: { ...JSON.parse(step), values } });
       if (overflow !== undefined) return tell({ overflow: full(JSON.parse(overflow)) });
       const likely = logprob === undefined ? {} : { logprob: JSON.parse(logprob) };
       return tell({ token, text, ...likely, ...(parts === undefined ? {} : { parts: JSON.parse(parts) }) });

@@ -14,7 +14,7 @@ import { messages, sessionName, tokens } from "./request.js";
 import { runtime } from "./runtime.js";
 import { recall, sessionsOf } from "./sessions.js";
 
-/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
+/** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, Step, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
 /** @import { HubOptions } from "./hub.js" */
 /** @import { Embed, Recall, Run } from "./openai.js" */
@@ -38,11 +38,14 @@ export {
   QuotaError,
 } from "./errors.js";
 
+/** Elements of a matrix that is shown to who watches steps, at most. */
+const WATCHED = 16_384;
+
 /** A model, ready to run. */
 export class AnyGpu {
   _recovery;
-  /** @type {{ recovered: Set<(event: Recovered) => void>, unkept: Set<(event: Unkept) => void> }} */
-  _listeners = { recovered: new Set(), unkept: new Set() };
+  /** @type {{ recovered: Set<(event: Recovered) => void>, unkept: Set<(event: Unkept) => void>, step: Set<(event: Step) => void> }} */
+  _listeners = { recovered: new Set(), unkept: new Set(), step: new Set() };
   /** @type {Promise<void> | null} */
   _disposed = null;
   /** What holds answers to formats, if any was asked for. @type {Promise<import("./format.js").Formats> | null} */
@@ -65,8 +68,10 @@ export class AnyGpu {
     });
     this.lost = this._recovery.lost;
     /** @type {Run} */
-    const answer = (request, signal, onPiece) =>
-      this._recovery.generate(request, { signal, onEvent: (event) => this._heard(event) || onPiece(event) });
+    const answer = (request, signal, onPiece) => {
+      const watched = this._listeners.step.size > 0 ? { ...request, generate: { ...request.generate, watch: WATCHED } } : request;
+      return this._recovery.generate(watched, { signal, onEvent: (event) => this._heard(event) || onPiece(event) });
+    };
     /** @type {Call} */
     const call = (method, params, signal) =>
       this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
@@ -230,7 +235,7 @@ export class AnyGpu {
   }
 
   /**
-   * @param {"recovered" | "unkept"} name
+   * @param {"recovered" | "unkept" | "step"} name
    * @param {(event: any) => void} listener
    * @returns {() => void}
    */
@@ -239,7 +244,7 @@ export class AnyGpu {
     const known = new Map(Object.entries(this._listeners));
     const all = known.get(name);
     if (all === undefined) {
-      throw new OptionsError(`there is no event ${name}; listen to recovered or unkept`, { field: "name" });
+      throw new OptionsError(`there is no event ${name}; listen to recovered, unkept or step`, { field: "name" });
     }
     if (typeof listener !== "function") throw new OptionsError("listener must be a function", { field: "listener" });
     all.add(listener);
@@ -247,12 +252,16 @@ export class AnyGpu {
   }
 
   /**
-   * Tells of a session that is not kept, if that is what an event is about.
+   * Tells of a step, or of a session that is not kept, if that is what an event is about.
    *
    * @param {any} event
    * @returns {boolean}
    */
-  _heard({ unkept }) {
+  _heard({ unkept, step }) {
+    if (step !== undefined) {
+      for (const listener of [...this._listeners.step]) report(listener, withValues(step));
+      return true;
+    }
     if (unkept === undefined) return false;
     const listeners = [...this._listeners.unkept];
     for (const listener of listeners) report(listener, unkept);
@@ -373,4 +382,16 @@ function withThread(report, { thread, reason }) {
 function named(error, connection) {
   if (error instanceof BackendError && error.report) error.report = withThread(error.report, connection);
   return error;
+}
+
+/**
+ * A step, each of whose matrices has its values.
+ *
+ * @param {{ position: number, matrices: any[], values: Float32Array }} step
+ * @returns {Step}
+ */
+function withValues({ position, matrices, values }) {
+  let end = 0;
+  const valued = matrices.map((matrix) => ({ ...matrix, values: values.subarray(end, (end += matrix.rows * matrix.cols)) }));
+  return { position, matrices: valued };
 }

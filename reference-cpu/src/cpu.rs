@@ -8,10 +8,11 @@ use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
     Backend, BackendInfo, Cover, DType, Error, Form, Graph, Matcher, Piece, Plan, Products, Program, ReadId, Stats,
-    StepLimits, StorageDesc, StorageId, Tensor, Unsupported, check_one_sequence, check_sequences, host_rows,
+    StepLimits, StorageDesc, StorageId, Tensor, Unsupported, Watcher, check_one_sequence, check_sequences, host_rows,
 };
 use program::CpuProgram;
 use std::cell::RefCell;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
@@ -41,6 +42,7 @@ pub struct Cpu {
     info: BackendInfo,
     threads: Rc<Threads>,
     memory: Rc<RefCell<Memory>>,
+    seen: Seen,
 }
 
 /// States with a codec are words too: f32 values that the codec can hold. Memory is no reason for codecs here.
@@ -65,7 +67,27 @@ struct Memory {
     stats: Stats,
 }
 
+/// Who sees each kernel.
+#[derive(Clone, Default)]
+struct Seen(Rc<RefCell<Option<Watcher>>>);
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.borrow().is_some() { "somebody" } else { "nobody" })
+    }
+}
+
 impl Memory {
+    /// A read that is done, of these bytes.
+    fn done(&mut self, bytes: Vec<u8>) -> ReadId {
+        let index = self.reads.iter().position(Option::is_none).unwrap_or(self.reads.len());
+        if index == self.reads.len() {
+            self.reads.push(None);
+        }
+        self.reads[index] = Some(bytes);
+        ReadId(index as u32)
+    }
+
     fn storage(&self, id: StorageId) -> Result<&Storage, Error> {
         self.storages.get(id.0 as usize).and_then(Option::as_ref).ok_or_else(unknown)
     }
@@ -104,7 +126,7 @@ impl Cpu {
             products: Products::F32,
             facts,
         };
-        Cpu { options, instructions, info, threads: Rc::new(threads), memory: Rc::default() }
+        Cpu { options, instructions, info, threads: Rc::new(threads), memory: Rc::default(), seen: Seen::default() }
     }
 
     /// The kernel of a form.
@@ -237,13 +259,7 @@ impl Backend for Cpu {
             DType::Coded(codec) => copy.extend(codec.encode(bytemuck::cast_slice(words))),
             _ => copy.extend_from_slice(bytemuck::cast_slice(words)),
         }
-        let free = memory.reads.iter().position(Option::is_none);
-        let index = free.unwrap_or(memory.reads.len());
-        match free {
-            Some(index) => memory.reads[index] = Some(copy),
-            None => memory.reads.push(Some(copy)),
-        }
-        Ok(ReadId(index as u32))
+        Ok(memory.done(copy))
     }
 
     fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
@@ -307,11 +323,17 @@ impl Backend for Cpu {
             instructions: self.instructions,
             threads: if parts > 1 { self.threads.clone() } else { Rc::new(Threads::one()) },
             memory: self.memory.clone(),
+            seen: self.seen.clone(),
         }))
     }
 
     fn idle(&self) -> Result<bool, Error> {
         Ok(true)
+    }
+
+    fn set_watcher(&self, watcher: Option<Watcher>) -> Result<(), Error> {
+        self.seen.0.replace(watcher);
+        Ok(())
     }
 
     fn stats(&self) -> Stats {

@@ -195,19 +195,30 @@ pub struct Options {
 enum Failure {
     /// The browser ended.
     Crash(String),
-    /// Nothing was heard for this many seconds.
-    Hang(u64),
-    /// It made progress, but took longer than this many seconds.
-    Timeout(u64),
+    /// Nothing was heard for this many seconds, since a phase began.
+    Hang(u64, String),
+    /// It made progress, but took longer than this many seconds; it was in this phase.
+    Timeout(u64, String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Crash(status) => write!(f, "the browser ended before the page had a result: {status}"),
-            Failure::Hang(seconds) => write!(f, "the page made no progress for {seconds} s"),
-            Failure::Timeout(seconds) => write!(f, "the page had no result after {seconds} s; see --timeout"),
+            Failure::Hang(seconds, phase) => write!(f, "the page made no progress for {seconds} s{}", In(phase)),
+            Failure::Timeout(seconds, phase) => {
+                write!(f, "the page had no result after {seconds} s{}; see --timeout", In(phase))
+            }
         }
+    }
+}
+
+/// A phase, if the page named one.
+struct In<'a>(&'a str);
+
+impl fmt::Display for In<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, ", in \"{}\"", self.0) }
     }
 }
 
@@ -439,6 +450,7 @@ fn wait(
 ) -> Result<Result<Value, Failure>> {
     let begin = Instant::now();
     let mut heard = begin;
+    let mut phase = String::new();
     loop {
         match events.recv_timeout(Duration::from_millis(200)) {
             Ok(Event::Report(text)) => {
@@ -453,8 +465,9 @@ fn wait(
             Ok(Event::Phase(name)) => {
                 heard = Instant::now();
                 if let Some(sampler) = sampler {
-                    sampler.phase(name);
+                    sampler.phase(name.clone());
                 }
+                phase = name;
             }
             Ok(Event::Error(error)) if is_deliberate(&error) => {}
             Ok(Event::Error(error)) => errors.send(error)?,
@@ -466,10 +479,10 @@ fn wait(
             return Ok(Err(Failure::Crash(status.to_string())));
         }
         if heard.elapsed() > Duration::from_secs(patience) {
-            return Ok(Err(Failure::Hang(patience)));
+            return Ok(Err(Failure::Hang(patience, phase)));
         }
         if begin.elapsed() > Duration::from_secs(limit) {
-            return Ok(Err(Failure::Timeout(limit)));
+            return Ok(Err(Failure::Timeout(limit, phase)));
         }
     }
 }

@@ -12,13 +12,15 @@ use crate::asked::Asked;
 use crate::engine::{WasmEngine, Work};
 use crate::kept::Keeping;
 use crate::request::Request;
+use crate::watching;
 
 #[wasm_bindgen]
 impl WasmEngine {
     /// Generates what follows `tokens`; `on_piece(token, text, overflow, log_prob)` is told of each token as it comes,
     /// and, as JSON, of tokens that make room, of how likely the token was if the request asks for that, and of the
     /// parts of a conversation's answer that are certain with it: then `on_piece(token, text, overflow, log_prob, parts)`. If the
-    /// request says how often the text is saved, `on_snapshot(bytes, from, position)` is given what came since the
+    /// request has steps be watched, what one made comes as `on_piece(undefined, "", undefined, undefined, undefined, step,
+    /// values)`. If the request says how often the text is saved, `on_snapshot(bytes, from, position)` is given what came since the
     /// snapshot before, as `export` gives it, and is to call `kept` when it is done with it. If the request has a format,
     /// `on_mask(answer)` gives a promise of the tokens that may come next. The promise gives JSON. One generation at a time.
     pub fn generate(
@@ -37,6 +39,7 @@ impl WasmEngine {
             let chat = request.chat.take().map(|chat| chat.template(&loaded.engine)).transpose()?;
             let mut answer = chat.map(|chat| Answer::begin(&loaded.engine, &chat, &tokens, &request)).transpose()?;
             let held_to = request.held_to.take();
+            let watch = request.watch.map(|most| watching::begin(&loaded.engine, most)).transpose()?;
             let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
             let mut options = GenerateOptions { cancel: Some(cancel), ..options };
             if let Some(answer) = &mut answer {
@@ -59,9 +62,14 @@ impl WasmEngine {
                 let parts = parts.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
                 let _ = on_piece.call5(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow, &log_prob, &parts);
+                watch.iter().for_each(|watch| watching::tell(watch, &on_piece));
             };
             let generation = loaded.engine.generate_in(&mut sessions, &name, &tokens, &options, &mut told).await;
             loaded.work.replace(Some(Work::Text(sessions)));
+            if let Some(watch) = watch {
+                // If the device is lost, the generation says so.
+                let _ = watch.end(loaded.engine.host()).await;
+            }
             let generation = generation.map_err(|e| error::engine(&e))?;
             if let Some(rest) = answer.as_mut().and_then(Answer::finish) {
                 let none = JsValue::UNDEFINED;

@@ -11,6 +11,7 @@ mod request;
 mod sessions;
 mod sha256;
 mod tune;
+mod watching;
 
 pub use bindings_common::WasmCancel;
 #[cfg(target_feature = "atomics")]

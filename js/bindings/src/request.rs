@@ -43,6 +43,9 @@ pub struct Request {
     /// The name of the text that it belongs to.
     #[serde(default)]
     pub session: String,
+    /// Has steps be watched: of what kernels make, matrices of so many elements at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<usize>,
     /// How often the text is saved, in milliseconds, if it is.
     pub save_every: Option<f64>,
     /// What a conversation has besides its messages; only the parts of such an answer are told apart.

@@ -2,12 +2,20 @@
 // why it cannot be made here.
 
 import "./instrument.js";
-import { AnyGpu, Results, beat, options } from "./run.js";
+import { AnyGpu, Results, beat, options, sleep } from "./run.js";
+
+/** A check that takes longer hangs: those after it are made all the same. In milliseconds. */
+const LIMIT = 180_000;
 
 const GROUPS = [
   ...["selection", "generation", "chances", "formats", "overflow", "sessions", "embedding", "network", "cache", "storage", "files", "device"],
   ...["pace", "page", "policy"],
 ];
+
+async function late() {
+  await sleep(LIMIT);
+  throw new Error(`it took longer than ${LIMIT / 1000} s`);
+}
 
 export default async function checks() {
   const results = new Results();
@@ -16,11 +24,12 @@ export default async function checks() {
     for (const [title, check] of Object.entries(members)) {
       const name = `${group}: ${title}`;
       if (!options.only.some((part) => name.includes(part))) continue;
-      await AnyGpu.cache.clear();
+      // A run that hangs says in which check.
+      await fetch("/phase", { method: "POST", body: name });
       const begin = performance.now();
       let failure, reason;
       try {
-        reason = await check();
+        reason = await Promise.race([AnyGpu.cache.clear().then(check), late()]);
       } catch (error) {
         failure = `${error?.name}: ${error?.message}`;
       }

@@ -1,11 +1,12 @@
 //! Programs: kernels that run one after the other, whole or a part of them.
 
-use super::{Data, Kernel, Memory, Storage};
+use super::{Data, Kernel, Memory, Seen, Storage};
 use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand, WHOLE};
 use crate::fast::lanes::Instructions;
 use crate::threads::Threads;
 use backend_api::{
-    Cover, DType, Error, KernelInfo, Part, Piece, Place, Plan, Program, StepLimits, StepParams, StorageId, Tensor,
+    DType, Error, KernelInfo, Made, Part, Pass, Piece, Place, Plan, Program, ReadId, StepLimits, StepParams, StorageId,
+    Tensor, TensorId,
 };
 use std::cell::RefCell;
 use std::ops::Range;
@@ -27,6 +28,7 @@ pub(super) struct CpuProgram {
     /// Those of the backend, or one where others would only have to be woken.
     pub(super) threads: Rc<Threads>,
     pub(super) memory: Rc<RefCell<Memory>>,
+    pub(super) seen: Seen,
 }
 
 impl Drop for CpuProgram {
@@ -60,8 +62,21 @@ fn put(place: Option<Place>, words: Vec<u32>, storages: &[StorageId], memory: &m
 }
 
 impl CpuProgram {
-    /// Runs some kernels, of each these units.
+    /// Runs some kernels, of each these units; whoever watches is called after each.
     fn run(&mut self, params: &StepParams, range: Range<usize>, units: Range<usize>) -> Result<(), Error> {
+        let watcher = self.seen.0.borrow().clone();
+        let Some(watcher) = watcher else { return self.run_kernels(params, range, units) };
+        for kernel in range {
+            self.run_kernels(params, kernel..kernel + 1, units.clone())?;
+            if units == WHOLE || self.pieces.get(kernel).is_some_and(|piece| units.end == piece.units as usize) {
+                let (info, made) = self.info(kernel);
+                watcher(&mut Seeing { program: self, kernel, info, made, params });
+            }
+        }
+        Ok(())
+    }
+
+    fn run_kernels(&mut self, params: &StepParams, range: Range<usize>, units: Range<usize>) -> Result<(), Error> {
         let memory = &mut *self.memory.borrow_mut();
         self.limits.check(params)?;
         let pieces = self.pieces.get(range.clone()).unwrap_or_default();
@@ -129,6 +144,25 @@ impl CpuProgram {
     }
 }
 
+impl CpuProgram {
+    /// What a kernel is, and the tensors that can be watched of what it makes.
+    fn info(&self, kernel: usize) -> (KernelInfo, Vec<TensorId>) {
+        let (graph, node) = (self.plan.graph(), &self.plan.covers()[kernel]);
+        let bytes = |t: &Tensor| match t.dtype {
+            DType::Packed(format) => format.row_bytes(t.shape.cols()).unwrap_or(0) as u64 * t.shape.rows() as u64,
+            DType::F32 | DType::I32 | DType::Coded(_) => t.shape.len() as u64 * 4,
+        };
+        let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
+        let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
+        let bytes = node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum();
+        let mut info = KernelInfo::new(graph, node, node.form.name().into(), [cols, rows, 1], bytes);
+        let made = |id: &TensorId| Made::of(graph.tensor(*id)).map(|made| (made, *id));
+        let (matrices, tensors) = node.outputs.iter().filter_map(made).unzip();
+        info.made = matrices;
+        (info, tensors)
+    }
+}
+
 impl Program for CpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         self.run(params, 0..self.kernels.len(), WHOLE)
@@ -146,17 +180,51 @@ impl Program for CpuProgram {
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {
-        let graph = self.plan.graph();
-        let info = |node: &Cover| {
-            let bytes = |t: &Tensor| match t.dtype {
-                DType::Packed(format) => format.row_bytes(t.shape.cols()).unwrap_or(0) as u64 * t.shape.rows() as u64,
-                DType::F32 | DType::I32 | DType::Coded(_) => t.shape.len() as u64 * 4,
-            };
-            let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
-            let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
-            let bytes = node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum();
-            KernelInfo::new(graph, node, node.form.name().into(), [cols, rows, 1], bytes)
+        (0..self.kernels.len()).map(|kernel| self.info(kernel).0).collect()
+    }
+}
+
+/// A kernel that ran, as its watcher sees it.
+struct Seeing<'a> {
+    program: &'a CpuProgram,
+    kernel: usize,
+    info: KernelInfo,
+    /// What it made, in the order of its info.
+    made: Vec<TensorId>,
+    params: &'a StepParams,
+}
+
+impl Pass for Seeing<'_> {
+    fn kernel(&self) -> usize {
+        self.kernel
+    }
+
+    fn kernels(&self) -> usize {
+        self.program.kernels.len()
+    }
+
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    fn params(&self) -> &StepParams {
+        self.params
+    }
+
+    fn read(&mut self, made: usize) -> Result<ReadId, Error> {
+        let CpuProgram { plan, slots, memory, sequences, .. } = self.program;
+        let memory = &mut *memory.borrow_mut();
+        let missing = || Error::Invalid(format!("{} makes no matrix {made}", self.info.name));
+        let id = self.made.get(made).ok_or_else(missing)?;
+        let words = match plan.place(*id) {
+            Some(Place::Slot(slot)) => &slots[slot],
+            Some(Place::External(at)) => match &memory.storage(sequences[self.params.sequence as usize][at])?.data {
+                Data::Words(words) => words,
+                Data::Packed(_) => return Err(missing()),
+            },
+            None => return Err(missing()),
         };
-        self.plan.covers().iter().map(info).collect()
+        let bytes = bytemuck::cast_slice(&words[..plan.graph().tensor(*id).shape.len()]).to_vec();
+        Ok(memory.done(bytes))
     }
 }

@@ -46,6 +46,29 @@ export default {
     await engine.dispose();
   },
 
+  "what kernels make is told while somebody listens": async () => {
+    const engine = await load();
+    const once = { ...request, max_tokens: 12 };
+    const unwatched = (await engine.completions.create(once)).choices[0].text;
+    const steps = [];
+    const stop = engine.on("step", (step) => steps.push(step));
+    equal((await engine.completions.create(once)).choices[0].text, unwatched, "the text while it is watched");
+    assert(steps.length > 0, "no step was told");
+    const length = (await engine.encode(request.prompt)).length;
+    steps.forEach(({ position, matrices }, at) => {
+      assert(position >= length - 1 && position < length + 11, `a step is at ${position}`);
+      assert(at === 0 || position > steps[at - 1].position, "a step was told late");
+      for (const { rows, cols, values, kernel } of matrices) equal(values.length, rows * cols, `the values of ${kernel}`);
+      const downs = matrices.filter(({ subject }) => subject.includes("ffn_down"));
+      assert(downs.length > 1 && downs.every(({ values }) => values.some((value) => value !== 0)), "nothing is in a matrix");
+    });
+    const { length: told } = steps;
+    stop();
+    equal((await engine.completions.create(once)).choices[0].text, unwatched, "the text afterwards");
+    equal(steps.length, told, "the steps that were told");
+    await engine.dispose();
+  },
+
   "a prompt that does not fit": async () => {
     const engine = await load();
     const prompt = new Array(200).fill(5);

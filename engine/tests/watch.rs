@@ -1,0 +1,109 @@
+//! Whoever watches sees the same numbers on every backend, and changes nothing.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use anygpu::native::{NativeHost, block_on};
+use anygpu::{Engine, EngineOptions, GenerateOptions, Watch, WatchedStep};
+use backend_api::{Backend, Error};
+use model::BytesSource;
+
+const LLAMA: &[u8] = include_bytes!("../../models/fixtures/llama-gqa-tied.gguf");
+const PROMPT: [u32; 3] = [3, 5, 7];
+
+type Opened = Result<Box<dyn Backend>, Error>;
+
+/// Those of this machine but for what the environment variable `ANYGPU_SKIP` names; first the one that others are held to.
+fn backends() -> Vec<(&'static str, Box<dyn Backend>)> {
+    let gl = |layout| -> Opened {
+        let backend = backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() })?;
+        Ok(Box::new(backend))
+    };
+    let gpu = || -> Opened { Ok(Box::new(block_on(backend_webgpu::WebGpu::open(Default::default()))?)) };
+    let cpu = |fast| -> Opened {
+        Ok(Box::new(reference_cpu::Cpu::new(reference_cpu::Options { fast, ..Default::default() })))
+    };
+    let all: [(&str, &dyn Fn() -> Opened); 6] = [
+        ("reference", &|| cpu(false)),
+        ("cpu", &|| cpu(true)),
+        ("webgpu", &gpu),
+        ("webgl packed", &|| gl(backend_webgl::Layout::Packed)),
+        ("webgl r32f", &|| gl(backend_webgl::Layout::R32f)),
+        ("webgl bits", &|| gl(backend_webgl::Layout::Bits)),
+    ];
+    let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
+    let is_skipped = |name: &str| skip.split(',').any(|s| !s.trim().is_empty() && name.starts_with(s.trim()));
+    let (skipped, asked): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| is_skipped(name));
+    skipped.iter().for_each(|(name, _)| println!("SKIPPED: ANYGPU_SKIP names {name}"));
+    asked.into_iter().map(|(name, open)| (name, open().unwrap_or_else(|e| panic!("{name}: {e}")))).collect()
+}
+
+fn load(backend: Box<dyn Backend>) -> Engine {
+    let options = EngineOptions { n_ctx: Some(64), ..Default::default() };
+    let (source, host) = (BytesSource(LLAMA.to_vec()), Rc::new(NativeHost::default()));
+    block_on(Engine::with_backend(backend, &source, &options, host, &mut |_| {})).unwrap()
+}
+
+fn tokens(engine: &Engine, mut on_token: impl FnMut()) -> Vec<u32> {
+    let options = GenerateOptions { max_tokens: Some(12), fetch_interval: Some(1), ..Default::default() };
+    let mut session = engine.session().unwrap();
+    block_on(engine.generate(&mut session, &PROMPT, &options, &mut |_| on_token())).unwrap().tokens
+}
+
+/// The steps that were seen, by position.
+fn seen(engine: &Engine) -> (Vec<u32>, HashMap<usize, WatchedStep>) {
+    let watch = Watch::new(engine, |_, _| true).unwrap();
+    let steps = RefCell::new(HashMap::new());
+    let tokens = tokens(engine, || {
+        if let Some(step) = watch.step().unwrap() {
+            steps.borrow_mut().insert(step.position, step);
+        }
+    });
+    block_on(watch.end(engine.host())).unwrap();
+    (tokens, steps.into_inner())
+}
+
+/// The error's power as a part of the signal's.
+fn nmse(found: &[f32], expected: &[f32]) -> f64 {
+    let power = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
+    let error = power(&mut found.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    error / power(&mut expected.iter().map(|v| f64::from(*v))).max(f64::MIN_POSITIVE)
+}
+
+#[test]
+fn all_backends_show_the_same_numbers() {
+    let mut reference: Option<HashMap<usize, WatchedStep>> = None;
+    for (name, backend) in backends() {
+        let engine = load(backend);
+        let before = tokens(&engine, || {});
+        let (while_watched, steps) = seen(&engine);
+        assert_eq!(while_watched, before, "{name}: the text while it is watched");
+        let spent = |engine: &Engine| {
+            let before = engine.backend().stats();
+            assert_eq!(tokens(engine, || {}), while_watched, "{name}: the text afterwards");
+            engine.backend().stats().since(&before)
+        };
+        // Nothing is left of it: no step reads more than the tokens.
+        assert!(spent(&engine).read_back < 1000, "{name}: {:?} are read while nobody watches", spent(&engine));
+        assert!(!steps.is_empty(), "{name}: no step was seen");
+        let Some(reference) = &reference else {
+            reference = Some(steps);
+            continue;
+        };
+        let mut compared = 0;
+        for (position, step) in steps {
+            let Some(expected) = reference.get(&position) else { continue };
+            for matrix in &step.matrices {
+                // Fused kernels leave less, and scratch memory has no counterpart.
+                let same = expected.matrices.iter().find(|other| other.made == matrix.made);
+                let Some(same) = same else { continue };
+                let error = nmse(&matrix.values, &same.values);
+                assert!(error < 1e-6, "{name}: {} at {position} differs by {error:e}", matrix.made.name);
+                compared += 1;
+            }
+        }
+        assert!(compared >= 10, "{name}: only {compared} matrices have a counterpart");
+        println!("{name}: {compared} matrices as the reference has them");
+    }
+}
