@@ -1,6 +1,7 @@
 //! What the kernels of a step make, for who wants to see a model at work.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use backend_api::run::{Host, finish_read};
@@ -33,26 +34,35 @@ pub struct WatchedMatrix {
 /// Watches the steps of a model. They take longer meanwhile, and compute the same. One watches at a time.
 pub struct Watch {
     backend: Rc<dyn Backend>,
-    state: Rc<RefCell<State>>,
+    seen: Rc<RefCell<Seen>>,
 }
 
-/// The step that is being watched.
+/// Steps that are watched or read at a time: one is computed while the one before it is read.
+const MOST: usize = 3;
+
+/// The steps that are not told yet, oldest first.
 #[derive(Default)]
-struct State {
-    step: Option<WatchedStep>,
-    /// Those of its matrices that are not read yet, by their place.
-    reads: Vec<(usize, ReadId)>,
-    is_whole: bool,
+struct Seen {
+    steps: VecDeque<Seeing>,
     failed: Option<Error>,
 }
 
-impl State {
+/// A step that is watched or read.
+struct Seeing {
+    step: WatchedStep,
+    /// Those of its matrices that are not read yet, by their place.
+    reads: Vec<(usize, ReadId)>,
+    is_whole: bool,
+}
+
+impl Seen {
     /// Takes note of a kernel.
     fn see(&mut self, pass: &mut dyn Pass, is_wanted: &dyn Fn(&KernelInfo, &Made) -> bool) {
-        if pass.kernel() == 0 && pass.params().rows == 1 && self.step.is_none() {
-            self.step = Some(WatchedStep { position: pass.params().position as usize, matrices: Vec::new() });
+        if pass.kernel() == 0 && pass.params().rows == 1 && self.steps.len() < MOST {
+            let step = WatchedStep { position: pass.params().position as usize, matrices: Vec::new() };
+            self.steps.push_back(Seeing { step, reads: Vec::new(), is_whole: false });
         }
-        let Some(step) = self.step.as_mut().filter(|_| !self.is_whole) else { return };
+        let Some(seeing) = self.steps.back_mut().filter(|seeing| !seeing.is_whole) else { return };
         for at in 0..pass.info().made.len() {
             let (info, made) = (pass.info(), &pass.info().made[at]);
             if !is_wanted(info, made) {
@@ -60,13 +70,13 @@ impl State {
             }
             let (kernel, subject, made) = (info.name.clone(), info.subject.clone(), made.clone());
             match pass.read(at) {
-                Ok(read) => self.reads.push((step.matrices.len(), read)),
+                Ok(read) => seeing.reads.push((seeing.step.matrices.len(), read)),
                 Err(error) => self.failed = Some(error),
             }
             let values = vec![0.0; made.rows * made.cols];
-            step.matrices.push(WatchedMatrix { kernel, subject, made, values });
+            seeing.step.matrices.push(WatchedMatrix { kernel, subject, made, values });
         }
-        self.is_whole = pass.kernel() + 1 == pass.kernels();
+        seeing.is_whole = pass.kernel() + 1 == pass.kernels();
     }
 }
 
@@ -78,43 +88,46 @@ impl Watch {
         engine: &Engine,
         is_wanted: impl Fn(&KernelInfo, &Made) -> bool + 'static,
     ) -> Result<Watch, EngineError> {
-        let (backend, state) = (engine.model().backend().clone(), Rc::<RefCell<State>>::default());
-        let seen = state.clone();
-        backend.set_watcher(Some(Rc::new(move |pass: &mut dyn Pass| seen.borrow_mut().see(pass, &is_wanted))))?;
-        Ok(Watch { backend, state })
+        let (backend, seen) = (engine.model().backend().clone(), Rc::<RefCell<Seen>>::default());
+        let noted = seen.clone();
+        backend.set_watcher(Some(Rc::new(move |pass: &mut dyn Pass| noted.borrow_mut().see(pass, &is_wanted))))?;
+        Ok(Watch { backend, seen })
     }
 
-    /// The step that was watched last, once it is read. Never waits: steps that run before are not watched, so that a slow
-    /// device is not held up.
+    /// The next step that was watched, once it is read. Never waits: where steps are computed faster than they are read, some
+    /// are not watched, so that none is held up.
     ///
     /// *Errors*: the device was lost.
     pub fn step(&self) -> Result<Option<WatchedStep>, EngineError> {
-        let state = &mut *self.state.borrow_mut();
-        if let Some(error) = state.failed.take() {
+        let seen = &mut *self.seen.borrow_mut();
+        if let Some(error) = seen.failed.take() {
             return Err(error.into());
         }
-        let Some(step) = state.step.as_mut().filter(|_| state.is_whole) else { return Ok(None) };
-        while let Some((at, read)) = state.reads.last() {
+        let Some(Seeing { step, reads, .. }) = seen.steps.front_mut().filter(|seeing| seeing.is_whole) else {
+            return Ok(None);
+        };
+        while let Some((at, read)) = reads.last() {
             if !self.backend.try_read(*read, bytemuck::cast_slice_mut(&mut step.matrices[*at].values))? {
                 return Ok(None);
             }
-            state.reads.pop();
+            reads.pop();
         }
-        state.is_whole = false;
-        Ok(state.step.take())
+        Ok(seen.steps.pop_front().map(|seeing| seeing.step))
     }
 
-    /// Ends it: what was begun to be read is waited for, as it holds memory.
+    /// Ends it, and gives the steps that were not told yet: what was begun to be read is waited for, as it holds memory.
     ///
     /// *Errors*: the device was lost.
-    pub async fn end(self, host: &dyn Host) -> Result<(), EngineError> {
+    pub async fn end(self, host: &dyn Host) -> Result<Vec<WatchedStep>, EngineError> {
         self.backend.set_watcher(None)?;
-        let State { step, reads, .. } = self.state.take();
-        let mut matrices = step.map(|step| step.matrices).unwrap_or_default();
-        for (at, read) in reads {
-            let values = bytemuck::cast_slice_mut(&mut matrices[at].values);
-            finish_read(&*self.backend, read, values, host).await?;
+        let mut steps = Vec::new();
+        for Seeing { mut step, reads, is_whole } in self.seen.take().steps {
+            for (at, read) in reads {
+                let values = bytemuck::cast_slice_mut(&mut step.matrices[at].values);
+                finish_read(&*self.backend, read, values, host).await?;
+            }
+            steps.extend(is_whole.then_some(step));
         }
-        Ok(())
+        Ok(steps)
     }
 }

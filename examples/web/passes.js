@@ -16,6 +16,7 @@ const [DARK, BELOW, ABOVE] = [[26, 28, 33], [64, 166, 255], [255, 158, 38]];
 
 /** What kernels make, in people's words: by the beginning of the kernel's name, and a part of the name of its weights. */
 const WORDS = [
+  ["qkv_append", "", "keys and values"],
   ["attention_scores", "", "attention scores"],
   ["attention", "", "what attention found"],
   ["", "position_embd", "embedding"],
@@ -69,7 +70,7 @@ export function keep(step, backend) {
     steps.delete(position);
     size -= sizeOf(old);
   }
-  note.textContent = `A dot is a number in ${HOLDERS[backend] ?? "memory"}: orange above zero, blue below, bright from 1 on. A line is a block of the model.`;
+  note.textContent = `A dot is a number in ${HOLDERS[backend] ?? "memory"}: orange above zero, blue below, half as bright at 1 as at 100. A line is a block of the model.`;
 }
 
 /** Shows the step at a position with the next frame; one that was not seen is shown as such. */
@@ -106,7 +107,8 @@ function build(matrices) {
     const own = matrix.subject === "" && block !== null ? block : name;
     if (own !== block) {
       block = own;
-      line = lines.appendChild(el("div", { className: "line" }, el("span", { className: "fine" }, /\d/.test(own) ? `block ${own}` : own)));
+      line = el("div", {});
+      lines.append(el("div", { className: "line" }, el("span", { className: "fine" }, /\d/.test(own) ? `block ${own}` : own), line));
     }
     const tile = el("canvas", { title: `${matrix.kernel}: ${matrix.rows} × ${matrix.cols}` });
     line.append(el("figure", {}, el("figcaption", { className: "fine" }, words(matrix)), tile));

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use anygpu::{ChatTemplate, Engine, GenerateOptions, Parts, Piece, Saving, SnapshotSink};
+use anygpu::{ChatTemplate, Engine, GenerateOptions, Parts, Piece, Saving, SnapshotSink, Watch};
 use bindings_common::{WasmCancel, engine_error as error, json};
 use js_sys::{Function, Promise};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
@@ -62,13 +62,16 @@ impl WasmEngine {
                 let parts = parts.map_or(JsValue::UNDEFINED, JsValue::from);
                 // A listener that throws is no reason to lose what comes after.
                 let _ = on_piece.call5(&JsValue::UNDEFINED, &token, &piece.text.into(), &overflow, &log_prob, &parts);
-                watch.iter().for_each(|watch| watching::tell(watch, &on_piece));
+                while let Some(Ok(Some(step))) = watch.as_ref().map(Watch::step) {
+                    watching::tell(&step, &on_piece);
+                }
             };
             let generation = loaded.engine.generate_in(&mut sessions, &name, &tokens, &options, &mut told).await;
             loaded.work.replace(Some(Work::Text(sessions)));
             if let Some(watch) = watch {
                 // If the device is lost, the generation says so.
-                let _ = watch.end(loaded.engine.host()).await;
+                let rest = watch.end(loaded.engine.host()).await.unwrap_or_default();
+                rest.iter().for_each(|step| watching::tell(step, &on_piece));
             }
             let generation = generation.map_err(|e| error::engine(&e))?;
             if let Some(rest) = answer.as_mut().and_then(Answer::finish) {

@@ -31,9 +31,8 @@ pub fn begin(engine: &Engine, most: usize) -> Result<Watch, JsValue> {
     Watch::new(engine, is_wanted).map_err(|e| error::engine(&e))
 }
 
-/// Tells of a step once it is read.
-pub fn tell(watch: &Watch, on_piece: &Function) {
-    let Ok(Some(WatchedStep { position, matrices })) = watch.step() else { return };
+/// Tells of a step.
+pub fn tell(WatchedStep { position, matrices }: &WatchedStep, on_piece: &Function) {
     let told = matrices.iter().map(|WatchedMatrix { kernel, subject, made: Made { name, rows, cols }, .. }| Matrix {
         kernel,
         subject,
@@ -41,7 +40,7 @@ pub fn tell(watch: &Watch, on_piece: &Function) {
         rows: *rows,
         cols: *cols,
     });
-    let Ok(step) = json(&Told { position, matrices: told.collect() }) else { return };
+    let Ok(step) = json(&Told { position: *position, matrices: told.collect() }) else { return };
     let values: Vec<f32> = matrices.iter().flat_map(|matrix| &matrix.values).copied().collect();
     let none = JsValue::UNDEFINED;
     let values = Float32Array::from(&values[..]).into();

@@ -67,6 +67,25 @@ export default {
     await seen(page, "#think output", /^1 of 12$/);
     const first = await bars();
     first.forEach(({ percent }, at) => assert.ok(Math.abs(percent - honest[at]) < 0.6, `${percent} ${honest[at]}`));
+    // What each pass left: a line for each block, and another picture for another word.
+    const pictured = () =>
+      page.$$eval("#think .passes canvas", (tiles) => tiles.map((tile) => /** @type {HTMLCanvasElement} */ (tile).toDataURL()));
+    const lines = await page.$$eval("#think .passes .line > span", (names) => names.map(({ textContent }) => textContent));
+    assert.deepEqual([lines[0], lines[1], lines[lines.length - 1]], ["before", "block 0", "after"]);
+    const ofFirst = await pictured();
+    assert.ok(ofFirst.length > 3 * lines.length - 6, `${ofFirst.length} tiles in ${lines.length} lines`);
+    assert.ok(new Set(ofFirst).size > ofFirst.length - 2, "tiles look alike");
+    await page.hover('#told [data-place="7"]');
+    await seen(page, "#think output", /^8 of 12$/);
+    await page.waitForFunction(
+      (tile) => /** @type {HTMLCanvasElement} */ (document.querySelector("#think .passes canvas")).toDataURL() !== tile,
+      {},
+      ofFirst[0],
+    );
+    const ofEighth = await pictured();
+    assert.ok(ofEighth.every((tile, at) => tile !== ofFirst[at]), "tiles that stay as they are");
+    await page.hover("#told .token");
+    await seen(page, "#think output", /^1 of 12$/);
     // By keyboard.
     await page.focus('#think input[type="range"]');
     await page.keyboard.press("ArrowRight");
