@@ -64,7 +64,8 @@ fn simulate(args: &PoolSimArgs) -> Result<()> {
         Failure::Weibull { shape, away, .. } => Failure::Weibull { scale: args.stay, shape, away },
         other => other,
     };
-    let report = day(&Scenario { seconds: args.hours * 3600.0, requests: args.requests, failure, ..all });
+    let (seconds, tokens) = (args.hours * 3600.0, (args.prompt as usize, all.tokens.1));
+    let report = day(&Scenario { seconds, requests: args.requests, tokens, failure, ..all });
     show(args.json, &report, &report.to_string())
 }
 

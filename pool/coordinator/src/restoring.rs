@@ -70,7 +70,7 @@ impl Coordinator {
             let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
             let Some(&(stage, from)) = session.restore.as_ref().and_then(|it| it.stages.front()) else {
                 session.restore = None;
-                self.counts.again += u64::from(session.lap.is_some());
+                self.counts.again += u64::from(!session.laps.is_empty());
                 self.lap(id);
                 return;
             };
@@ -131,7 +131,9 @@ impl Coordinator {
         let Some(chain_id) = session.chain else { return };
         let Some(chain) = self.chains.get(&chain_id) else { return };
         let restoring = session.restore.as_ref().and_then(|it| it.stages.front()).map(|(stage, _)| *stage);
-        let Some(stage) = restoring.or(session.lap.map(|lap| lap.stage.min(chain.slots.len() - 1))) else { return };
+        let Some(stage) = restoring.or(session.laps.front().map(|lap| lap.stage.min(chain.slots.len() - 1))) else {
+            return;
+        };
         let (missed, before, due) = (session.missed + 1, stage.saturating_sub(1), session.due);
         let at = |stage: usize| chain.slots[stage].worker;
         // A page says nothing while it computes: it has its time, or much longer.

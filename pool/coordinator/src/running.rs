@@ -61,20 +61,32 @@ impl Coordinator {
         self.lap(id);
     }
 
-    /// The session's next step begins, or the one under way again.
+    /// The session's next step begins, or the oldest under way again; those behind it are sent again as it gets on.
     pub(crate) fn lap(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
+        let reached = session.laps.front().map_or(0, |lap| lap.reached);
+        session.laps.clear();
+        let done = session.done;
+        self.send(id, done, reached);
+    }
+
+    /// A step begins at a position.
+    fn send(&mut self, id: SessionId, position: u32, reached: usize) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
-        let rows = (session.tokens.len() as u32 - session.done).min(self.config.chunk);
-        let lap = session.lap.get_or_insert(Lap { position: session.done, rows, stage: 0, reached: 0 });
-        lap.stage = 0;
-        let (from, to) = (lap.position as usize, (lap.position + lap.rows) as usize);
+        // A chain that lacks a stage goes on when it is whole again.
+        if chain.slots.iter().any(|slot| slot.worker.is_none()) {
+            return;
+        }
+        let rows = (session.tokens.len() as u32 - position).min(self.config.chunk);
+        session.laps.push_back(Lap { position, rows, stage: 0, reached });
+        let (from, to) = (position as usize, (position + rows) as usize);
         let want = if to == session.tokens.len() { self.config.lap.min(session.left() as u32) } else { 0 };
         let stop = |(slot, seat): (&Slot, &Seat)| slot.worker.map(|worker| Stop { worker, lease: seat.lease });
         self.out.push(Action::Step {
             session: id,
             epoch: chain.epoch,
-            position: from as u32,
+            position,
             tokens: session.tokens[from..to].to_vec(),
             want,
             sampling: session.sampling,
@@ -83,16 +95,28 @@ impl Coordinator {
         self.await_stage(id);
     }
 
+    /// Where the first stage is through with the rows of a prompt that it was sent, it takes the next, while the others
+    /// have those before.
+    fn follow(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
+        let Some(last) = session.laps.back().filter(|lap| lap.stage > 0) else { return };
+        if (last.end() as usize) < session.tokens.len() && session.laps.len() < chain.slots.len() {
+            let end = last.end();
+            self.send(id, end, 0);
+        }
+    }
+
     /// Sets the deadline of the stage that has a session's step.
     fn await_stage(&mut self, id: SessionId) {
         let session = &self.sessions[&id];
-        let (Some(lap), Some(chain)) = (session.lap, session.chain.and_then(|chain| self.chains.get(&chain))) else {
-            return;
-        };
+        let chain = session.chain.and_then(|chain| self.chains.get(&chain));
+        let Some((lap, chain)) = session.laps.front().zip(chain) else { return };
         // After the last stage the token's way here is awaited.
         let stage = lap.stage.min(chain.slots.len() - 1);
-        let tokens = if (lap.position + lap.rows) as usize == session.tokens.len() { self.config.lap } else { 1 };
-        let time = self.allowed(chain, stage, lap.rows, tokens);
+        let tokens = if lap.end() as usize == session.tokens.len() { self.config.lap } else { 1 };
+        // A stage may have another step of the same text before it.
+        let time = self.allowed(chain, stage, lap.rows, tokens) * session.laps.len() as Micros;
         self.allow(id, time);
     }
 
@@ -130,22 +154,29 @@ impl Coordinator {
             return;
         };
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let Some(lap) = session.lap.as_mut().filter(|lap| lap.position == position && lap.stage <= stage) else {
+        let is_new = |lap: &Lap| lap.position == position && lap.stage <= stage;
+        // While states are made again, what was under way comes to nothing.
+        let Some(at) = session.laps.iter().position(is_new).filter(|_| session.restore.is_none()) else {
             self.counts.stale += 1;
             return;
         };
-        lap.stage = stage + 1;
-        let end = lap.position + lap.rows;
-        // What a stage answers from what it kept is no progress.
-        if lap.stage > lap.reached {
+        // A stage takes steps in order: it is through with those before as well.
+        session.laps.iter_mut().take(at + 1).for_each(|lap| lap.stage = lap.stage.max(stage + 1));
+        // What a stage answers from what it kept is no progress, and neither are steps behind one that does not get on.
+        if let Some(lap) = session.laps.front_mut().filter(|lap| lap.stage > lap.reached) {
             lap.reached = lap.stage;
             session.missed = 0;
         }
-        if stage + 1 == stages && (end as usize) < session.tokens.len() {
-            session.done = end;
-            session.lap = None;
+        // The step that gives a token is over with it.
+        let is_through = |lap: &&Lap| lap.stage == stages && (lap.end() as usize) < session.tokens.len();
+        while let Some(lap) = session.laps.front().filter(is_through) {
+            session.done = lap.end();
+            session.laps.pop_front();
+        }
+        if session.laps.is_empty() {
             self.lap(id);
         } else {
+            self.follow(id);
             self.await_stage(id);
         }
     }
@@ -162,14 +193,16 @@ impl Coordinator {
         let last = self.current(worker, id, epoch).is_some_and(|(stage, stages)| stage + 1 == stages);
         let awaited = |session: &&mut Session| {
             let want = self.config.lap.min(session.left() as u32) as usize;
-            let lap = session.lap.filter(|lap| lap.position + lap.rows == at && session.tokens.len() == at as usize);
-            lap.is_some() && session.restore.is_none() && (1..=want).contains(&ids.len())
+            // It says that the last stage is through with all before, too.
+            let is_whole =
+                session.laps.back().is_some_and(|lap| lap.end() == at) && session.tokens.len() == at as usize;
+            is_whole && session.restore.is_none() && (1..=want).contains(&ids.len())
         };
         let Some(session) = self.sessions.get_mut(&id).filter(awaited).filter(|_| last) else {
             self.counts.stale += 1;
             return;
         };
-        session.lap = None;
+        session.laps.clear();
         for (token, at) in ids.iter().zip(at..) {
             session.tokens.push(*token);
             self.out.push(Action::Say(id, at, *token));

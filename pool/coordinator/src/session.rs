@@ -20,6 +20,13 @@ pub(crate) struct Lap {
     pub reached: usize,
 }
 
+impl Lap {
+    /// The row after its last.
+    pub fn end(&self) -> u32 {
+        self.position + self.rows
+    }
+}
+
 /// States that are being made again.
 #[derive(Debug, Clone)]
 pub(crate) struct Restore {
@@ -61,7 +68,8 @@ pub(crate) struct Session {
     pub seats: Vec<Seat>,
     /// Rows that all stages have states of.
     pub done: u32,
-    pub lap: Option<Lap>,
+    /// Steps under way, oldest first: of a prompt, each stage may have one. What is awaited is the oldest.
+    pub laps: VecDeque<Lap>,
     /// Stages whose states are lost.
     pub lost: BTreeSet<usize>,
     pub restore: Option<Restore>,
@@ -85,7 +93,7 @@ impl Session {
             chain: None,
             seats: Vec::new(),
             done: 0,
-            lap: None,
+            laps: VecDeque::new(),
             lost: BTreeSet::new(),
             restore: None,
             exported: 0,
@@ -99,7 +107,7 @@ impl Session {
         self.chain = None;
         self.seats.clear();
         self.done = 0;
-        self.lap = None;
+        self.laps.clear();
         self.lost.clear();
         self.restore = None;
         self.exported = 0;

@@ -89,6 +89,29 @@ fn stages(cluster: &Cluster) -> Vec<u64> {
 }
 
 #[test]
+fn stages_have_different_rows_of_a_prompt_at_once() {
+    let first = |chunk| {
+        let mut cluster = Cluster::new(Config { chunk, ..config() }, 3);
+        (1..=3).for_each(|id| cluster.add(id, offer(2)));
+        cluster.run(500_000);
+        let begun = cluster.now;
+        cluster.ask(request(1, 96, 2));
+        while cluster.said.is_empty() {
+            cluster.run(cluster.now + 100);
+        }
+        let time = cluster.now - begun;
+        cluster.run(60_000_000);
+        cluster.is_exact();
+        assert_eq!(cluster.coordinator.counts().again, 0, "nothing was sent again");
+        time
+    };
+    // Here a step takes as long for many rows as for few. One after the other, twelve steps would take twelve times as long
+    // as one; as it is, they take the time of fourteen stages instead of three.
+    let (whole, parts) = (first(96), first(8));
+    assert!(parts > 3 * whole && parts < 8 * whole, "{whole} us in one step, {parts} us in twelve");
+}
+
+#[test]
 fn each_stage_may_be_lost() {
     for stage in 0..3 {
         let mut cluster = under_way();

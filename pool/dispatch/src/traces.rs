@@ -27,6 +27,9 @@ pub struct Trace {
     pub sent: Micros,
     /// When its end was heard of.
     pub ended: Micros,
+    /// Whether that was a token; within a prompt it is the last stage.
+    #[serde(skip)]
+    gave: bool,
     /// Its stages, in the order in which they were heard of.
     pub stages: Vec<Stage>,
 }
@@ -63,7 +66,10 @@ impl Traces {
                 });
                 let (position, rows, stages) = (*position, tokens.len(), Vec::new());
                 let session = *session;
-                self.under_way.insert(session, Trace { session, text, position, rows, sent: now, ended: now, stages });
+                self.under_way.insert(
+                    session,
+                    Trace { session, text, position, rows, sent: now, ended: now, gave: false, stages },
+                );
             }
             Action::End(session, _) => {
                 self.end(now, *session, false);
@@ -87,6 +93,7 @@ impl Traces {
         let worker = name(worker);
         if let Some(trace) = found.filter(|trace| trace.stages.iter().all(|stage| stage.worker != worker)) {
             trace.stages.push(Stage { worker, heard: now, took });
+            trace.ended = if trace.gave { trace.ended } else { now };
         }
     }
 
@@ -96,7 +103,8 @@ impl Traces {
             if self.kept.len() == KEPT {
                 self.kept.pop_front();
             }
-            self.kept.push_back(Trace { ended: now, ..trace });
+            let ended = if gave { now } else { trace.ended };
+            self.kept.push_back(Trace { ended, gave, ..trace });
         }
     }
 
@@ -133,7 +141,10 @@ mod tests {
         traces.step(190, 2, (9, 0), 30);
         let stage = |worker, heard, took| Stage { worker: name(worker), heard, took };
         let stages = vec![stage(1, 150, 40), stage(2, 190, 30)];
-        assert_eq!(traces.kept(), [Trace { session: 9, text: 1, position: 0, rows: 4, sent: 100, ended: 185, stages }]);
+        assert_eq!(
+            traces.kept(),
+            [Trace { session: 9, text: 1, position: 0, rows: 4, sent: 100, ended: 185, gave: true, stages }]
+        );
         // What was sent again before anybody was through counts from then, and what is said twice once.
         traces.action(200, &step(4, 1));
         traces.action(300, &step(4, 1));
@@ -144,7 +155,7 @@ mod tests {
         assert_eq!(traces.kept()[0].stages.len(), 2);
         assert_eq!(
             traces.kept()[1..],
-            [Trace { session: 9, text: 1, position: 4, rows: 1, sent: 300, ended: 330, stages }]
+            [Trace { session: 9, text: 1, position: 4, rows: 1, sent: 300, ended: 330, gave: true, stages }]
         );
         traces.action(330, &Action::End(9, anygpu_pool::End::Cancelled));
         traces.step(340, 2, (9, 4), 5);

@@ -81,6 +81,9 @@ impl Held {
             // Sent again from further back than what is here, such as a later snapshot than was counted on.
             self.session.rewind(position)?;
         }
+        if let Some(output) = self.before(step) {
+            return Ok(output);
+        }
         let given = StageStep { position, tokens: &step.tokens, hidden: &step.activations, choose };
         let output = self.session.step(&given, host).await?;
         if let StageOutput::Hidden(bytes) = &output {
@@ -88,6 +91,19 @@ impl Held {
             self.kept.put(position, row, bytes);
         }
         Ok(output)
+    }
+
+    /// What a step gave that was taken before others were: of a prompt, several are under way, and those that a later stage
+    /// lost are all sent again.
+    fn before(&self, step: &Step) -> Option<StageOutput> {
+        let (from, to) = (step.position, step.position.checked_add(step.rows)?);
+        if (to as usize) >= self.session.position() {
+            return None;
+        }
+        match self.session.model().recipe().stage().head {
+            true => Some(StageOutput::Nothing),
+            false => Some(StageOutput::Hidden(self.handed(from, to).ok()?.to_vec())),
+        }
     }
 
     /// Where a step goes next: as its route says, or as that of an earlier one of its epoch did.

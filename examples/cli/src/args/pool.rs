@@ -139,11 +139,14 @@ pub struct PoolSimArgs {
     /// Requests an hour for each worker
     #[arg(long, default_value_t = 0.5, value_parser = positive)]
     pub requests: f64,
+    /// Tokens of a prompt
+    #[arg(long, value_name = "TOKENS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    pub prompt: u32,
     /// Seconds that most workers do not stay beyond; 0 has all of them stay
     #[arg(long, default_value_t = 1800.0, value_parser = not_negative)]
     pub stay: f64,
     /// Instead of a day: failures that grow to one in 10 s for each of 10 workers, with a model that needs so many of them
-    #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=10), conflicts_with_all = ["workers", "hours", "requests", "stay"])]
+    #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=10), conflicts_with_all = ["workers", "hours", "requests", "prompt", "stay"])]
     pub churn: Option<u32>,
     /// Seconds over which failures grow
     #[arg(long, default_value_t = 600.0, value_parser = positive, requires = "churn")]
