@@ -7,25 +7,19 @@ use crate::error::Error;
 use crate::step::StepParams;
 
 /// A kernel of a step that was submitted, as its watcher sees it.
-pub trait Pass {
+pub struct Pass<'a> {
     /// Its place among the program's kernels.
-    fn kernel(&self) -> usize;
-
+    pub kernel: usize,
     /// How many kernels the program has.
-    fn kernels(&self) -> usize;
-
+    pub kernels: usize,
     /// What it is.
-    fn info(&self) -> &KernelInfo;
-
+    pub info: &'a KernelInfo,
     /// The parameters of its step.
-    fn params(&self) -> &StepParams;
-
+    pub params: &'a StepParams,
     /// Begins to read a matrix of [`KernelInfo::made`] as the kernel left it: [`Backend::try_read`](crate::Backend::try_read)
-    /// gives its rows, little-endian.
-    ///
-    /// *Errors*: there is no such matrix, out of memory, device lost.
-    fn read(&mut self, made: usize) -> Result<ReadId, Error>;
+    /// gives its rows, little-endian. It fails if there is no such matrix, out of memory, or if the device was lost.
+    pub read: &'a mut dyn FnMut(usize) -> Result<ReadId, Error>,
 }
 
 /// What is called after each kernel. It must not run steps.
-pub type Watcher = Rc<dyn Fn(&mut dyn Pass)>;
+pub type Watcher = Rc<dyn Fn(Pass<'_>)>;

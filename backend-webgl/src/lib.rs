@@ -343,7 +343,7 @@ impl Backend for WebGl {
     }
 
     fn set_watcher(&self, watcher: Option<backend_api::Watcher>) -> Result<(), Error> {
-        self.shared.watch(watcher.map(|watcher| Rc::new(move |mut pass: Watched<'_>| watcher(&mut pass)) as Watcher));
+        self.shared.watch(watcher.map(|watcher| Rc::new(move |pass: Watched<'_>| pass.show(&watcher)) as Watcher));
         Ok(())
     }
 

@@ -81,32 +81,20 @@ impl Shared {
     }
 }
 
-impl Pass for Watched<'_> {
-    fn kernel(&self) -> usize {
-        self.kernel
+impl Watched<'_> {
+    /// Shows it to a watcher that knows no WebGL.
+    pub(crate) fn show(&self, watcher: &backend_api::Watcher) {
+        let Watched { kernel, kernels, info, params, .. } = *self;
+        watcher(Pass { kernel, kernels, info, params, read: &mut |made| self.read(made) });
     }
 
-    fn kernels(&self) -> usize {
-        self.kernels
-    }
-
-    fn info(&self) -> &KernelInfo {
-        self.info
-    }
-
-    fn params(&self) -> &StepParams {
-        self.params
-    }
-
-    fn read(&mut self, made: usize) -> Result<ReadId, Error> {
+    fn read(&self, made: usize) -> Result<ReadId, Error> {
         let (texture, matrix) = self.made(made)?;
         let dense = Dense::new(&Shape::new(&[matrix.rows, matrix.cols])?, DType::F32, self.shared.layout);
         let all = Rows { dense, dtype: DType::F32, cols: matrix.cols, first: 0, count: matrix.rows };
         self.shared.reads.borrow_mut().copy(self.shared, texture, all)
     }
-}
 
-impl Watched<'_> {
     /// A matrix, and where it is.
     fn made(&self, made: usize) -> Result<(&Texture, &Made), Error> {
         let found = self.textures.get(made).copied().zip(self.info.made.get(made));

@@ -617,7 +617,7 @@ impl Backend for WebGpu {
     }
 
     fn set_watcher(&self, watcher: Option<backend_api::Watcher>) -> Result<(), Error> {
-        let seen = |watcher: backend_api::Watcher| Rc::new(move |mut pass: Watched<'_>| watcher(&mut pass)) as Watcher;
+        let seen = |watcher: backend_api::Watcher| Rc::new(move |pass: Watched<'_>| pass.show(&watcher)) as Watcher;
         *self.shared.watcher.borrow_mut() = watcher.map(seen);
         Ok(())
     }

@@ -4,7 +4,7 @@
 use crate::WebGpu;
 use crate::backend::Shared;
 use crate::read::Rows;
-use backend_api::{Error, KernelInfo, Pass, ReadId, StepParams};
+use backend_api::{Error, KernelInfo, Pass, StepParams};
 use std::rc::Rc;
 
 /// What is called after each dispatch.
@@ -36,32 +36,21 @@ impl WebGpu {
     }
 }
 
-impl Pass for Watched<'_> {
-    fn kernel(&self) -> usize {
-        self.kernel
-    }
-
-    fn kernels(&self) -> usize {
-        self.kernels
-    }
-
-    fn info(&self) -> &KernelInfo {
-        self.info
-    }
-
-    fn params(&self) -> &StepParams {
-        self.params
-    }
-
-    fn read(&mut self, made: usize) -> Result<ReadId, Error> {
-        let found = self.buffers.get(made).zip(self.info.made.get(made));
-        let (buffer, matrix) =
-            found.ok_or_else(|| Error::Invalid(format!("{} makes no matrix {made}", self.info.name)))?;
-        let bytes = (matrix.rows * matrix.cols * size_of::<f32>()) as u64;
-        // What the step has so far is submitted with the copy.
-        let rest = self.shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
-        *self.shared.pending.borrow_mut() = Some(std::mem::replace(self.encoder, rest));
-        let rows = Rows { device: bytes, host: bytes, coded: None };
-        self.shared.reads.borrow_mut().begin(self.shared, buffer, 0, rows)
+impl Watched<'_> {
+    /// Shows it to a watcher that knows no WebGPU.
+    pub(crate) fn show(self, watcher: &backend_api::Watcher) {
+        let Watched { kernel, kernels, info, params, buffers, encoder, shared } = self;
+        let mut read = |made: usize| {
+            let found = buffers.get(made).zip(info.made.get(made));
+            let missing = || Error::Invalid(format!("{} makes no matrix {made}", info.name));
+            let (buffer, matrix) = found.ok_or_else(missing)?;
+            let bytes = (matrix.rows * matrix.cols * size_of::<f32>()) as u64;
+            // What the step has so far is submitted with the copy.
+            let rest = shared.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+            *shared.pending.borrow_mut() = Some(std::mem::replace(encoder, rest));
+            let rows = Rows { device: bytes, host: bytes, coded: None };
+            shared.reads.borrow_mut().begin(shared, buffer, 0, rows)
+        };
+        watcher(Pass { kernel, kernels, info, params, read: &mut read });
     }
 }

@@ -57,26 +57,23 @@ struct Seeing {
 
 impl Seen {
     /// Takes note of a kernel.
-    fn see(&mut self, pass: &mut dyn Pass, is_wanted: &dyn Fn(&KernelInfo, &Made) -> bool) {
-        if pass.kernel() == 0 && pass.params().rows == 1 && self.steps.len() < MOST {
-            let step = WatchedStep { position: pass.params().position as usize, matrices: Vec::new() };
+    fn see(&mut self, pass: Pass<'_>, is_wanted: &dyn Fn(&KernelInfo, &Made) -> bool) {
+        let Pass { kernel, kernels, info, params, read } = pass;
+        if kernel == 0 && params.rows == 1 && self.steps.len() < MOST && self.failed.is_none() {
+            let step = WatchedStep { position: params.position as usize, matrices: Vec::new() };
             self.steps.push_back(Seeing { step, reads: Vec::new(), is_whole: false });
         }
         let Some(seeing) = self.steps.back_mut().filter(|seeing| !seeing.is_whole) else { return };
-        for at in 0..pass.info().made.len() {
-            let (info, made) = (pass.info(), &pass.info().made[at]);
-            if !is_wanted(info, made) {
-                continue;
-            }
-            let (kernel, subject, made) = (info.name.clone(), info.subject.clone(), made.clone());
-            match pass.read(at) {
+        for (at, made) in info.made.iter().enumerate().filter(|(_, made)| is_wanted(info, made)) {
+            match read(at) {
                 Ok(read) => seeing.reads.push((seeing.step.matrices.len(), read)),
                 Err(error) => self.failed = Some(error),
             }
+            let (kernel, subject, made) = (info.name.clone(), info.subject.clone(), made.clone());
             let values = vec![0.0; made.rows * made.cols];
             seeing.step.matrices.push(WatchedMatrix { kernel, subject, made, values });
         }
-        seeing.is_whole = pass.kernel() + 1 == pass.kernels();
+        seeing.is_whole = kernel + 1 == kernels;
     }
 }
 
@@ -90,7 +87,7 @@ impl Watch {
     ) -> Result<Watch, EngineError> {
         let (backend, seen) = (engine.model().backend().clone(), Rc::<RefCell<Seen>>::default());
         let noted = seen.clone();
-        backend.set_watcher(Some(Rc::new(move |pass: &mut dyn Pass| noted.borrow_mut().see(pass, &is_wanted))))?;
+        backend.set_watcher(Some(Rc::new(move |pass: Pass<'_>| noted.borrow_mut().see(pass, &is_wanted))))?;
         Ok(Watch { backend, seen })
     }
 
@@ -100,8 +97,8 @@ impl Watch {
     /// *Errors*: the device was lost.
     pub fn step(&self) -> Result<Option<WatchedStep>, EngineError> {
         let seen = &mut *self.seen.borrow_mut();
-        if let Some(error) = seen.failed.take() {
-            return Err(error.into());
+        if let Some(error) = &seen.failed {
+            return Err(error.clone().into());
         }
         let Some(Seeing { step, reads, .. }) = seen.steps.front_mut().filter(|seeing| seeing.is_whole) else {
             return Ok(None);
@@ -120,14 +117,22 @@ impl Watch {
     /// *Errors*: the device was lost.
     pub async fn end(self, host: &dyn Host) -> Result<Vec<WatchedStep>, EngineError> {
         self.backend.set_watcher(None)?;
+        let Seen { steps: seen, failed } = self.seen.take();
         let mut steps = Vec::new();
-        for Seeing { mut step, reads, is_whole } in self.seen.take().steps {
+        for Seeing { mut step, reads, is_whole } in seen {
             for (at, read) in reads {
                 let values = bytemuck::cast_slice_mut(&mut step.matrices[at].values);
                 finish_read(&*self.backend, read, values, host).await?;
             }
             steps.extend(is_whole.then_some(step));
         }
-        Ok(steps)
+        failed.map_or(Ok(steps), |error| Err(error.into()))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // A device that cannot be told runs no steps either.
+        let _ = self.backend.set_watcher(None);
     }
 }

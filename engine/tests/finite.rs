@@ -1,10 +1,13 @@
 //! Numbers that stop being numbers: an error that names where, on every backend.
 
+mod backends;
+
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{Engine, EngineError, EngineOptions};
-use backend_api::{Backend, Codec, Error, Format};
+use backend_api::{Backend, Codec, Format};
+use backends::backends;
 use model::{BytesSource, Fault, GenerateOptions, Gguf, KvCache, ModelError, Sampling};
 
 const LLAMA: &[u8] = include_bytes!("../../models/fixtures/llama-gqa-tied.gguf");
@@ -21,31 +24,6 @@ fn broken(model: &[u8], tensor: &str, at: usize, value: f32) -> Vec<u8> {
     let start = tensor.offset as usize + 4 * at;
     bytes[start..start + 4].copy_from_slice(&value.to_le_bytes());
     bytes
-}
-
-type Opened = Result<Box<dyn Backend>, Error>;
-
-/// Those of this machine but for what the environment variable `ANYGPU_SKIP` names.
-fn backends() -> Vec<(&'static str, Box<dyn Backend>)> {
-    let gl = |layout| backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() });
-    let boxed = |backend| Box::new(backend) as Box<dyn Backend>;
-    let gpu: Result<_, Error> = block_on(backend_webgpu::WebGpu::open(Default::default()));
-    let all: [(&str, Opened); 6] = [
-        ("cpu", Ok(Box::new(reference_cpu::Cpu::new(Default::default())))),
-        (
-            "reference",
-            Ok(Box::new(reference_cpu::Cpu::new(reference_cpu::Options { fast: false, ..Default::default() }))),
-        ),
-        ("webgpu", gpu.map(|backend| Box::new(backend) as Box<dyn Backend>)),
-        ("webgl packed", gl(backend_webgl::Layout::Packed).map(boxed)),
-        ("webgl r32f", gl(backend_webgl::Layout::R32f).map(boxed)),
-        ("webgl bits", gl(backend_webgl::Layout::Bits).map(boxed)),
-    ];
-    let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
-    let named = |name: &str| skip.split(',').any(|s| !s.trim().is_empty() && name.starts_with(s.trim()));
-    let (skipped, asked): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| named(name));
-    skipped.iter().for_each(|(name, _)| println!("SKIPPED: ANYGPU_SKIP names {name}"));
-    asked.into_iter().map(|(name, backend)| (name, backend.unwrap_or_else(|e| panic!("{name}: {e}")))).collect()
 }
 
 fn load(bytes: &[u8], backend: Box<dyn Backend>, kv_cache: KvCache) -> Engine {

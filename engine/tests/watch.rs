@@ -1,43 +1,19 @@
 //! Whoever watches sees the same numbers on every backend, and changes nothing.
 
+mod backends;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{Engine, EngineOptions, GenerateOptions, Watch, WatchedStep};
-use backend_api::{Backend, Error};
+use backend_api::Backend;
+use backends::backends;
 use model::BytesSource;
 
 const LLAMA: &[u8] = include_bytes!("../../models/fixtures/llama-gqa-tied.gguf");
 const PROMPT: [u32; 3] = [3, 5, 7];
-
-type Opened = Result<Box<dyn Backend>, Error>;
-
-/// Those of this machine but for what the environment variable `ANYGPU_SKIP` names; first the one that others are held to.
-fn backends() -> Vec<(&'static str, Box<dyn Backend>)> {
-    let gl = |layout| -> Opened {
-        let backend = backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() })?;
-        Ok(Box::new(backend))
-    };
-    let gpu = || -> Opened { Ok(Box::new(block_on(backend_webgpu::WebGpu::open(Default::default()))?)) };
-    let cpu = |fast| -> Opened {
-        Ok(Box::new(reference_cpu::Cpu::new(reference_cpu::Options { fast, ..Default::default() })))
-    };
-    let all: [(&str, &dyn Fn() -> Opened); 6] = [
-        ("reference", &|| cpu(false)),
-        ("cpu", &|| cpu(true)),
-        ("webgpu", &gpu),
-        ("webgl packed", &|| gl(backend_webgl::Layout::Packed)),
-        ("webgl r32f", &|| gl(backend_webgl::Layout::R32f)),
-        ("webgl bits", &|| gl(backend_webgl::Layout::Bits)),
-    ];
-    let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
-    let is_skipped = |name: &str| skip.split(',').any(|s| !s.trim().is_empty() && name.starts_with(s.trim()));
-    let (skipped, asked): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| is_skipped(name));
-    skipped.iter().for_each(|(name, _)| println!("SKIPPED: ANYGPU_SKIP names {name}"));
-    asked.into_iter().map(|(name, open)| (name, open().unwrap_or_else(|e| panic!("{name}: {e}")))).collect()
-}
 
 fn load(backend: Box<dyn Backend>) -> Engine {
     let options = EngineOptions { n_ctx: Some(64), ..Default::default() };
@@ -76,7 +52,9 @@ fn nmse(found: &[f32], expected: &[f32]) -> f64 {
 #[test]
 fn all_backends_show_the_same_numbers() {
     let mut reference: Option<HashMap<usize, WatchedStep>> = None;
-    for (name, backend) in backends() {
+    let mut all = backends();
+    all.sort_by_key(|(name, _)| *name != "reference");
+    for (name, backend) in all {
         let engine = load(backend);
         let before = tokens(&engine, || {});
         let (while_watched, steps) = seen(&engine);

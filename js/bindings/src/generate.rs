@@ -39,7 +39,7 @@ impl WasmEngine {
             let chat = request.chat.take().map(|chat| chat.template(&loaded.engine)).transpose()?;
             let mut answer = chat.map(|chat| Answer::begin(&loaded.engine, &chat, &tokens, &request)).transpose()?;
             let held_to = request.held_to.take();
-            let watch = request.watch.map(|most| watching::begin(&loaded.engine, most)).transpose()?;
+            let watched = request.watch;
             let options = request.options(&loaded.engine, loaded.engine.kept(&tokens))?;
             let mut options = GenerateOptions { cancel: Some(cancel), ..options };
             if let Some(answer) = &mut answer {
@@ -47,6 +47,14 @@ impl WasmEngine {
             }
             options.constraint = held_to.map(|source| Asked::constraint(on_mask, source));
             let mut sessions = loaded.take_texts()?;
+            // Only now: one that is under way has its own.
+            let watch = match watched.map(|most| watching::begin(&loaded.engine, most)).transpose() {
+                Ok(watch) => watch,
+                Err(error) => {
+                    loaded.work.replace(Some(Work::Text(sessions)));
+                    return Err(error);
+                }
+            };
             options.saving = every.zip(on_snapshot).map(|(every_ms, on_snapshot)| {
                 let sink: Rc<dyn SnapshotSink> = Rc::new(Keeping::new(loaded.kept(&name), &tokens, on_snapshot));
                 Saving { every_ms, sink }

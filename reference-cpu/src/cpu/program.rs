@@ -70,7 +70,11 @@ impl CpuProgram {
             self.run_kernels(params, kernel..kernel + 1, units.clone())?;
             if units == WHOLE || self.pieces.get(kernel).is_some_and(|piece| units.end == piece.units as usize) {
                 let (info, made) = self.info(kernel);
-                watcher(&mut Seeing { program: self, kernel, info, made, params });
+                let mut read = |at: usize| {
+                    let missing = || Error::Invalid(format!("{} makes no matrix {at}", info.name));
+                    self.read_made(*made.get(at).ok_or_else(missing)?, params)
+                };
+                watcher(Pass { kernel, kernels: self.kernels.len(), info: &info, params, read: &mut read });
             }
         }
         Ok(())
@@ -145,6 +149,21 @@ impl CpuProgram {
 }
 
 impl CpuProgram {
+    /// Reads a tensor that a kernel just made.
+    fn read_made(&self, id: TensorId, params: &StepParams) -> Result<ReadId, Error> {
+        let missing = || Error::Invalid("the tensor has no place; report this as a bug".into());
+        let memory = &mut *self.memory.borrow_mut();
+        let words = match self.plan.place(id).ok_or_else(missing)? {
+            Place::Slot(slot) => &self.slots[slot],
+            Place::External(at) => match &memory.storage(self.sequences[params.sequence as usize][at])?.data {
+                Data::Words(words) => words,
+                Data::Packed(_) => return Err(missing()),
+            },
+        };
+        let bytes = bytemuck::cast_slice(&words[..self.plan.graph().tensor(id).shape.len()]).to_vec();
+        Ok(memory.done(bytes))
+    }
+
     /// What a kernel is, and the tensors that can be watched of what it makes.
     fn info(&self, kernel: usize) -> (KernelInfo, Vec<TensorId>) {
         let (graph, node) = (self.plan.graph(), &self.plan.covers()[kernel]);
@@ -181,50 +200,5 @@ impl Program for CpuProgram {
 
     fn kernels(&self) -> Vec<KernelInfo> {
         (0..self.kernels.len()).map(|kernel| self.info(kernel).0).collect()
-    }
-}
-
-/// A kernel that ran, as its watcher sees it.
-struct Seeing<'a> {
-    program: &'a CpuProgram,
-    kernel: usize,
-    info: KernelInfo,
-    /// What it made, in the order of its info.
-    made: Vec<TensorId>,
-    params: &'a StepParams,
-}
-
-impl Pass for Seeing<'_> {
-    fn kernel(&self) -> usize {
-        self.kernel
-    }
-
-    fn kernels(&self) -> usize {
-        self.program.kernels.len()
-    }
-
-    fn info(&self) -> &KernelInfo {
-        &self.info
-    }
-
-    fn params(&self) -> &StepParams {
-        self.params
-    }
-
-    fn read(&mut self, made: usize) -> Result<ReadId, Error> {
-        let CpuProgram { plan, slots, memory, sequences, .. } = self.program;
-        let memory = &mut *memory.borrow_mut();
-        let missing = || Error::Invalid(format!("{} makes no matrix {made}", self.info.name));
-        let id = self.made.get(made).ok_or_else(missing)?;
-        let words = match plan.place(*id) {
-            Some(Place::Slot(slot)) => &slots[slot],
-            Some(Place::External(at)) => match &memory.storage(sequences[self.params.sequence as usize][at])?.data {
-                Data::Words(words) => words,
-                Data::Packed(_) => return Err(missing()),
-            },
-            None => return Err(missing()),
-        };
-        let bytes = bytemuck::cast_slice(&words[..plan.graph().tensor(*id).shape.len()]).to_vec();
-        Ok(memory.done(bytes))
     }
 }
