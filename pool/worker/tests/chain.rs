@@ -203,21 +203,27 @@ impl Text {
 
     /// Begins a lap over all tokens that have no states yet.
     fn lap(&self, pool: &Pool) {
+        self.step(pool, self.done as usize..self.tokens.len());
+    }
+
+    /// Begins a step of some rows; the one of the last row is to give a token.
+    fn step(&self, pool: &Pool, rows: std::ops::Range<usize>) {
         let mut route: Vec<Hop> = (1..self.chain.len())
             .map(|stage| Hop { lease: self.leases[stage].clone(), subject: self.subject(stage) })
             .collect();
         let last = self.chain.last().unwrap();
         route.push(Hop { lease: String::new(), subject: subject::out(last, SESSION) });
-        let tokens = self.tokens[self.done as usize..].to_vec();
+        let sampling = (rows.end == self.tokens.len()).then_some(self.sampling);
+        let (position, tokens) = (rows.start as u32, self.tokens[rows].to_vec());
         let step = Step {
             session: SESSION,
             epoch: self.epoch,
             lease: self.leases[0].clone(),
-            position: self.done,
+            position,
             rows: tokens.len() as u32,
             seam: self.seam.into(),
             tokens,
-            sampling: Some(self.sampling),
+            sampling,
             route,
             ..Step::default()
         };
@@ -308,6 +314,29 @@ fn a_chain_writes_the_text_of_one_machine_though_workers_are_lost() {
             assert_eq!(text.tokens, expected, "stage {lost} lost");
         }
     }
+}
+
+#[test]
+fn steps_of_a_prompt_are_under_way_at_once_and_may_all_be_sent_again() {
+    let (expected, _) = alone(GREEDY);
+    let pool = joined(Seam::F32);
+    let mut text = Text::open(&pool, &["ada", "bob", "cyn"], Seam::F32, GREEDY, &expected[..9]);
+    for _ in 0..2 {
+        (text.tokens, text.done) = (expected[..9].to_vec(), 0);
+        [0..3, 3..6, 6..9].into_iter().for_each(|rows| text.step(&pool, rows));
+        assert!(text.lands(&pool));
+        assert_eq!(text.tokens, expected[..10]);
+    }
+    // From the middle on, too; and what was never taken is still refused.
+    (text.tokens, text.done) = (expected[..9].to_vec(), 0);
+    text.step(&pool, 3..6);
+    pool.reaches("cyn", 6);
+    text.done = 6;
+    text.write(&pool, 1);
+    assert_eq!(text.tokens, expected[..10]);
+    text.tokens = expected[..16].to_vec();
+    text.step(&pool, 12..16);
+    assert_eq!(pool.failure(), Reason::OutOfOrder);
 }
 
 #[test]
