@@ -166,6 +166,16 @@ impl FormatSpec {
         !matches!(self.family, Family::Floats(_))
     }
 
+    /// Whether all elements of a group are known to have one scale, and one minimum.
+    pub const fn has_whole_scales(&self) -> bool {
+        match &self.family {
+            Family::Linear(linear) => linear.scales.whole(),
+            Family::Levels(levels) => levels.scales.whole(),
+            Family::Trits(trits) => trits.scales().whole(),
+            Family::Grid(_) | Family::Floats(_) => false,
+        }
+    }
+
     /// The codebook of grids.
     pub const fn codebook(&self) -> Option<&'static Codebook> {
         match self.family {

@@ -7,6 +7,7 @@
 //! | `//!include FILE` | puts a file in its place, each file once |
 //! | `//!if CONDITION`, `//!else`, `//!end` | keeps lines or drops them; a condition is flags with `!`, `&&` and `\|\|` |
 //! | `//!each WORD`, `//!end` | puts lines once for each row, with the row's number in place of the word |
+//! | `//!each WORD N`, `//!end` | the same N times, for loops whose indices must be constants |
 //! | `//!KIND TABLE` | puts an [`Instance`] for a table of numbers in its place: a decoder of its format |
 //!
 //! An instance is text that a kernel may need several times, once for each of its tables. So its functions take the
@@ -212,8 +213,12 @@ fn each_line(
                 open.pop();
             }
             (("each", word), _) if !word.is_empty() => {
+                let (word, times) = match word.split_once(' ') {
+                    None => (word, rows),
+                    Some((word, times)) => (word, times.parse().map_err(|e| format!("{name}: {line}: {e}"))?),
+                };
                 let body = repeated(&mut lines).ok_or_else(|| format!("{name}: {line} has no end"))?;
-                for row in (0..rows).filter(|_| taken) {
+                for row in (0..times).filter(|_| taken) {
                     let of_row = replace_words(&body, &|found| (found == word).then(|| format!("{row}u")));
                     each_line(name, &of_row, flags, rows, take)?;
                 }
@@ -295,7 +300,9 @@ mod tests {
         ("nested", "//!if A\n//!if B\nboth\n//!else\nonly A\n//!end\n//!else\n//!if B\nonly B\n//!end\n//!end\n"),
         ("in a decoder", "//!include lib\n"),
         ("rows", "//!if A\n//!each ROW\n//!if B\nROWS ROW\n//!else\nonly ROW\n//!end\n//!end\n//!end\nlast\n"),
+        ("times", "//!each I 2\n//!each ROW\nI ROW\n//!end\n//!end\n"),
         ("endless", "//!each ROW\n//!if A\n//!end\n"),
+        ("uncounted", "//!each ROW often\n//!end\n"),
     ];
 
     fn instance(kind: &str, table: &str) -> Result<Instance, String> {
@@ -341,6 +348,9 @@ mod tests {
         assert_eq!(assembled(&["A", "B"], 3), "ROWS 0u\nROWS 1u\nROWS 2u\nlast\n");
         assert_eq!(assembled(&["A"], 1), "only 0u\nlast\n");
         assert_eq!(assembled(&["B"], 2), "last\n");
+        let mut shader = Assembler::new(FILES, &[], &instance).rows(3);
+        shader.include("times").unwrap();
+        assert_eq!(shader.finish(&[]), "0u 0u\n0u 1u\n0u 2u\n1u 0u\n1u 1u\n1u 2u\n");
     }
 
     #[test]
@@ -348,6 +358,7 @@ mod tests {
         for (name, why) in [
             ("open", "no end"),
             ("endless", "no end"),
+            ("uncounted", "often"),
             ("odd", "cannot read"),
             ("bare", "cannot read"),
             ("nowhere", "no shader file"),

@@ -19,7 +19,7 @@ fn main(
     // A vocabulary is long for one workgroup: several loads are under way at a time. Those beyond the end repeat the last.
     let quads = p.cols / 4u;
     for (var q = lane; q < quads; q += LOADS * WG) {
-        var loaded: array<vec4<f32>, LOADS>;
+        var loaded = array<vec4<f32>, LOADS>();
         for (var i = 0u; i < LOADS; i++) {
             loaded[i] = x[row * quads + min(q + i * WG, quads - 1u)];
         }

@@ -3,6 +3,7 @@
 // parts of the first two.
 //!include lib/decode.wgsl
 //!include lib/products.wgsl
+//!include lib/rows.wgsl
 //!include lib/rows32.wgsl
 //!decoder w
 //!if GLU

@@ -4,11 +4,7 @@
 // memory while this one is multiplied.
 //!include lib/decode.wgsl
 //!include lib/products.wgsl
-//!if INT8
-//!include lib/tile_int8.wgsl
-//!else
 //!include lib/tile_float.wgsl
-//!end
 
 // What this invocation brings of a group: a row of weights, or in the second half of the workgroup half a row of x.
 fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {

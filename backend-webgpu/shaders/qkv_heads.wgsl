@@ -82,7 +82,7 @@ fn main(
     for (var c = EACH * lane; c < p.head_dim; c += EACH * WG) {
         let col = first + c;
 //!if BLOCKS
-        var block: VALUE;
+        var block = VALUE();
         for (var j = 0u; j < EACH; j++) {
             block[j] = turned(row, col + j);
         }

@@ -114,7 +114,7 @@ pub struct Kernel {
     pub params: Vec<(String, Value)>,
     /// Workgroups.
     pub grid: [u32; 3],
-    /// Rows of x that its lines are repeated for.
+    /// How often the lines that stand for each row, or whatever it has several of, are repeated.
     pub rows: usize,
 }
 
@@ -141,10 +141,12 @@ impl Kernel {
 
     /// Makes each invocation multiply its weights with `own` rows of the `all` that x has; others take the rest.
     pub fn rows_of(self, own: usize, all: usize) -> Kernel {
-        Kernel { rows: own, ..self }
-            .flag("SEVERAL", all > 1)
-            .word("ROWS", format!("{own}u"))
-            .word("ALL_ROWS", format!("{all}u"))
+        self.each(own).flag("SEVERAL", all > 1).word("ALL_ROWS", format!("{all}u"))
+    }
+
+    /// Repeats the lines that stand for each row so many times.
+    pub fn each(self, times: usize) -> Kernel {
+        Kernel { rows: times, ..self }.word("ROWS", format!("{times}u"))
     }
 
     /// Sets a flag if a condition holds.
@@ -221,15 +223,21 @@ impl Kernel {
     }
 
     /// Binds the scratch memory as `array<vec4<f32>>`.
-    pub fn scratch(mut self, name: &'static str, write: bool, quads: usize) -> Kernel {
-        let (ty, bytes) = ("array<vec4<f32>>", quads as u64 * 16);
-        self.bindings.push(Binding { name, ty, operand: Operand::Scratch { write }, chunk: 0, bytes });
-        self
+    pub fn scratch(self, name: &'static str, write: bool, quads: usize) -> Kernel {
+        self.scratch_of(name, "array<vec4<f32>>", write, quads as u64 * 16)
     }
 
     /// Binds the scratch memory as `array<u32>`.
-    pub fn scratch_words(mut self, name: &'static str, write: bool, words: usize) -> Kernel {
-        let (ty, bytes) = ("array<u32>", words as u64 * 4);
+    pub fn scratch_words(self, name: &'static str, write: bool, words: usize) -> Kernel {
+        self.scratch_of(name, "array<u32>", write, words as u64 * 4)
+    }
+
+    /// Binds the scratch memory as `array<vec4<u32>>`.
+    pub fn scratch_texels(self, name: &'static str, write: bool, texels: usize) -> Kernel {
+        self.scratch_of(name, "array<vec4<u32>>", write, texels as u64 * 16)
+    }
+
+    fn scratch_of(mut self, name: &'static str, ty: &'static str, write: bool, bytes: u64) -> Kernel {
         self.bindings.push(Binding { name, ty, operand: Operand::Scratch { write }, chunk: 0, bytes });
         self
     }

@@ -35,6 +35,8 @@ const NEVER: &[(&str, &[&str])] = &[
         "linear_qkv",
         &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "SINKS", "BLOCKS", "writer *"],
     ),
+    // Its heads are whole vectors of four.
+    ("attention_tile", &["!VEC4"]),
     ("rows_ready", &["PARTS", "SINKS", "STAGED", "SHUFFLED", "!SEVERAL"]),
     ("experts_tile", &["decoder dense", "decoder quads", "decoder whole"]),
     ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS"]),

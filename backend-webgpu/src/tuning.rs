@@ -20,11 +20,15 @@ backend_api::tunables! {
         vec_lanes: 64 in [1, 8, 32, 64],
         /// Invocations that are enough to hide the latency of weights; with more rows than that, fewer share a row.
         vec_invocations: 98_304 in [1_024, 98_304, 262_144],
+        /// Tiles of the largest size that are enough to keep the device busy; 0: tiles are not as large.
+        large_tiles: 448 in [0, 1, 448],
         /// Invocations of a workgroup whose invocations each multiply several rows with some columns on their own; 0: they share
         /// a tile in the memory of the workgroup.
         block_wg: 0 in [0, 64],
         /// Invocations of an attention workgroup; as many keys are scored at a time.
         attention_wg: 128 in [32, 64, 128, 256],
+        /// Queries from which on workgroups take 64 of a head together, so that keys are read once for them; 0: each its own.
+        attention_tile: 32 in [0, 32],
         /// Parts that one query's keys are cut into at most.
         splits: 32 in [16, 32, 64],
         /// Keys that a workgroup scores at a time, and the fewest of such a part.
@@ -64,8 +68,10 @@ impl Tuning {
             vec_lanes: 1,
             // So that rows of x stay together: decoding weights again for each costs more than it gains.
             vec_invocations: 1_024,
+            large_tiles: 0,
             block_wg: 64,
             attention_wg: 32,
+            attention_tile: 0,
             split_keys: 8,
             split_share: 1,
             row_wg: 8,

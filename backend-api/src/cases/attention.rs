@@ -42,12 +42,21 @@ pub(super) fn cases() -> Vec<Case> {
         ("head of 96", cached, 0.0, 3, 16, 2, 2, 96, 96, StepParams::at(4, 3)),
         ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
         ("odd sizes", causal, 0.0, 3, 5, 3, 3, 7, 5, StepParams::at(0, 3)),
+        ("tiles", cached, 0.0, 130, 300, 4, 2, 64, 64, StepParams::at(0, 130)),
+        ("tiles, continued", cached, 0.0, 67, 300, 2, 1, 96, 96, StepParams::at(150, 67)),
+        ("tiles, window", Masking { window: 40, ..cached }, 0.0, 80, 300, 2, 2, 32, 32, StepParams::at(97, 80)),
+        ("tiles, wide heads", cached, 0.0, 70, 90, 2, 1, 256, 256, StepParams::at(9, 70)),
+        ("tiles, both sides", both, 0.0, 65, 65, 2, 2, 20, 12, StepParams::at(0, 65)),
+        ("tiles, window around", around(20), 0.0, 90, 90, 2, 1, 16, 80, StepParams::at(0, 90)),
+        ("tiles, softcap", cached, 5.0, 40, 70, 2, 1, 128, 128, StepParams::at(21, 40)),
+        ("tiles, padded rows", cached, 0.0, 64, 200, 2, 1, 64, 64, StepParams::at(100, 37)),
     ];
     let halves: &[Row] = &[
         ("halves, decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
         ("halves, decode, long", cached, 0.0, 1, 1100, 2, 1, 64, 64, StepParams::at(1030, 1)),
         ("halves, prefill", cached, 0.0, 5, 48, 4, 2, 16, 16, StepParams::at(17, 5)),
         ("halves, window", window, 0.0, 6, 24, 4, 2, 4, 4, StepParams::at(9, 6)),
+        ("halves, tiles", cached, 0.0, 70, 150, 3, 1, 32, 32, StepParams::at(60, 70)),
         ("halves, odd heads", cached, 0.0, 2, 24, 8, 8, 3, 5, StepParams::at(9, 2)),
     ];
     let coded: &[Row] = &[
@@ -56,6 +65,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("prefill", cached, 0.0, 5, 48, 4, 2, 16, 16, StepParams::at(17, 5)),
         ("window, wide heads", window, 0.0, 3, 24, 2, 1, 256, 256, StepParams::at(9, 3)),
         ("dv differs", cached, 0.0, 2, 24, 8, 4, 24, 8, StepParams::at(9, 2)),
+        ("tiles", cached, 0.0, 40, 80, 2, 1, 32, 32, StepParams::at(30, 40)),
     ];
     let plain = rows.iter().map(|row| (row, None)).chain(halves.iter().map(|row| (row, Some(Codec::F16))));
     let all = Codec::ALL.iter().flat_map(|codec| coded.iter().map(move |row| (row, Some(*codec), codec.spec().name)));
@@ -65,8 +75,11 @@ pub(super) fn cases() -> Vec<Case> {
         ("floats and q5_1", None, Some(Codec::Q5_1)),
         ("q4_1 and floats", Some(Codec::Q4_1), None),
     ];
-    let mixed = mixed.iter().flat_map(|(name, k, v)| [&coded[0], &coded[2]].map(|row| (row, [*k, *v], *name, false)));
-    let of_sinks = ["causal", "decode", "decode, long", "prefill, continued", "window", "explicit mask", "odd sizes"];
+    let mixed = mixed
+        .iter()
+        .flat_map(|(name, k, v)| [&coded[0], &coded[2], &coded[5]].map(|row| (row, [*k, *v], *name, false)));
+    let of_sinks =
+        ["causal", "decode", "decode, long", "prefill, continued", "window", "explicit mask", "odd sizes", "tiles"];
     let sinks = rows.iter().chain(halves).filter(|row| of_sinks.contains(&row.0) || row.0.starts_with("halves, p"));
     let sinks = sinks.map(|row| (row, [row.0.starts_with("halves").then_some(Codec::F16); 2], "sinks", true));
     let plain = plain.map(|(row, codec)| (row, [codec; 2], "", false));

@@ -63,6 +63,8 @@ pub(super) fn cases() -> Vec<Case> {
     add(Format::Q4_0, 70, 148, 512, None, true, swiglu, false);
     add(Format::Q4_K, 67, 76, 512, None, true, none, true);
     add(Format::F32, 65, 33, 70, None, false, silu, false);
+    add(Format::Q4_0, 133, 140, 96, None, true, none, true);
+    add(Format::Q8_0, 129, 140, 64, None, true, swiglu, false);
     // Several blocks of rows, and one that is smaller.
     add(Format::Q4_0, 19, 328, 64, None, true, none, false);
     add(Format::Q8_0, 4, 96, 64, None, false, swiglu, false);

@@ -108,6 +108,14 @@ impl Scales {
         matches!(self, Scales::Two { .. } | Scales::Sixes { .. } | Scales::Nibbles { .. })
     }
 
+    /// Whether both halves of 32 elements have one scale, and one minimum.
+    pub const fn whole(&self) -> bool {
+        !matches!(
+            self,
+            Scales::Bytes { .. } | Scales::Nibbles { .. } | Scales::SixBits16 { .. } | Scales::Minifloats { .. }
+        )
+    }
+
     /// Where f16 fields lie.
     pub(super) const fn halves(&self) -> [Option<usize>; 2] {
         match *self {

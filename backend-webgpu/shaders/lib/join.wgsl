@@ -15,8 +15,8 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
     var total = without_parts.y;
     var sum = vec4<f32>(0.0);
     for (var first = 0u; first < count; first += JOIN) {
-        var share: array<vec2<f32>, JOIN>;
-        var value: array<vec4<f32>, JOIN>;
+        var share = array<vec2<f32>, JOIN>();
+        var value = array<vec4<f32>, JOIN>();
         for (var j = 0u; j < JOIN; j++) {
             // Beyond the last part it counts again, with no weight.
             let s = head + min(first + j, count - 1u);

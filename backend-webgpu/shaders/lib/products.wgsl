@@ -1,8 +1,6 @@
 // What kernels of several rows share: where they find x and the weights, and what follows the products.
 //!include lib/unary.wgsl
 
-//!include lib/rows.wgsl
-
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {

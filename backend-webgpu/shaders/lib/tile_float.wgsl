@@ -1,5 +1,6 @@
 // What a tile multiplies of a group of 32 inner elements, as floats.
 //!include lib/dots.wgsl
+//!include lib/rows.wgsl
 //!decoder w
 //!if GLU
 //!decoder u

@@ -89,7 +89,7 @@ fn main(
     // A vocabulary is long for one workgroup: several loads are under way at a time. Those beyond the end repeat the last.
     let quads = p.cols / 4u;
     for (var q = lane; q < quads; q += 8u * 256u) {
-        var loaded: array<vec4<f32>, 8u>;
+        var loaded = array<vec4<f32>, 8u>();
         for (var i = 0u; i < 8u; i++) {
             loaded[i] = x[row * quads + min(q + i * 256u, quads - 1u)];
         }

@@ -101,8 +101,8 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
     var total = without_parts.y;
     var sum = vec4<f32>(0.0);
     for (var first = 0u; first < count; first += 4u) {
-        var share: array<vec2<f32>, 4u>;
-        var value: array<vec4<f32>, 4u>;
+        var share = array<vec2<f32>, 4u>();
+        var value = array<vec4<f32>, 4u>();
         for (var j = 0u; j < 4u; j++) {
             // Beyond the last part it counts again, with no weight.
             let s = head + min(first + j, count - 1u);

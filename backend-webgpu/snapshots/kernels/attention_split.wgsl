@@ -236,7 +236,7 @@ fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
         }
         score = select(LOWEST, capped(p.scale * score), key < end);
         // Values do not wait for the weights.
-        var early: array<vec4<f32>, ROUNDS>;
+        var early = array<vec4<f32>, ROUNDS>();
         for (var i = 0u; i < ROUNDS; i++) {
             early[i] = value_at(((before + min(first + run + i * RUNS, end - 1u)) * p.n_head_kv + kv_head) * 16u + min(channel, 16u - 1u));
         }

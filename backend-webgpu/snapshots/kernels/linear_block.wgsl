@@ -1,4 +1,4 @@
-// linear_block Q8_0 vec4 whole bias residual
+// linear_block Q8_0 Q8_0 vec4 whole glu bias
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -23,6 +23,12 @@ struct Params {
     w_plane1: u32,
     w_plane2: u32,
     w_plane3: u32,
+    u_row: u32,
+    u_groups: u32,
+    u_plane0: u32,
+    u_plane1: u32,
+    u_plane2: u32,
+    u_plane3: u32,
     m: u32,
     x0: u32,
     x1: u32,
@@ -35,8 +41,8 @@ struct Params {
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(4) var<storage, read> u: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> bias: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
 // Rows of x times a weight matrix, without memory of the workgroup and without barriers, which cost software more than they
@@ -242,11 +248,6 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
-fn x4(row: u32, i: u32) -> vec4<f32> {
-    return x[row * (p.k / 4u) + i];
-}
-
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {
@@ -262,7 +263,7 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
     if (row >= p.m) {
         return;
     }
-    for (var c = 0u; c < 4u; c++) {
+    for (var c = 0u; c < 2u; c++) {
         let local = n + apart * c;
         if (local >= p.count) {
             continue;
@@ -271,10 +272,16 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         let at = (z * p.m + row) * p.out_cols + col;
         var value = sums[c];
         value += bias[col];
-        value = unary_none(value);
-        value += residual[at];
+        value = unary_silu(value);
+        var upper = sums[c + 2u];
+        upper += bias[col + p.out_cols];
+        value *= upper;
         out[at] = value;
     }
+}
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+    return x[row * (p.k / 4u) + i];
 }
 // Groups of rows of x.
 // 32 numbers along the inner dimension.
@@ -323,6 +330,37 @@ fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
 
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn u_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn u_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before u_scales: there is more to do with them.
+fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = u[p.u_plane0 + group * 2u];
+    let b = u[p.u_plane0 + group * 2u + 1u];
+    let s = u_scales(group);
+    return array<vec4<f32>, 8>(
+        u_value(signed_bytes(a.x), s.xy), u_value(signed_bytes(a.y), s.xy),
+        u_value(signed_bytes(a.z), s.xy), u_value(signed_bytes(a.w), s.xy),
+        u_value(signed_bytes(b.x), s.zw), u_value(signed_bytes(b.y), s.zw),
+        u_value(signed_bytes(b.z), s.zw), u_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return u_decode32(row * p.u_groups + group);
+}
+
 
 fn products(a: Group, b0: Group, b1: Group, b2: Group, b3: Group) -> vec4<f32> {
     return vec4<f32>(dot32(a, b0), dot32(a, b1), dot32(a, b2), dot32(a, b3));
@@ -332,7 +370,7 @@ fn products(a: Group, b0: Group, b1: Group, b2: Group, b3: Group) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let wid = group_id + step.origin;
     let begins = batch_rows(wid.z);
-    let n = wid.x * (64u * 4u) + lane;
+    let n = wid.x * (64u * 2u) + lane;
     let m = wid.y * 4u;
     // Columns and rows beyond the ends are computed as the last ones, and not stored.
     let cols = min(vec4<u32>(n, n + 64u, n + 2u * 64u, n + 3u * 64u), vec4<u32>(p.count - 1u));
@@ -342,8 +380,8 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
     for (var g = 0u; g < p.w_groups; g++) {
         let b0 = w_decode_row(begins.y + cols.x, g);
         let b1 = w_decode_row(begins.y + cols.y, g);
-        let b2 = w_decode_row(begins.y + cols.z, g);
-        let b3 = w_decode_row(begins.y + cols.w, g);
+        let b2 = u_decode_row(p.u_row + cols.x, g);
+        let b3 = u_decode_row(p.u_row + cols.y, g);
         acc[0] += products(x32(rows.x, g), b0, b1, b2, b3);
         acc[1] += products(x32(rows.y, g), b0, b1, b2, b3);
         acc[2] += products(x32(rows.z, g), b0, b1, b2, b3);

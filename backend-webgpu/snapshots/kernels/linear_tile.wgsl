@@ -1,4 +1,4 @@
-// linear_tile Q8_0 int8 vec4 whole bias residual
+// linear_tile Q8_0 vec4 whole bias residual
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -243,11 +243,6 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
-fn x4(row: u32, i: u32) -> vec4<f32> {
-    return x[row * (p.k / 4u) + i];
-}
-
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {
@@ -277,38 +272,20 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         out[at] = value;
     }
 }
-// What a tile multiplies of a group of 32 inner elements, as bytes: the weights' own integers, and x in 255 steps of the
-// largest of 16 elements. A product of sixteen is their integer product times both scales; the offsets of weights are
-// multiplied with the sum of what x became, so that the error is that of x alone.
-// What the weight formats' integers are unpacked to.
-
-// A group of 32 weights as integers: x = scale * q + offset, with a scale and an offset for each half of the group.
-struct Integers {
-    low: vec4<u32>,
-    high: vec4<u32>,
-    scales: vec2<f32>,
-    offsets: vec2<f32>,
+// What a tile multiplies of a group of 32 inner elements, as floats.
+// Adds the products of four numbers of a row with those of four other rows to their sums, one after the other: a sum takes
+// as many operations as it has products, and is the same in tiles of any size.
+fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
+    var sum = sums;
+    sum += a.x * vec4<f32>(b[0].x, b[1].x, b[2].x, b[3].x);
+    sum += a.y * vec4<f32>(b[0].y, b[1].y, b[2].y, b[3].y);
+    sum += a.z * vec4<f32>(b[0].z, b[1].z, b[2].z, b[3].z);
+    sum += a.w * vec4<f32>(b[0].w, b[1].w, b[2].w, b[3].w);
+    return sum;
 }
-
-// Eight nibbles as the bytes of two words, in order.
-fn nibble_bytes(word: u32) -> vec2<u32> {
-    let halves = vec2<u32>(word & 0xffffu, word >> 16u);
-    let pairs = (halves | (halves << vec2<u32>(8u))) & vec2<u32>(0x00ff00ffu);
-    return (pairs | (pairs << vec2<u32>(4u))) & vec2<u32>(0x0f0f0f0fu);
-}
-
-// The bits 0 .. 7 of a word as the bytes of two words, shifted to their place.
-fn bit_bytes(bits: u32, place: u32) -> vec2<u32> {
-    let four = vec2<u32>(bits & 15u, (bits >> 4u) & 15u);
-    // The products do not carry: every bit meets its place once.
-    return ((four * vec2<u32>(0x00204081u)) & vec2<u32>(0x01010101u)) << vec2<u32>(place);
-}
-
-// The bit pairs 0 .. 7 of a word as the bytes of two words, shifted to their place.
-fn pair_bytes(pairs: u32, place: u32) -> vec2<u32> {
-    let four = vec2<u32>(pairs & 255u, (pairs >> 8u) & 255u);
-    let each = (four | (four << vec2<u32>(6u)) | (four << vec2<u32>(12u)) | (four << vec2<u32>(18u))) & vec2<u32>(0x03030303u);
-    return each << vec2<u32>(place);
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+    return x[row * (p.k / 4u) + i];
 }
 // What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
 // in z and w.
@@ -319,96 +296,75 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
-fn w_integers(group: u32) -> Integers {
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before w_scales: there is more to do with them.
+fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = w[p.w_plane0 + group * 2u];
+    let b = w[p.w_plane0 + group * 2u + 1u];
     let s = w_scales(group);
-    let low = w[p.w_plane0 + group * 2u];
-    let high = w[p.w_plane0 + group * 2u + 1u];
-    return Integers(low, high, s.xz, -0.0 * s.xz);
+    return array<vec4<f32>, 8>(
+        w_value(signed_bytes(a.x), s.xy), w_value(signed_bytes(a.y), s.xy),
+        w_value(signed_bytes(a.z), s.xy), w_value(signed_bytes(a.w), s.xy),
+        w_value(signed_bytes(b.x), s.zw), w_value(signed_bytes(b.y), s.zw),
+        w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
 }
 
-// What one invocation brings of a group: a row of weights (bytes of both halves, then their scales and offsets), or the
-// floats of half a row of x.
-alias Brought = array<vec4<u32>, 4>;
-// The halves of 32 rows of x, one after the other: bytes, and their scale beside their sum.
-var<workgroup> tile_x: array<vec4<u32>, 64>;
-var<workgroup> tile_x_scale: array<vec2<f32>, 64>;
-// The same of 64 rows of weights: bytes, scales, offsets.
-var<workgroup> tile_w: array<vec4<u32>, 128>;
-var<workgroup> tile_w_scale: array<f32, 128>;
-var<workgroup> tile_w_offset: array<f32, 128>;
-
-fn brought(group: Integers) -> Brought {
-    return Brought(group.low, group.high, bitcast<vec4<u32>>(vec4<f32>(group.scales, group.offsets)), vec4<u32>(0u));
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return w_decode32(row * p.w_groups + group);
 }
+
+// What one invocation brings of a group: a row of weights, or half a row of x and zeros.
+alias Brought = array<vec4<f32>, 8>;
+// Rows of 8 texels, padded to 9 against bank conflicts.
+var<workgroup> tile_x: array<vec4<f32>, 288>;
+var<workgroup> tile_w: array<vec4<f32>, 576>;
 
 fn bring_w(row: u32, g: u32) -> Brought {
-    return brought(w_integers(row * p.w_groups + g));
+    return w_decode_row(row, g);
 }
 
 
 fn bring_x(row: u32, i: u32) -> Brought {
-    return Brought(
-        bitcast<vec4<u32>>(x4(row, i)), bitcast<vec4<u32>>(x4(row, i + 1u)),
-        bitcast<vec4<u32>>(x4(row, i + 2u)), bitcast<vec4<u32>>(x4(row, i + 3u)));
-}
-
-// The integer product of sixteen bytes with sixteen.
-fn dot16(a: vec4<u32>, b: vec4<u32>) -> i32 {
-    return dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y) + dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w);
-}
-
-fn steps(x: vec4<f32>, inverse: f32) -> u32 {
-    return pack4xI8(vec4<i32>(round(x * inverse)));
+    let zero = vec4<f32>(0.0);
+    return Brought(x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u), zero, zero, zero, zero);
 }
 
 fn put(lane: u32, brought: Brought) {
     if (lane < 64u) {
-        let both = bitcast<vec4<f32>>(brought[2]);
-        tile_w[lane] = brought[0];
-        tile_w[lane + 64u] = brought[1];
-        tile_w_scale[lane] = both.x;
-        tile_w_scale[lane + 64u] = both.y;
-        tile_w_offset[lane] = both.z;
-        tile_w_offset[lane + 64u] = both.w;
-        return;
+        let at = lane * 9u;
+        tile_w[at] = brought[0];
+        tile_w[at + 1u] = brought[1];
+        tile_w[at + 2u] = brought[2];
+        tile_w[at + 3u] = brought[3];
+        tile_w[at + 4u] = brought[4];
+        tile_w[at + 5u] = brought[5];
+        tile_w[at + 6u] = brought[6];
+        tile_w[at + 7u] = brought[7];
+    } else {
+        let at = (lane % 64u) / 2u * 9u + (lane % 2u) * 4u;
+        tile_x[at] = brought[0];
+        tile_x[at + 1u] = brought[1];
+        tile_x[at + 2u] = brought[2];
+        tile_x[at + 3u] = brought[3];
     }
-    let x0 = bitcast<vec4<f32>>(brought[0]);
-    let x1 = bitcast<vec4<f32>>(brought[1]);
-    let x2 = bitcast<vec4<f32>>(brought[2]);
-    let x3 = bitcast<vec4<f32>>(brought[3]);
-    let four = max(max(abs(x0), abs(x1)), max(abs(x2), abs(x3)));
-    let top = max(max(four.x, four.y), max(four.z, four.w));
-    // What is too small to be divided by is too small to matter.
-    let inverse = select(127.0 / top, 0.0, top < 1e-30);
-    let scale = top / 127.0;
-    let bytes = vec4<u32>(steps(x0, inverse), steps(x1, inverse), steps(x2, inverse), steps(x3, inverse));
-    let at = (lane % 2u) * 32u + (lane % 64u) / 2u;
-    tile_x[at] = bytes;
-    tile_x_scale[at] = scale * vec2<f32>(1.0, f32(dot16(bytes, vec4<u32>(0x01010101u))));
-}
-
-// The products of half a row of x with four of weights.
-fn scaled(x: u32, w: array<vec4<u32>, 4>, scales: vec4<f32>, offsets: vec4<f32>) -> vec4<f32> {
-    let a = tile_x[x];
-    let scale = tile_x_scale[x];
-    let products = vec4<f32>(vec4<i32>(dot16(a, w[0]), dot16(a, w[1]), dot16(a, w[2]), dot16(a, w[3])));
-    return scale.x * scales * products + scale.y * offsets;
 }
 
 // Adds the products of rows ty + 8 r with weight rows tx + 16 c. Indices of sums are constants, so that those stay in
 // registers.
 fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
-    for (var half = 0u; half < 2u; half++) {
-        let w = half * 64u + tx;
-        let bytes = array<vec4<u32>, 4>(tile_w[w], tile_w[w + 16u], tile_w[w + 32u], tile_w[w + 48u]);
-        let scales = vec4<f32>(tile_w_scale[w], tile_w_scale[w + 16u], tile_w_scale[w + 32u], tile_w_scale[w + 48u]);
-        let offsets = vec4<f32>(tile_w_offset[w], tile_w_offset[w + 16u], tile_w_offset[w + 32u], tile_w_offset[w + 48u]);
-        let x = half * 32u + ty;
-        (*acc)[0] += scaled(x, bytes, scales, offsets);
-        (*acc)[1] += scaled(x + 8u, bytes, scales, offsets);
-        (*acc)[2] += scaled(x + 16u, bytes, scales, offsets);
-        (*acc)[3] += scaled(x + 24u, bytes, scales, offsets);
+    for (var i = 0u; i < 8u; i++) {
+        let x = ty * 9u + i;
+        let w = tx * 9u + i;
+        let b = array<vec4<f32>, 4>(tile_w[w], tile_w[w + 144u], tile_w[w + 288u], tile_w[w + 432u]);
+        (*acc)[0] = plus_dots((*acc)[0], tile_x[x], b);
+        (*acc)[1] = plus_dots((*acc)[1], tile_x[x + 72u], b);
+        (*acc)[2] = plus_dots((*acc)[2], tile_x[x + 144u], b);
+        (*acc)[3] = plus_dots((*acc)[3], tile_x[x + 216u], b);
     }
 }
 

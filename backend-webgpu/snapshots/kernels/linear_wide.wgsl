@@ -1,4 +1,4 @@
-// linear_wide Q8_0 vec4 whole
+// linear_wide Q8_0 Q8_0 vec4 whole glu bias
 // The values that differ from step to step.
 struct Step {
     position: u32,
@@ -23,6 +23,12 @@ struct Params {
     w_plane1: u32,
     w_plane2: u32,
     w_plane3: u32,
+    u_row: u32,
+    u_groups: u32,
+    u_plane0: u32,
+    u_plane1: u32,
+    u_plane2: u32,
+    u_plane3: u32,
     m: u32,
     x0: u32,
     x1: u32,
@@ -35,12 +41,14 @@ struct Params {
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> u: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> bias: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
 // Many rows of x times a weight matrix, in tiles of 64 rows by 64 weight rows. A group of 32 inner elements at a time is
-// unpacked into workgroup memory, a row of x and one of weights by each of the 64 invocations; each of them keeps 8 by 8
-// sums in registers. For a GLU the first 32 weight rows of a tile are gates and the others the up parts of the same columns.
-// The next group is on its way from memory while this one is multiplied.
+// unpacked into workgroup memory: of a row of weights by each of the 64 invocations, and of x so that neighbours bring what
+// lies beside each other. Each of them keeps 8 by 8 sums in registers. For a GLU the first 32 weight rows of a tile are gates
+// and the others the up parts of the same columns. The next group is on its way from memory while this one is multiplied.
 // What the decoders of the weight formats share.
 
 // A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
@@ -112,6 +120,13 @@ fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32>
     sum += a.z * vec4<f32>(b[0].z, b[1].z, b[2].z, b[3].z);
     sum += a.w * vec4<f32>(b[0].w, b[1].w, b[2].w, b[3].w);
     return sum;
+}
+// 32 numbers along the inner dimension.
+alias Group = array<vec4<f32>, 8>;
+
+fn dot32(a: Group, b: Group) -> f32 {
+    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
+        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
 // What kernels of several rows share: where they find x and the weights, and what follows the products.
 // Elementwise functions that are safe over the whole range of f32.
@@ -251,11 +266,6 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
-fn x4(row: u32, i: u32) -> vec4<f32> {
-    return x[row * (p.k / 4u) + i];
-}
-
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {
@@ -271,7 +281,7 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
     if (row >= p.m) {
         return;
     }
-    for (var c = 0u; c < 4u; c++) {
+    for (var c = 0u; c < 2u; c++) {
         let local = n + apart * c;
         if (local >= p.count) {
             continue;
@@ -279,25 +289,17 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         let col = p.first + local;
         let at = (z * p.m + row) * p.out_cols + col;
         var value = sums[c];
-        value = unary_none(value);
+        value += bias[col];
+        value = unary_silu(value);
+        var upper = sums[c + 2u];
+        upper += bias[col + p.out_cols];
+        value *= upper;
         out[at] = value;
     }
 }
-// Groups of rows of x.
-// 32 numbers along the inner dimension.
-alias Group = array<vec4<f32>, 8>;
-
-fn dot32(a: Group, b: Group) -> f32 {
-    return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
-        + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
-}
-
-// A row's elements 32 g .. 32 g + 31.
-fn x32(row: u32, g: u32) -> Group {
-    let i = g * 8u;
-    return Group(
-        x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u),
-        x4(row, i + 4u), x4(row, i + 5u), x4(row, i + 6u), x4(row, i + 7u));
+// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
+fn x4(row: u32, i: u32) -> vec4<f32> {
+    return x[row * (p.k / 4u) + i];
 }
 // What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
 // in z and w.
@@ -330,35 +332,83 @@ fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
 
+// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
+// in z and w.
+fn u_scales(group: u32) -> vec4<f32> {
+    // An f16 for each block.
+    let block = group >> 0;
+    let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
+    return vec4<f32>(d, 0.0, d, 0.0);
+}
+
+// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
+fn u_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
+    return scale.x * (q - 0.0);
+}
+
+// Codes are loaded before u_scales: there is more to do with them.
+fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
+    let a = u[p.u_plane0 + group * 2u];
+    let b = u[p.u_plane0 + group * 2u + 1u];
+    let s = u_scales(group);
+    return array<vec4<f32>, 8>(
+        u_value(signed_bytes(a.x), s.xy), u_value(signed_bytes(a.y), s.xy),
+        u_value(signed_bytes(a.z), s.xy), u_value(signed_bytes(a.w), s.xy),
+        u_value(signed_bytes(b.x), s.zw), u_value(signed_bytes(b.y), s.zw),
+        u_value(signed_bytes(b.z), s.zw), u_value(signed_bytes(b.w), s.zw));
+}
+
+// Elements 32 * group .. 32 * group + 31 of a row.
+fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
+    return u_decode32(row * p.u_groups + group);
+}
+
 var<workgroup> tile_x: array<vec4<f32>, 512>;
 var<workgroup> tile_w: array<vec4<f32>, 512>;
 
-// Where vector i of four of a tile's row lies: those of neighbouring rows are in different banks.
+// Where vector i of eight of a tile's row lies: those of neighbouring rows are in different banks.
 fn at(row: u32, i: u32) -> u32 {
     return row * 8u + (i ^ (row & 7u));
 }
 
 fn bring_w(lane: u32, w_row: u32, up_row: u32, g: u32) -> Group {
+    if (lane >= 32u) {
+        return u_decode_row(up_row, g);
+    }
     return w_decode_row(w_row, g);
 }
 
+// A vector each of eight rows from `first` on, none after the one `last` rows further.
+fn bring_x(lane: u32, first: u32, last: u32, g: u32) -> Group {
+    var vectors: Group;
+    vectors[0u] = x4(first + min(lane / 8u + 8u * 0u, last), 8u * g + lane % 8u);
+    vectors[1u] = x4(first + min(lane / 8u + 8u * 1u, last), 8u * g + lane % 8u);
+    vectors[2u] = x4(first + min(lane / 8u + 8u * 2u, last), 8u * g + lane % 8u);
+    vectors[3u] = x4(first + min(lane / 8u + 8u * 3u, last), 8u * g + lane % 8u);
+    vectors[4u] = x4(first + min(lane / 8u + 8u * 4u, last), 8u * g + lane % 8u);
+    vectors[5u] = x4(first + min(lane / 8u + 8u * 5u, last), 8u * g + lane % 8u);
+    vectors[6u] = x4(first + min(lane / 8u + 8u * 6u, last), 8u * g + lane % 8u);
+    vectors[7u] = x4(first + min(lane / 8u + 8u * 7u, last), 8u * g + lane % 8u);
+    return vectors;
+}
+
 fn put(lane: u32, of_w: Group, of_x: Group) {
-    tile_w[at(lane, 0u)] = of_w[0];
-    tile_w[at(lane, 1u)] = of_w[1];
-    tile_w[at(lane, 2u)] = of_w[2];
-    tile_w[at(lane, 3u)] = of_w[3];
-    tile_w[at(lane, 4u)] = of_w[4];
-    tile_w[at(lane, 5u)] = of_w[5];
-    tile_w[at(lane, 6u)] = of_w[6];
-    tile_w[at(lane, 7u)] = of_w[7];
-    tile_x[at(lane, 0u)] = of_x[0];
-    tile_x[at(lane, 1u)] = of_x[1];
-    tile_x[at(lane, 2u)] = of_x[2];
-    tile_x[at(lane, 3u)] = of_x[3];
-    tile_x[at(lane, 4u)] = of_x[4];
-    tile_x[at(lane, 5u)] = of_x[5];
-    tile_x[at(lane, 6u)] = of_x[6];
-    tile_x[at(lane, 7u)] = of_x[7];
+    tile_w[at(lane, 0u)] = of_w[0u];
+    tile_x[at(lane / 8u + 8u * 0u, lane % 8u)] = of_x[0u];
+    tile_w[at(lane, 1u)] = of_w[1u];
+    tile_x[at(lane / 8u + 8u * 1u, lane % 8u)] = of_x[1u];
+    tile_w[at(lane, 2u)] = of_w[2u];
+    tile_x[at(lane / 8u + 8u * 2u, lane % 8u)] = of_x[2u];
+    tile_w[at(lane, 3u)] = of_w[3u];
+    tile_x[at(lane / 8u + 8u * 3u, lane % 8u)] = of_x[3u];
+    tile_w[at(lane, 4u)] = of_w[4u];
+    tile_x[at(lane / 8u + 8u * 4u, lane % 8u)] = of_x[4u];
+    tile_w[at(lane, 5u)] = of_w[5u];
+    tile_x[at(lane / 8u + 8u * 5u, lane % 8u)] = of_x[5u];
+    tile_w[at(lane, 6u)] = of_w[6u];
+    tile_x[at(lane / 8u + 8u * 6u, lane % 8u)] = of_x[6u];
+    tile_w[at(lane, 7u)] = of_w[7u];
+    tile_x[at(lane / 8u + 8u * 7u, lane % 8u)] = of_x[7u];
 }
 
 // Adds the products of rows ty + 8 r with weight rows tx + 8 c: of c below 4 to the even sums, of the others to the odd ones.
@@ -369,57 +419,105 @@ fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 16>>) {
         let x = at(ty, i);
         let low = array<vec4<f32>, 4>(tile_w[w], tile_w[w + 64u], tile_w[w + 128u], tile_w[w + 192u]);
         let high = array<vec4<f32>, 4>(tile_w[w + 256u], tile_w[w + 320u], tile_w[w + 384u], tile_w[w + 448u]);
-        (*acc)[0] = plus_dots((*acc)[0], tile_x[x], low);
-        (*acc)[1] = plus_dots((*acc)[1], tile_x[x], high);
-        (*acc)[2] = plus_dots((*acc)[2], tile_x[x + 64u], low);
-        (*acc)[3] = plus_dots((*acc)[3], tile_x[x + 64u], high);
-        (*acc)[4] = plus_dots((*acc)[4], tile_x[x + 128u], low);
-        (*acc)[5] = plus_dots((*acc)[5], tile_x[x + 128u], high);
-        (*acc)[6] = plus_dots((*acc)[6], tile_x[x + 192u], low);
-        (*acc)[7] = plus_dots((*acc)[7], tile_x[x + 192u], high);
-        (*acc)[8] = plus_dots((*acc)[8], tile_x[x + 256u], low);
-        (*acc)[9] = plus_dots((*acc)[9], tile_x[x + 256u], high);
-        (*acc)[10] = plus_dots((*acc)[10], tile_x[x + 320u], low);
-        (*acc)[11] = plus_dots((*acc)[11], tile_x[x + 320u], high);
-        (*acc)[12] = plus_dots((*acc)[12], tile_x[x + 384u], low);
-        (*acc)[13] = plus_dots((*acc)[13], tile_x[x + 384u], high);
-        (*acc)[14] = plus_dots((*acc)[14], tile_x[x + 448u], low);
-        (*acc)[15] = plus_dots((*acc)[15], tile_x[x + 448u], high);
+        (*acc)[2u * 0u] = plus_dots((*acc)[2u * 0u], tile_x[x + 64u * 0u], low);
+        (*acc)[2u * 0u + 1u] = plus_dots((*acc)[2u * 0u + 1u], tile_x[x + 64u * 0u], high);
+        (*acc)[2u * 1u] = plus_dots((*acc)[2u * 1u], tile_x[x + 64u * 1u], low);
+        (*acc)[2u * 1u + 1u] = plus_dots((*acc)[2u * 1u + 1u], tile_x[x + 64u * 1u], high);
+        (*acc)[2u * 2u] = plus_dots((*acc)[2u * 2u], tile_x[x + 64u * 2u], low);
+        (*acc)[2u * 2u + 1u] = plus_dots((*acc)[2u * 2u + 1u], tile_x[x + 64u * 2u], high);
+        (*acc)[2u * 3u] = plus_dots((*acc)[2u * 3u], tile_x[x + 64u * 3u], low);
+        (*acc)[2u * 3u + 1u] = plus_dots((*acc)[2u * 3u + 1u], tile_x[x + 64u * 3u], high);
+        (*acc)[2u * 4u] = plus_dots((*acc)[2u * 4u], tile_x[x + 64u * 4u], low);
+        (*acc)[2u * 4u + 1u] = plus_dots((*acc)[2u * 4u + 1u], tile_x[x + 64u * 4u], high);
+        (*acc)[2u * 5u] = plus_dots((*acc)[2u * 5u], tile_x[x + 64u * 5u], low);
+        (*acc)[2u * 5u + 1u] = plus_dots((*acc)[2u * 5u + 1u], tile_x[x + 64u * 5u], high);
+        (*acc)[2u * 6u] = plus_dots((*acc)[2u * 6u], tile_x[x + 64u * 6u], low);
+        (*acc)[2u * 6u + 1u] = plus_dots((*acc)[2u * 6u + 1u], tile_x[x + 64u * 6u], high);
+        (*acc)[2u * 7u] = plus_dots((*acc)[2u * 7u], tile_x[x + 64u * 7u], low);
+        (*acc)[2u * 7u + 1u] = plus_dots((*acc)[2u * 7u + 1u], tile_x[x + 64u * 7u], high);
     }
 }
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let wid = group_id + step.origin;
-    let n0 = wid.x * (16u * 4u);
+    let n0 = wid.x * (16u * 2u);
     let m0 = wid.y * 64u;
     let begins = batch_rows(wid.z);
-    let col = min(n0 + lane % (16u * 4u), p.count - 1u);
+    let col = min(n0 + lane % (16u * 2u), p.count - 1u);
     let w_row = begins.y + col;
-    let up_row = 0u;
-    let x_row = begins.x + min(m0 + lane, p.m - 1u);
+    let up_row = p.u_row + col;
+    let first = begins.x + m0;
+    let last = p.m - 1u - m0;
     let tx = lane % 8u;
     let ty = lane / 8u;
     var acc: array<vec4<f32>, 16>;
     var next_w = bring_w(lane, w_row, up_row, 0u);
-    var next_x = x32(x_row, 0u);
+    var next_x = bring_x(lane, first, last, 0u);
     for (var g = 0u; g < p.w_groups; g++) {
         put(lane, next_w, next_x);
         if (g + 1u < p.w_groups) {
             next_w = bring_w(lane, w_row, up_row, g + 1u);
-            next_x = x32(x_row, g + 1u);
+            next_x = bring_x(lane, first, last, g + 1u);
         }
         workgroupBarrier();
         multiply(tx, ty, &acc);
         workgroupBarrier();
     }
-    // A copy may be indexed by a variable; the sums themselves stay in registers.
-    var sums = acc;
-    for (var r = 0u; r < 8u; r++) {
-        let row = m0 + ty + 8u * r;
-        let low = sums[2u * r];
-        let high = sums[2u * r + 1u];
-        store(wid.z, row, n0 + tx, 8u, low);
-        store(wid.z, row, n0 + tx + 32u, 8u, high);
+    {
+        let row = m0 + ty + 8u * 0u;
+        let low = acc[2u * 0u];
+        let high = acc[2u * 0u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 1u;
+        let low = acc[2u * 1u];
+        let high = acc[2u * 1u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 2u;
+        let low = acc[2u * 2u];
+        let high = acc[2u * 2u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 3u;
+        let low = acc[2u * 3u];
+        let high = acc[2u * 3u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 4u;
+        let low = acc[2u * 4u];
+        let high = acc[2u * 4u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 5u;
+        let low = acc[2u * 5u];
+        let high = acc[2u * 5u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 6u;
+        let low = acc[2u * 6u];
+        let high = acc[2u * 6u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+    }
+    {
+        let row = m0 + ty + 8u * 7u;
+        let low = acc[2u * 7u];
+        let high = acc[2u * 7u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
     }
 }

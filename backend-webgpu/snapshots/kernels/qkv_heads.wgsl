@@ -295,7 +295,7 @@ fn main(
     }
     for (var c = 32u * lane; c < p.head_dim; c += 32u * 64u) {
         let col = first + c;
-        var block: array<f32, 32>;
+        var block = array<f32, 32>();
         for (var j = 0u; j < 32u; j++) {
             block[j] = turned(row, col + j);
         }

@@ -18,6 +18,8 @@ pub const ROW_AT: &str = "ROW_AT";
 /// Rows of x that the matrix-vector kernels multiply with weights that are read once, where each is to be rounded as if it
 /// were the only one.
 pub const FEW: usize = 8;
+/// Texels of a group of x as bytes: those of both halves, and what scales them.
+const BYTES: usize = 3;
 /// Invocations of the smallest workgroup of the matrix-vector kernels.
 const FEWEST: usize = 64;
 /// Memory of a workgroup that every device has.
@@ -231,7 +233,20 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     let row_wg = share.wg;
     let share = share.of_rows(m, out_cols, node);
     let few = vector && m > 1;
+    let rounded = !vector && products(w.dtype, node) == Products::Int8;
+    // Groups of all rows of x.
+    let groups = source.shape.rows() * k.div_ceil(GROUP);
     let mut kernels = Vec::new();
+    if rounded {
+        let kernel = node
+            .elementwise("rows_bytes", groups)
+            .flag("VEC4", k.is_multiple_of(4))
+            .flag("WHOLE", k.is_multiple_of(GROUP))
+            .u("len", groups)
+            .u("k", k)
+            .u("w_groups", k.div_ceil(GROUP));
+        kernels.push((source.bind)(kernel).scratch_texels("bytes", true, BYTES * groups));
+    }
     if few && source.ready.is_none() {
         kernels.push(ready([m, k], row_wg, source.bind, op.norm.as_ref(), o.norm, node));
     }
@@ -242,8 +257,8 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             several(w.dtype, [m, s.count, outer * inner], glu, node)?
         };
         kernel = kernel
-            .flag("VEC4", k.is_multiple_of(4) && !few)
-            .flag("WHOLE", k.is_multiple_of(GROUP) && !vector)
+            .flag("VEC4", k.is_multiple_of(4) && !few && !rounded)
+            .flag("WHOLE", k.is_multiple_of(GROUP) && !vector && !rounded)
             .flag("GLU", glu)
             .flag("BIAS", op.bias)
             .flag("RESIDUAL", op.residual)
@@ -253,9 +268,10 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             .u("first", s.first)
             .u("out_cols", out_cols)
             .u("w_row", s.w.1);
-        kernel = match few {
-            true => of_ready(kernel, source.ready.unwrap_or(0), [m, k]),
-            false => (source.bind)(kernel),
+        kernel = match (few, rounded) {
+            (true, _) => of_ready(kernel, source.ready.unwrap_or(0), [m, k]),
+            (_, true) => kernel.scratch_texels("bytes", false, BYTES * groups),
+            _ => (source.bind)(kernel),
         };
         kernel = kernel.table("w", *o.w, w, &s.w.0);
         if vector && !few {
@@ -288,32 +304,38 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     Ok(kernels)
 }
 
-/// The kernel of several rows by weights of a dtype: `size` is rows, columns of the result, batches.
-fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Result<Kernel, String> {
-    let products = match weights {
+/// How several rows are multiplied by weights of a dtype.
+fn products(weights: DType, node: &Node<'_>) -> Products {
+    match weights {
         DType::Packed(format) if format.spec().is_quantised() => node.limits.products,
         _ => Products::F32,
-    };
+    }
+}
+
+/// The kernel of several rows by weights of a dtype: `size` is rows, columns of the result, batches.
+fn several(weights: DType, size: [usize; 3], glu: bool, node: &Node<'_>) -> Result<Kernel, String> {
     // An invocation makes 4 columns of the product, and of a GLU half as many results.
     let columns = if glu { 2 } else { 4 };
     let wg = node.tuning.block_wg;
-    let blocks = wg > 0 && products == Products::F32;
     let [m, n, batches] = size;
-    let (file, rows, across) = match products {
-        _ if blocks => ("linear_block", 4, wg),
-        // Few rows would leave most of a large tile empty.
+    let fills = |tiles: usize| tiles > 0 && n.div_ceil(32 * columns) * m.div_ceil(128) * batches >= tiles;
+    let (file, rows, across) = match products(weights, node) {
+        Products::Int8 => ("linear_bytes", 64, 16),
+        Products::F32 if wg > 0 => ("linear_block", 4, wg),
+        // Few rows would leave most of a large tile empty, and few tiles most of a large device.
+        Products::F32 if m > 64 && fills(node.tuning.large_tiles) => ("linear_large", 128, 32),
         Products::F32 if m > 32 => ("linear_wide", 64, 16),
-        _ => ("linear_tile", 32, 16),
+        Products::F32 => ("linear_tile", 32, 16),
     };
     let grid = [n.div_ceil(across * columns), m.div_ceil(rows), batches];
     if grid.iter().any(|n| *n > MAX_GRID) {
         return Err(format!("a grid of {grid:?} workgroups exceeds {MAX_GRID}"));
     }
     let kernel = Kernel::new(file, grid.map(|n| n as u32)).word("COLUMNS", literal(columns));
-    Ok(match products {
-        _ if blocks => kernel.word("WG", literal(wg)),
-        Products::F32 => kernel,
-        Products::Int8 => kernel.flag("INT8", true),
+    Ok(match (file, weights) {
+        ("linear_block", _) => kernel.word("WG", literal(wg)),
+        ("linear_bytes", DType::Packed(format)) => kernel.word("ONE_SCALE", format.spec().has_whole_scales()),
+        _ => kernel,
     })
 }
 

@@ -9,6 +9,10 @@ use backend_api::{DType, Tensor};
 
 /// Most channels of a query head, which lies in workgroup memory, and of a value head, whose sums lie in registers.
 const MAX_HEAD: usize = 1024;
+/// Queries of a workgroup that takes many together.
+const TILE: usize = 64;
+/// Most channels of a value head there, whose sums lie in the registers of 128 invocations.
+const MAX_TILED: usize = 256;
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -138,11 +142,23 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         _ => row_type(width),
     };
     let number = |width| if lanes(width) == 4 { "vec4<f32>" } else { "f32" };
-    // Invocations are (part of the keys, channel of v); wide heads take several channels each.
     let values = dv / lanes(dv);
-    let channels = values.next_power_of_two().min(node.tuning.attention_wg);
-    let kernel = node
-        .reducing("attention", grid(m * op.n_head), node.tuning.attention_wg)
+    let several = m >= node.tuning.attention_tile && node.tuning.attention_tile > 0 && node.sequences == 1;
+    let whole = lanes(d) == 4 && lanes(dv) == 4 && dv <= MAX_TILED;
+    let kernel = if several && whole && !op.masking.explicit {
+        let tiles = m.div_ceil(TILE);
+        Kernel::new("attention_tile", grid(tiles * op.n_head))
+            .each(values.div_ceil(16))
+            .word("CHANNELS", literal(d.div_ceil(32)))
+            .u("tiles", tiles)
+    } else {
+        // Invocations are (part of the keys, channel of v); wide heads take several channels each.
+        let channels = values.next_power_of_two().min(node.tuning.attention_wg);
+        node.reducing("attention", grid(m * op.n_head), node.tuning.attention_wg)
+            .word("CHANNELS", literal(channels))
+            .word("PER", literal(values.div_ceil(channels)))
+    };
+    let kernel = kernel
         .flag("VEC4", lanes(d) == 4)
         .flag("VALUES4", matches!(v.dtype, DType::Coded(_)) && lanes(dv) == 4)
         .word("D", literal(d))
@@ -152,8 +168,6 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         .word("KEY", number(d))
         .word("VALUE", number(dv))
         .word("VALUES", literal(values))
-        .word("CHANNELS", literal(channels))
-        .word("PER", literal(values.div_ceil(channels)))
         .u("n_head", op.n_head)
         .u("n_head_kv", op.n_head_kv);
     let kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n);
