@@ -48,21 +48,21 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
 //!else
     let up_row = 0u;
 //!end
-    let x_at = 3u * (begins.x + min(m0 + lane, p.m - 1u)) * p.w_groups;
+    let x_at = 3u * (begins.x + min(m0 + lane, p.m - 1u)) * p.x_groups;
     let tx = lane % 8u;
     let ty = lane / 8u;
     // Of row ty + 8 r and weight rows tx + 8 c.
     var acc: array<vec4<f32>, 16>;
     var next_w = bring_w(lane, w_row, up_row, 0u);
     var next_x = array<vec4<u32>, 3>(bytes[x_at], bytes[x_at + 1u], bytes[x_at + 2u]);
-    for (var g = 0u; g < p.w_groups; g++) {
+    for (var g = 0u; g < p.x_groups; g++) {
         tile_w[lane] = next_w.low;
         tile_w[lane + 64u] = next_w.high;
         scales_w[lane] = vec4<f32>(next_w.scales, next_w.offsets);
         tile_x[lane] = next_x[0];
         tile_x[lane + 64u] = next_x[1];
         scales_x[lane] = bitcast<vec4<f32>>(next_x[2]);
-        if (g + 1u < p.w_groups) {
+        if (g + 1u < p.x_groups) {
             next_w = bring_w(lane, w_row, up_row, g + 1u);
             let at = x_at + 3u * (g + 1u);
             next_x = array<vec4<u32>, 3>(bytes[at], bytes[at + 1u], bytes[at + 2u]);
@@ -88,14 +88,14 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
 //!each ROW 8
     {
         let row = m0 + ty + 8u * ROW;
-        let low = acc[2u * ROW];
-        let high = acc[2u * ROW + 1u];
+        let left = acc[2u * ROW];
+        let right = acc[2u * ROW + 1u];
 //!if GLU
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
 //!else
-        store(wid.z, row, n0 + tx, 8u, low);
-        store(wid.z, row, n0 + tx + 32u, 8u, high);
+        store(wid.z, row, n0 + tx, 8u, left);
+        store(wid.z, row, n0 + tx + 32u, 8u, right);
 //!end
     }
 //!end

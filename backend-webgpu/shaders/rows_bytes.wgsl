@@ -23,7 +23,7 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    let x = x32(i / p.w_groups, i % p.w_groups);
+    let x = x32(i / p.x_groups, i % p.x_groups);
     let top = max(max(largest(x[0], x[1]), largest(x[2], x[3])), max(largest(x[4], x[5]), largest(x[6], x[7])));
     // What is too small to be divided by is too small to matter.
     let inverse = select(127.0 / top, 0.0, top < 1e-30);

@@ -37,6 +37,8 @@ const NEVER: &[(&str, &[&str])] = &[
     ),
     // Its heads are whole vectors of four.
     ("attention_tile", &["!VEC4"]),
+    // Rows of quantised weights, so those of x as well, are whole groups.
+    ("rows_bytes", &["!VEC4", "!WHOLE"]),
     ("rows_ready", &["PARTS", "SINKS", "STAGED", "SHUFFLED", "!SEVERAL"]),
     ("experts_tile", &["decoder dense", "decoder quads", "decoder whole"]),
     ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS"]),

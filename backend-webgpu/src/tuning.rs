@@ -55,6 +55,12 @@ backend_api::tunables! {
 }
 
 impl Tuning {
+    /// For a GPU, with small matrices multiplied as large ones are: with x in the memory of workgroups, and in the largest
+    /// tiles. For the suite.
+    pub fn large() -> Tuning {
+        Tuning { stage_weights: 0, large_tiles: 1, ..Tuning::default() }
+    }
+
     /// For a device that is a CPU. It runs few invocations at a time and keeps the state of each that waits at a barrier, so
     /// invocations share as little as they can: rows of weights and blocks of products are their own, and those that reduce
     /// are few. Searches stay wide, and attention is not cut as small as it could be: llvmpipe ends a shader's loops after

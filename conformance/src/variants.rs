@@ -92,7 +92,7 @@ pub const ALL: &[Variant] = &[
     Variant { name: "webgpu", about: "WebGPU", kind: Kind::WebGpu(USUAL) },
     Variant {
         name: "webgpu-core",
-        about: "WebGPU without optional features of the device, shaped for a GPU",
+        about: "WebGPU without optional features of the device, shaped for a GPU, small matrices as large ones",
         kind: Kind::WebGpu(WebGpuVariant { optional_features: false, ..AS_GPU }),
     },
     Variant {

@@ -56,10 +56,13 @@ pub(super) fn cases() -> Vec<Case> {
         add(Format::F16, m, 22, 100, rms, true, geglu, true);
         add(Format::Q4_1, m, 576, 1536, None, false, none, true);
     }
-    // Large tiles of rows, and one that is not full.
+    // Tiles of many rows, and one that is not full.
     for format in Format::ALL {
-        add(*format, 33, 68, format.spec().block_len.max(64), None, false, none, false);
+        for m in [33, 66] {
+            add(*format, m, 68, format.spec().block_len.max(64), None, false, none, false);
+        }
     }
+    add(Format::Q4_0, 40, 148, 64, None, true, swiglu, false);
     add(Format::Q4_0, 70, 148, 512, None, true, swiglu, false);
     add(Format::Q4_K, 67, 76, 512, None, true, none, true);
     add(Format::F32, 65, 33, 70, None, false, silu, false);

@@ -234,7 +234,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
     let share = share.of_rows(m, out_cols, node);
     let few = vector && m > 1;
     let rounded = !vector && products(w.dtype, node) == Products::Int8;
-    // Groups of all rows of x.
+    // Groups of all rows of x. Those of weights may have more, which are padding.
     let groups = source.shape.rows() * k.div_ceil(GROUP);
     let mut kernels = Vec::new();
     if rounded {
@@ -244,7 +244,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             .flag("WHOLE", k.is_multiple_of(GROUP))
             .u("len", groups)
             .u("k", k)
-            .u("w_groups", k.div_ceil(GROUP));
+            .u("x_groups", k.div_ceil(GROUP));
         kernels.push((source.bind)(kernel).scratch_texels("bytes", true, BYTES * groups));
     }
     if few && source.ready.is_none() {
@@ -270,7 +270,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             .u("w_row", s.w.1);
         kernel = match (few, rounded) {
             (true, _) => of_ready(kernel, source.ready.unwrap_or(0), [m, k]),
-            (_, true) => kernel.scratch_texels("bytes", false, BYTES * groups),
+            (_, true) => kernel.u("x_groups", k.div_ceil(GROUP)).scratch_texels("bytes", false, BYTES * groups),
             _ => (source.bind)(kernel),
         };
         kernel = kernel.table("w", *o.w, w, &s.w.0);

@@ -36,9 +36,7 @@ pub fn webgpu_options(kind: WebGpuVariant) -> backend_webgpu::Options {
     let WebGpuVariant { max_binding, optional_features, products, as_software } = kind;
     let tuning = as_software.map(|yes| match yes {
         true => Tuning::software(),
-        // One of the variants has small matrices multiplied as large ones are: with x in the memory of workgroups, and in the
-        // largest tiles.
-        false if !optional_features => Tuning { stage_weights: 0, large_tiles: 1, ..Tuning::default() },
+        false if !optional_features => Tuning::large(),
         false => Tuning::default(),
     });
     backend_webgpu::Options { max_binding, optional_features, products, tuning }

@@ -62,7 +62,11 @@ async fn open(variant: &Variant) -> Result<Box<dyn Backend>, Error> {
             Box::new(Cpu::new(reference_cpu::Options { instructions, ..Default::default() }))
         }
         Kind::WebGpu(WebGpuVariant { max_binding, optional_features, products, as_software }) => {
-            let tuning = as_software.map(|yes| if yes { Tuning::software() } else { Tuning::default() });
+            let tuning = as_software.map(|yes| match yes {
+                true => Tuning::software(),
+                false if !optional_features => Tuning::large(),
+                false => Tuning::default(),
+            });
             let options = backend_webgpu::Options { max_binding, optional_features, products, tuning };
             Box::new(WebGpu::open(options).await?)
         }
