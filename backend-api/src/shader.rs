@@ -13,8 +13,10 @@
 //! An instance is text that a kernel may need several times, once for each of its tables. So its functions take the
 //! table's name as a prefix, and whole words of it are replaced.
 
+mod file;
 mod kernels;
 
+pub use file::{code, code_len, text};
 pub use kernels::{Emitted, Known, expand, kernels};
 
 use std::collections::BTreeMap;

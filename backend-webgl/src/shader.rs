@@ -6,17 +6,17 @@ use crate::dense::Fold;
 use crate::kernel::Draw;
 use backend_api::format::{GROUP, Part};
 use backend_api::shader::{Assembler, File, Instance};
-use backend_api::{Codec, Format};
+use backend_api::{Codec, Format, shader_file};
 
 /// The vertex shader of all programs.
-pub(crate) const VERTEX: &str = include_str!("../shaders/vertex.glsl");
+pub(crate) const VERTEX: &str = shader_file!("../shaders/vertex.glsl");
 /// What paints pictures for who watches: no kernel.
-const PICTURE: &str = include_str!("../shaders/picture.glsl");
+const PICTURE: &str = shader_file!("../shaders/picture.glsl");
 
 macro_rules! sources {
     ($($name:literal),+ $(,)?) => {
         /// All fragment sources by file name.
-        pub(crate) const SOURCES: &[File] = &[$((concat!($name, ".glsl"), include_str!(concat!("../shaders/", $name, ".glsl")))),+];
+        pub(crate) const SOURCES: &[File] = &[$((concat!($name, ".glsl"), shader_file!(concat!("../shaders/", $name, ".glsl")))),+];
     };
 }
 

@@ -12,7 +12,7 @@ macro_rules! files {
     ($($name:literal),+ $(,)?) => {
         /// All files by name.
         pub const FILES: &[File] =
-            &[$((concat!($name, ".wgsl"), include_str!(concat!("../shaders/", $name, ".wgsl")))),+];
+            &[$((concat!($name, ".wgsl"), backend_api::shader_file!(concat!("../shaders/", $name, ".wgsl")))),+];
     };
 }
 

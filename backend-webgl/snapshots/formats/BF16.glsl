@@ -1,4 +1,3 @@
-// Floats. F32: a group is 8 texels; F16 and BF16: 4 texels of 8 each, two a word.
 vec4 a_four(uvec2 words) {
     return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u));
 }

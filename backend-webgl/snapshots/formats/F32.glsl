@@ -1,4 +1,3 @@
-// Floats. F32: a group is 8 texels; F16 and BF16: 4 texels of 8 each, two a word.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine

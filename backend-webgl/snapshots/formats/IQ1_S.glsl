@@ -1,14 +1,8 @@
-// Grids: a group is a_four runs of a_eight neighbours, whose codes are an a_entry of a codebook, with FOURS two entries. A
-// code and its sign stand for a level; 0xf9010900u and 0xf7ff0700u are the first a_eight levels, a signed byte each, the first one
-// in the highest byte.
 
-// What begins with a byte of a plane.
 uint a_bytes_from(int plane, int at) {
     return weight_word(plane, at >> 2) >> (8 * (at & 3));
 }
 
-// What a group has: its indices in x and y; the word that has its a_signs, if one has, in z; the bits of indices above
-// the lower 8 in w. The plane has a block's indices and then its words of a_signs, if those lie apart.
 uvec4 a_fields(int group) {
     int block = plane0_a + 2 * (group >> 3);
     int own = group & 7;
@@ -18,7 +12,6 @@ uvec4 a_fields(int group) {
     return f;
 }
 
-// What the levels of both halves of a group are multiplied by.
 vec2 a_scales(int group, uvec4 f) {
     int block = group >> 3;
     float d = weight_half(plane2_a, block);
@@ -26,24 +19,20 @@ vec2 a_scales(int group, uvec4 f) {
     return d * 0.25 * (0.5 + vec2(s));
 }
 
-// The index of a_entry i.
 uint a_index_of(uvec4 f, int i) {
     uint index = (word_of(f, i >> 2) >> (8 * (i & 3))) & 255u;
     index |= ((f.w >> (3 * i)) & 7u) << 8;
     return index;
 }
 
-// The a_entry of an index: codes, the first in the lowest bits.
 uint a_entry(uint index) {
     return word_of(codebook_iq1_s[index >> 3], int((index >> 1) & 3u)) >> (16u * (index & 1u));
 }
 
-// The a_signs of run i, a bit each.
 uint a_signs(uvec4 f, int i) {
     return 255u * ((f.w >> (15 + 0 * i)) & 1u);
 }
 
-// The levels of a_four codes with their a_signs.
 vec4 a_four(uint codes, uint bits) {
     uvec4 negative = uvec4(0u) - ((uvec4(bits) >> uvec4(0, 1, 2, 3)) & 1u);
     uvec4 code = uvec4(codes) >> uvec4(0, 2, 4, 6);
@@ -52,7 +41,6 @@ vec4 a_four(uint codes, uint bits) {
     return vec4(level);
 }
 
-// The levels of run i.
 void a_eight(uvec4 f, int i, out vec4 first, out vec4 last) {
     uint bits = a_signs(f, i);
     uint codes = a_entry(a_index_of(f, i));
@@ -60,14 +48,12 @@ void a_eight(uvec4 f, int i, out vec4 first, out vec4 last) {
     last = a_four(codes >> 8, bits >> 4);
 }
 
-// The numbers of a group of a grid.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
 ) {
     uvec4 f = a_fields(group);
     vec2 s = a_scales(group, f);
-    // No products with 0: of infinity that is no number.
     affine = vec4(s.x, 0.0, s.y, 0.0);
     a_eight(f, 0, q0, q1);
     a_eight(f, 1, q2, q3);

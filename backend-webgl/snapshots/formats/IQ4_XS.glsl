@@ -1,7 +1,4 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // Two words for 8 groups: an f16 and the upper pairs of bits; then the lower nibbles. Scales are 32 less.
     uint head = weight_word(plane1_a, 2 * (group >> 3));
     uint lower = weight_word(plane1_a, 2 * (group >> 3) + 1);
     int sub = group & 7;
@@ -10,11 +7,8 @@ vec4 a_scales(int group) {
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Tables of 16 a_levels: scale * level, which codes of 4 bits stand for. 0xbfad9881u .. 0x71594535u are the a_levels, a signed byte
-// each.
 vec4 a_levels(uint word) {
     uvec4 q = (uvec4(word) >> uvec4(0, 4, 8, 12)) & 15u;
-    // The word of four a_levels, then the level in it. Bits 2 and 3 as masks choose it.
     uvec4 odd = uvec4(0u) - ((q >> 2) & 1u);
     uvec4 upper = uvec4(0u) - (q >> 3);
     uvec4 first = 0xbfad9881u ^ ((0xbfad9881u ^ 0xf6eaddcfu) & odd);

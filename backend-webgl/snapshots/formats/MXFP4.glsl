@@ -1,17 +1,11 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // A byte for each group: the exponent of a power of two, more by 128.
     uint e = (weight_word(plane1_a, group >> 2) >> (8 * (group & 3))) & 255u;
     float d = uintBitsToFloat(e < 2u ? 0x00200000u << e : (e - 1u) << 23);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Tables of 16 a_levels: scale * level, which codes of 4 bits stand for. 0x03020100u .. 0xf4f8fafcu are the a_levels, a signed byte
-// each.
 vec4 a_levels(uint word) {
     uvec4 q = (uvec4(word) >> uvec4(0, 4, 8, 12)) & 15u;
-    // The word of four a_levels, then the level in it. Bits 2 and 3 as masks choose it.
     uvec4 odd = uvec4(0u) - ((q >> 2) & 1u);
     uvec4 upper = uvec4(0u) - (q >> 3);
     uvec4 first = 0x03020100u ^ ((0x03020100u ^ 0x0c080604u) & odd);

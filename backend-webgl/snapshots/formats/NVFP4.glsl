@@ -1,6 +1,3 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
-// Half of a float with 4 bits of exponent and 3 of fraction; all ones stand for 0.
 float a_minifloat(uint byte) {
     uint exponent = (byte >> 3) & 15u;
     float small = float(byte & 7u) / 1024.0;
@@ -9,16 +6,12 @@ float a_minifloat(uint byte) {
 }
 
 vec4 a_scales(int group) {
-    // Two bytes for each group.
     uint pair = weight_word(plane1_a, group >> 1) >> (16 * (group & 1));
     return vec4(a_minifloat(pair & 255u), 0.0, a_minifloat((pair >> 8) & 255u), 0.0);
 }
 
-// Tables of 16 a_levels: scale * level, which codes of 4 bits stand for. 0x03020100u .. 0xf4f8fafcu are the a_levels, a signed byte
-// each.
 vec4 a_levels(uint word) {
     uvec4 q = (uvec4(word) >> uvec4(0, 4, 8, 12)) & 15u;
-    // The word of four a_levels, then the level in it. Bits 2 and 3 as masks choose it.
     uvec4 odd = uvec4(0u) - ((q >> 2) & 1u);
     uvec4 upper = uvec4(0u) - (q >> 3);
     uvec4 first = 0x03020100u ^ ((0x03020100u ^ 0x0c080604u) & odd);

@@ -1,14 +1,8 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // An f16 for each block.
     float d = weight_half(plane1_a, group >> 2);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 1.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 4.0, of signed bytes
-// 1 + (q + 128) / 256.
-// 1 + q / 2 for 4 bits: with one that stands for 2, a quarter of it.
 vec4 a_halves(uint bits) {
     return level((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u);
 }

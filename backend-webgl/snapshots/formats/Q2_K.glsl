@@ -1,16 +1,10 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // A texel of bytes for 8 groups, two for each, with a scale below and a minimum above; and two f16 for all of them.
     uint pair = weight_word(plane1_a, group >> 1) >> (16 * (group & 1));
     vec2 d = half_pair(weight_word(plane2_a, group >> 3));
     vec4 both = vec4((uvec4(pair) >> uvec4(0, 4, 8, 12)) & 15u);
     return both * vec4(d.x, -d.y, d.x, -d.y);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 4.0, of signed bytes
-// 1 + (q + 128) / 256.
-// 1 + q / 4 for 4 pairs of bits.
 vec4 a_fourths(uint word) {
     return level((uvec4(word) << uvec4(21, 19, 17, 15)) & 0x600000u);
 }

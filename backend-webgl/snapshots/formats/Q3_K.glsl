@@ -1,8 +1,4 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // Three words for 8 groups: lower nibbles of sixteen a_scales, the last eight above the others; then their upper
-    // pairs, of each fourth one in a byte. Scales are 32 less. An f16 for all of them.
     int word = 3 * (group >> 3);
     int sub = 2 * (group & 7);
     uint low = weight_word(plane2_a, word + ((sub >> 2) & 1)) >> (8 * (sub & 3) + 4 * (sub >> 3));
@@ -12,9 +8,6 @@ vec4 a_scales(int group) {
     return vec4(both.x, 0.0, both.y, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 4.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 8.0, of signed bytes
-// 1 + (q + 128) / 256.
-// 1 + q / 8 for 4 pairs of bits with a third bit.
 vec4 a_eighths(uint word, uint bits) {
     uvec4 low = (uvec4(word) << uvec4(20, 18, 16, 14)) & 0x300000u;
     return level(low | ((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u));

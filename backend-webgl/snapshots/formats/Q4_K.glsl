@@ -1,12 +1,8 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 uint a_field(uvec4 t, int i) {
     return (word_of(t, 1 + (i >> 2)) >> (8 * (i & 3))) & 255u;
 }
 
 vec4 a_scales(int group) {
-    // A texel for 8 groups: two f16, and 6 bits for each scale and minimum. The last four groups have their high bits
-    // in the bytes of the first four.
     uvec4 head = weight_texel(plane1_a + (group >> 3));
     int sub = group & 7;
     uint scale;
@@ -23,8 +19,6 @@ vec4 a_scales(int group) {
     return vec4(both.x, -both.y, both.x, -both.y);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 16.0, of signed bytes
-// 1 + (q + 128) / 256.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine

@@ -1,13 +1,8 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // An f16 for each block.
     float d = weight_half(plane2_a, group >> 0);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 16.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 32.0, of signed bytes
-// 1 + (q + 128) / 256.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine

@@ -1,19 +1,14 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 float a_signed_byte(uint word, int i) {
     return float(int(word << (24 - 8 * i)) >> 24);
 }
 
 vec4 a_scales(int group) {
-    // A texel of signed bytes for 8 groups, two for each, and an f16 for all of them.
     uint pair = weight_word(plane2_a, group >> 1);
     float d = weight_half(plane3_a, group >> 3);
     int first = 2 * (group & 1);
     return vec4(d * a_signed_byte(pair, first), 0.0, d * a_signed_byte(pair, first + 1), 0.0);
 }
 
-// Linear blocks: x = scale * (q - 32.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 64.0, of signed bytes
-// 1 + (q + 128) / 256.
 vec4 a_sixths(uint word, uint pairs) {
     uvec4 low = (uvec4(word) << uvec4(17, 13, 9, 5)) & 0x1e0000u;
     return level(low | ((uvec4(pairs) << uvec4(21, 19, 17, 15)) & 0x600000u));

@@ -1,16 +1,9 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // An f16 for each block.
     float d = weight_half(plane1_a, group >> 3);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Trits: numbers of three values, five in a byte, as fractions in base 3. Digit n of a byte b is the whole part of
-// 3 * (b * 3^n mod 256) / 256. A block of 8 groups has 13 words: five groups are the a_digits of 8 words, the next 20
-// quads of four elements those of 4 words, and the last four quads the first a_digits of one word.
 
-// The four a_digits of quad i of a group.
 vec4 a_digits(int group, int i) {
     int quad = (group & 7) * 8 + i;
     bool late = quad >= 60;
@@ -22,7 +15,6 @@ vec4 a_digits(int group, int i) {
     return vec4((((bytes * power) & 255u) * 3u) >> 8);
 }
 
-// The numbers of a group of trits: 0 stands for -1.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine

@@ -42,13 +42,6 @@ uniform usampler2D t1;
 #define src_v t1
 uniform usampler2D t2;
 #define src_sinks t2
-// attention, pass 2: softmax of the scores and the weighted sum of the values.
-// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
-// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
-// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -65,25 +58,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -106,8 +92,6 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
-// built-in hyperbolic or circular functions, which is not specified.
 
 vec4 act_none(vec4 x) {
     return x;
@@ -121,13 +105,10 @@ vec4 act_sigmoid(vec4 x) {
 vec4 act_tanh(vec4 x) {
     vec4 e = exp(-2.0 * abs(x));
     vec4 s = x * x;
-    // The quotient loses digits near zero; the series does not.
     vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
     return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
 }
 
-// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
-// Maclaurin series has the smaller relative error.
 vec4 erf(vec4 x) {
     vec4 a = abs(x);
     vec4 t = 1.0 / (1.0 + 0.3275911 * a);
@@ -170,7 +151,6 @@ vec4 act_sqrt(vec4 x) {
     return sqrt(x);
 }
 
-// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
 void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
     vec4 n = floor(x * 0.6366197723675814 + 0.5);
     vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
@@ -230,7 +210,6 @@ vec4 act_step(vec4 x) {
     return vec4(greaterThan(x, vec4(0.0)));
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 vec4 act_expm1(vec4 x) {
     vec4 tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     vec4 near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
@@ -245,7 +224,6 @@ vec4 act_hardsigmoid(vec4 x) {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Halves go away from zero, where drivers may choose in their own round.
 vec4 act_round(vec4 x) {
     vec4 whole = trunc(x);
     return whole + sign(x) * vec4(greaterThanEqual(abs(x - whole), vec4(0.5)));
@@ -254,7 +232,6 @@ vec4 act_round(vec4 x) {
 vec4 act_trunc(vec4 x) {
     return trunc(x);
 }
-// The keys start..end that query row i of m may see among n, and the score that a dot product becomes.
 const float LOWEST = -3.0e38;
 
 void visible(int i, int m, int n, out int start, out int end) {
@@ -271,21 +248,14 @@ vec4 cap(vec4 score) {
     return softcap > 0.0 ? softcap * act_tanh(score / softcap) : score;
 }
 
-// Halves as bits.
 
-// Halves are decoded with integers: the built-in may flush subnormal scales.
-// No branches: drivers that unroll or inline would multiply them.
 vec4 half_floats(uvec4 h) {
     uvec4 magnitude = h & 0x7fffu;
-    // Infinity and NaN move up by another 112 exponents.
     uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
-    // A subnormal half is a fraction without the leading 1.
     vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
 }
-// States in halves, two to a word, where textures hold words. A row has 8 texels.
-// Numbers 4 * i to 4 * i + 3 of a row.
 vec4 src_v_quad(int row, int i) {
     uvec4 texel = texelFetch(src_v, fold(row * 8 + (i >> 1)), 0);
     uvec2 words = (i & 1) == 0 ? texel.xy : texel.zw;
@@ -303,7 +273,6 @@ float largest;
 vec4 total = vec4(0.0);
 vec4 sum = vec4(0.0);
 
-// Adds the values of four keys, of which those that are not seen have weight 0 and may hold anything.
 void add(vec4 weight, bvec4 seen, int key, int last, int head_kv, int channel) {
     sum += weight.x * mix(vec4(0.0), values_of(min(key, last), head_kv, channel), bvec4(seen.x));
     sum += weight.y * mix(vec4(0.0), values_of(min(key + 1, last), head_kv, channel), bvec4(seen.y));
@@ -311,7 +280,6 @@ void add(vec4 weight, bvec4 seen, int key, int last, int head_kv, int channel) {
     sum += weight.w * mix(vec4(0.0), values_of(min(key + 3, last), head_kv, channel), bvec4(seen.w));
 }
 
-// The weights of scores, relative to the largest so far.
 vec4 weights_of(vec4 scores, bvec4 seen) {
     return mix(vec4(0.0), exp(max(scores - largest, -100.0)), seen);
 }
@@ -327,7 +295,6 @@ vec4 weighted(int query, int head, int channel) {
     sum = vec4(0.0);
     largest = load1(src_sinks, heads, 0, head);
     total = vec4(1.0, 0.0, 0.0, 0.0);
-    // Eight keys at a time: many loads are under way, and what was summed is seldom scaled anew.
     for (int c4 = start >> 2; c4 <= last; c4 += 2) {
         int key = 4 * c4;
         bvec4 seen = inside(key, start, end);

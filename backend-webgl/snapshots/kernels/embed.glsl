@@ -41,13 +41,6 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_ids t0
-// embed: the history's token rows plus position rows.
-// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
-// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
-// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -64,25 +57,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -105,7 +91,6 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// The columns of a decoded group that the fragment at `col` makes.
 
 vec4 group_lanes(int col, vec4 w0, vec4 w1, vec4 w2, vec4 w3, vec4 w4, vec4 w5, vec4 w6, vec4 w7) {
     int at = (col >> 2) & 7;
@@ -114,17 +99,11 @@ vec4 group_lanes(int col, vec4 w0, vec4 w1, vec4 w2, vec4 w3, vec4 w4, vec4 w5, 
     vec4 v = at < 4 ? low : high;
     return v;
 }
-// What decoders share.
 
-// Halves as bits.
 
-// Halves are decoded with integers: the built-in may flush subnormal scales.
-// No branches: drivers that unroll or inline would multiply them.
 vec4 half_floats(uvec4 h) {
     uvec4 magnitude = h & 0x7fffu;
-    // Infinity and NaN move up by another 112 exponents.
     uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
-    // A subnormal half is a fraction without the leading 1.
     vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
@@ -146,28 +125,23 @@ uint half_of(uint word, int i) {
     return (word >> ((i & 1) << 4)) & 0xffffu;
 }
 
-// Quants become levels, floats in [1, 2), when they are put into the fraction's upper bits: cheaper than conversions.
 vec4 level(uvec4 fraction) {
     return uintBitsToFloat(fraction | 0x3f800000u);
 }
 
-// 1 + q / 16 for 4 nibbles.
 vec4 nibbles(uint word) {
     return level((uvec4(word) << uvec4(19, 15, 11, 7)) & 0x780000u);
 }
 
-// 1 + q / 32 for 4 nibbles with their fifth bits.
 vec4 fifths(uint word, uint bits) {
     uvec4 low = (uvec4(word) << uvec4(18, 14, 10, 6)) & 0x3c0000u;
     return level(low | ((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u));
 }
 
-// 1 + (q + 128) / 256 for 4 signed bytes.
 vec4 signed_bytes(uint word) {
     uint bytes = word ^ 0x80808080u;
     return level(uvec4(bytes << 15, bytes << 7, bytes >> 1, bytes >> 9) & 0x7f8000u);
 }
-// Access to one packed operand; the names in capitals are replaced for each.
 uniform usampler2DArray weights_a;
 
 uvec4 a_weight_texel(int i) {
@@ -184,8 +158,6 @@ float a_weight_half(int plane, int i) {
     return half_float(half_of(a_weight_word(plane, i >> 1), i));
 }
 
-// The quants of 32 neighbours as levels; the weights are affine.x * level + affine.y for the first 16 of them,
-// affine.z * level + affine.w for the others.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -206,16 +178,11 @@ void a_decode32(
     w7 = affine.z * w7 + affine.w;
 }
 
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // An f16 for each block.
     float d = a_weight_half(plane1_a, group >> 0);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
-// 1 + (q + 128) / 256.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -234,7 +201,6 @@ void a_levels32(
     q7 = signed_bytes(t.w);
 }
 
-// Access to one packed operand; the names in capitals are replaced for each.
 uniform usampler2DArray weights_b;
 
 uvec4 b_weight_texel(int i) {
@@ -251,8 +217,6 @@ float b_weight_half(int plane, int i) {
     return half_float(half_of(b_weight_word(plane, i >> 1), i));
 }
 
-// The quants of 32 neighbours as levels; the weights are affine.x * level + affine.y for the first 16 of them,
-// affine.z * level + affine.w for the others.
 void b_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -273,16 +237,11 @@ void b_decode32(
     w7 = affine.z * w7 + affine.w;
 }
 
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 b_scales(int group) {
-    // An f16 for each block.
     float d = b_weight_half(plane1_b, group >> 0);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
-// 1 + (q + 128) / 256.
 void b_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine

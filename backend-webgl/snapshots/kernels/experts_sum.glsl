@@ -44,13 +44,6 @@ uniform usampler2D t2;
 #define src_shares t2
 uniform usampler2D t3;
 #define src_residual t3
-// experts_sum: the products of a token's experts, added up with their weights; BIAS and RESIDUAL.
-// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
-// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
-// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -67,25 +60,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -108,10 +94,7 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// What kernels of experts share: whose matrix a choice means, and the products with it.
-// Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
-// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
@@ -125,17 +108,11 @@ vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
 float total(vec4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
-// What decoders share.
 
-// Halves as bits.
 
-// Halves are decoded with integers: the built-in may flush subnormal scales.
-// No branches: drivers that unroll or inline would multiply them.
 vec4 half_floats(uvec4 h) {
     uvec4 magnitude = h & 0x7fffu;
-    // Infinity and NaN move up by another 112 exponents.
     uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
-    // A subnormal half is a fraction without the leading 1.
     vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
@@ -157,23 +134,19 @@ uint half_of(uint word, int i) {
     return (word >> ((i & 1) << 4)) & 0xffffu;
 }
 
-// Quants become levels, floats in [1, 2), when they are put into the fraction's upper bits: cheaper than conversions.
 vec4 level(uvec4 fraction) {
     return uintBitsToFloat(fraction | 0x3f800000u);
 }
 
-// 1 + q / 16 for 4 nibbles.
 vec4 nibbles(uint word) {
     return level((uvec4(word) << uvec4(19, 15, 11, 7)) & 0x780000u);
 }
 
-// 1 + q / 32 for 4 nibbles with their fifth bits.
 vec4 fifths(uint word, uint bits) {
     uvec4 low = (uvec4(word) << uvec4(18, 14, 10, 6)) & 0x3c0000u;
     return level(low | ((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u));
 }
 
-// 1 + (q + 128) / 256 for 4 signed bytes.
 vec4 signed_bytes(uint word) {
     uint bytes = word ^ 0x80808080u;
     return level(uvec4(bytes << 15, bytes << 7, bytes >> 1, bytes >> 9) & 0x7f8000u);
@@ -183,12 +156,10 @@ int expert(int row, int choice) {
     return clamp(int(load1(src_ids, choices, row, choice)), 0, experts - 1);
 }
 
-// A group of the operand, and the sums of its halves.
 vec4 x0, x1, x2, x3, x4, x5, x6, x7;
 float sum_low, sum_high;
 
 
-// Four columns of the operand's group, that begins at `at`, with the norm's weights from `norm_at`.
 vec4 operand(ivec2 at, ivec2 norm_at, int i) {
     vec4 four = group4(src_x, k, at, i);
     return four;
@@ -209,7 +180,6 @@ void look_at(int x_row, int group) {
     sum_high = total((x4 + x5) + (x6 + x7));
 }
 
-// The product with what a decoder gave. Scales come after the sums: once for 16 weights.
 #define PRODUCT(result, levels, group) \
     levels(group, q0, q1, q2, q3, q4, q5, q6, q7, affine); \
     result = total( \
@@ -217,7 +187,6 @@ void look_at(int x_row, int group) {
         affine.z * ((x4 * q4 + x5 * q5) + (x6 * q6 + x7 * q7)) \
     ) + (affine.y * sum_low + affine.w * sum_high);
 
-// Access to one packed operand; the names in capitals are replaced for each.
 uniform usampler2DArray weights_a;
 
 uvec4 a_weight_texel(int i) {
@@ -234,8 +203,6 @@ float a_weight_half(int plane, int i) {
     return half_float(half_of(a_weight_word(plane, i >> 1), i));
 }
 
-// The quants of 32 neighbours as levels; the weights are affine.x * level + affine.y for the first 16 of them,
-// affine.z * level + affine.w for the others.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -256,16 +223,11 @@ void a_decode32(
     w7 = affine.z * w7 + affine.w;
 }
 
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // An f16 for each block.
     float d = a_weight_half(plane1_a, group >> 0);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
-// 1 + (q + 128) / 256.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -284,7 +246,6 @@ void a_levels32(
     q7 = signed_bytes(t.w);
 }
 
-// The products with the rows of the first weights from `first` on, `own` of a matrix's `rows`.
 float product_a(int weight_row, int group) {
     vec4 q0, q1, q2, q3, q4, q5, q6, q7, affine;
     float result;

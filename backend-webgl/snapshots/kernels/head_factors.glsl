@@ -32,12 +32,6 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// qkv_append with a norm, pass 1: of each head of Q and K in each row, with
-// NORM_WHOLE of all heads of Q and all of K, the reciprocal root mean square.
-// The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
-// that of a second target; it is called after it.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -54,25 +48,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -91,11 +78,8 @@ void main() {
     if (index >= out_count) discard;
     result = texel_of(vec4(raw(index), 0.0, 0.0, 0.0));
 }
-// Mean and reciprocal deviation (LAYER), or 0 and the reciprocal root mean square or length (L2), of a head: of `size`
-// columns of a row of x from `start` on.
 
 void head_stats(int cols, int row, int start, int size, float epsilon, out float mean, out float factor) {
-    // Deviations are taken from a value of the head, so that a common offset costs no digits.
     float shift = 0.0;
     float sum = 0.0;
     float squares = 0.0;

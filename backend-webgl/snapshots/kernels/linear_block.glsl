@@ -39,10 +39,6 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_x t0
-// linear with several rows, pass 1: blocks of rows, so that weights are decoded once for all rows of one. With DENSE
-// matmul of dense operands, whose batches repeat in place.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -59,25 +55,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -86,9 +75,7 @@ bvec4 inside(int col, int start, int end) {
 vec4 keep(vec4 v, int col, int end) {
     return mix(vec4(0.0), v, inside(col, 0, end));
 }
-// Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
-// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
@@ -102,14 +89,10 @@ vec4 keep4(vec4 v, int cols, ivec2 at, int i) {
 float total(vec4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
-// Blocks of rows, a target each. Their texels lie in lines of block_line; the lines of all `blocks` lie above each
-// other, then come those of the next columns. A matrix has as many blocks as the rows of a block are `apart`, so that
-// neighbours above each other read neighbouring rows.
 #define EACH(f) \
     f(0, row0, sum0, at0) f(1, row1, sum1, at1) f(2, row2, sum2, at2) f(3, row3, sum3, at3) \
     f(4, row4, sum4, at4) f(5, row5, sum5, at5) f(6, row6, sum6, at6) f(7, row7, sum7, at7)
 
-// The block and the column texel of a texel.
 ivec2 block_of(int texel) {
     int line = texel / block_line;
     int strip = line / blocks;
@@ -120,17 +103,11 @@ int block_texel(int block, int col_texel) {
     int strip = col_texel / block_line;
     return (strip * blocks + block) * block_line + col_texel - strip * block_line;
 }
-// What decoders share.
 
-// Halves as bits.
 
-// Halves are decoded with integers: the built-in may flush subnormal scales.
-// No branches: drivers that unroll or inline would multiply them.
 vec4 half_floats(uvec4 h) {
     uvec4 magnitude = h & 0x7fffu;
-    // Infinity and NaN move up by another 112 exponents.
     uvec4 bits = (magnitude << 13) + 0x38000000u + 0x38000000u * uvec4(greaterThanEqual(magnitude, uvec4(0x7c00u)));
-    // A subnormal half is a fraction without the leading 1.
     vec4 tiny = uintBitsToFloat(bits + 0x800000u) - 6.103515625e-5;
     vec4 size = mix(uintBitsToFloat(bits), tiny, lessThan(magnitude, uvec4(0x400u)));
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
@@ -152,28 +129,23 @@ uint half_of(uint word, int i) {
     return (word >> ((i & 1) << 4)) & 0xffffu;
 }
 
-// Quants become levels, floats in [1, 2), when they are put into the fraction's upper bits: cheaper than conversions.
 vec4 level(uvec4 fraction) {
     return uintBitsToFloat(fraction | 0x3f800000u);
 }
 
-// 1 + q / 16 for 4 nibbles.
 vec4 nibbles(uint word) {
     return level((uvec4(word) << uvec4(19, 15, 11, 7)) & 0x780000u);
 }
 
-// 1 + q / 32 for 4 nibbles with their fifth bits.
 vec4 fifths(uint word, uint bits) {
     uvec4 low = (uvec4(word) << uvec4(18, 14, 10, 6)) & 0x3c0000u;
     return level(low | ((uvec4(bits) << uvec4(22, 21, 20, 19)) & 0x400000u));
 }
 
-// 1 + (q + 128) / 256 for 4 signed bytes.
 vec4 signed_bytes(uint word) {
     uint bytes = word ^ 0x80808080u;
     return level(uvec4(bytes << 15, bytes << 7, bytes >> 1, bytes >> 9) & 0x7f8000u);
 }
-// Access to one packed operand; the names in capitals are replaced for each.
 uniform usampler2DArray weights_a;
 
 uvec4 a_weight_texel(int i) {
@@ -190,8 +162,6 @@ float a_weight_half(int plane, int i) {
     return half_float(half_of(a_weight_word(plane, i >> 1), i));
 }
 
-// The quants of 32 neighbours as levels; the weights are affine.x * level + affine.y for the first 16 of them,
-// affine.z * level + affine.w for the others.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -212,16 +182,11 @@ void a_decode32(
     w7 = affine.z * w7 + affine.w;
 }
 
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 vec4 a_scales(int group) {
-    // An f16 for each block.
     float d = a_weight_half(plane1_a, group >> 0);
     return vec4(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum; a level is 1 + q / 256.0, of signed bytes
-// 1 + (q + 128) / 256.
 void a_levels32(
     int group, out vec4 q0, out vec4 q1, out vec4 q2, out vec4 q3, out vec4 q4, out vec4 q5, out vec4 q6, out vec4 q7,
     out vec4 affine
@@ -241,7 +206,6 @@ void a_levels32(
 }
 
 
-// The target of each row, its sum, and where its group of x begins.
 #define DECLARE(i, row, sum, at) layout(location = i) out TEXEL row; vec4 sum = vec4(0.0); ivec2 at;
 #define FIND(i, row, sum, at) at = group_at(k, x_first + min(block + i * apart, x_rows - 1), group);
 #define ADD(j, row, sum, at) sum += group4(src_x, k, at, i) * w;
@@ -249,7 +213,6 @@ void a_levels32(
 
 EACH(DECLARE)
 
-// Adds the products of 4 columns of x with those of the fragment's weight rows.
 void add(int i, vec4 a, vec4 b, vec4 c, vec4 d) {
     mat4 w = mat4(a, b, c, d);
     EACH(ADD)

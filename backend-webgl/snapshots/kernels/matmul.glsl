@@ -38,13 +38,6 @@ uniform usampler2D t0;
 #define src_a t0
 uniform usampler2D t1;
 #define src_b t1
-// matmul of dense operands: batches of a and b repeat in place.
-// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
-// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
-// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -61,25 +54,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -102,9 +88,7 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// Groups of 32 columns of a dense operand, 4 columns at a time; those past the end of a row count as zero.
 
-// Rows are whole groups, and a group lies in one line of the texture: it is looked up once.
 ivec2 group_at(int cols, int row, int group) {
     return fold((row * cols + 32 * group) / LANES);
 }
@@ -119,7 +103,6 @@ float total(vec4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// Where the group of columns begins in the row of a and in the rows of b.
 ivec2 at_a, at0, at1, at2, at3;
 
 vec4 part(int i) {

@@ -43,13 +43,6 @@ uniform usampler2D t3;
 #define src_largest t3
 uniform usampler2D t4;
 #define src_factor t4
-// softmax of each row over its visible columns. With ROWS pass 1 has looked at whole rows.
-// The frame of most kernels: `vec4 value(int row, int col)` makes LANES columns of the result from `col` on. With TWO,
-// `value2` makes those of a second target of the same shape, and with THREE also `value3`; they are called in this
-// order. With APPEND the result is a state, of which only the step's new rows are drawn, and `append_first` is the
-// first of them.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -66,25 +59,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));
@@ -107,9 +93,6 @@ void main() {
     if (row >= out_rows) discard;
     result = texel_of(keep(value(row, col), col, out_cols));
 }
-// What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is visible.
-// Elementwise functions. None overflows on the way to a finite result, and none relies on the precision of the
-// built-in hyperbolic or circular functions, which is not specified.
 
 vec4 act_none(vec4 x) {
     return x;
@@ -123,13 +106,10 @@ vec4 act_sigmoid(vec4 x) {
 vec4 act_tanh(vec4 x) {
     vec4 e = exp(-2.0 * abs(x));
     vec4 s = x * x;
-    // The quotient loses digits near zero; the series does not.
     vec4 near = x * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 - s * (17.0 / 315.0))));
     return mix(sign(x) * (1.0 - e) / (1.0 + e), near, lessThan(abs(x), vec4(0.1)));
 }
 
-// Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.26; its error is below 1.5e-7. Near zero the
-// Maclaurin series has the smaller relative error.
 vec4 erf(vec4 x) {
     vec4 a = abs(x);
     vec4 t = 1.0 / (1.0 + 0.3275911 * a);
@@ -172,7 +152,6 @@ vec4 act_sqrt(vec4 x) {
     return sqrt(x);
 }
 
-// x minus a multiple of pi / 2 in three parts (Cody and Waite), then the Taylor polynomials of both functions.
 void circle(vec4 x, out vec4 s, out vec4 c, out ivec4 quadrant) {
     vec4 n = floor(x * 0.6366197723675814 + 0.5);
     vec4 r = ((x - n * 1.5703125) - n * 4.8375129699707031e-4) - n * 7.5497899548918821e-8;
@@ -232,7 +211,6 @@ vec4 act_step(vec4 x) {
     return vec4(greaterThan(x, vec4(0.0)));
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 vec4 act_expm1(vec4 x) {
     vec4 tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     vec4 near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
@@ -247,7 +225,6 @@ vec4 act_hardsigmoid(vec4 x) {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Halves go away from zero, where drivers may choose in their own round.
 vec4 act_round(vec4 x) {
     vec4 whole = trunc(x);
     return whole + sign(x) * vec4(greaterThanEqual(abs(x - whole), vec4(0.5)));
@@ -256,7 +233,6 @@ vec4 act_round(vec4 x) {
 vec4 act_trunc(vec4 x) {
     return trunc(x);
 }
-// The keys start..end that query row i of m may see among n, and the score that a dot product becomes.
 const float LOWEST = -3.0e38;
 
 void visible(int i, int m, int n, out int start, out int end) {
@@ -284,7 +260,6 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     int end;
     visible(row % queries, queries, cols, start, end);
     int last = (end + 3) >> 2;
-    // One look at the row: when a larger score comes, what was summed so far shrinks.
     largest = load1(src_sinks, heads, 0, row / queries % heads);
     float sum = 1.0;
     for (int c4 = start >> 2; c4 < last; c4++) {

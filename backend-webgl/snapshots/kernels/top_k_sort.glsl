@@ -30,12 +30,6 @@ layout(std140) uniform Step {
 };
 uniform usampler2D t0;
 #define src_ranks t0
-// top_k, pass 2: lists of column indices, best first; -1 fills a short list up. One with an element that is not finite
-// is full of -2, which comes before all others.
-// The frame of kernels that make one value a texel, whatever the layout: `float raw(int index)`. With TWO, `raw2` makes
-// that of a second target; it is called after it.
-// Dense tensors: rows of values, folded into lines of LINE texels, which fill pages of PAGE lines side by side. With
-// PACKED a texel holds 4 neighbours of a row and rows are padded to whole texels with zeros; otherwise one value.
 
 ivec2 fold(int texel) {
     int line = texel >> LINE_SHIFT;
@@ -52,25 +46,18 @@ float pick(vec4 v, int lane) {
     return v[lane];
 }
 
-// With BITS textures hold the bits of floats as integers, which every device can draw to.
 #define TEXEL uvec4
 #define fetch(source, at) uintBitsToFloat(texelFetch(source, at, 0))
 #define texel_of(value) floatBitsToUint(value)
 
-// What reads a sampler is a macro and no function: where functions take samplers and fragments go different ways,
-// SwiftShader in Chromium 80 to 92 reads the texture of another call.
 
-// The value of a texture that holds one value a texel in either layout.
 #define raw_at(source, index) fetch(source, fold(index)).x
 
-// load1 is one column of a row, load4 four from 4 * c4 on; lanes are the columns that the fragment at column `col`
-// makes.
 #define LANES 4
 #define load4(source, cols, row, c4) fetch(source, fold((row) * (((cols) + 3) >> 2) + (c4)))
 #define load1(source, cols, row, col) pick(load4(source, cols, row, (col) >> 2), (col) & 3)
 #define lanes(source, cols, row, col) load4(source, cols, row, (col) >> 2)
 
-// Which of 4 columns from `col` on lie in start..end.
 bvec4 inside(int col, int start, int end) {
     ivec4 at = ivec4(col) + ivec4(0, 1, 2, 3);
     return bvec4(ivec4(greaterThanEqual(at, ivec4(start))) * ivec4(lessThan(at, ivec4(end))));

@@ -1,4 +1,3 @@
-// Floats. F32: 8 texels a group; F16 and BF16: 4 texels of 8 each, two a word.
 fn w_four(a: u32, b: u32) -> vec4<f32> {
     return vec4<f32>(half_pair(a), half_pair(b));
 }
@@ -14,7 +13,6 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_four(c.x, c.y), w_four(c.z, c.w), w_four(d.x, d.y), w_four(d.z, d.w));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }

@@ -1,4 +1,3 @@
-// Floats. F32: 8 texels a group; F16 and BF16: 4 texels of 8 each, two a word.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let t = p.w_plane0 + group * 8u;
     return array<vec4<f32>, 8>(
@@ -8,7 +7,6 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         bitcast<vec4<f32>>(w[t + 6u]), bitcast<vec4<f32>>(w[t + 7u]));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }

@@ -1,9 +1,4 @@
-// Grids: a group is w_four runs of w_eight neighbours, whose codes are an w_entry of a codebook, with FOURS two entries. A
-// code and its sign stand for a level; 0xf9010900u and 0xf7ff0700u are the first w_eight levels, a signed byte each, the first one
-// in the highest byte.
 
-// What a group has: its indices in x and y; the word that has its w_signs, if one has, in z; the bits of indices above
-// the lower 8 in w. The plane has a block's indices and then its words of w_signs, if those lie apart.
 fn w_fields(group: u32) -> vec4<u32> {
     let block = p.w_plane0 + 2 * (group >> 3u);
     let own = group & 7u;
@@ -13,14 +8,11 @@ fn w_fields(group: u32) -> vec4<u32> {
     return f;
 }
 
-// What begins with a byte of a plane.
 fn w_bytes_from(plane: u32, at: u32) -> u32 {
     return w[plane + (at >> 4u)][(at >> 2u) & 3u] >> (8u * (at & 3u));
 }
 
-// What the levels of both halves of a group are multiplied by.
 fn w_scales(group: u32, f: vec4<u32>) -> vec2<f32> {
-    // Eight groups have w_four words of 16 bits: in each, 4 bits of the factor above the steps of w_four halves.
     let texel = w[p.w_plane2 + (group >> 4u)];
     let words = select(texel.xy, texel.zw, (group & 8u) != 0u);
     let nibbles = (words >> vec2<u32>(12u)) & vec2<u32>(0xf000fu);
@@ -31,24 +23,20 @@ fn w_scales(group: u32, f: vec4<u32>) -> vec2<f32> {
     return d * 0.25 * (0.5 + vec2<f32>(s));
 }
 
-// The index of w_entry i.
 fn w_index_of(f: vec4<u32>, i: u32) -> u32 {
     var index = (f[i >> 2u] >> (8u * (i & 3u))) & 255u;
     index |= ((f.w >> (4 * i)) & 7u) << 8u;
     return index;
 }
 
-// The w_entry of an index: codes, the first in the lowest bits.
 fn w_entry(index: u32) -> u32 {
     return codebook_iq1_s[index >> 3u][(index >> 1u) & 3u] >> (16u * (index & 1u));
 }
 
-// The w_signs of run i, a bit each.
 fn w_signs(f: vec4<u32>, i: u32) -> u32 {
     return 255u * ((f.w >> (3 + 4 * i)) & 1u);
 }
 
-// The levels of w_four codes with their w_signs.
 fn w_four(codes: u32, bits: u32) -> vec4<f32> {
     let negative = (vec4<u32>(bits) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>(0u);
     let code = vec4<u32>(codes) >> vec4<u32>(0u, 2u, 4u, 6u);
@@ -57,7 +45,6 @@ fn w_four(codes: u32, bits: u32) -> vec4<f32> {
     return level;
 }
 
-// The levels of run i.
 fn w_eight(f: vec4<u32>, i: u32) -> array<vec4<f32>, 2> {
     let bits = w_signs(f, i);
     let first = w_entry(w_index_of(f, i));
@@ -65,7 +52,6 @@ fn w_eight(f: vec4<u32>, i: u32) -> array<vec4<f32>, 2> {
     return array<vec4<f32>, 2>(w_four(first, bits), w_four(last, bits >> 4u));
 }
 
-// The numbers of a group of a grid.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let f = w_fields(group);
     let s = w_scales(group, f);
@@ -78,16 +64,10 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         s.y * c[0], s.y * c[1], s.y * e[0], s.y * e[1]);
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// Grids: a group is w_four runs of w_eight neighbours, whose codes are an w_entry of a codebook, with FOURS two entries. A
-// code and its sign stand for a level; 0xf9010900u and 0xf7ff0700u are the first w_eight levels, a signed byte each, the first one
-// in the highest byte.
 
-// What a group has: its indices in x and y; the word that has its w_signs, if one has, in z; the bits of indices above
-// the lower 8 in w. The plane has a block's indices and then its words of w_signs, if those lie apart.
 fn w_fields(group: u32) -> vec4<u32> {
     let block = p.w_plane0 + 2 * (group >> 3u);
     let own = group & 7u;
@@ -97,14 +77,11 @@ fn w_fields(group: u32) -> vec4<u32> {
     return f;
 }
 
-// What begins with a byte of a plane.
 fn w_bytes_from(plane: u32, at: u32) -> u32 {
     return w[plane + (at >> 4u)][(at >> 2u) & 3u] >> (8u * (at & 3u));
 }
 
-// What the levels of both halves of a group are multiplied by.
 fn w_scales(group: u32, f: vec4<u32>) -> vec2<f32> {
-    // Eight groups have w_four words of 16 bits: in each, 4 bits of the factor above the steps of w_four halves.
     let texel = w[p.w_plane2 + (group >> 4u)];
     let words = select(texel.xy, texel.zw, (group & 8u) != 0u);
     let nibbles = (words >> vec2<u32>(12u)) & vec2<u32>(0xf000fu);
@@ -115,24 +92,20 @@ fn w_scales(group: u32, f: vec4<u32>) -> vec2<f32> {
     return d * 0.25 * (0.5 + vec2<f32>(s));
 }
 
-// The index of w_entry i.
 fn w_index_of(f: vec4<u32>, i: u32) -> u32 {
     var index = (f[i >> 2u] >> (8u * (i & 3u))) & 255u;
     index |= ((f.w >> (4 * i)) & 7u) << 8u;
     return index;
 }
 
-// The w_entry of an index: codes, the first in the lowest bits.
 fn w_entry(index: u32) -> u32 {
     return codebook_iq1_s[index >> 3u][(index >> 1u) & 3u] >> (16u * (index & 1u));
 }
 
-// The w_signs of run i, a bit each.
 fn w_signs(f: vec4<u32>, i: u32) -> u32 {
     return 255u * ((f.w >> (3 + 4 * i)) & 1u);
 }
 
-// The levels of w_four codes with their w_signs.
 fn w_four(codes: u32, bits: u32) -> vec4<f32> {
     let negative = (vec4<u32>(bits) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>(0u);
     let code = vec4<u32>(codes) >> vec4<u32>(0u, 2u, 4u, 6u);
@@ -141,7 +114,6 @@ fn w_four(codes: u32, bits: u32) -> vec4<f32> {
     return level;
 }
 
-// The levels of run i.
 fn w_eight(f: vec4<u32>, i: u32) -> array<vec4<f32>, 2> {
     let bits = w_signs(f, i);
     let first = w_entry(w_index_of(f, i));
@@ -149,7 +121,6 @@ fn w_eight(f: vec4<u32>, i: u32) -> array<vec4<f32>, 2> {
     return array<vec4<f32>, 2>(w_four(first, bits), w_four(last, bits >> 4u));
 }
 
-// Grids as w_integers.
 fn w_packed(f: vec4<u32>, i: u32) -> vec2<u32> {
     let run = w_eight(f, i);
     return vec2<u32>(pack4xI8(vec4<i32>(run[0])), pack4xI8(vec4<i32>(run[1])));

@@ -1,7 +1,4 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // Two words for 8 groups: an f16 and the upper pairs of bits; then the lower nibbles. Scales are 32 less.
     let texel = w[p.w_plane1 + (group >> 4u)];
     let head = select(texel.xy, texel.zw, (group & 8u) != 0u);
     let sub = group & 7u;
@@ -10,11 +7,8 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Tables of 16 w_levels: x = scale * level, which codes of 4 bits stand for. 0xbfad9881u .. 0x71594535u are the w_levels, a signed byte
-// each.
 fn w_levels(word: u32) -> vec4<f32> {
     let q = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
-    // The word of four w_levels, then the level in it.
     let odd = (q & vec4<u32>(4u)) != vec4<u32>(0u);
     let first = select(vec4<u32>(0xbfad9881u), vec4<u32>(0xf6eaddcfu), odd);
     let last = select(vec4<u32>(0x26190d01u), vec4<u32>(0x71594535u), odd);
@@ -31,14 +25,10 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         s.z * w_levels(q.z), s.z * w_levels(q.z >> 16u), s.z * w_levels(q.w), s.z * w_levels(q.w >> 16u));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // Two words for 8 groups: an f16 and the upper pairs of bits; then the lower nibbles. Scales are 32 less.
     let texel = w[p.w_plane1 + (group >> 4u)];
     let head = select(texel.xy, texel.zw, (group & 8u) != 0u);
     let sub = group & 7u;
@@ -47,8 +37,6 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Tables of 16 levels as w_integers. Each of four bytes chooses its level: 0xbfad9881u .. 0x71594535u are the levels, a signed byte
-// each.
 fn w_chosen(codes: vec2<u32>) -> vec2<u32> {
     let q = vec4<u32>(codes.x, codes.x >> 8u, codes.x >> 16u, codes.x >> 24u);
     let r = vec4<u32>(codes.y, codes.y >> 8u, codes.y >> 16u, codes.y >> 24u);

@@ -1,6 +1,3 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
-// Half of a float with 4 bits of exponent and 3 of fraction; all ones stand for 0.
 fn w_minifloat(byte: u32) -> f32 {
     let exponent = (byte >> 3u) & 15u;
     let small = f32(byte & 7u) / 1024.0;
@@ -9,16 +6,12 @@ fn w_minifloat(byte: u32) -> f32 {
 }
 
 fn w_scales(group: u32) -> vec4<f32> {
-    // Two bytes for each group.
     let pair = w[p.w_plane1 + (group >> 3u)][(group >> 1u) & 3u] >> (16u * (group & 1u));
     return vec4<f32>(w_minifloat(pair & 255u), 0.0, w_minifloat((pair >> 8u) & 255u), 0.0);
 }
 
-// Tables of 16 w_levels: x = scale * level, which codes of 4 bits stand for. 0x03020100u .. 0xf4f8fafcu are the w_levels, a signed byte
-// each.
 fn w_levels(word: u32) -> vec4<f32> {
     let q = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
-    // The word of four w_levels, then the level in it.
     let odd = (q & vec4<u32>(4u)) != vec4<u32>(0u);
     let first = select(vec4<u32>(0x03020100u), vec4<u32>(0x0c080604u), odd);
     let last = select(vec4<u32>(0xfdfeff00u), vec4<u32>(0xf4f8fafcu), odd);
@@ -35,13 +28,9 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         s.z * w_levels(q.z), s.z * w_levels(q.z >> 16u), s.z * w_levels(q.w), s.z * w_levels(q.w >> 16u));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
-// Half of a float with 4 bits of exponent and 3 of fraction; all ones stand for 0.
 fn w_minifloat(byte: u32) -> f32 {
     let exponent = (byte >> 3u) & 15u;
     let small = f32(byte & 7u) / 1024.0;
@@ -50,13 +39,10 @@ fn w_minifloat(byte: u32) -> f32 {
 }
 
 fn w_scales(group: u32) -> vec4<f32> {
-    // Two bytes for each group.
     let pair = w[p.w_plane1 + (group >> 3u)][(group >> 1u) & 3u] >> (16u * (group & 1u));
     return vec4<f32>(w_minifloat(pair & 255u), 0.0, w_minifloat((pair >> 8u) & 255u), 0.0);
 }
 
-// Tables of 16 levels as w_integers. Each of four bytes chooses its level: 0x03020100u .. 0xf4f8fafcu are the levels, a signed byte
-// each.
 fn w_chosen(codes: vec2<u32>) -> vec2<u32> {
     let q = vec4<u32>(codes.x, codes.x >> 8u, codes.x >> 16u, codes.x >> 24u);
     let r = vec4<u32>(codes.y, codes.y >> 8u, codes.y >> 16u, codes.y >> 24u);

@@ -1,8 +1,4 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // Three words for 8 groups: lower nibbles of sixteen w_scales, the last eight above the others; then their upper
-    // pairs, of each fourth one in a byte. Scales are 32 less. An f16 for all of them.
     let word = (group >> 3u) * 3u;
     let sub = (group & 7u) * 2u;
     let low_at = word + ((sub >> 2u) & 1u);
@@ -15,12 +11,10 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(both.x, 0.0, both.y, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 4.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 4.0);
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let two = w[p.w_plane0 + (group >> 1u)];
     let q = select(two.xy, two.zw, (group & 1u) == 1u);
@@ -33,15 +27,10 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(threes(q.y >> 16u, h >> 24u), s.zw), w_value(threes(q.y >> 24u, h >> 28u), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // Three words for 8 groups: lower nibbles of sixteen w_scales, the last eight above the others; then their upper
-    // pairs, of each fourth one in a byte. Scales are 32 less. An f16 for all of them.
     let word = (group >> 3u) * 3u;
     let sub = (group & 7u) * 2u;
     let low_at = word + ((sub >> 2u) & 1u);
@@ -54,7 +43,6 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(both.x, 0.0, both.y, 0.0);
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
 fn w_integers(group: u32) -> Integers {
     let s = w_scales(group);
     let two = w[p.w_plane0 + (group >> 1u)];

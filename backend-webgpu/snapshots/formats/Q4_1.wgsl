@@ -1,16 +1,11 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // Two f16 for each group: scale and minimum.
     return half_pair(w[p.w_plane1 + (group >> 2u)][group & 3u]).xyxy;
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * q + scale.y;
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let q = w[p.w_plane0 + group];
     let s = w_scales(group);
@@ -21,18 +16,13 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(nibbles(q.w), s.zw), w_value(nibbles(q.w >> 16u), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // Two f16 for each group: scale and minimum.
     return half_pair(w[p.w_plane1 + (group >> 2u)][group & 3u]).xyxy;
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
 fn w_integers(group: u32) -> Integers {
     let s = w_scales(group);
     let q = w[p.w_plane0 + group];

@@ -1,8 +1,4 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // A texel for 8 groups: two f16, and 6 bits for each scale and minimum. The last four groups have their high bits
-    // in the bytes of the first four.
     let head = w[p.w_plane2 + (group >> 3u)];
     let shift = (group & 3u) * 8u;
     let k0 = (head.y >> shift) & 255u;
@@ -15,12 +11,10 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(both.x, -both.y, both.x, -both.y);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * q + scale.y;
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let q = w[p.w_plane0 + group];
     let h = w[p.w_plane1 + (group >> 2u)][group & 3u];
@@ -32,15 +26,10 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(fives(q.w, h >> 24u), s.zw), w_value(fives(q.w >> 16u, h >> 28u), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // A texel for 8 groups: two f16, and 6 bits for each scale and minimum. The last four groups have their high bits
-    // in the bytes of the first four.
     let head = w[p.w_plane2 + (group >> 3u)];
     let shift = (group & 3u) * 8u;
     let k0 = (head.y >> shift) & 255u;
@@ -53,7 +42,6 @@ fn w_scales(group: u32) -> vec4<f32> {
     return vec4<f32>(both.x, -both.y, both.x, -both.y);
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
 fn w_integers(group: u32) -> Integers {
     let s = w_scales(group);
     let q = w[p.w_plane0 + group];

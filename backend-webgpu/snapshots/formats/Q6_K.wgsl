@@ -1,18 +1,13 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // A texel of signed bytes for 8 groups, two for each, and an f16 for all of them.
     let pair = w[p.w_plane2 + (group >> 3u)][(group & 7u) >> 1u] >> ((group & 1u) * 16u);
     let both = half_of(w[p.w_plane3 + (group >> 6u)], (group >> 3u) & 7u) * signed_bytes(pair).xy;
     return vec4<f32>(both.x, 0.0, both.y, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 32.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 32.0);
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let q = w[p.w_plane0 + group];
     let pairs = w[p.w_plane1 + (group >> 1u)];
@@ -25,20 +20,15 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(sixes(q.w, h.y >> 16u), s.zw), w_value(sixes(q.w >> 16u, h.y >> 24u), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // A texel of signed bytes for 8 groups, two for each, and an f16 for all of them.
     let pair = w[p.w_plane2 + (group >> 3u)][(group & 7u) >> 1u] >> ((group & 1u) * 16u);
     let both = half_of(w[p.w_plane3 + (group >> 6u)], (group >> 3u) & 7u) * signed_bytes(pair).xy;
     return vec4<f32>(both.x, 0.0, both.y, 0.0);
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
 fn w_integers(group: u32) -> Integers {
     let s = w_scales(group);
     let q = w[p.w_plane0 + group];

@@ -1,17 +1,10 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 3;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Trits: numbers of three values, five in a byte, as fractions in base 3. Digit n of a byte b is the whole part of
-// 3 * (b * 3^n mod 256) / 256. A block of 8 groups has 13 words: five groups are the w_digits of 8 words, the next 20 quads
-// of four elements those of 4 words, and the last four quads the first w_digits of one word.
 
-// The four w_digits of quad i of a group, a byte each.
 fn w_digits(group: u32, i: u32) -> vec4<u32> {
     let quad = (group & 7u) * 8u + i;
     let late = quad >= 60u;
@@ -24,8 +17,6 @@ fn w_digits(group: u32, i: u32) -> vec4<u32> {
     return (((bytes * power) & vec4<u32>(255u)) * 3u) >> vec4<u32>(8u);
 }
 
-// The numbers of a group of trits. In a loop: unrolled, the w_digits of kernels that decode several groups at a time take a
-// software device longer to compile than browsers wait.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let d = w_scales(group).x;
     var out: array<vec4<f32>, 8>;
@@ -35,24 +26,16 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     return out;
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 3;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Trits: numbers of three values, five in a byte, as fractions in base 3. Digit n of a byte b is the whole part of
-// 3 * (b * 3^n mod 256) / 256. A block of 8 groups has 13 words: five groups are the w_digits of 8 words, the next 20 quads
-// of four elements those of 4 words, and the last four quads the first w_digits of one word.
 
-// The four w_digits of quad i of a group, a byte each.
 fn w_digits(group: u32, i: u32) -> vec4<u32> {
     let quad = (group & 7u) * 8u + i;
     let late = quad >= 60u;
@@ -65,7 +48,6 @@ fn w_digits(group: u32, i: u32) -> vec4<u32> {
     return (((bytes * power) & vec4<u32>(255u)) * 3u) >> vec4<u32>(8u);
 }
 
-// Trits as w_integers: x = scale * q - scale.
 fn w_digit_bytes(group: u32, first: u32) -> vec4<u32> {
     var bytes: vec4<u32>;
     for (var i = 0u; i < 4u; i++) {

@@ -1,18 +1,13 @@
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 3;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 1.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 1.0);
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let two = w[p.w_plane0 + (group >> 1u)];
     let q = select(two.xy, two.zw, (group & 1u) == 1u);
@@ -24,20 +19,15 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(pairs(q.y >> 16u), s.zw), w_value(pairs(q.y >> 24u), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 3;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
 fn w_integers(group: u32) -> Integers {
     let s = w_scales(group);
     let two = w[p.w_plane0 + (group >> 1u)];

@@ -1,5 +1,4 @@
 // append each_next halves
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -22,14 +20,10 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<vec2<f32>>;
 @group(0) @binding(3) var<storage, read_write> state: array<u32>;
 
-// Writes rows into a state. Rows that are not real and rows beyond the state's end are dropped.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
@@ -41,7 +35,6 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let wid = group_id + step.origin;
-    // p.cols counts what is written together: numbers, with HALVES pairs that share a word, with BLOCKS blocks.
     let i = (wid.y * groups.x + wid.x) * 64u + lane;
     let row = i / p.cols;
     let real = min(step.rows, p.rows);

@@ -1,5 +1,4 @@
 // argmax subgroups vec4 append
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -22,17 +20,12 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> out: array<i32>;
 
-// The index of the largest element of a row, the first of equals, or -1 if one is not finite; a workgroup a row.
-// The largest value and its index, the first of equals, over the 256u invocations of a workgroup.
-// Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 const NONE: u32 = 0xffffffffu;
-// In place of an index: some value is not finite. It comes before all others.
 const BROKEN: u32 = 0xfffffffeu;
 
-// Whether candidate a comes before candidate b.
 fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
     if (ai == NONE || bi == BROKEN) {
         return false;
@@ -40,7 +33,6 @@ fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
     return bi == NONE || ai == BROKEN || a > b || (a == b && ai < bi);
 }
 
-// What follows leaves the winner in element 0 of best_value and best_index.
 const BESTS: u32 = 256u / 8u;
 var<workgroup> best_value: array<f32, BESTS>;
 var<workgroup> best_index: array<u32, BESTS>;
@@ -86,7 +78,6 @@ fn main(
     var value = 0.0;
     var index = NONE;
     var finite = true;
-    // A vocabulary is long for one workgroup: several loads are under way at a time. Those beyond the end repeat the last.
     let quads = p.cols / 4u;
     for (var q = lane; q < quads; q += 8u * 256u) {
         var loaded = array<vec4<f32>, 8u>();

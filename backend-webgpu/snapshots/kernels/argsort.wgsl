@@ -1,5 +1,4 @@
 // argsort
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -23,8 +21,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> ordered: array<i32>;
 
-// The order of each row, first pass: lists of p.list neighbours, in order by the number of those that come before.
-// Numbers as integers of the same order: NaN comes last, and the zeros are equal.
 fn sort_key(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     let size = bits & 0x7fffffffu;

@@ -1,5 +1,4 @@
 // argsort_merge
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -24,9 +22,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> lists: array<i32>;
 @group(0) @binding(4) var<storage, read_write> ordered: array<i32>;
 
-// The order of each row, a later pass: two neighbouring lists of p.list become one. Each index goes as far as its own place
-// and the number of those of the other list that come before, of equals those of the first list.
-// Numbers as integers of the same order: NaN comes last, and the zeros are equal.
 fn sort_key(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     let size = bits & 0x7fffffffu;

@@ -1,5 +1,4 @@
 // attention subgroups vec4 values4 key_halves value_halves sinks
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -31,10 +29,6 @@ struct Params {
 @group(0) @binding(5) var<storage, read> sinks: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<vec4<f32>>;
 
-// Attention with online softmax, a workgroup for each query row and head. 128u keys at a time: each invocation scores one
-// key; then (part, channel) pairs of invocations sum the weighted values of a part of the keys. A channel is a vec4<f32>: four
-// numbers where heads allow it, so that more parts are summed at a time.
-// Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
 fn halves4(words: vec2<u32>) -> vec4<f32> {
     return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
 }
@@ -46,10 +40,6 @@ fn key_at(i: u32) -> vec4<f32> {
 fn value_at(i: u32) -> vec4<f32> {
     return halves4(v[i]);
 }
-// Sum and maximum over the 128u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
-// reduced, then the spans.
-// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
-// while this one's results are still being read.
 const SPAN: u32 = 8u;
 var<workgroup> reduce_few: array<f32, 2u * 128u / SPAN>;
 var<private> reduce_half: u32;
@@ -97,24 +87,18 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// The cap of scores, and which of them count.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
-// Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);
@@ -122,7 +106,6 @@ fn capped(score: f32) -> f32 {
     return score;
 }
 
-// The half-open range of the p.n keys that query row i of p.m may see.
 fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
@@ -208,7 +191,6 @@ fn main(
     }
     let scale = select(1.0 / total, 0.0, total == 0.0);
     for (var c = 0u; c < 1u; c++) {
-        // Parts of the keys are added up through the workgroup's memory.
         partial[lane] = sums[c];
         workgroupBarrier();
         for (var s = PARTS / 2u; s > 0u; s >>= 1u) {

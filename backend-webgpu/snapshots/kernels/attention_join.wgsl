@@ -1,5 +1,4 @@
 // attention_join several sinks
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -27,29 +25,18 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> sinks: array<f32>;
 
-// Joins the parts of attention of one query or a few, once for all workgroups of the product that follows: the rows stand
-// behind the parts.
-// What attention left, joined: for each query and head the weighted sums of up to 32u parts of the keys, each with its
-// highest score and its sum of weights.
-// How one query's keys are cut into parts that workgroups score apart.
-// The cap of scores, and which of them count.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
-// Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);
@@ -57,7 +44,6 @@ fn capped(score: f32) -> f32 {
     return score;
 }
 
-// The half-open range of the p.n keys that query row i of p.m may see.
 fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
@@ -81,19 +67,15 @@ fn visible(i: u32) -> vec2<u32> {
 
 const LOWEST: f32 = -3.4028234e38;
 
-// Keys of a part: as many as 32u parts need, and no fewer than a workgroup scores at a time.
 fn split_keys(range: vec2<u32>) -> u32 {
     return max(64u, (range.y - range.x + 32u - 1u) / 32u);
 }
 
-// Parts that have keys; at least one, which then is empty.
 fn split_count(range: vec2<u32>) -> u32 {
     let keys = split_keys(range);
     return max((range.y - range.x + keys - 1u) / keys, 1u);
 }
 
-// Vector i of four of the rows, of so many parts. All an invocation needs is loaded at once, so that it waits for memory
-// once.
 fn joined(i: u32, count: u32) -> vec4<f32> {
     let head = (i / 16u) * 32u;
     let without_parts = vec2<f32>(sinks[i / 16u % 9u], 1.0);
@@ -104,7 +86,6 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
         var share = array<vec2<f32>, 4u>();
         var value = array<vec4<f32>, 4u>();
         for (var j = 0u; j < 4u; j++) {
-            // Beyond the last part it counts again, with no weight.
             let s = head + min(first + j, count - 1u);
             share[j] = parts[4u * 9u * 32u * 16u + s].xy;
             value[j] = parts[s * 16u + i % 16u];
@@ -122,11 +103,8 @@ fn joined(i: u32, count: u32) -> vec4<f32> {
             sum += weight * value[j];
         }
     }
-    // Only without keys it is 0: NaN stays what it is.
     return select(sum / total, vec4<f32>(0.0), total == 0.0);
 }
-// Where rows lie that were made ready for products: vector i of four of each group after that of the groups before, so that
-// neighbouring groups are neighbours; behind all rows what each one's products are multiplied by.
 fn ready_at(row: u32, i: u32) -> u32 {
     return 19584u + (row * 8u + i % 8u) * p.w_groups + i / 8u;
 }
@@ -148,7 +126,6 @@ fn main(
     if (row >= 4u) {
         return;
     }
-    // Zeros beyond the row's end.
     let value = joined(row * 9u * 16u + min(at, 9u * 16u - 1u), split_count(visible(row)));
     parts[ready_at(row, at)] = select(vec4<f32>(0.0), value, at < 9u * 16u);
     if (at == 0u) {

@@ -1,5 +1,4 @@
 // attention_split q4_0 subgroups early key_blocks value_blocks vec4 values4
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -29,14 +27,6 @@ struct Params {
 @group(0) @binding(4) var<storage, read> v: array<u32>;
 @group(0) @binding(5) var<storage, read_write> parts: array<vec4<f32>>;
 
-// Attention of one query or a few. The keys of each query and head are cut into parts, which 32u workgroups share out:
-// weighted sums with the highest score and the sum of weights, which whoever reads them joins. 64u keys at a time:
-// 4u invocations score one; then (part of the keys, channel) pairs of invocations sum the weighted values.
-// Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
-// levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// Numbers 4 * i to 4 * i + 3 of a row.
 fn k_quad(row: u32, i: u32) -> vec4<f32> {
     let block = i / 8u;
     let scale = bitcast<f32>(k[row * 32u + 24u + block]);
@@ -50,10 +40,6 @@ fn key_at(i: u32) -> vec4<f32> {
     return k_quad(i / 48u, i % 48u);
 }
 
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 32u words has the
-// levels of all its blocks, 4 words each; from word 24u on their scales; from word 32u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// Numbers 4 * i to 4 * i + 3 of a row.
 fn v_quad(row: u32, i: u32) -> vec4<f32> {
     let block = i / 8u;
     let scale = bitcast<f32>(v[row * 32u + 24u + block]);
@@ -66,10 +52,6 @@ fn v_quad(row: u32, i: u32) -> vec4<f32> {
 fn value_at(i: u32) -> vec4<f32> {
     return v_quad(i / 48u, i % 48u);
 }
-// Sum and maximum over the 256u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
-// reduced, then the spans.
-// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
-// while this one's results are still being read.
 const SPAN: u32 = 8u;
 var<workgroup> reduce_few: array<f32, 2u * 256u / SPAN>;
 var<private> reduce_half: u32;
@@ -117,25 +99,18 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// How one query's keys are cut into parts that workgroups score apart.
-// The cap of scores, and which of them count.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
-// Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);
@@ -143,7 +118,6 @@ fn capped(score: f32) -> f32 {
     return score;
 }
 
-// The half-open range of the p.n keys that query row i of p.m may see.
 fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
@@ -167,12 +141,10 @@ fn visible(i: u32) -> vec2<u32> {
 
 const LOWEST: f32 = -3.4028234e38;
 
-// Keys of a part: as many as 32u parts need, and no fewer than a workgroup scores at a time.
 fn split_keys(range: vec2<u32>) -> u32 {
     return max(64u, (range.y - range.x + 32u - 1u) / 32u);
 }
 
-// Parts that have keys; at least one, which then is empty.
 fn split_count(range: vec2<u32>) -> u32 {
     let keys = split_keys(range);
     return max((range.y - range.x + keys - 1u) / keys, 1u);
@@ -202,7 +174,6 @@ fn main(
     }
 }
 
-// One part of the keys that a query sees.
 fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
     let job = (query * 9u + head) * 32u + split;
     let start = all.x + split * split_keys(all);
@@ -235,7 +206,6 @@ fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
             }
         }
         score = select(LOWEST, capped(p.scale * score), key < end);
-        // Values do not wait for the weights.
         var early = array<vec4<f32>, ROUNDS>();
         for (var i = 0u; i < ROUNDS; i++) {
             early[i] = value_at(((before + min(first + run + i * RUNS, end - 1u)) * p.n_head_kv + kv_head) * 16u + min(channel, 16u - 1u));
@@ -250,7 +220,6 @@ fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
         total = total * shrink + workgroup_sum(lane, own);
         var sum = sums[0] * shrink;
         for (var i = 0u; i < ROUNDS; i++) {
-            // Keys beyond the end have no weight.
             sum += weight[run + i * RUNS] * early[i];
         }
         sums[0] = sum;

@@ -1,5 +1,4 @@
 // attention_tile q4_0 vec4 values4 key_blocks value_blocks
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -31,11 +29,6 @@ struct Params {
 @group(0) @binding(4) var<storage, read> v: array<u32>;
 @group(0) @binding(5) var<storage, read_write> out: array<vec4<f32>>;
 
-// Attention of many queries with online softmax, a workgroup for 64 queries of a head. 64 keys at a time are multiplied with the
-// queries, 32 channels at a time; each of the 128 invocations keeps the scores of 8 queries and 4 keys. Those become
-// weights, which the workgroup's memory passes on to the sums of values, 32 keys and 64 channels at a time.
-// Adds the products of four numbers of a row with those of four other rows to their sums, one after the other: a sum takes
-// as many operations as it has products, and is the same in tiles of any size.
 fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
     var sum = sums;
     sum += a.x * vec4<f32>(b[0].x, b[1].x, b[2].x, b[3].x);
@@ -44,11 +37,6 @@ fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32>
     sum += a.w * vec4<f32>(b[0].w, b[1].w, b[2].w, b[3].w);
     return sum;
 }
-// Keys and values as numbers: four at a time where heads are whole vectors of four. Each may be in a codec of its own.
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 8u words has the
-// levels of all its blocks, 4 words each; from word 4u on their scales; from word 8u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// Numbers 4 * i to 4 * i + 3 of a row.
 fn k_quad(row: u32, i: u32) -> vec4<f32> {
     let block = i / 8u;
     let scale = bitcast<f32>(k[row * 8u + 4u + block]);
@@ -62,10 +50,6 @@ fn key_at(i: u32) -> vec4<f32> {
     return k_quad(i / 8u, i % 8u);
 }
 
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 8u words has the
-// levels of all its blocks, 4 words each; from word 4u on their scales; from word 8u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// Numbers 4 * i to 4 * i + 3 of a row.
 fn v_quad(row: u32, i: u32) -> vec4<f32> {
     let block = i / 8u;
     let scale = bitcast<f32>(v[row * 8u + 4u + block]);
@@ -78,24 +62,18 @@ fn v_quad(row: u32, i: u32) -> vec4<f32> {
 fn value_at(i: u32) -> vec4<f32> {
     return v_quad(i / 8u, i % 8u);
 }
-// The cap of scores, and which of them count.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
-// Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);
@@ -103,7 +81,6 @@ fn capped(score: f32) -> f32 {
     return score;
 }
 
-// The half-open range of the p.n keys that query row i of p.m may see.
 fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;
@@ -126,18 +103,13 @@ fn visible(i: u32) -> vec2<u32> {
 }
 
 const LOWEST: f32 = -3.4028234e38;
-// Vectors of four of a query, in parts of 8.
 const Q4: u32 = 32u / 4u;
-// In the first half queries or weights, in the second keys or values; between them what the invocations of a row found.
 var<workgroup> tile: array<vec4<f32>, 1024>;
 
-// Where vector i of eight of a row lies: those of neighbouring rows are in different banks.
 fn at(row: u32, i: u32) -> u32 {
     return row * 8u + (i ^ (row & 7u));
 }
 
-// Brings channels 32 c and on of the queries from row m0 on and of 64 keys from `first` on. Key 4 x + r of them lies in row
-// x + 16 r, so that an invocation's keys are neighbours and their rows lie in different banks.
 fn bring(lane: u32, c: u32, head: u32, kv_head: u32, m0: u32, first: u32, last: u32) {
     let i = lane & 7u;
     let quad = 8u * c + i;
@@ -157,7 +129,6 @@ fn bring(lane: u32, c: u32, head: u32, kv_head: u32, m0: u32, first: u32, last: 
     }
 }
 
-// The scores of query row and four neighbouring keys; hidden ones are the lowest.
 fn masked_scores(products: vec4<f32>, range: vec2<u32>, key: u32) -> vec4<f32> {
     let keys = vec4<u32>(key) + vec4<u32>(0u, 1u, 2u, 3u);
     let seen = (keys >= vec4<u32>(range.x)) & (keys < vec4<u32>(range.y));
@@ -171,12 +142,10 @@ fn largest(x: vec4<f32>) -> f32 {
     return max(max(x.x, x.y), max(x.z, x.w));
 }
 
-// Hidden keys weigh nothing.
 fn weights_of(scores: vec4<f32>, highest: f32) -> vec4<f32> {
     return select(exp(scores - highest), vec4<f32>(0.0), scores == vec4<f32>(LOWEST));
 }
 
-// Brings 64 channels of 32 values from `first` on; those beyond the end weigh nothing.
 fn bring_values(lane: u32, part: u32, kv_head: u32, first: u32, last: u32) {
     let quad = 16u * part + lane % 16u;
     for (var t = 0u; t < 4u; t++) {
@@ -186,7 +155,6 @@ fn bring_values(lane: u32, part: u32, kv_head: u32, first: u32, last: u32) {
     }
 }
 
-// Adds four values with their weights to a sum.
 fn plus_weighted(sum: vec4<f32>, weights: vec4<f32>, values: array<vec4<f32>, 4>) -> vec4<f32> {
     return sum + weights.x * values[0] + weights.y * values[1] + weights.z * values[2] + weights.w * values[3];
 }
@@ -202,7 +170,6 @@ fn main(
     if (job >= p.tiles * p.n_head) {
         return;
     }
-    // Later queries see more keys, so they begin first.
     let m0 = (p.tiles - 1u - job / p.n_head) * 64u;
     let head = job % p.n_head;
     let kv_head = head * p.n_head_kv / p.n_head;
@@ -214,7 +181,6 @@ fn main(
     let end = of_last.y;
     let latest_start = of_last.x;
     let earliest_end = of_first.y;
-    // Of each row the highest score so far and this invocation's part of the weights' sum.
     var highest: array<f32, 8>;
     var total: array<f32, 8>;
     highest[0u] = LOWEST;
@@ -246,7 +212,6 @@ fn main(
             }
             workgroupBarrier();
         }
-        // All queries see all of most tiles.
         if (p.softcap == 0.0 && first >= latest_start && first + 64u <= earliest_end) {
             scores[0u] *= p.scale;
             scores[1u] *= p.scale;
@@ -266,7 +231,6 @@ fn main(
             scores[6u] = masked_scores(scores[6u], visible(m0 + ty + 8u * 6u), first + 4u * tx);
             scores[7u] = masked_scores(scores[7u], visible(m0 + ty + 8u * 7u), first + 4u * tx);
         }
-        // What this invocation found of its rows; the sixteen of a row lie beside each other.
         tile[512u + 2u * lane] = vec4<f32>(largest(scores[0]), largest(scores[1]), largest(scores[2]), largest(scores[3]));
         tile[513u + 2u * lane] = vec4<f32>(largest(scores[4]), largest(scores[5]), largest(scores[6]), largest(scores[7]));
         workgroupBarrier();

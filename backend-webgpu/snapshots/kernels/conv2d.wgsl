@@ -1,5 +1,4 @@
 // conv2d
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -37,7 +35,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read> kernel: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// A convolution of images: a result for each invocation.
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -52,7 +49,6 @@ fn main(
     let places = p.places0 * p.places1;
     let result = i / places % p.results;
     let plane = i / places / p.results * p.channels + result / p.of_group * p.own;
-    // What lies before the image wraps to large numbers.
     let first_row = i / p.places1 % p.places0 * p.stride0 - p.before0;
     let first_col = i % p.places1 * p.stride1 - p.before1;
     let taps = p.kernel0 * p.kernel1;

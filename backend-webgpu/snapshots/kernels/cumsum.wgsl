@@ -1,5 +1,4 @@
 // cumsum
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -21,8 +19,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// The sums of a row up to each element, a workgroup a row: each invocation has neighbouring columns, and begins with what
-// those before it have together.
 var<workgroup> sums: array<f32, 64u>;
 
 @compute @workgroup_size(64u)

@@ -1,5 +1,4 @@
 // experts_plan
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -21,8 +19,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> ids: array<i32>;
 @group(0) @binding(3) var<storage, read_write> plan: array<u32>;
 
-// Which choices the tiles of experts multiply: an expert, the first of its choices and how many, for each tile of up to 32;
-// then the choices, expert by expert. One workgroup; an invocation looks at all choices for each of its experts.
 
 const TILE: u32 = 32u;
 var<workgroup> counts: array<u32, 8u>;

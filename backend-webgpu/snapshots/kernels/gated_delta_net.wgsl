@@ -1,5 +1,4 @@
 // gated_delta_net subgroups shuffled gates
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -42,11 +40,6 @@ struct Params {
 @group(0) @binding(7) var<storage, read_write> out: array<f32>;
 @group(0) @binding(8) var<storage, read_write> state: array<f32>;
 
-// A gated delta net, with GATES made of g and beta: 4u invocations share a row of a head's matrix, each with 9u of
-// its columns at hand, and walk down the rows of the step. The state is read before it is written, by the same
-// invocation.
-// Elementwise functions that are safe over the whole range of f32.
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
@@ -55,7 +48,6 @@ fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
 fn erf(x: f32) -> f32 {
     let a = min(abs(x), 9.0);
     let t = 1.0 / (1.0 + 0.3275911 * a);
@@ -79,7 +71,6 @@ fn unary_relu(x: f32) -> f32 {
     return max(x, 0.0);
 }
 
-// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
 fn unary_sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exp(min(-x, 87.0)));
 }
@@ -100,8 +91,6 @@ fn unary_sqrt(x: f32) -> f32 {
     return sqrt(x);
 }
 
-// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
-// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
 fn sine(x: f32, quarters: i32) -> f32 {
     let turns = round(x * 0.6366197723675814);
     let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
@@ -161,14 +150,12 @@ fn unary_hardsigmoid(x: f32) -> f32 {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 fn unary_expm1(x: f32) -> f32 {
     let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
     return select(exp(x) - 1.0, near, abs(x) < 0.5);
 }
 
-// Halves go away from zero, where WGSL's own round takes the even neighbour.
 fn unary_round(x: f32) -> f32 {
     let whole = trunc(x);
     return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
@@ -181,9 +168,6 @@ fn unary_trunc(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
-// Sums over the 4u invocations that share rows, for each of them: what lanes_begin returns goes to lanes_end, and between
-// them is lanes_meet, or another barrier.
-// Those of the 4u invocations that share rows and a subgroup, too, add up without waiting for each other.
 const TOGETHER: u32 = min(4u, 8u);
 
 fn together_sum(own: vec3<f32>) -> vec3<f32> {
@@ -231,7 +215,6 @@ fn main(
     let wid = group_id + step.origin;
     let channel = (wid.y * groups.x + wid.x) * (64u / 4u) + lane / 4u;
     let part = lane % 4u;
-    // Invocations without a row meet the others, and write nothing.
     let mine = min(channel, p.channels - 1u);
     let head = mine / p.dv;
     let head_k = head % p.heads_k;
@@ -249,7 +232,6 @@ fn main(
         var share = g[row * p.beta_cols + p.beta_start + head];
         share = unary_sigmoid(share);
         let fade = exp(unary_softplus(g[g_at] + bias[head]) * decays[head]);
-        // What the key recalls, what the query would, and what the query has in common with the key.
         var sum = vec3<f32>(0.0);
         for (var i = 0u; i < 9u; i++) {
             let at = min(part + i * 4u, p.dk - 1u);
@@ -274,7 +256,6 @@ fn main(
         for (var i = 0u; i < 9u; i++) {
             own[i] += learned * q[k_at + min(part + i * 4u, p.dk - 1u)];
         }
-        // What was left for others is read before the next row's is.
         workgroupBarrier();
     }
     if (channel >= p.channels) {

@@ -1,5 +1,4 @@
 // get_rows Q8_0 ids
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -31,100 +29,76 @@ struct Params {
 @group(0) @binding(3) var<storage, read> ids: array<i32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// Rows of a table; an invocation decodes one group of 32 elements. A table in several chunks takes one dispatch each,
-// which writes only the rows that its chunk has.
-// What the decoders of the weight formats share.
 
-// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
-// those are converted by integer arithmetic.
 fn half_value(bits: u32) -> f32 {
     let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
     let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
     return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
 }
 
-// Both halves of a word.
 fn half_pair(word: u32) -> vec2<f32> {
     return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
 }
 
-// Half i of the eight in a texel.
 fn half_of(texel: vec4<u32>, i: u32) -> f32 {
     return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
 }
 
-// The four lowest bits of a word, each of which stands for 2.
 fn twos(word: u32) -> vec4<f32> {
     return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
 }
 
-// The four lowest pairs of bits of a word.
 fn pairs(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
 }
 
-// The four lowest pairs of bits of a word with the four lowest bits of another above them.
 fn threes(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
-// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
     let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
     return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
-// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
 fn fives(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
 fn sixes(word: u32, pairs: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four signed bytes of a word.
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
 
-// The row of the table that row i of the result comes from; ids below 0 count as 0.
 fn row_id(i: u32) -> u32 {
     return u32(max(ids[i], 0));
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 0;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 0.0);
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let a = w[p.w_plane0 + group * 2u];
     let b = w[p.w_plane0 + group * 2u + 1u];
@@ -136,7 +110,6 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }

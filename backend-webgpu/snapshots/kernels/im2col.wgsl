@@ -1,5 +1,4 @@
 // im2col
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -33,7 +31,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// What a kernel sees at each of its places, as rows.
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -48,7 +45,6 @@ fn main(
     let taps = p.kernel0 * p.kernel1;
     let k = i % (p.channels * taps);
     let place = i / (p.channels * taps);
-    // What lies before the image wraps to large numbers.
     let row = place / p.places1 % p.places0 * p.stride0 + k / p.kernel1 % p.kernel0 * p.dilation0 - p.before0;
     let col = place % p.places1 * p.stride1 + k % p.kernel1 * p.dilation1 - p.before1;
     var seen = 0.0;

@@ -1,5 +1,4 @@
 // linear_block Q8_0 Q8_0 vec4 whole glu bias
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -45,74 +43,55 @@ struct Params {
 @group(0) @binding(5) var<storage, read> bias: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
-// Rows of x times a weight matrix, without memory of the workgroup and without barriers, which cost software more than they
-// save. Each invocation multiplies 4 rows with 4 weight rows that lie 64u apart; for a GLU the last two of those are the up
-// parts of the first two.
-// What the decoders of the weight formats share.
 
-// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
-// those are converted by integer arithmetic.
 fn half_value(bits: u32) -> f32 {
     let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
     let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
     return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
 }
 
-// Both halves of a word.
 fn half_pair(word: u32) -> vec2<f32> {
     return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
 }
 
-// Half i of the eight in a texel.
 fn half_of(texel: vec4<u32>, i: u32) -> f32 {
     return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
 }
 
-// The four lowest bits of a word, each of which stands for 2.
 fn twos(word: u32) -> vec4<f32> {
     return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
 }
 
-// The four lowest pairs of bits of a word.
 fn pairs(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
 }
 
-// The four lowest pairs of bits of a word with the four lowest bits of another above them.
 fn threes(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
-// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
     let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
     return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
-// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
 fn fives(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
 fn sixes(word: u32, pairs: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four signed bytes of a word.
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
-// What kernels of several rows share: where they find x and the weights, and what follows the products.
-// Elementwise functions that are safe over the whole range of f32.
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
@@ -121,7 +100,6 @@ fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
 fn erf(x: f32) -> f32 {
     let a = min(abs(x), 9.0);
     let t = 1.0 / (1.0 + 0.3275911 * a);
@@ -145,7 +123,6 @@ fn unary_relu(x: f32) -> f32 {
     return max(x, 0.0);
 }
 
-// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
 fn unary_sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exp(min(-x, 87.0)));
 }
@@ -166,8 +143,6 @@ fn unary_sqrt(x: f32) -> f32 {
     return sqrt(x);
 }
 
-// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
-// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
 fn sine(x: f32, quarters: i32) -> f32 {
     let turns = round(x * 0.6366197723675814);
     let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
@@ -227,14 +202,12 @@ fn unary_hardsigmoid(x: f32) -> f32 {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 fn unary_expm1(x: f32) -> f32 {
     let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
     return select(exp(x) - 1.0, near, abs(x) < 0.5);
 }
 
-// Halves go away from zero, where WGSL's own round takes the even neighbour.
 fn unary_round(x: f32) -> f32 {
     let whole = trunc(x);
     return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
@@ -248,8 +221,6 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
-// The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
-// matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {
     let outer = z / p.out1;
     let inner = z % p.out1;
@@ -258,7 +229,6 @@ fn batch_rows(z: u32) -> vec2<u32> {
         p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count);
 }
 
-// Writes a row's sums of columns n, n + apart and so on; for a GLU the last two are the up parts of the first two.
 fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
     if (row >= p.m) {
         return;
@@ -279,12 +249,9 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         out[at] = value;
     }
 }
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
 fn x4(row: u32, i: u32) -> vec4<f32> {
     return x[row * (p.k / 4u) + i];
 }
-// Groups of rows of x.
-// 32 numbers along the inner dimension.
 alias Group = array<vec4<f32>, 8>;
 
 fn dot32(a: Group, b: Group) -> f32 {
@@ -292,28 +259,22 @@ fn dot32(a: Group, b: Group) -> f32 {
         + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
 
-// A row's elements 32 g .. 32 g + 31.
 fn x32(row: u32, g: u32) -> Group {
     let i = g * 8u;
     return Group(
         x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u),
         x4(row, i + 4u), x4(row, i + 5u), x4(row, i + 6u), x4(row, i + 7u));
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 0;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 0.0);
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let a = w[p.w_plane0 + group * 2u];
     let b = w[p.w_plane0 + group * 2u + 1u];
@@ -325,26 +286,20 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
 
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn u_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 0;
     let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
 fn u_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 0.0);
 }
 
-// Codes are loaded before u_scales: there is more to do with them.
 fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
     let a = u[p.u_plane0 + group * 2u];
     let b = u[p.u_plane0 + group * 2u + 1u];
@@ -356,7 +311,6 @@ fn u_decode32(group: u32) -> array<vec4<f32>, 8> {
         u_value(signed_bytes(b.z), s.zw), u_value(signed_bytes(b.w), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn u_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return u_decode32(row * p.u_groups + group);
 }
@@ -372,10 +326,8 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
     let begins = batch_rows(wid.z);
     let n = wid.x * (64u * 2u) + lane;
     let m = wid.y * 4u;
-    // Columns and rows beyond the ends are computed as the last ones, and not stored.
     let cols = min(vec4<u32>(n, n + 64u, n + 2u * 64u, n + 3u * 64u), vec4<u32>(p.count - 1u));
     let rows = begins.x + min(vec4<u32>(m, m + 1u, m + 2u, m + 3u), vec4<u32>(p.m - 1u));
-    // Every index is a constant: what is indexed otherwise is kept in memory.
     var acc: array<vec4<f32>, 4>;
     for (var g = 0u; g < p.w_groups; g++) {
         let b0 = w_decode_row(begins.y + cols.x, g);

@@ -1,5 +1,4 @@
 // linear_bytes Q8_0 Q8_0 glu bias
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -18,6 +16,7 @@ struct Params {
     first: u32,
     out_cols: u32,
     w_row: u32,
+    x_groups: u32,
     w_groups: u32,
     w_plane0: u32,
     w_plane1: u32,
@@ -45,76 +44,56 @@ struct Params {
 @group(0) @binding(5) var<storage, read> bias: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
-// Rows of x as bytes times a quantised weight matrix, in tiles of 64 rows by 64 weight rows: the weights' own integers, and x in
-// 255 steps of the largest number of a group. Sums of integer products are scaled group by group; the offsets of weights are
-// multiplied with sums of what x became, so that the error is that of x alone. Each of the 64 invocations brings a row of
-// either and keeps 8 by 8 sums in registers. For a GLU the first 32 weight rows of a tile are gates and the others the up parts
-// of the same columns. The next group is on its way from memory while this one is multiplied.
-// What the weight formats' integers are unpacked to.
-// What the decoders of the weight formats share.
 
-// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
-// those are converted by integer arithmetic.
 fn half_value(bits: u32) -> f32 {
     let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
     let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
     return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
 }
 
-// Both halves of a word.
 fn half_pair(word: u32) -> vec2<f32> {
     return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
 }
 
-// Half i of the eight in a texel.
 fn half_of(texel: vec4<u32>, i: u32) -> f32 {
     return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
 }
 
-// The four lowest bits of a word, each of which stands for 2.
 fn twos(word: u32) -> vec4<f32> {
     return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
 }
 
-// The four lowest pairs of bits of a word.
 fn pairs(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
 }
 
-// The four lowest pairs of bits of a word with the four lowest bits of another above them.
 fn threes(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
-// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
     let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
     return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
-// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
 fn fives(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
 fn sixes(word: u32, pairs: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four signed bytes of a word.
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
 
-// A group of 32 weights as integers: x = scale * q + offset, with a scale and an offset for each half of the group.
 struct Integers {
     low: vec4<u32>,
     high: vec4<u32>,
@@ -122,33 +101,25 @@ struct Integers {
     offsets: vec2<f32>,
 }
 
-// Eight nibbles as the bytes of two words, in order.
 fn nibble_bytes(word: u32) -> vec2<u32> {
     let halves = vec2<u32>(word & 0xffffu, word >> 16u);
     let pairs = (halves | (halves << vec2<u32>(8u))) & vec2<u32>(0x00ff00ffu);
     return (pairs | (pairs << vec2<u32>(4u))) & vec2<u32>(0x0f0f0f0fu);
 }
 
-// The bits 0 .. 7 of a word as the bytes of two words, shifted to their place.
 fn bit_bytes(bits: u32, place: u32) -> vec2<u32> {
     let four = vec2<u32>(bits & 15u, (bits >> 4u) & 15u);
-    // The products do not carry: every bit meets its place once.
     return ((four * vec2<u32>(0x00204081u)) & vec2<u32>(0x01010101u)) << vec2<u32>(place);
 }
 
-// The bit pairs 0 .. 7 of a word as the bytes of two words, shifted to their place.
 fn pair_bytes(pairs: u32, place: u32) -> vec2<u32> {
     let four = vec2<u32>(pairs & 255u, (pairs >> 8u) & 255u);
     let each = (four | (four << vec2<u32>(6u)) | (four << vec2<u32>(12u)) | (four << vec2<u32>(18u))) & vec2<u32>(0x03030303u);
     return each << vec2<u32>(place);
 }
-// The integer product of sixteen bytes with sixteen.
 fn dot16(a: vec4<u32>, b: vec4<u32>) -> i32 {
     return dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y) + dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w);
 }
-// What kernels of several rows share: where they find x and the weights, and what follows the products.
-// Elementwise functions that are safe over the whole range of f32.
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
@@ -157,7 +128,6 @@ fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
 fn erf(x: f32) -> f32 {
     let a = min(abs(x), 9.0);
     let t = 1.0 / (1.0 + 0.3275911 * a);
@@ -181,7 +151,6 @@ fn unary_relu(x: f32) -> f32 {
     return max(x, 0.0);
 }
 
-// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
 fn unary_sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exp(min(-x, 87.0)));
 }
@@ -202,8 +171,6 @@ fn unary_sqrt(x: f32) -> f32 {
     return sqrt(x);
 }
 
-// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
-// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
 fn sine(x: f32, quarters: i32) -> f32 {
     let turns = round(x * 0.6366197723675814);
     let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
@@ -263,14 +230,12 @@ fn unary_hardsigmoid(x: f32) -> f32 {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 fn unary_expm1(x: f32) -> f32 {
     let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
     return select(exp(x) - 1.0, near, abs(x) < 0.5);
 }
 
-// Halves go away from zero, where WGSL's own round takes the even neighbour.
 fn unary_round(x: f32) -> f32 {
     let whole = trunc(x);
     return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
@@ -284,8 +249,6 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
-// The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
-// matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {
     let outer = z / p.out1;
     let inner = z % p.out1;
@@ -294,7 +257,6 @@ fn batch_rows(z: u32) -> vec2<u32> {
         p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count);
 }
 
-// Writes a row's sums of columns n, n + apart and so on; for a GLU the last two are the up parts of the first two.
 fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
     if (row >= p.m) {
         return;
@@ -315,16 +277,12 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         out[at] = value;
     }
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 0;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks as w_integers: x = scale * q + offset.
 fn w_integers(group: u32) -> Integers {
     let s = w_scales(group);
     let low = w[p.w_plane0 + group * 2u];
@@ -332,16 +290,12 @@ fn w_integers(group: u32) -> Integers {
     return Integers(low, high, s.xz, -0.0 * s.xz);
 }
 
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn u_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 0;
     let d = half_of(u[p.u_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks as u_integers: x = scale * q + offset.
 fn u_integers(group: u32) -> Integers {
     let s = u_scales(group);
     let low = u[p.u_plane0 + group * 2u];
@@ -349,7 +303,6 @@ fn u_integers(group: u32) -> Integers {
     return Integers(low, high, s.xz, -0.0 * s.xz);
 }
 
-// Bytes of both halves of the rows, and what scales them.
 var<workgroup> tile_x: array<vec4<u32>, 128>;
 var<workgroup> tile_w: array<vec4<u32>, 128>;
 var<workgroup> scales_x: array<vec4<f32>, 64>;
@@ -362,7 +315,6 @@ fn bring_w(lane: u32, w_row: u32, up_row: u32, g: u32) -> Integers {
     return w_integers(w_row * p.w_groups + g);
 }
 
-// The products of a group of a row of x and one of weights.
 fn product(x: array<vec4<u32>, 2>, x_scales: vec4<f32>, w: array<vec4<u32>, 2>, w_scales: vec4<f32>) -> f32 {
     let low = dot16(x[0], w[0]);
     let high = dot16(x[1], w[1]);
@@ -381,21 +333,20 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
     let col = min(n0 + lane % (16u * 2u), p.count - 1u);
     let w_row = begins.y + col;
     let up_row = p.u_row + col;
-    let x_at = 3u * (begins.x + min(m0 + lane, p.m - 1u)) * p.w_groups;
+    let x_at = 3u * (begins.x + min(m0 + lane, p.m - 1u)) * p.x_groups;
     let tx = lane % 8u;
     let ty = lane / 8u;
-    // Of row ty + 8 r and weight rows tx + 8 c.
     var acc: array<vec4<f32>, 16>;
     var next_w = bring_w(lane, w_row, up_row, 0u);
     var next_x = array<vec4<u32>, 3>(bytes[x_at], bytes[x_at + 1u], bytes[x_at + 2u]);
-    for (var g = 0u; g < p.w_groups; g++) {
+    for (var g = 0u; g < p.x_groups; g++) {
         tile_w[lane] = next_w.low;
         tile_w[lane + 64u] = next_w.high;
         scales_w[lane] = vec4<f32>(next_w.scales, next_w.offsets);
         tile_x[lane] = next_x[0];
         tile_x[lane + 64u] = next_x[1];
         scales_x[lane] = bitcast<vec4<f32>>(next_x[2]);
-        if (g + 1u < p.w_groups) {
+        if (g + 1u < p.x_groups) {
             next_w = bring_w(lane, w_row, up_row, g + 1u);
             let at = x_at + 3u * (g + 1u);
             next_x = array<vec4<u32>, 3>(bytes[at], bytes[at + 1u], bytes[at + 2u]);
@@ -519,58 +470,58 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
     }
     {
         let row = m0 + ty + 8u * 0u;
-        let low = acc[2u * 0u];
-        let high = acc[2u * 0u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 0u];
+        let right = acc[2u * 0u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 1u;
-        let low = acc[2u * 1u];
-        let high = acc[2u * 1u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 1u];
+        let right = acc[2u * 1u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 2u;
-        let low = acc[2u * 2u];
-        let high = acc[2u * 2u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 2u];
+        let right = acc[2u * 2u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 3u;
-        let low = acc[2u * 3u];
-        let high = acc[2u * 3u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 3u];
+        let right = acc[2u * 3u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 4u;
-        let low = acc[2u * 4u];
-        let high = acc[2u * 4u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 4u];
+        let right = acc[2u * 4u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 5u;
-        let low = acc[2u * 5u];
-        let high = acc[2u * 5u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 5u];
+        let right = acc[2u * 5u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 6u;
-        let low = acc[2u * 6u];
-        let high = acc[2u * 6u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 6u];
+        let right = acc[2u * 6u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
     {
         let row = m0 + ty + 8u * 7u;
-        let low = acc[2u * 7u];
-        let high = acc[2u * 7u + 1u];
-        store(wid.z, row, n0 + tx, 8u, vec4<f32>(low.xy, high.xy));
-        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(low.zw, high.zw));
+        let left = acc[2u * 7u];
+        let right = acc[2u * 7u + 1u];
+        store(wid.z, row, n0 + tx, 8u, vec4<f32>(left.xy, right.xy));
+        store(wid.z, row, n0 + tx + 16u, 8u, vec4<f32>(left.zw, right.zw));
     }
 }

@@ -1,5 +1,4 @@
 // linear_tile Q8_0 vec4 whole bias residual
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -39,75 +37,55 @@ struct Params {
 @group(0) @binding(5) var<storage, read> residual: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
-// Rows of x times a weight matrix, in tiles of 32 rows by 64 weight rows. A group of 32 inner elements at a time is
-// unpacked into workgroup memory; each of the 128 invocations keeps 4 by 4 sums in registers. For a GLU the first 32
-// weight rows of a tile are gates and the others the up parts of the same columns. The next group is on its way from
-// memory while this one is multiplied.
-// What the decoders of the weight formats share.
 
-// A binary16 in the low 16 bits. Drivers may flush subnormal halves to zero, and small scales are subnormal, so
-// those are converted by integer arithmetic.
 fn half_value(bits: u32) -> f32 {
     let magnitude = f32(bits & 0x3ffu) * 5.960464477539063e-8;
     let subnormal = select(magnitude, -magnitude, (bits & 0x8000u) != 0u);
     return select(unpack2x16float(bits & 0xffffu).x, subnormal, (bits & 0x7c00u) == 0u);
 }
 
-// Both halves of a word.
 fn half_pair(word: u32) -> vec2<f32> {
     return vec2<f32>(half_value(word & 0xffffu), half_value(word >> 16u));
 }
 
-// Half i of the eight in a texel.
 fn half_of(texel: vec4<u32>, i: u32) -> f32 {
     return half_value((texel[i >> 1u] >> ((i & 1u) * 16u)) & 0xffffu);
 }
 
-// The four lowest bits of a word, each of which stands for 2.
 fn twos(word: u32) -> vec4<f32> {
     return vec4<f32>(((vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(1u));
 }
 
-// The four lowest pairs of bits of a word.
 fn pairs(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u));
 }
 
-// The four lowest pairs of bits of a word with the four lowest bits of another above them.
 fn threes(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(2u)));
 }
 
-// The four lowest nibbles of a word. Each is put where it is into the fraction of 2^23 and brought down again, exactly: that
-// takes GPUs fewer steps than to move it and to convert an integer.
 fn nibbles(word: u32) -> vec4<f32> {
     let whole = bitcast<vec4<f32>>((vec4<u32>(word) & vec4<u32>(15u, 240u, 3840u, 61440u)) | vec4<u32>(0x4b000000u));
     return whole * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625) - vec4<f32>(8388608.0, 524288.0, 32768.0, 2048.0);
 }
 
-// The four lowest nibbles of a word with the four lowest bits of another as their fifth bits.
 fn fives(word: u32, bits: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(bits) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four lowest nibbles of a word with the four lowest bit pairs of another above them.
 fn sixes(word: u32, pairs: u32) -> vec4<f32> {
     let low = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
     let high = (vec4<u32>(pairs) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     return vec4<f32>(low | (high << vec4<u32>(4u)));
 }
 
-// The four signed bytes of a word.
 fn signed_bytes(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }
-// What kernels of several rows share: where they find x and the weights, and what follows the products.
-// Elementwise functions that are safe over the whole range of f32.
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
@@ -116,7 +94,6 @@ fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
 fn erf(x: f32) -> f32 {
     let a = min(abs(x), 9.0);
     let t = 1.0 / (1.0 + 0.3275911 * a);
@@ -140,7 +117,6 @@ fn unary_relu(x: f32) -> f32 {
     return max(x, 0.0);
 }
 
-// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
 fn unary_sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exp(min(-x, 87.0)));
 }
@@ -161,8 +137,6 @@ fn unary_sqrt(x: f32) -> f32 {
     return sqrt(x);
 }
 
-// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
-// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
 fn sine(x: f32, quarters: i32) -> f32 {
     let turns = round(x * 0.6366197723675814);
     let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
@@ -222,14 +196,12 @@ fn unary_hardsigmoid(x: f32) -> f32 {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 fn unary_expm1(x: f32) -> f32 {
     let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
     return select(exp(x) - 1.0, near, abs(x) < 0.5);
 }
 
-// Halves go away from zero, where WGSL's own round takes the even neighbour.
 fn unary_round(x: f32) -> f32 {
     let whole = trunc(x);
     return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
@@ -243,8 +215,6 @@ fn unary_none(x: f32) -> f32 {
     return x;
 }
 
-// The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
-// matrix i * A / B.
 fn batch_rows(z: u32) -> vec2<u32> {
     let outer = z / p.out1;
     let inner = z % p.out1;
@@ -253,7 +223,6 @@ fn batch_rows(z: u32) -> vec2<u32> {
         p.w_row + ((outer * p.b0 / p.out0) * p.b1 + inner * p.b1 / p.out1) * p.count);
 }
 
-// Writes a row's sums of columns n, n + apart and so on; for a GLU the last two are the up parts of the first two.
 fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
     if (row >= p.m) {
         return;
@@ -272,9 +241,6 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
         out[at] = value;
     }
 }
-// What a tile multiplies of a group of 32 inner elements, as floats.
-// Adds the products of four numbers of a row with those of four other rows to their sums, one after the other: a sum takes
-// as many operations as it has products, and is the same in tiles of any size.
 fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32> {
     var sum = sums;
     sum += a.x * vec4<f32>(b[0].x, b[1].x, b[2].x, b[3].x);
@@ -283,25 +249,19 @@ fn plus_dots(sums: vec4<f32>, a: vec4<f32>, b: array<vec4<f32>, 4>) -> vec4<f32>
     sum += a.w * vec4<f32>(b[0].w, b[1].w, b[2].w, b[3].w);
     return sum;
 }
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
 fn x4(row: u32, i: u32) -> vec4<f32> {
     return x[row * (p.k / 4u) + i];
 }
-// What the codes of a group are multiplied by, and what is added then: of its first half in x and y, of the second one
-// in z and w.
 fn w_scales(group: u32) -> vec4<f32> {
-    // An f16 for each block.
     let block = group >> 0;
     let d = half_of(w[p.w_plane1 + (block >> 3u)], block & 7u);
     return vec4<f32>(d, 0.0, d, 0.0);
 }
 
-// Linear blocks: x = scale * (q - 0.0), with MINIMA x = scale * q + minimum.
 fn w_value(q: vec4<f32>, scale: vec2<f32>) -> vec4<f32> {
     return scale.x * (q - 0.0);
 }
 
-// Codes are loaded before w_scales: there is more to do with them.
 fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
     let a = w[p.w_plane0 + group * 2u];
     let b = w[p.w_plane0 + group * 2u + 1u];
@@ -313,14 +273,11 @@ fn w_decode32(group: u32) -> array<vec4<f32>, 8> {
         w_value(signed_bytes(b.z), s.zw), w_value(signed_bytes(b.w), s.zw));
 }
 
-// Elements 32 * group .. 32 * group + 31 of a row.
 fn w_decode_row(row: u32, group: u32) -> array<vec4<f32>, 8> {
     return w_decode32(row * p.w_groups + group);
 }
 
-// What one invocation brings of a group: a row of weights, or half a row of x and zeros.
 alias Brought = array<vec4<f32>, 8>;
-// Rows of 8 texels, padded to 9 against bank conflicts.
 var<workgroup> tile_x: array<vec4<f32>, 288>;
 var<workgroup> tile_w: array<vec4<f32>, 576>;
 
@@ -354,8 +311,6 @@ fn put(lane: u32, brought: Brought) {
     }
 }
 
-// Adds the products of rows ty + 8 r with weight rows tx + 16 c. Indices of sums are constants, so that those stay in
-// registers.
 fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
     for (var i = 0u; i < 8u; i++) {
         let x = ty * 9u + i;
@@ -368,7 +323,6 @@ fn multiply(tx: u32, ty: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
     }
 }
 
-// What this invocation brings of a group: a row of weights, or in the second half of the workgroup half a row of x.
 fn bring(lane: u32, w_row: u32, col: u32, x_row: u32, g: u32) -> Brought {
     if (lane >= 64u) {
         return bring_x(x_row, g * 8u + (lane % 2u) * 4u);
@@ -397,7 +351,6 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
         multiply(tx, ty, &acc);
         workgroupBarrier();
     }
-    // A copy may be indexed by a variable; the sums themselves stay in registers.
     var sums = acc;
     for (var r = 0u; r < 4u; r++) {
         store(wid.z, m0 + ty + 8u * r, n0 + tx, 16u, sums[r]);

@@ -1,5 +1,4 @@
 // penalize
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -26,8 +24,6 @@ struct Params {
 @group(0) @binding(5) var<storage, read> penalties: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
-// Logits as a request wants them: less, or more, of the tokens that came before, and a bias. An invocation a logit. A
-// single row is the step's last.
 
 @compute @workgroup_size(64u)
 fn main(

@@ -1,5 +1,4 @@
 // qkv_heads q4_0 subgroups norm norm_values rope neox blocks
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -35,25 +33,13 @@ struct Params {
 @group(0) @binding(8) var<storage, read_write> k_cache: array<u32>;
 @group(0) @binding(9) var<storage, read_write> v_cache: array<u32>;
 
-// Splits rows into the heads of Q, K and V, norms and rotates those of Q and K, with NORM_VALUES norms those of V, and
-// appends K and V to their caches. A workgroup takes a head of a row.
-// Puts columns of the projection to Q, K and V where they belong: Q into the result, K and V into their caches, whose rows
-// that are not real or beyond their end are dropped. 32u neighbours go together: with HALVES two, for they share a word,
-// with BLOCKS a block.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 12u words has the
-// levels of all its blocks, 4 words each; from word 8u on their scales; from word 12u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// A number as a half would hold it.
 fn k_cache_half_of(value: f32) -> f32 {
     let size = abs(value);
     let bits = bitcast<u32>(size);
@@ -76,14 +62,12 @@ fn k_cache_write(row: u32, block: u32, values: array<f32, 32>) {
     var low = numbers[0];
     var high = low;
     for (var i = 0u; i < 32u; i++) {
-        // Magnitudes are ordered as their bits are; those of NaN and infinity come last.
         let size = bitcast<u32>(numbers[i]) & 0x7fffffffu;
         farthest = select(farthest, numbers[i], size > most);
         most = max(most, size);
         low = min(low, numbers[i]);
         high = max(high, numbers[i]);
     }
-    // A block with a number that is not finite is NaN, so that nothing is hidden.
     let finite = most < 0x7f800000u;
     let scale = farthest / -f32(8);
     k_cache[row * 12u + 8u + block] = select(0x7fc00000u, bitcast<u32>(k_cache_half_of(scale)), finite);
@@ -101,10 +85,6 @@ fn k_cache_write(row: u32, block: u32, values: array<f32, 32>) {
     }
 }
 
-// States in levels: blocks of 32 with a scale, and with MIN the number that level 0 is. A row of 12u words has the
-// levels of all its blocks, 4 words each; from word 8u on their scales; from word 12u on their smallest numbers.
-// Levels are bytes with BYTES, else nibbles; with FIFTHS the fifth bits are in a word of their own.
-// A number as a half would hold it.
 fn v_cache_half_of(value: f32) -> f32 {
     let size = abs(value);
     let bits = bitcast<u32>(size);
@@ -127,14 +107,12 @@ fn v_cache_write(row: u32, block: u32, values: array<f32, 32>) {
     var low = numbers[0];
     var high = low;
     for (var i = 0u; i < 32u; i++) {
-        // Magnitudes are ordered as their bits are; those of NaN and infinity come last.
         let size = bitcast<u32>(numbers[i]) & 0x7fffffffu;
         farthest = select(farthest, numbers[i], size > most);
         most = max(most, size);
         low = min(low, numbers[i]);
         high = max(high, numbers[i]);
     }
-    // A block with a number that is not finite is NaN, so that nothing is hidden.
     let finite = most < 0x7f800000u;
     let scale = farthest / -f32(8);
     v_cache[row * 12u + 8u + block] = select(0x7fc00000u, bitcast<u32>(v_cache_half_of(scale)), finite);
@@ -172,10 +150,6 @@ fn put(row: u32, col: u32, value: array<f32, 32>) {
         v_cache_write(at, block - p.kv_cols / 32u, value);
     }
 }
-// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
-// reduced, then the spans.
-// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
-// while this one's results are still being read.
 const SPAN: u32 = 8u;
 var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
 var<private> reduce_half: u32;
@@ -223,8 +197,6 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// Element i of x after the rotation of its head; position is that of its row, col its column. With NORM elements are
-// normed before.
 fn rotated(i: u32, col: u32, position: u32) -> f32 {
     let channel = col % p.head_dim;
     if (channel >= p.n_dims) {
@@ -243,11 +215,8 @@ fn rotated(i: u32, col: u32, position: u32) -> f32 {
     return normed(i, col) * c - normed(i + distance, col + distance) * s;
 }
 
-// The reciprocal root mean square of the head, with NORM_WHOLE of all heads of its row; 1 for heads that stay as
-// they are.
 var<private> head_scale: f32 = 1.0;
 
-// Element i of x, which is in column `col`, as it is normed.
 fn normed(i: u32, col: u32) -> f32 {
     let channel = col % p.head_dim;
     if (col < p.q_cols) {
@@ -260,7 +229,6 @@ fn normed(i: u32, col: u32) -> f32 {
     return x[i];
 }
 
-// Column `col` of row `row` as it goes on.
 fn turned(row: u32, col: u32) -> f32 {
     let i = row * p.cols + col;
     if (col < p.q_cols + p.kv_cols) {

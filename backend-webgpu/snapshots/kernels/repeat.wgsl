@@ -1,5 +1,4 @@
 // repeat
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -28,7 +26,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// A tensor as a tile.
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -40,7 +37,6 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    // Dimensions of the result are multiples of those of x.
     let d3 = i % p.x3;
     let d2 = i / p.dim3 % p.x2;
     let d1 = i / (p.dim3 * p.dim2) % p.x1;

@@ -1,5 +1,4 @@
 // resize antialias
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -44,10 +42,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// Images of another size: CUBIC, ANTIALIAS and LINEAR make elements of several, otherwise they are copied. Places are
-// fractions of whole numbers, and so the same on every device.
 
-// Where output i of a dimension lies, one element ahead: whole elements, and the way to the next.
 fn place(i: u32, step: u32, first: u32) -> u32 {
     return i * step + first;
 }

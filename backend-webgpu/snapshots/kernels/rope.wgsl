@@ -1,5 +1,4 @@
 // rope rope neox
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -25,19 +23,13 @@ struct Params {
 @group(0) @binding(3) var<storage, read> table: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// Rotary position embedding.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// Element i of x after the rotation of its head; position is that of its row, col its column. With NORM elements are
-// normed before.
 fn normed(i: u32, col: u32) -> f32 {
     return x[i];
 }

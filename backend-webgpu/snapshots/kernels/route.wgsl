@@ -1,5 +1,4 @@
 // route subgroups sigmoid biased normalised
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -26,19 +24,12 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> ids: array<i32>;
 @group(0) @binding(5) var<storage, read_write> shares: array<f32>;
 
-// The experts of a token and their weights, or the ids -1 and 0 if a logit is not finite; a workgroup a row. Each
-// invocation holds the best of its own columns that has not been taken; a round takes the best of those, and only its
-// owner searches again.
-// The largest value and its index, the first of equals, over the 64u invocations of a workgroup.
-// Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 const NONE: u32 = 0xffffffffu;
-// In place of an index: some value is not finite. It comes before all others.
 const BROKEN: u32 = 0xfffffffeu;
 
-// Whether candidate a comes before candidate b.
 fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
     if (ai == NONE || bi == BROKEN) {
         return false;
@@ -46,7 +37,6 @@ fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
     return bi == NONE || ai == BROKEN || a > b || (a == b && ai < bi);
 }
 
-// What follows leaves the winner in element 0 of best_value and best_index.
 const BESTS: u32 = 64u / 8u;
 var<workgroup> best_value: array<f32, BESTS>;
 var<workgroup> best_index: array<u32, BESTS>;
@@ -77,10 +67,6 @@ fn workgroup_best(lane: u32, value: f32, index: u32) {
     }
     workgroupBarrier();
 }
-// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
-// reduced, then the spans.
-// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
-// while this one's results are still being read.
 const SPAN: u32 = 8u;
 var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
 var<private> reduce_half: u32;
@@ -128,8 +114,6 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// Elementwise functions that are safe over the whole range of f32.
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
@@ -138,7 +122,6 @@ fn unary_gelu_tanh(x: f32) -> f32 {
     return 0.5 * x * (1.0 + unary_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-// Abramowitz and Stegun, 7.1.26: absolute error below 2e-7.
 fn erf(x: f32) -> f32 {
     let a = min(abs(x), 9.0);
     let t = 1.0 / (1.0 + 0.3275911 * a);
@@ -162,7 +145,6 @@ fn unary_relu(x: f32) -> f32 {
     return max(x, 0.0);
 }
 
-// exp(87) is the largest power whose sum with 1 and whose reciprocal are ordinary numbers.
 fn unary_sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exp(min(-x, 87.0)));
 }
@@ -183,8 +165,6 @@ fn unary_sqrt(x: f32) -> f32 {
     return sqrt(x);
 }
 
-// Sine of x plus quarter turns. WGSL bounds its own sine only within [-pi, pi], so the argument is reduced in
-// three parts of pi / 2 (Cody and Waite) and two short polynomials do the rest.
 fn sine(x: f32, quarters: i32) -> f32 {
     let turns = round(x * 0.6366197723675814);
     let r = ((x - turns * 1.5703125) - turns * 4.837512969970703e-4) - turns * 7.549789954891882e-8;
@@ -244,14 +224,12 @@ fn unary_hardsigmoid(x: f32) -> f32 {
     return clamp((x + 3.0) / 6.0, 0.0, 1.0);
 }
 
-// Near zero the difference loses digits; the Maclaurin series does not.
 fn unary_expm1(x: f32) -> f32 {
     let tail = x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 * (1.0 + x / 8.0)));
     let near = x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + tail))));
     return select(exp(x) - 1.0, near, abs(x) < 0.5);
 }
 
-// Halves go away from zero, where WGSL's own round takes the even neighbour.
 fn unary_round(x: f32) -> f32 {
     let whole = trunc(x);
     return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
@@ -268,17 +246,14 @@ fn unary_none(x: f32) -> f32 {
 const LOWEST: f32 = -3.4028234e38;
 var<workgroup> chosen: array<f32, 64u>;
 
-// The score of a logit, with what a softmax over all needs: the highest, and the sum of the powers.
 fn score(logit: f32, highest: f32, total: f32) -> f32 {
     return unary_sigmoid(logit);
 }
 
-// What the choice goes by. Without a bias, the order of the scores is that of the logits.
 fn key(first: u32, c: u32, highest: f32, total: f32) -> f32 {
     return score(logits[first + c], highest, total) + bias[c];
 }
 
-// The best column of an invocation that comes after (value, index) in order; of all of them if index is NONE.
 fn search(first: u32, lane: u32, value: f32, index: u32, highest: f32, total: f32) -> u32 {
     var found = NONE;
     var best = 0.0;

@@ -1,5 +1,4 @@
 // rows_bytes vec4 whole
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,42 +8,34 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
     len: u32,
     k: u32,
-    w_groups: u32,
+    x_groups: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> bytes: array<vec4<u32>>;
 
-// Rows of x as bytes, once for all tiles that multiply them with quantised weights: a group of 32 numbers in 255 steps of the
-// largest of them, then the step and the sums of both halves.
-// Groups of rows of x.
-// 32 numbers along the inner dimension.
 alias Group = array<vec4<f32>, 8>;
 
 fn dot32(a: Group, b: Group) -> f32 {
     return dot(a[0], b[0]) + dot(a[1], b[1]) + dot(a[2], b[2]) + dot(a[3], b[3])
         + dot(a[4], b[4]) + dot(a[5], b[5]) + dot(a[6], b[6]) + dot(a[7], b[7]);
 }
-// Elements 4 i .. 4 i + 3 of a row, zeros beyond its end.
 fn x4(row: u32, i: u32) -> vec4<f32> {
     return x[row * (p.k / 4u) + i];
 }
 
-// A row's elements 32 g .. 32 g + 31.
 fn x32(row: u32, g: u32) -> Group {
     let i = g * 8u;
     return Group(
         x4(row, i), x4(row, i + 1u), x4(row, i + 2u), x4(row, i + 3u),
         x4(row, i + 4u), x4(row, i + 5u), x4(row, i + 6u), x4(row, i + 7u));
 }
-// The integer product of sixteen bytes with sixteen.
 fn dot16(a: vec4<u32>, b: vec4<u32>) -> i32 {
     return dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y) + dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w);
 }
@@ -69,9 +60,8 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    let x = x32(i / p.w_groups, i % p.w_groups);
+    let x = x32(i / p.x_groups, i % p.x_groups);
     let top = max(max(largest(x[0], x[1]), largest(x[2], x[3])), max(largest(x[4], x[5]), largest(x[6], x[7])));
-    // What is too small to be divided by is too small to matter.
     let inverse = select(127.0 / top, 0.0, top < 1e-30);
     let scale = top / 127.0;
     let low = vec4<u32>(steps(x[0], inverse), steps(x[1], inverse), steps(x[2], inverse), steps(x[3], inverse));

@@ -1,5 +1,4 @@
 // sample min_p
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -23,24 +21,16 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> out: array<i32>;
 @group(0) @binding(5) var<storage, read> penalties: array<f32>;
 
-// Draws one of the candidates, which come in descending order; -1 if one is not finite. There are few, so one invocation
-// does it for each row. A single row is the step's last.
-// Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// How tokens are drawn: alike after all rows of a step, of which a single one is the last; or after each row as its sequence
-// says.
 fn drawn_at(row: u32) -> u32 {
     return position_of(select(row, step.rows - 1u, p.rows == 1u));
 }

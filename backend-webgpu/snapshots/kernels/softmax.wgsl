@@ -1,5 +1,4 @@
 // softmax subgroups explicit sinks
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -30,12 +28,6 @@ struct Params {
 @group(0) @binding(4) var<storage, read> sinks: array<f32>;
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
-// Softmax of masked rows, a workgroup a row. Masks and rows without keys need no infinity: sums start at the lowest
-// finite number, and a sum of 0 gives zeros.
-// Sum and maximum over the 64u invocations of a workgroup; every invocation gets the result. First each SPAN of them is
-// reduced, then the spans.
-// A span is in one subgroup, so one barrier suffices. The next reduction takes the other half of the memory: it begins
-// while this one's results are still being read.
 const SPAN: u32 = 8u;
 var<workgroup> reduce_few: array<f32, 2u * 64u / SPAN>;
 var<private> reduce_half: u32;
@@ -83,24 +75,18 @@ fn workgroup_max(lane: u32, value: f32) -> f32 {
     }
     return highest;
 }
-// The cap of scores, and which of them count.
-// Where the rows of a step are in their texts. With SEQUENCES each row is of a sequence of its own, and states hold those of
-// all sequences one after another.
 fn position_of(row: u32) -> u32 {
     return step.position + row;
 }
 
-// Rows of a state before those of the row's sequence; each has `capacity` of them.
 fn before_sequence(row: u32, capacity: u32) -> u32 {
     return 0u;
 }
-// Some drivers compute tanh from exponentials that overflow. NaN, which a clamp may lose, stays NaN; it is told by its bits.
 fn safe_tanh(x: f32) -> f32 {
     let nan = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
-// Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);
@@ -108,7 +94,6 @@ fn capped(score: f32) -> f32 {
     return score;
 }
 
-// The half-open range of the p.n keys that query row i of p.m may see.
 fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
     var at = max(p.n + i, p.m) - p.m;

@@ -1,5 +1,4 @@
 // solve_triangular
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -25,8 +23,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read> b: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// Some rows of the solutions of triangular systems, after those before them: an invocation walks down a column, of which
-// it alone reads and writes what lies there.
 @compute @workgroup_size(64u)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,

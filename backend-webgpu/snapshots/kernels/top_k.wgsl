@@ -1,5 +1,4 @@
 // top_k subgroups
-// The values that differ from step to step.
 struct Step {
     position: u32,
     rows: u32,
@@ -9,7 +8,6 @@ struct Step {
     seed_lo: u32,
     seed_hi: u32,
     sequence: u32,
-    // Where the workgroups of this dispatch begin, if it is a part of a kernel; else 0.
     origin: vec3<u32>,
 }
 struct Params {
@@ -23,19 +21,12 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> values: array<f32>;
 @group(0) @binding(4) var<storage, read_write> ids: array<i32>;
 
-// The k largest elements of a row in order, or 0 and the ids -1 if one is not finite; a workgroup a row. Each
-// invocation holds the best of its own columns that has not been taken; a round takes the best of those, and only its
-// owner searches again.
-// The largest value and its index, the first of equals, over the 256u invocations of a workgroup.
-// Whether a number is neither NaN nor infinite; by its bits, since compilers may take for granted that it is.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 const NONE: u32 = 0xffffffffu;
-// In place of an index: some value is not finite. It comes before all others.
 const BROKEN: u32 = 0xfffffffeu;
 
-// Whether candidate a comes before candidate b.
 fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
     if (ai == NONE || bi == BROKEN) {
         return false;
@@ -43,7 +34,6 @@ fn beats(a: f32, ai: u32, b: f32, bi: u32) -> bool {
     return bi == NONE || ai == BROKEN || a > b || (a == b && ai < bi);
 }
 
-// What follows leaves the winner in element 0 of best_value and best_index.
 const BESTS: u32 = 256u / 8u;
 var<workgroup> best_value: array<f32, BESTS>;
 var<workgroup> best_index: array<u32, BESTS>;
@@ -75,7 +65,6 @@ fn workgroup_best(lane: u32, value: f32, index: u32) {
     workgroupBarrier();
 }
 
-// The best column of an invocation that comes after (value, index) in order; of all of them if index is NONE.
 fn search(first: u32, lane: u32, value: f32, index: u32) -> u32 {
     var found = NONE;
     var best = 0.0;
