@@ -7,8 +7,10 @@ import { CrashError, fromEngine } from "./errors.js";
 import { features } from "./features.js";
 import { Module } from "./module.js";
 import { PoolError } from "./pool-error.js";
+import { chunks } from "./pool-chunks.js";
 import { link } from "./pool-link.js";
 import { describe, models, rate } from "./pool-source.js";
+import { environment } from "./runtime.js";
 import { live } from "./vital.js";
 
 /** @import { PoolState, PoolComputes } from "../pool.d.ts" */
@@ -53,11 +55,13 @@ export class PoolCore extends Module {
    * @param {Bindings} bindings
    * @param {URL} url Of the module itself.
    * @param {typeof link} [connect]
+   * @param {import("./store.js").Environment} [around]
    */
-  constructor(bindings, url, connect = link) {
+  constructor(bindings, url, connect = link, around = environment()) {
     super(bindings, url);
     this._bindings = bindings;
     this._connect = connect;
+    this._environment = around;
   }
 
   /**
@@ -97,7 +101,7 @@ export class PoolCore extends Module {
     const secret = ownSecret();
     const name = this._bindings.worker_name(secret);
     const connection = await this._connect(pool.websocket, secret, name);
-    const member = new Member(this, wasm, connection, name);
+    const member = new Member(this, wasm, connection, name, chunks(this._environment, String(pool.model.digest)));
     signal.addEventListener("abort", () => member.leave());
     try {
       await member.begin(signal);
@@ -131,9 +135,11 @@ class Member {
    * @param {import("../wasm/pool.js").WasmMember} wasm
    * @param {Link} link
    * @param {string} name
+   * @param {import("./pool-chunks.js").Chunks} chunks
    */
-  constructor(module, wasm, link, name) {
+  constructor(module, wasm, link, name, chunks) {
     this._name = name;
+    this._chunks = chunks;
     this._module = module;
     this._wasm = wasm;
     this._link = link;
@@ -177,7 +183,7 @@ class Member {
       const hello = this._wasm.hello(this._name, this._link.name(), this._hop);
       const answer = await this._link.request("pool.hello", hello, PATIENCE);
       if (answer === null) continue;
-      const welcomed = async () => JSON.parse(this._wasm.welcomed(answer, models(this._ending.signal)));
+      const welcomed = async () => JSON.parse(this._wasm.welcomed(answer, models(this._ending.signal, this._chunks)));
       const { worker, heartbeat_millis } = await this._module.queued(welcomed);
       if (worker !== this._name) {
         this._inbox.unsubscribe();
@@ -248,7 +254,7 @@ class Member {
     this._show();
   }
 
-  /** Whether the page is seen, which the pool plans with. @param {boolean} visible */
+  /** Whether the page is seen: the pool has others compute rather than who is hidden. @param {boolean} visible */
   see(visible) {
     this._visible = visible;
     this._beat();
