@@ -242,7 +242,11 @@ export function closes(chrome, origin, programs) {
     const serving = await page(browser, origin, coordinator, "cpu");
     await up(coordinator);
     await page(browser, origin, coordinator, "cpu");
-    await until(coordinator, "nobody stands by", ({ spares }) => spares.length === 1);
+    // Who is hidden would change places with who stands by.
+    await serving.bringToFront();
+    const own = await serving.$eval("#facts", (facts) => facts.lastElementChild?.textContent);
+    const serves = (/** @type {any} */ { chains, spares }) => spares.length === 1 && chains[0].stages.some((/** @type {any} */ { worker }) => worker === own);
+    await until(coordinator, "the page that is seen has no stage, or nobody stands by", serves);
     const response = await completes(coordinator, TOKENS, { temperature: 0, stream: true });
     let text = "";
     let isClosed = false;
@@ -254,7 +258,8 @@ export function closes(chrome, origin, programs) {
     }
     assert.ok(isClosed, "the answer is too short");
     assert.equal(text, alone(programs.anygpu, TOKENS, 0));
-    await until(coordinator, "who is closed is still there", ({ workers }) => workers === 2);
+    const { workers, lost, promoted } = await state(coordinator);
+    assert.deepEqual({ workers, lost, promoted }, { workers: 2, lost: 1, promoted: 1 }, "the other page took over");
   });
 }
 

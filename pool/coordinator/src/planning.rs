@@ -44,7 +44,11 @@ impl Coordinator {
     /// The fastest chain of who is free and of spares that are more than one for their range. Where no chain is up, and
     /// where the chain is to replace another whose workers then stand by, of all spares.
     fn look(&self, instead: Option<ChainId>) -> Option<Planned> {
-        self.fastest(&[], usize::from(self.up() > 0 && instead.is_none()))
+        match instead {
+            None => self.fastest(&[], usize::from(self.up() > 0)),
+            // Nobody gives way to who is hidden.
+            Some(_) => self.fastest_of(&[], 0, |worker| self.is_sure(worker)),
+        }
     }
 
     /// The fastest chain of some workers, of who is free, and of spares that are more than so many for their range. Whose
