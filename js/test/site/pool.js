@@ -57,8 +57,9 @@ function start(program, args, ready) {
  * @param {ChildProcess[]} children Gets what was started.
  * @param {Programs} programs
  * @param {string[]} options Of the coordinator.
+ * @param {RegExp} ready What it says then.
  */
-async function opened(folder, children, { anygpu, nats }, options) {
+async function opened(folder, children, { anygpu, nats }, options, ready = /serving /) {
   const [port, websocket, http] = await ports(3);
   // Servers before 2.10 cannot ask the coordinator who may connect.
   const isOld = /v2\.\d\./.test(spawnSync(nats, ["--version"], { encoding: "utf8" }).stdout);
@@ -70,7 +71,7 @@ async function opened(folder, children, { anygpu, nats }, options) {
   const addresses = [...config.matchAll(/(--nats\S*) (\S+:\/\/\S+)/g)].flatMap(([, option, address]) => [option ?? "", address ?? ""]);
   children.push(await start(nats, ["-c", conf], /Server is ready/));
   const serve = ["pool", "serve", "--port", `${http}`, ...options, ...addresses];
-  children.push(await start(anygpu, serve, /serving /));
+  children.push(await start(anygpu, serve, ready));
   return `http://127.0.0.1:${http}`;
 }
 
@@ -308,7 +309,7 @@ export function asks(name, program, origin, programs) {
     await asking.goto(`${lets}/`);
     await asking.waitForSelector("#chains .stage");
     await says("work", /pool work --coordinator http/);
-    await ask(await opened(folder, children, programs, []));
+    await ask(await opened(folder, children, programs, [], /pages join by pool\.html\?coordinator=http[^]*may not ask: --cors[^]*serving /));
     await says("notice", /--cors http/);
   });
 }

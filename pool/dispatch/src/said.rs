@@ -4,7 +4,6 @@ use anygpu_pool::{Event, Micros, Offer, State, WorkerId};
 use anygpu_pool_proto::{
     Assigned, Failure, Heartbeat, Hello, ProtoError, Reason, Reply, StepDone, Token, Welcome, Wire, reply, subject,
 };
-
 use subtle::ConstantTimeEq;
 
 use crate::dispatcher::{Dispatcher, Out};
