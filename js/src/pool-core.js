@@ -146,6 +146,8 @@ class Member {
     /** @type {PoolComputes} */
     this._computes = JSON.parse(wasm.computes());
     this._leaving = wasm.leaving();
+    /** Once it has a name it does what it is asked. @type {Promise<void>} */
+    this._joined = new Promise((resolve) => (this._welcomed = resolve));
     this._inbox = this._listen();
     /** Rejects with what ends it; resolves when it leaves. @type {Promise<void>} */
     this._end = new Promise((resolve, reject) => {
@@ -190,6 +192,7 @@ class Member {
         this._name = worker;
         this._inbox = this._listen();
       }
+      this._welcomed?.();
       clearInterval(this._timer);
       this._timer = setInterval(() => this._beat(), heartbeat_millis);
       return true;
@@ -228,7 +231,8 @@ class Member {
       if (answer !== undefined && reply !== undefined) this._say(reply, answer);
       if (reply !== undefined) this._show();
     };
-    this._module.queued(work).catch((error) => this._lose(error));
+    // What it is assigned may be here before its welcome was looked at.
+    this._joined.then(() => this._module.queued(work)).catch((error) => this._lose(error));
   }
 
   /** What is said while the connection is broken is lost, and asked for again. @param {string} subject @param {Uint8Array} payload */

@@ -228,7 +228,19 @@ export function joins(name, program, backend, origin, programs) {
     await member.click("#leave");
     await member.waitForSelector("#join", { visible: true });
     await until(coordinator, "who left is still there", ({ workers }) => workers === 1);
+    assert.ok((await member.evaluate(kept)) > 0, "it kept nothing of what it fetched");
+    await member.click("#join");
+    await up(coordinator);
+    await isExact(programs.anygpu, coordinator, TOKENS, 0.8);
   });
+}
+
+/** In a page: how many chunks of models the browser keeps for pools. */
+async function kept() {
+  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("anygpu-pool");
+  let count = 0;
+  for await (const _ of /** @type {any} */ (folder).keys()) count += 1;
+  return count;
 }
 
 /**

@@ -77,6 +77,22 @@ test("messages are done one after the other, and those that are requests are ans
   assert.deepEqual(broker.said, [of("a"), "inbox.1: answer to a", of("b"), of("c"), "inbox.2: answer to c"]);
 });
 
+test("what it is asked at once is done when it has its welcome", async () => {
+  const broker = new Broker();
+  const { onHello } = broker;
+  broker.onHello = (hello) => {
+    broker.send("ctl", "a", "inbox.1");
+    return onHello(hello);
+  };
+  const { client } = await join(broker, async (_, payload) => `answer to ${payload}`);
+  const follows = client.call("follow", {});
+  follows.catch(() => {});
+  await soon();
+  assert.ok(broker.said.includes("inbox.1: answer to a"), `${broker.said}`);
+  await client.call("leave", {});
+  await follows;
+});
+
 test("who is not known any more says hello again, by its name, or goes by the one that it gets", async () => {
   const broker = new Broker();
   const { worker } = await join(broker);
