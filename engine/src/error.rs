@@ -27,6 +27,10 @@ pub enum EngineError {
     /// No backend passed.
     #[error("no backend can run this: {}; choose another backend, or update the graphics driver", .0.reasons())]
     NoBackend(Report),
+    /// Whoever computes answers [elsewhere](crate::handle::elsewhere) gives none. Asked again, it may.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[error("{0}")]
+    Unanswered(&'static str),
 }
 
 impl From<GgufError> for EngineError {

@@ -155,6 +155,7 @@ pub struct Generate {
     prompt: Prompt,
     keep: Option<usize>,
     key: Option<u64>,
+    user: u64,
     chat: ChatOptions,
     configure: Configure,
 }
@@ -163,7 +164,7 @@ impl Generate {
     /// With the options that suit the backend. Unless [`Self::with`] says how many tokens at most, there may be as many as
     /// the context has room for.
     pub fn new(prompt: Prompt) -> Generate {
-        Generate { prompt, keep: None, key: None, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
+        Generate { prompt, keep: None, key: None, user: 0, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
     }
 
     /// The same with other options, which are made on the engine's thread, after those of earlier calls. It has its own use
@@ -191,6 +192,14 @@ impl Generate {
     #[must_use]
     pub fn keyed(mut self, key: u64) -> Generate {
         self.key = Some(key);
+        self
+    }
+
+    /// The same for one of several who ask: where answers are computed [elsewhere], they take turns, whatever number of
+    /// requests each has. An engine of its own takes requests as they come.
+    #[must_use]
+    pub fn by(mut self, user: u64) -> Generate {
+        self.user = user;
         self
     }
 

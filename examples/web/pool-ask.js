@@ -26,6 +26,23 @@ async function* pieces(response) {
   }
 }
 
+/** Asks for an answer. What a browser does not let pages see, it does not explain either. */
+async function post(url, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  if ($("key").value) headers.Authorization = `Bearer ${$("key").value}`;
+  const response = await fetch(url, { method: "POST", headers, body, signal }).catch((cause) => {
+    if (signal.aborted) throw cause;
+    const remedy = `start it with --cors ${location.origin}, which lets this page ask`;
+    throw new Error(`the coordinator cannot be asked from here (CORS): ${remedy}, or again if it has ended`);
+  });
+  if (response.ok) return response;
+  if (response.status === 401) {
+    for (const id of ["key", "key-label"]) $(id).hidden = false;
+    $("key").focus();
+  }
+  throw await refusal(response);
+}
+
 /** What the server says of a request that it refuses. */
 async function refusal(response) {
   const body = await response.json().catch(() => null);
@@ -33,6 +50,13 @@ async function refusal(response) {
 }
 
 let asking = false;
+/** Whether an answer was asked for of which nothing has come. */
+let awaited = false;
+
+/** Says what an answer waits for, if the pool cannot begin with it. */
+export function tellWaiting({ serves }) {
+  if (awaited) $("pace").textContent = serves ? "" : "Waiting for a chain: too few are here for the whole model.";
+}
 
 /** Has the form ask a pool. `at` gives the address of a path there. */
 export function startAsking(at, model) {
@@ -47,12 +71,13 @@ export function startAsking(at, model) {
     $("answer").setAttribute("aria-busy", "true");
     const begin = performance.now();
     let count = 0;
+    awaited = true;
+    $("pace").textContent = "";
     try {
       const body = JSON.stringify({ model, prompt, max_tokens: MOST, temperature: 0, stream: true });
-      const headers = { "Content-Type": "application/json" };
-      const response = await fetch(at("/v1/completions"), { method: "POST", headers, body, signal: controller.signal });
-      if (!response.ok) throw await refusal(response);
+      const response = await post(at("/v1/completions"), body, controller.signal);
       for await (const piece of pieces(response)) {
+        awaited = false;
         count += 1;
         $("answer").append(piece);
         $("pace").textContent = `${rate((1000 * count) / (performance.now() - begin))} tokens a second`;
@@ -60,6 +85,8 @@ export function startAsking(at, model) {
     } catch (error) {
       if (!controller.signal.aborted) showError(error, [["Ask again", () => ask(prompt)]]);
     }
+    if (awaited) $("pace").textContent = "";
+    awaited = false;
     $("answer").removeAttribute("aria-busy");
     $("send").disabled = false;
     $("stop").hidden = true;

@@ -3,7 +3,7 @@
 import { $, el, fill } from "./dom.js";
 import { backendLabel, bytes, plural } from "./format.js";
 import { showError, clearError } from "./notice.js";
-import { startAsking } from "./pool-ask.js";
+import { startAsking, tellWaiting } from "./pool-ask.js";
 import { blocks, neighbours, showPicture } from "./pool-picture.js";
 
 /** How often the picture is asked for, in milliseconds. */
@@ -49,6 +49,7 @@ async function look() {
   try {
     picture = await json("/state.json");
     showPicture(picture, member?.state.worker);
+    tellWaiting(picture);
     if (member) showPart(member.state);
   } catch {
     $("counts").textContent = "The coordinator does not answer.";

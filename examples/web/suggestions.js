@@ -64,5 +64,6 @@ export function bringing(load) {
       picker,
       el("span", { className: "fine" }, "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine."),
     ),
+    el("p", { className: "fine" }, "One that no machine of yours can hold: ", el("a", { href: "pool.html" }, "several as one"), "."),
   ];
 }

@@ -7,8 +7,10 @@ import { CrashError, fromEngine } from "./errors.js";
 import { features } from "./features.js";
 import { Module } from "./module.js";
 import { PoolError } from "./pool-error.js";
+import { chunks } from "./pool-chunks.js";
 import { link } from "./pool-link.js";
 import { describe, models, rate } from "./pool-source.js";
+import { environment } from "./runtime.js";
 import { live } from "./vital.js";
 
 /** @import { PoolState, PoolComputes } from "../pool.d.ts" */
@@ -53,11 +55,13 @@ export class PoolCore extends Module {
    * @param {Bindings} bindings
    * @param {URL} url Of the module itself.
    * @param {typeof link} [connect]
+   * @param {import("./store.js").Environment} [around]
    */
-  constructor(bindings, url, connect = link) {
+  constructor(bindings, url, connect = link, around = environment()) {
     super(bindings, url);
     this._bindings = bindings;
     this._connect = connect;
+    this._environment = around;
   }
 
   /**
@@ -97,7 +101,7 @@ export class PoolCore extends Module {
     const secret = ownSecret();
     const name = this._bindings.worker_name(secret);
     const connection = await this._connect(pool.websocket, secret, name);
-    const member = new Member(this, wasm, connection, name);
+    const member = new Member(this, wasm, connection, name, chunks(this._environment, String(pool.model.digest)));
     signal.addEventListener("abort", () => member.leave());
     try {
       await member.begin(signal);
@@ -131,15 +135,19 @@ class Member {
    * @param {import("../wasm/pool.js").WasmMember} wasm
    * @param {Link} link
    * @param {string} name
+   * @param {import("./pool-chunks.js").Chunks} chunks
    */
-  constructor(module, wasm, link, name) {
+  constructor(module, wasm, link, name, chunks) {
     this._name = name;
+    this._chunks = chunks;
     this._module = module;
     this._wasm = wasm;
     this._link = link;
     /** @type {PoolComputes} */
     this._computes = JSON.parse(wasm.computes());
     this._leaving = wasm.leaving();
+    /** Once it has a name it does what it is asked. @type {Promise<void>} */
+    this._joined = new Promise((resolve) => (this._welcomed = resolve));
     this._inbox = this._listen();
     /** Rejects with what ends it; resolves when it leaves. @type {Promise<void>} */
     this._end = new Promise((resolve, reject) => {
@@ -177,13 +185,14 @@ class Member {
       const hello = this._wasm.hello(this._name, this._link.name(), this._hop);
       const answer = await this._link.request("pool.hello", hello, PATIENCE);
       if (answer === null) continue;
-      const welcomed = async () => JSON.parse(this._wasm.welcomed(answer, models(this._ending.signal)));
+      const welcomed = async () => JSON.parse(this._wasm.welcomed(answer, models(this._ending.signal, this._chunks)));
       const { worker, heartbeat_millis } = await this._module.queued(welcomed);
       if (worker !== this._name) {
         this._inbox.unsubscribe();
         this._name = worker;
         this._inbox = this._listen();
       }
+      this._welcomed?.();
       clearInterval(this._timer);
       this._timer = setInterval(() => this._beat(), heartbeat_millis);
       return true;
@@ -222,7 +231,8 @@ class Member {
       if (answer !== undefined && reply !== undefined) this._say(reply, answer);
       if (reply !== undefined) this._show();
     };
-    this._module.queued(work).catch((error) => this._lose(error));
+    // What it is assigned may be here before its welcome was looked at.
+    this._joined.then(() => this._module.queued(work)).catch((error) => this._lose(error));
   }
 
   /** What is said while the connection is broken is lost, and asked for again. @param {string} subject @param {Uint8Array} payload */
@@ -248,7 +258,7 @@ class Member {
     this._show();
   }
 
-  /** Whether the page is seen, which the pool plans with. @param {boolean} visible */
+  /** Whether the page is seen: the pool has others compute rather than who is hidden. @param {boolean} visible */
   see(visible) {
     this._visible = visible;
     this._beat();

@@ -128,8 +128,14 @@ export async function rate(address, size, signal) {
   return (1000 * length) / Math.max(1, performance.now() - begin);
 }
 
-/** Files of models, as the wasm module asks for them. @param {AbortSignal} signal Ends what is under way. */
-export const models = (signal) => ({
+/**
+ * Files of models, as the wasm module asks for them.
+ *
+ * @param {AbortSignal} signal Ends what is under way.
+ * @param {import("./pool-chunks.js").Chunks} chunks
+ */
+export const models = (signal, chunks) => ({
+  ...chunks,
   manifest: (/** @type {string} */ address) => get(`${address}.manifest`, { most: MOST_MANIFEST }, signal),
   source: (/** @type {string} */ address, /** @type {number} */ size) => ({
     size,

@@ -40,6 +40,8 @@ pub struct Requests {
 pub struct Asked {
     /// See [`Generate::keyed`].
     pub key: Option<u64>,
+    /// See [`Generate::by`].
+    pub user: u64,
     /// The prompt's tokens.
     pub prompt: Vec<u32>,
     /// Tokens that the answer may have.
@@ -161,7 +163,7 @@ impl Requests {
     }
 
     fn admit(&mut self, request: Generate, mut told: Teller, place: Place) -> Option<Asked> {
-        let key = request.key;
+        let (key, user) = (request.key, request.user);
         let Prepared { prompt, options, dropped_messages, parts } = match self.elsewhere.prepare(request) {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -174,6 +176,7 @@ impl Requests {
         let eog = || tokenizer.as_deref().map_or(&[][..], Tokenizer::eog).to_vec();
         Some(Asked {
             key,
+            user,
             most: options.most().min(self.elsewhere.facts.n_ctx - prompt.len()),
             sampling: options.sampling,
             stop_tokens: options.stop_tokens.clone().unwrap_or_else(eog),

@@ -1,6 +1,7 @@
 //! `pool`: many machines as one.
 
 mod file;
+mod page;
 mod remote;
 mod routes;
 mod serve;
@@ -9,15 +10,19 @@ mod work;
 
 use anygpu_pool_nats::{Server, Users};
 use anygpu_pool_sim::{Failure, Machines, Scenario, churn, day};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::fs;
+use std::net::IpAddr;
 use std::path::Path;
 
 use crate::{
     args::pool::{PoolCommand, PoolConfigArgs, PoolSimArgs},
     output,
 };
+
+/// The port that `pool serve` listens at unless it is told another.
+const SERVED: u16 = 8080;
 
 /// Runs `pool`. It was never interrupted: Ctrl-C is the way to end what goes on.
 pub fn run(command: &PoolCommand) -> Result<bool> {
@@ -31,16 +36,40 @@ pub fn run(command: &PoolCommand) -> Result<bool> {
 }
 
 fn configure(args: &PoolConfigArgs) -> Result<()> {
-    let PoolConfigArgs { host, port, websocket_port, shared } = *args;
+    let PoolConfigArgs { host, port, websocket_port, shared, .. } = *args;
     let users = Users::new()?;
-    let here = if host.is_unspecified() { "127.0.0.1".into() } else { host.to_string() };
+    let (here, there) = reached(host, args.public.as_deref())?;
     let Users { coordinator, worker, system } = &users;
-    let how = format!(
+    let mut how = format!(
         "# anygpu pool serve --nats nats://coordinator:{coordinator}@{here}:{port} --nats-system nats://system:{system}@{here}:{port} \\\n\
-         #   --nats-workers nats://worker:{worker}@{here}:{port} --nats-pages ws://worker:{worker}@{here}:{websocket_port}\n"
+         #   --nats-workers nats://worker:{worker}@{there}:{port} --nats-pages ws://worker:{worker}@{there}:{websocket_port} \\\n\
+         #   --cors {}",
+        args.cors
     );
+    if !host.is_loopback() {
+        how += &format!(" --host {host} --public http://{there}:{SERVED}");
+    }
+    how += "\n";
     let server = Server { host: host.to_string(), port, websocket: websocket_port, users, shared };
     Ok(output::text(&format!("{how}{server}\n"))?)
+}
+
+/// What a server at an address is reached by from its own machine, and from others.
+fn reached(host: IpAddr, public: Option<&str>) -> Result<(String, String)> {
+    let here = match host {
+        IpAddr::V4(ip) if ip.is_unspecified() => "127.0.0.1".into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => "[::1]".into(),
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    match public {
+        Some(public) => Ok((here, public.to_owned())),
+        None if host.is_unspecified() => bail!(
+            "workers elsewhere cannot reach {host}; say by --public what they reach this machine by, such as 192.168.1.2 or \
+             pool.example.org"
+        ),
+        None => Ok((here.clone(), here)),
+    }
 }
 
 fn simulate(args: &PoolSimArgs) -> Result<()> {
@@ -76,4 +105,20 @@ fn read(file: &Path) -> Result<Machines> {
 
 fn show(json: bool, report: &impl Serialize, text: &str) -> Result<()> {
     Ok(if json { output::json(report) } else { output::text(&format!("{text}\n")) }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn workers_elsewhere_are_told_what_they_can_reach() {
+        let all = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let both = |here: &str, there: &str| (here.to_owned(), there.to_owned());
+        assert_eq!(reached(IpAddr::V4(Ipv4Addr::LOCALHOST), None).unwrap(), both("127.0.0.1", "127.0.0.1"));
+        assert_eq!(reached(IpAddr::V6(Ipv6Addr::LOCALHOST), None).unwrap(), both("[::1]", "[::1]"));
+        assert_eq!(reached(all, Some("10.0.0.7")).unwrap(), both("127.0.0.1", "10.0.0.7"));
+        assert!(reached(all, None).unwrap_err().to_string().contains("--public"));
+    }
 }

@@ -8,7 +8,7 @@ use anygpu::{EngineError, SelectOptions, select};
 use anygpu_pool_proto::{
     Failure, Heartbeat, Hello, Reason, Reply, Rung, VERSION, Welcome, Wire, limits, reply, subject,
 };
-use anygpu_pool_worker::{Message, Vitals, Worker};
+use anygpu_pool_worker::{Message, Vitals, Worker, guess};
 use bindings_common::{error, json};
 use js_sys::{Function, Promise, Uint8Array};
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,6 @@ use crate::shown::Shown;
 
 /// Texts that it would hold states for.
 const SESSIONS: u32 = 8;
-/// Weights of a matrix that selection times.
-const TIMED_WEIGHTS: f64 = 1024.0 * 1024.0;
-/// Bytes of a weight of it: 18 for 32.
-const TIMED_BYTES: f64 = 18.0 / 32.0;
 
 /// What a page offers.
 #[derive(Deserialize)]
@@ -83,15 +79,12 @@ pub async fn member(offer: String) -> Result<WasmMember, JsValue> {
         _ => Rung::Cpu,
     };
     let computes = json(&Computes { backend: info.name, adapter: &info.adapter, software: info.software })?;
-    // Decoding is bound by how fast weights are read.
-    let matvec_ms = report.chosen().and_then(|rung| rung.matvec_ms).unwrap_or(1.0);
-    let guess = 1e3 * matvec_ms * offer.block_bytes / (TIMED_WEIGHTS * TIMED_BYTES);
     Ok(WasmMember(Rc::new(Member {
         memory: offer.memory,
         bandwidth: (offer.bandwidth as u64).max(1),
         rung,
         computes,
-        guess: (guess as u32).max(1),
+        guess: guess(report.chosen().and_then(|rung| rung.matvec_ms), offer.block_bytes),
         select: select_options,
         host,
         vitals: Vitals::default(),
@@ -124,6 +117,7 @@ impl WasmMember {
     pub fn hello(&self, worker: String, connection: String, hop_micros: u32) -> Result<Vec<u8>, JsValue> {
         let Member { memory, bandwidth, rung, guess, ref vitals, .. } = *self.0;
         let measured = Some(vitals.block_micros()).filter(|micros| *micros > 0);
+        let (model, cached) = vitals.cached();
         wire(&Hello {
             version: VERSION,
             rung: rung.into(),
@@ -132,10 +126,11 @@ impl WasmMember {
             bandwidth,
             hop_micros,
             sessions: SESSIONS,
-            model: Vec::new(),
-            cached: Vec::new(),
+            model,
+            cached,
             connection,
             worker,
+            ends: String::new(),
         })
     }
 

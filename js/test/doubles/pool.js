@@ -16,11 +16,16 @@ const words = (/** @type {Uint8Array} */ bytes) => new TextDecoder().decode(byte
 
 /** The module: what it says is text. @param {Deliver} deliver */
 function bindings(deliver) {
+  let hasJoined = false;
   const member = {
     computes: () => JSON.stringify({ backend: "cpu", adapter: "a double", software: false }),
     hello: (/** @type {string} */ worker, /** @type {string} */ connection) => text(`hello ${worker} ${connection}`),
-    welcomed: (/** @type {Uint8Array} */ answer) => words(answer),
+    welcomed: (/** @type {Uint8Array} */ answer) => {
+      hasJoined = true;
+      return words(answer);
+    },
     deliver: async (/** @type {string} */ subject, /** @type {Uint8Array} */ payload, /** @type {any} */ send) => {
+      if (!hasJoined) throw new Error("the worker has not joined");
       const answer = await deliver(subject, words(payload), send);
       return answer === undefined ? undefined : text(answer);
     },

@@ -12,6 +12,8 @@ import { launch } from "./driver.js";
 
 const PROMPT = "Once upon a time";
 const TOKENS = 64;
+/** So many that a tab is closed long before the last. */
+const LONG = 200;
 /** Where all take part. */
 const MIXED_TOKENS = 32;
 /** What a native worker has room for: half of gab, as a page of 256 MB has. */
@@ -55,8 +57,9 @@ function start(program, args, ready) {
  * @param {ChildProcess[]} children Gets what was started.
  * @param {Programs} programs
  * @param {string[]} options Of the coordinator.
+ * @param {RegExp} ready What it says then.
  */
-async function opened(folder, children, { anygpu, nats }, options) {
+async function opened(folder, children, { anygpu, nats }, options, ready = /serving /) {
   const [port, websocket, http] = await ports(3);
   // Servers before 2.10 cannot ask the coordinator who may connect.
   const isOld = /v2\.\d\./.test(spawnSync(nats, ["--version"], { encoding: "utf8" }).stdout);
@@ -67,8 +70,8 @@ async function opened(folder, children, { anygpu, nats }, options) {
   // The comments say how the coordinator is to be called.
   const addresses = [...config.matchAll(/(--nats\S*) (\S+:\/\/\S+)/g)].flatMap(([, option, address]) => [option ?? "", address ?? ""]);
   children.push(await start(nats, ["-c", conf], /Server is ready/));
-  const serve = ["pool", "serve", "--port", `${http}`, "--cors", "*", ...options, ...addresses];
-  children.push(await start(anygpu, serve, /serving /));
+  const serve = ["pool", "serve", "--port", `${http}`, ...options, ...addresses];
+  children.push(await start(anygpu, serve, ready));
   return `http://127.0.0.1:${http}`;
 }
 
@@ -94,13 +97,16 @@ async function state(coordinator) {
   return (await fetch(`${coordinator}/state.json`)).json();
 }
 
-/** Waits until a chain is up. @param {string} coordinator */
-async function up(coordinator) {
-  for (let looks = 0; !(await state(coordinator)).serves; looks += 1) {
-    assert.ok(looks < 600, `no chain is up: ${JSON.stringify(await state(coordinator))}`);
+/** Waits until a coordinator says that something is so. @param {string} coordinator @param {string} what @param {(state: any) => boolean} is */
+async function until(coordinator, what, is) {
+  for (let looks = 0; !is(await state(coordinator)); looks += 1) {
+    assert.ok(looks < 600, `${what}: ${JSON.stringify(await state(coordinator))}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
+
+/** Waits until a chain is up. @param {string} coordinator */
+const up = (coordinator) => until(coordinator, "no chain is up", ({ serves }) => serves);
 
 /**
  * The pool's text has to be that of one machine.
@@ -112,14 +118,22 @@ async function up(coordinator) {
  * @param {string[]} model How it is named, if it is not gab.
  */
 async function isExact(anygpu, coordinator, tokens, temperature, model = []) {
-  const chosen = { temperature, top_k: 40, top_p: 0.95, seed: 7 };
-  const request = { prompt: PROMPT, max_tokens: tokens, ...chosen };
+  const { choices } = await (await completes(coordinator, tokens, { temperature })).json();
+  assert.equal(choices[0].text, alone(anygpu, tokens, temperature, model));
+}
+
+/** Asks a pool to go on. @param {string} coordinator @param {number} tokens @param {object} more */
+function completes(coordinator, tokens, more) {
+  const request = { prompt: PROMPT, max_tokens: tokens, top_k: 40, top_p: 0.95, seed: 7, ...more };
   const headers = { "content-type": "application/json" };
-  const response = await fetch(`${coordinator}/v1/completions`, { method: "POST", headers, body: JSON.stringify(request) });
-  const { choices } = await response.json();
-  const alone = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${tokens}`, "--json", ...model];
+  return fetch(`${coordinator}/v1/completions`, { method: "POST", headers, body: JSON.stringify(request) });
+}
+
+/** The text of one machine. @param {string} anygpu @param {number} tokens @param {number} temperature @param {string[]} more @returns {string} */
+function alone(anygpu, tokens, temperature, more) {
+  const args = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${tokens}`, "--json", ...more];
   const drawn = temperature > 0 ? ["--temperature", `${temperature}`, "--top-k", "40", "--top-p", "0.95", "--seed", "7"] : [];
-  assert.equal(choices[0].text, JSON.parse(spawnSync(anygpu, [...alone, ...drawn], { encoding: "utf8" }).stdout).text);
+  return JSON.parse(spawnSync(anygpu, [...args, ...drawn], { encoding: "utf8" }).stdout).text;
 }
 
 /**
@@ -168,22 +182,42 @@ export async function mixes(browsers, origin, programs, file = null) {
 }
 
 /**
- * Has a page of a browser join a pool that has half of what it takes, and ask it.
+ * Tries something in a browser, with what it starts beside it.
+ *
+ * @param {string} title
+ * @param {"chrome" | "firefox"} name
+ * @param {string} program The browser.
+ * @param {(browser: import("puppeteer-core").Browser, folder: string, children: ChildProcess[]) => Promise<void>} action
+ * @returns {Promise<import("./main.js").Result>}
+ */
+async function tried(title, name, program, action) {
+  const folder = mkdtempSync(join(tmpdir(), "anygpu-pool-"));
+  /** @type {ChildProcess[]} */
+  const children = [];
+  const browser = await launch(name, program);
+  try {
+    await action(browser, folder, children);
+    return { name: title, ok: true };
+  } catch (error) {
+    return { name: title, ok: false, message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  } finally {
+    await browser.close();
+    for (const child of children.reverse()) child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Has a page of a browser join a pool that has half of what it takes.
  *
  * @param {"chrome" | "firefox"} name
  * @param {string} program The browser.
  * @param {string} backend What the page computes on.
  * @param {string} origin The page's.
  * @param {Programs} programs
- * @returns {Promise<import("./main.js").Result>}
  */
-export async function joins(name, program, backend, origin, programs) {
-  const title = `${name}: a page on ${backend} is a part of a pool`;
-  const folder = mkdtempSync(join(tmpdir(), "anygpu-pool-"));
-  /** @type {ChildProcess[]} */
-  const children = [];
-  const browser = await launch(name, program);
-  try {
+export function joins(name, program, backend, origin, programs) {
+  return tried(`${name}: a page on ${backend} is a part of a pool`, name, program, async (browser, folder, children) => {
     const coordinator = await opened(folder, children, programs, ["--seam", "f32"]);
     children.push(await works(programs.anygpu, coordinator, "cpu", MEMORY));
     const member = await page(browser, origin, coordinator, backend);
@@ -193,16 +227,101 @@ export async function joins(name, program, backend, origin, programs) {
     await isExact(programs.anygpu, coordinator, TOKENS, 0);
     await member.click("#leave");
     await member.waitForSelector("#join", { visible: true });
-    for (let looks = 0; (await state(coordinator)).workers > 1; looks += 1) {
-      assert.ok(looks < 100, "who left is still there");
-      await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(coordinator, "who left is still there", ({ workers }) => workers === 1);
+    assert.ok((await member.evaluate(kept)) > 0, "it kept nothing of what it fetched");
+    await member.click("#join");
+    await up(coordinator);
+    await isExact(programs.anygpu, coordinator, TOKENS, 0.8);
+  });
+}
+
+/** In a page: how many chunks of models the browser keeps for pools. */
+async function kept() {
+  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("anygpu-pool");
+  let count = 0;
+  for await (const _ of /** @type {any} */ (folder).keys()) count += 1;
+  return count;
+}
+
+/**
+ * Closes a tab that has a stage in the middle of an answer: another has it from then on, and the text is that of one machine.
+ *
+ * @param {string} chrome
+ * @param {string} origin The pages'.
+ * @param {Programs} programs
+ */
+export function closes(chrome, origin, programs) {
+  return tried("chrome: a tab is closed in the middle of an answer", "chrome", chrome, async (browser, folder, children) => {
+    const coordinator = await opened(folder, children, programs, ["--seam", "f32"]);
+    children.push(await works(programs.anygpu, coordinator, "cpu", MEMORY));
+    const serving = await page(browser, origin, coordinator, "cpu");
+    await up(coordinator);
+    await page(browser, origin, coordinator, "cpu");
+    // Who is hidden would change places with who stands by.
+    await serving.bringToFront();
+    const own = await serving.$eval("#facts", (facts) => facts.lastElementChild?.textContent);
+    const serves = (/** @type {any} */ { chains, spares }) => spares.length === 1 && chains[0].stages.some((/** @type {any} */ { worker }) => worker === own);
+    await until(coordinator, "the page that is seen has no stage, or nobody stands by", serves);
+    const response = await completes(coordinator, LONG, { temperature: 0, ignore_eos: true, stream: true });
+    let text = "";
+    let isClosed = false;
+    for await (const event of events(response)) {
+      text += event.choices[0]?.text ?? "";
+      if (isClosed || text.length < 40) continue;
+      isClosed = true;
+      await serving.close();
     }
-    return { name: title, ok: true };
-  } catch (error) {
-    return { name: title, ok: false, message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-  } finally {
-    await browser.close();
-    for (const child of children.reverse()) child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
+    assert.ok(isClosed, "the answer is too short");
+    assert.equal(text, alone(programs.anygpu, LONG, 0, ["--ignore-eos"]));
+    const took = (/** @type {any} */ { workers, lost, promoted }) => workers === 2 && lost === 1 && promoted === 1;
+    await until(coordinator, "the other page did not take over", took);
+  });
+}
+
+/** What a stream of server-sent events tells. @param {Response} response */
+async function* events({ body }) {
+  let rest = "";
+  for await (const bytes of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (body))) {
+    const lines = (rest + Buffer.from(bytes).toString("utf8")).split("\n");
+    rest = lines.pop() ?? "";
+    const told = lines.filter((line) => line.startsWith("data: ") && !line.endsWith("[DONE]"));
+    yield* told.map((line) => JSON.parse(line.slice(6)));
   }
+}
+
+/**
+ * Asks from a page of another origin: with a key, and where no page may ask. The coordinator's own page shows the pool.
+ *
+ * @param {"chrome" | "firefox"} name
+ * @param {string} program The browser.
+ * @param {string} origin The page's.
+ * @param {Programs} programs
+ */
+export function asks(name, program, origin, programs) {
+  return tried(`${name}: a page asks a pool, if it may`, name, program, async (browser, folder, children) => {
+    const lets = await opened(folder, children, programs, ["--cors", origin, "--api-key", "secret"]);
+    const asking = await browser.newPage();
+    asking.setDefaultTimeout(PATIENCE);
+    const ask = async (/** @type {string} */ coordinator) => {
+      await asking.goto(`${origin}/pool.html?coordinator=${coordinator}`);
+      await asking.waitForSelector("#send", { visible: true });
+      await asking.click("#send");
+    };
+    const says = (/** @type {string} */ id, /** @type {RegExp} */ what) => {
+      const is = (/** @type {string} */ id, /** @type {string} */ what) => RegExp(what).test(document.getElementById(id)?.textContent ?? "");
+      return asking.waitForFunction(is, {}, id, what.source);
+    };
+    await ask(lets);
+    await says("notice", /wants a key/);
+    await asking.type("#key", "secret");
+    await asking.click("#send");
+    await says("pace", /Waiting for a chain/);
+    children.push(await works(programs.anygpu, lets, "cpu", "1G"));
+    await says("answer", new RegExp(`${PROMPT}.{40}`));
+    await asking.goto(`${lets}/`);
+    await asking.waitForSelector("#chains .stage");
+    await says("work", /pool work --coordinator http/);
+    await ask(await opened(folder, children, programs, [], /pages join by pool\.html\?coordinator=http[^]*may not ask: --cors[^]*serving /));
+    await says("notice", /--cors http/);
+  });
 }

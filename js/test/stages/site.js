@@ -25,8 +25,8 @@ async function prepared() {
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder);
   if (!existsSync(join(DIST, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
   const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
-  const [{ flows }, { areVendored }, { withTemplate }, { joins, mixes }] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
-  return { folder, flows, areVendored, withTemplate, joins, mixes };
+  const [{ flows }, { areVendored }, { withTemplate }, pools] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
+  return { folder, flows, areVendored, withTemplate, pools };
 }
 
 /** The programs that pages and pools take; null for what is missing, which is said. */
@@ -37,20 +37,20 @@ function programs() {
 
 /** SmolLM2 by pages of both browsers and native workers, as one chain. */
 export async function mixed() {
-  const { mixes } = await prepared();
+  const { pools } = await prepared();
   const { browsers: { chrome, firefox }, nats } = programs();
   if (chrome === null || firefox === null || nats === null) return { ...SKIPPED, skipped: 2 };
   if (!existsSync(SMOLLM2)) throw new Error(`${SMOLLM2} is not there; run cargo xtask models`);
   const server = await serve({ folder: DIST, files: {} });
   try {
-    return counted(await mixes({ chrome, firefox }, server.origin, { anygpu: commandLine(), nats }, SMOLLM2));
+    return counted(await pools.mixes({ chrome, firefox }, server.origin, { anygpu: commandLine(), nats }, SMOLLM2));
   } finally {
     server.close();
   }
 }
 
 export async function site() {
-  const { folder, flows, areVendored, withTemplate, joins, mixes } = await prepared();
+  const { folder, flows, areVendored, withTemplate, pools } = await prepared();
   const talker = join(folder, "talker.gguf");
   withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
   const server = await serve({ folder: DIST, files: { "talker.gguf": talker } });
@@ -64,11 +64,18 @@ export async function site() {
     for (const [name, backend] of [["chrome", "webgl"], ["chrome", "webgpu"], ["firefox", "cpu"]]) {
       const program = browsers[/** @type {"chrome" | "firefox"} */ (name)];
       const isThere = program !== null && nats !== null;
-      tallies.push(isThere ? counted([await joins(name, program, backend, server.origin, { anygpu: commandLine(), nats })]) : SKIPPED);
+      tallies.push(isThere ? counted([await pools.joins(name, program, backend, server.origin, { anygpu: commandLine(), nats })]) : SKIPPED);
+    }
+    for (const name of /** @type {const} */ (["chrome", "firefox"])) {
+      const program = browsers[name];
+      const isThere = program !== null && nats !== null;
+      tallies.push(isThere ? counted([await pools.asks(name, program, server.origin, { anygpu: commandLine(), nats })]) : SKIPPED);
     }
     const { chrome, firefox } = browsers;
+    const closes = chrome !== null && nats !== null;
+    tallies.push(closes ? counted([await pools.closes(chrome, server.origin, { anygpu: commandLine(), nats })]) : SKIPPED);
     const all = chrome !== null && firefox !== null && nats !== null;
-    tallies.push(all ? counted(await mixes({ chrome, firefox }, server.origin, { anygpu: commandLine(), nats })) : { ...SKIPPED, skipped: 2 });
+    tallies.push(all ? counted(await pools.mixes({ chrome, firefox }, server.origin, { anygpu: commandLine(), nats })) : { ...SKIPPED, skipped: 2 });
     const sum = (/** @type {"passed" | "failed" | "skipped"} */ kind) => tallies.reduce((all, tally) => all + tally[kind], 0);
     return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
   } finally {

@@ -5,7 +5,9 @@ import { afterEach, test } from "node:test";
 import { CrashError, NetworkError } from "../../src/errors.js";
 import { PoolError } from "../../src/pool-error.js";
 import { joinPool } from "../../src/pool.js";
+import { chunks } from "../../src/pool-chunks.js";
 import { models } from "../../src/pool-source.js";
+import { Disk, cacheStorage, opfs } from "../doubles/browser.js";
 import { Broker, coordinator, member } from "../doubles/pool.js";
 import { someBytes } from "../doubles/server.js";
 
@@ -73,6 +75,22 @@ test("messages are done one after the other, and those that are requests are ans
   assert.deepEqual(done, [`pool.w.${worker}.ctl: a`, `pool.w.${worker}.s.lease: b`, `pool.w.${worker}.ctl: c`]);
   const of = (/** @type {string} */ what) => `pool.w.other.s.lease: of ${what}`;
   assert.deepEqual(broker.said, [of("a"), "inbox.1: answer to a", of("b"), of("c"), "inbox.2: answer to c"]);
+});
+
+test("what it is asked at once is done when it has its welcome", async () => {
+  const broker = new Broker();
+  const { onHello } = broker;
+  broker.onHello = (hello) => {
+    broker.send("ctl", "a", "inbox.1");
+    return onHello(hello);
+  };
+  const { client } = await join(broker, async (_, payload) => `answer to ${payload}`);
+  const follows = client.call("follow", {});
+  follows.catch(() => {});
+  await soon();
+  assert.ok(broker.said.includes("inbox.1: answer to a"), `${broker.said}`);
+  await client.call("leave", {});
+  await follows;
 });
 
 test("who is not known any more says hello again, by its name, or goes by the one that it gets", async () => {
@@ -159,7 +177,7 @@ test("ranges come as they were asked for, after another attempt if need be, or n
     "/whole": (_, response) => void response.writeHead(200).end("abcd"),
     "/long.manifest": new Uint8Array((8 << 20) + 1),
   });
-  const files = models(new AbortController().signal);
+  const files = models(new AbortController().signal, chunks({}, "00"));
   const read = (/** @type {string} */ path) => files.source(`${url}${path}`, 10).readAt(0, 4);
   assert.deepEqual(await files.source(`${url}/model.gguf`, FILE.length).readAt(50_000, 1000), FILE.slice(50_000, 51_000));
   assert.equal(new TextDecoder().decode(await read("/busy")), "abcd");
@@ -167,6 +185,30 @@ test("ranges come as they were asked for, after another attempt if need be, or n
   await assert.rejects(read("/short"), (error) => error instanceof NetworkError && /3 bytes/.test(error.message));
   await assert.rejects(read("/whole"), (error) => error instanceof NetworkError && /status 200/.test(error.message));
   await assert.rejects(files.manifest(`${url}/long`), (error) => error instanceof NetworkError && /more than/.test(error.message));
+});
+
+test("chunks stay for the next time, but for those of other models and those that storage has no room for", async () => {
+  for (const around of [(/** @type {Disk} */ disk) => ({ storage: opfs(disk, "worker") }), (/** @type {Disk} */ disk) => ({ caches: cacheStorage(disk) })]) {
+    const disk = new Disk();
+    const [model, other] = ["ab".repeat(32), "cd".repeat(32)];
+    const [one, two] = [someBytes(1000), someBytes(2000)];
+    const first = chunks(around(disk), model);
+    assert.equal(await first.kept("one"), null);
+    await first.keep("one", one);
+    await first.keep("two", one);
+    await first.keep("two", two);
+    const again = chunks(around(disk), model);
+    assert.deepEqual([await again.kept("one"), await again.kept("two")], [one, two]);
+    disk.quota = disk.used + 100;
+    await again.keep("three", two);
+    assert.equal(await again.kept("three"), null);
+    assert.equal(await chunks(around(disk), other).kept("one"), null);
+    assert.equal(await chunks(around(disk), model).kept("one"), null, "there is one model at a time");
+    assert.equal(disk.used, 0);
+  }
+  const without = chunks({}, "ab");
+  await without.keep("one", FILE);
+  assert.equal(await without.kept("one"), null);
 });
 
 test("options of joining are checked before anything is loaded", async () => {

@@ -26,8 +26,10 @@ pub struct Counts {
     pub tokens: u64,
     /// Workers that were lost.
     pub lost: u64,
-    /// Stages that a ready spare took over.
+    /// Stages that were lost, and a ready spare took over.
     pub promoted: u64,
+    /// Stages that a spare has instead of who is hidden or slower.
+    pub exchanged: u64,
     /// Stages that a worker had to be prepared for.
     pub recruited: u64,
     /// Chains that were given up.
@@ -75,6 +77,8 @@ pub struct Coordinator {
     /// Who is kept for which stage, after a restart.
     pub(crate) remembered: BTreeMap<WorkerId, (ChainId, usize)>,
     pub(crate) banned: BTreeSet<WorkerId>,
+    /// Whose page is hidden.
+    pub(crate) hidden: BTreeSet<WorkerId>,
     /// Whether the coordinator's own connection is closed.
     pub(crate) is_cut_off: bool,
     pub(crate) checks: Checks,
@@ -110,6 +114,7 @@ impl Coordinator {
             retiring: BTreeSet::new(),
             remembered: BTreeMap::new(),
             banned: BTreeSet::new(),
+            hidden: BTreeSet::new(),
             is_cut_off: false,
             checks: Checks::default(),
             epoch: 0,
@@ -130,7 +135,10 @@ impl Coordinator {
         match event {
             Event::Connected(worker) => self.connected(worker),
             Event::Hello(worker, offer) => self.hello(worker, offer),
-            Event::Heartbeat(worker, block, hop) => self.heartbeat(worker, block, hop),
+            Event::Heartbeat { worker, block, hop, visible } => {
+                self.heartbeat(worker, block, hop);
+                self.seen(worker, visible);
+            }
             Event::Disconnected(worker) => self.gone(worker),
             Event::Ready(worker, epoch) => self.ready(worker, epoch),
             Event::Failed(worker, epoch) => self.failed(worker, epoch),

@@ -44,8 +44,17 @@ pub enum Event {
     Connected(WorkerId),
     /// A worker said what it is and can.
     Hello(WorkerId, Offer),
-    /// A worker is there: microseconds of a row through a block, and of a hop.
-    Heartbeat(WorkerId, u64, u64),
+    /// A worker is there.
+    Heartbeat {
+        /// Who.
+        worker: WorkerId,
+        /// Microseconds of a row through a block.
+        block: u64,
+        /// Microseconds of a hop.
+        hop: u64,
+        /// Whether its page is seen, if it has one: who is hidden is throttled, and perhaps frozen soon.
+        visible: bool,
+    },
     /// A worker's connection is closed, nobody answers for it, or it says that it leaves.
     Disconnected(WorkerId),
     /// A worker has fetched and compiled what it was assigned under an epoch.
@@ -98,7 +107,7 @@ impl Event {
     /// The worker that is heard by it.
     pub(crate) fn sender(&self) -> Option<WorkerId> {
         match *self {
-            Event::Heartbeat(worker, ..)
+            Event::Heartbeat { worker, .. }
             | Event::Ready(worker, _)
             | Event::Restored(worker, ..)
             | Event::Exported { to: worker, .. }

@@ -59,6 +59,17 @@ impl Coordinator {
         }
     }
 
+    /// Whether a worker's page is seen. Stages go from who is hidden to who is seen, if somebody stands by.
+    pub(crate) fn seen(&mut self, id: WorkerId, visible: bool) {
+        let Some(role) = self.workers.get(&id).map(|worker| worker.role) else { return };
+        let changed = if visible { self.hidden.remove(&id) } else { self.hidden.insert(id) };
+        match role {
+            Role::Stage(chain, stage) if changed && !visible => self.relieve(self.chains[&chain].slots[stage].range),
+            Role::Spare(range) if changed && visible => self.relieve(range),
+            _ => {}
+        }
+    }
+
     fn heard(&mut self, id: WorkerId) {
         self.timers.set(Timer::Silence(id), self.now + self.config.silence);
     }
@@ -137,6 +148,7 @@ impl Coordinator {
         self.timers.clear(Timer::Prepare(id));
         if next == State::Gone {
             self.workers.remove(&id);
+            self.hidden.remove(&id);
         }
         match role {
             Role::None => {}
@@ -205,6 +217,11 @@ impl Coordinator {
         self.silence(id) > self.config.quiet
     }
 
+    /// Whether a worker can be counted on to be there: it speaks, and its page is seen. Others are chosen last.
+    pub(crate) fn is_sure(&self, id: WorkerId) -> bool {
+        !self.is_quiet(id) && !self.hidden.contains(&id)
+    }
+
     /// A free worker, or a spare of something else, is to fetch and compile a range.
     pub(crate) fn assign(&mut self, id: WorkerId, range: Range, role: Role) {
         let epoch = self.next_epoch();
@@ -214,7 +231,7 @@ impl Coordinator {
         worker.turn(State::Fetching);
         (worker.epoch, worker.late) = (epoch, 0);
         let cached = worker.offer.cached.is_some_and(|cached| cached.covers(&range));
-        let bytes = if cached { 0 } else { self.config.model.bytes(&range) };
+        let bytes = if cached { 0 } else { self.config.model.weights(&range) };
         let fetch = bytes.saturating_mul(1_000_000) / worker.offer.bandwidth.max(1);
         worker.offer.cached = Some(range);
         self.timers.set(Timer::Prepare(id), self.now + self.config.prepare + 2 * fetch);
@@ -265,6 +282,7 @@ impl Coordinator {
             Some((chain, stage)) => self.promote(chain, stage, id),
             None => {
                 self.settle_disputes(range);
+                self.relieve(range);
                 self.plan_soon();
             }
         }

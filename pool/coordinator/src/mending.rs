@@ -15,6 +15,12 @@ use crate::{
 impl Coordinator {
     /// A stage's worker is no more.
     pub(crate) fn lose(&mut self, id: ChainId, stage: usize) {
+        self.vacate(id, stage);
+        self.find(id, stage);
+    }
+
+    /// A stage has nobody, and what its texts' states were there is lost.
+    fn vacate(&mut self, id: ChainId, stage: usize) {
         let epoch = self.next_epoch();
         let Some(chain) = self.chains.get_mut(&id) else { return };
         chain.epoch = epoch;
@@ -30,7 +36,22 @@ impl Coordinator {
             }
         }
         self.settle(id);
-        self.find(id, stage);
+    }
+
+    /// A ready spare takes a stage, and who had it stands by in the spare's place.
+    pub(crate) fn exchange(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
+        let Some(Slot { range, worker: Some(worker), .. }) = self.chains.get(&id).map(|chain| chain.slots[stage])
+        else {
+            return;
+        };
+        if let Some(worker) = self.workers.get_mut(&worker) {
+            worker.role = Role::None;
+        }
+        self.unseat(worker, State::Measured);
+        self.vacate(id, stage);
+        self.counts.exchanged += 1;
+        self.install(id, stage, spare);
+        self.assign(worker, range, Role::Spare(range));
     }
 
     /// A worker for a stage: a ready spare, somebody free, a spare of what is covered best; else it waits.
@@ -48,13 +69,14 @@ impl Coordinator {
             return;
         }
         let can = |worker: &WorkerId| self.fits(*worker, &range) && !self.is_quiet(*worker);
-        let free = self.free.iter().take(many).map(|(_, worker)| *worker).find(can);
+        let sure = |worker: &WorkerId| can(worker) && self.is_sure(*worker);
+        let free = || self.free.iter().take(many).map(|(_, worker)| *worker);
         let other = || {
             let ranges = self.cover.most().take(many).filter(|other| *other != range);
-            let spares = ranges.filter_map(|other| self.spares.get(&other)).flatten().take(many);
-            spares.copied().find(can)
+            ranges.filter_map(|other| self.spares.get(&other)).flatten().take(many).copied()
         };
-        match (free.or_else(other), spare) {
+        let seen = free().find(sure).or_else(|| other().find(sure));
+        match (seen.or_else(|| free().chain(other()).find(can)), spare) {
             (Some(worker), _) => self.recruit(id, stage, worker),
             (None, Some(quiet)) => self.promote(id, stage, quiet),
             (None, None) => {}
@@ -62,18 +84,41 @@ impl Coordinator {
     }
 
     /// A ready spare of a stage's range: one that holds a snapshot of the chain's sessions there, if it does, but rather
-    /// any other than one that is quiet.
+    /// any other than one that is hidden, and rather that than one that is quiet.
     pub(crate) fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
         let chain = &self.chains[&id];
         let spares = self.spares.get(&chain.slots[stage].range)?;
         let held = chain.sessions.iter().find_map(|session| self.sessions[session].seats.get(stage)?.snapshot);
         let holder = held.map(|snapshot| snapshot.holder).filter(|holder| spares.contains(holder));
         let mut all = holder.into_iter().chain(spares.iter().take(self.config.candidates).copied());
-        all.find(|spare| !self.is_quiet(*spare)).or(spares.first().copied())
+        let sure = all.clone().find(|spare| self.is_sure(*spare));
+        sure.or_else(|| all.find(|spare| !self.is_quiet(*spare))).or(spares.first().copied())
     }
 
-    /// A ready spare takes over a stage.
+    /// Stages of a range whose pages are hidden go to ready spares that can be counted on, while there are any.
+    pub(crate) fn relieve(&mut self, range: Range) {
+        let serves = |id: &WorkerId| match self.workers.get(id)?.role {
+            Role::Stage(chain, stage) if self.worker(*id) == State::Serving => Some((chain, stage)),
+            _ => None,
+        };
+        let hidden = self.hidden.iter().filter_map(serves);
+        let hidden: Vec<_> = hidden.filter(|(chain, stage)| self.chains[chain].slots[*stage].range == range).collect();
+        for (chain, stage) in hidden {
+            match self.choose_spare(chain, stage).filter(|spare| self.is_sure(*spare)) {
+                Some(spare) => self.exchange(chain, stage, spare),
+                None => return,
+            }
+        }
+    }
+
+    /// A ready spare takes over a stage that was lost.
     pub(crate) fn promote(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
+        self.counts.promoted += 1;
+        self.install(id, stage, spare);
+    }
+
+    /// A ready spare has a stage from now on.
+    fn install(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
         let epoch = self.next_epoch();
         let Some(chain) = self.chains.get_mut(&id) else { return };
         let range = chain.slots[stage].range;
@@ -86,7 +131,6 @@ impl Coordinator {
             worker.role = Role::Stage(id, stage);
             worker.turn(State::Ready);
         }
-        self.counts.promoted += 1;
         self.timers.set_once(Timer::Plan, self.now + self.config.replan);
         self.settle(id);
     }

@@ -44,16 +44,27 @@ impl Coordinator {
     /// The fastest chain of who is free and of spares that are more than one for their range. Where no chain is up, and
     /// where the chain is to replace another whose workers then stand by, of all spares.
     fn look(&self, instead: Option<ChainId>) -> Option<Planned> {
-        self.fastest(&[], usize::from(self.up() > 0 && instead.is_none()))
+        match instead {
+            None => self.fastest(&[], usize::from(self.up() > 0)),
+            // Nobody gives way to who is hidden.
+            Some(_) => self.fastest_of(&[], 0, |worker| self.is_sure(worker)),
+        }
     }
 
-    /// The fastest chain of some workers, of who is free, and of spares that are more than so many for their range.
+    /// The fastest chain of some workers, of who is free, and of spares that are more than so many for their range. Whose
+    /// page is hidden is part of it only if there is none without.
     pub(crate) fn fastest(&self, some: &[WorkerId], kept: usize) -> Option<Planned> {
+        let sure = self.fastest_of(some, kept, |worker| self.is_sure(worker));
+        let hidden = || self.fastest_of(some, kept, |worker| !self.is_quiet(worker));
+        if self.hidden.is_empty() { sure } else { sure.or_else(hidden) }
+    }
+
+    fn fastest_of(&self, some: &[WorkerId], kept: usize, may: impl Fn(WorkerId) -> bool) -> Option<Planned> {
         let many = self.config.candidates;
         let spared = self.cover.most().take(many).filter_map(|range| self.spares.get(&range));
         let spared = spared.flat_map(|spares| spares.iter().skip(kept));
         let free = self.free.iter().map(|(_, worker)| worker);
-        let chosen = some.iter().chain(free).chain(spared).filter(|worker| !self.is_quiet(**worker)).take(many);
+        let chosen = some.iter().chain(free).chain(spared).filter(|worker| may(**worker)).take(many);
         let planned = |worker: &WorkerId| Some(self.workers.get(worker)?.planned(self.now, self.config.life));
         fastest(&self.config.model, &chosen.filter_map(planned).collect::<Vec<_>>(), &self.aim())
     }
@@ -108,7 +119,7 @@ impl Coordinator {
         }
     }
 
-    /// One chain after the other is looked at: is there one that is better by far?
+    /// One chain after the other is looked at: would a ready spare make it better by far, or is there a better one?
     pub(crate) fn improve(&mut self) {
         self.timers.set(Timer::Improve, self.now + self.config.improve);
         let after = self.chains.range(self.improved + 1..).next().or(self.chains.iter().next());
@@ -120,17 +131,33 @@ impl Coordinator {
             return;
         }
         let now: f64 = chain.slots.iter().map(|slot| self.time(slot)).sum();
-        if let Some(better) = self.look(Some(id))
+        if let Some((stage, spare)) = self.faster(&chain.slots, self.config.gain * now) {
+            self.exchange(id, stage, spare);
+        } else if let Some(better) = self.look(Some(id))
             && better.cost < (1.0 - self.config.gain) * now
         {
             self.begin(&better, Some(id));
         }
     }
 
+    /// The stage that a ready spare gains most seconds of a token in, if that is more than so many.
+    fn faster(&self, slots: &[Slot], least: f64) -> Option<(usize, WorkerId)> {
+        let gains = slots.iter().enumerate().flat_map(|(stage, slot)| {
+            let spares = self.spares.get(&slot.range).into_iter().flatten().take(self.config.candidates);
+            let sure = spares.filter(|spare| self.is_sure(**spare));
+            sure.map(move |spare| {
+                let time = self.time(&Slot { worker: Some(*spare), ..*slot });
+                (self.time(slot) - time, stage, *spare)
+            })
+        });
+        let most = gains.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(gain, ..)| *gain > least);
+        most.map(|(_, stage, spare)| (stage, spare))
+    }
+
     /// Seconds that a token takes in a stage.
     fn time(&self, slot: &Slot) -> f64 {
         let offer = slot.worker.and_then(|worker| self.workers.get(&worker)).map(|worker| worker.offer);
-        let blocks = f64::from(slot.range.blocks()) + if slot.range.head { self.config.model.head_blocks } else { 0.0 };
+        let blocks = self.config.model.work(&slot.range);
         offer.map_or(0.0, |offer| (offer.hop as f64 + offer.block as f64 * blocks) * 1e-6)
     }
 

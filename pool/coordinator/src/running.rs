@@ -140,7 +140,8 @@ impl Coordinator {
     pub(crate) fn allowed(&self, chain: &Chain, stage: usize, rows: u32, tokens: u32) -> Micros {
         let time = |slot: &Slot| {
             let offer = slot.worker.and_then(|worker| self.workers.get(&worker)).map(|worker| worker.offer);
-            offer.map_or(0, |offer| offer.hop + offer.block * (u64::from(slot.range.blocks()) + 2))
+            let blocks = self.config.model.work(&slot.range) + 2.0;
+            offer.map_or(0, |offer| offer.hop + (offer.block as f64 * blocks) as u64)
         };
         let around = if tokens > 1 { chain.slots.iter().map(time).sum() } else { time(&chain.slots[stage]) };
         let rows = (f64::from(rows) / self.config.prompt_rows).max(1.0) + f64::from(tokens) - 1.0;

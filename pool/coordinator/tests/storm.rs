@@ -38,6 +38,10 @@ fn storm(seed: u64, config: Config) -> anygpu_pool::Counts {
                 cancelled.push(session);
             }
             7 if session % 3 == 0 => cluster.restart(config.clone()),
+            8 => {
+                let visible = !cluster.nodes[&id].visible;
+                cluster.see(id, visible);
+            }
             _ => {}
         }
     }
@@ -281,6 +285,26 @@ fn a_better_chain_takes_over_without_a_stop() {
     cluster.is_exact();
     assert_eq!(stages(&cluster), [9], "{before:?} retired when its session had ended");
     assert_eq!(cluster.coordinator.counts().replayed, 0);
+}
+
+#[test]
+fn a_faster_spare_takes_the_place_of_a_slow_stage() {
+    let mut cluster = Cluster::new(Config { improve: 1_000_000, ..config() }, 5);
+    (1..=3).for_each(|id| cluster.add(id, offer(2)));
+    cluster.run(500_000);
+    cluster.ask(request(1, 5, 400));
+    cluster.run(900_000);
+    let before = stages(&cluster);
+    cluster.add(9, anygpu_pool::Offer { block: 10, ..offer(2) });
+    cluster.run(3_000_000);
+    let after = stages(&cluster);
+    let slow: Vec<_> = before.iter().filter(|id| !after.contains(id)).copied().collect();
+    assert!(slow.len() == 1 && after.contains(&9), "{before:?}, {after:?}");
+    assert_eq!(cluster.coordinator.worker(slow[0]), anygpu_pool::State::Spare);
+    let counts = cluster.coordinator.counts();
+    assert_eq!((counts.exchanged, counts.replaced, counts.lost), (1, 0, 0));
+    cluster.run(60_000_000);
+    cluster.is_exact();
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Served {
     pub sessions: u32,
     /// Rows of a step that states are made again by.
     pub chunk: u32,
+    /// What a worker has to say to have the first stage or the last one; nothing lets everybody.
+    pub ends: Option<String>,
 }
 
 /// What is to be done outside.
@@ -187,8 +189,8 @@ impl Dispatcher {
         match action {
             Action::Assign(worker, epoch, range) => {
                 let Served { address, digest, seam, context, sessions, .. } = self.served.clone();
-                let (seam, range) = (seam.into(), Some(range));
-                let assign = Assign { epoch, address, model: digest, range, seam, context, sessions };
+                let (seam, range, head_blocks) = (seam.into(), Some(range), self.coordinator.model().head_blocks);
+                let assign = Assign { epoch, address, model: digest, range, seam, context, sessions, head_blocks };
                 self.lost(worker);
                 self.request(worker, control::What::Assign(assign));
             }

@@ -28,8 +28,10 @@ pub struct Picture {
     pub tokens: u64,
     /// Workers that were lost.
     pub lost: u64,
-    /// Stages that a ready spare took over.
+    /// Stages that were lost, and a ready spare took over.
     pub promoted: u64,
+    /// Stages that a spare has instead of who is hidden or slower.
+    pub exchanged: u64,
     /// Stages that a worker had to be prepared for.
     pub recruited: u64,
     /// Chains that were given up.
@@ -108,8 +110,9 @@ impl Dispatcher {
         });
         let spares = coordinator.spares().map(|(worker, range)| stage(Some(worker), range, true));
         let (waiting, running) = coordinator.load();
-        let Counts { tokens, lost, promoted, recruited, given_up, replayed, again, checked, disputed, banned, .. } =
-            coordinator.counts();
+        let counts = coordinator.counts();
+        let Counts { tokens, lost, promoted, exchanged, recruited, given_up, replayed, again, .. } = counts;
+        let Counts { checked, disputed, banned, .. } = counts;
         Picture {
             chains: chains.collect(),
             spares: spares.collect(),
@@ -120,6 +123,7 @@ impl Dispatcher {
             tokens,
             lost,
             promoted,
+            exchanged,
             recruited,
             given_up,
             replayed,

@@ -4,6 +4,7 @@ use anygpu_pool::{Event, Micros, Offer, State, WorkerId};
 use anygpu_pool_proto::{
     Assigned, Failure, Heartbeat, Hello, ProtoError, Reason, Reply, StepDone, Token, Welcome, Wire, reply, subject,
 };
+use subtle::ConstantTimeEq;
 
 use crate::dispatcher::{Dispatcher, Out};
 
@@ -16,13 +17,19 @@ pub enum NotTaken {
     /// It was found to have computed something else.
     #[error("{0} is banned, since others agreed on something else than it computed; repair it, and join anew")]
     Banned(String),
+    /// It says a key by which it would see tokens, and there is none, or another.
+    #[error(
+        "{0} says another key for the ends of chains than the coordinator was started with; give both the same --ends-key, or \
+         the worker none"
+    )]
+    Ends(String),
 }
 
 impl NotTaken {
     /// What it is answered.
     pub fn answer(&self) -> Option<Vec<u8>> {
         let reason = match self {
-            NotTaken::Hello(_) => Reason::Malformed,
+            NotTaken::Hello(_) | NotTaken::Ends(_) => Reason::Malformed,
             NotTaken::Banned(_) => Reason::Banned,
         };
         let failure = Failure { reason: reason.into(), detail: self.to_string(), ..Failure::default() };
@@ -34,7 +41,8 @@ impl Dispatcher {
     /// A worker came to [`subject::HELLO`]. Gives what it is answered: its name. `id` is one that nobody foresees, for
     /// those who have none yet: whoever knows a name is taken for who has it.
     ///
-    /// *Errors*: it is no hello, or one of another version; it comes from somebody who is banned.
+    /// *Errors*: it is no hello, or one of another version; it comes from somebody who is banned, or who says another key than
+    /// that for [ends](crate::Served::ends).
     pub fn joined(
         &mut self,
         now: Micros,
@@ -47,6 +55,11 @@ impl Dispatcher {
         let worker = name(id);
         if self.coordinator.is_banned(id) {
             return Err(NotTaken::Banned(worker));
+        }
+        let is_key = |key: &String| bool::from(key.as_bytes().ct_eq(hello.ends.as_bytes()));
+        let knows = self.served.ends.as_ref().is_some_and(is_key);
+        if !hello.ends.is_empty() && !knows {
+            return Err(NotTaken::Ends(worker));
         }
         // Each of several heartbeats that came at once may have had it greeted.
         let there = self.coordinator.worker(id) != State::Gone;
@@ -65,7 +78,7 @@ impl Dispatcher {
             hop: hello.hop_micros.into(),
             bandwidth: hello.bandwidth,
             cached: hello.cached.first().copied().filter(|_| hello.model == self.served.digest),
-            ends: true,
+            ends: knows || self.served.ends.is_none(),
         };
         let mut out = self.happened(now, Event::Connected(id));
         out.extend(self.happened(now, Event::Hello(id, offer)));
@@ -123,9 +136,9 @@ impl Dispatcher {
         };
         let event = match what {
             "hb" => Heartbeat::from_wire(payload).ok().map(|it| {
-                let event = Event::Heartbeat(worker, it.block_micros.into(), it.hop_micros.into());
+                let (block, hop, visible) = (it.block_micros.into(), it.hop_micros.into(), it.visible);
                 self.connected(worker, it.connection);
-                event
+                Event::Heartbeat { worker, block, hop, visible }
             }),
             "done" => StepDone::from_wire(payload).ok().and_then(|done| self.done(now, worker, &done)),
             "at" => Reply::from_wire(payload).ok().and_then(|reply| self.said(worker, &reply)),
@@ -230,9 +243,15 @@ mod tests {
     use crate::Served;
 
     fn dispatcher() -> Dispatcher {
-        let model = Model { blocks: 2, block_bytes: 1, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };
+        pinned(None)
+    }
+
+    /// One that lets only those have ends who say something.
+    fn pinned(ends: Option<String>) -> Dispatcher {
+        let model =
+            Model { blocks: 2, block_bytes: 1, block_states: 0, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };
         let (seam, digest) = (Seam::F32, vec![0; 32]);
-        let served = Served { address: "model".into(), digest, seam, context: 64, sessions: 2, chunk: 16 };
+        let served = Served { address: "model".into(), digest, seam, context: 64, sessions: 2, chunk: 16, ends };
         Dispatcher::new(Config::new(model), [1; 32], served)
     }
 
@@ -266,6 +285,37 @@ mod tests {
         assert_eq!(dispatcher.coordinator().worker(7), State::Gone, "it was silent for long");
         dispatcher.joined(100_000_001, 1, &hello("A/2"), 200).unwrap();
         assert_ne!(dispatcher.coordinator().worker(7), State::Gone, "and is back");
+    }
+
+    #[test]
+    fn only_who_knows_the_key_has_the_first_stage_and_the_last() {
+        // Two blocks and two ends: room for one of each, so that it takes two workers, or three.
+        let says = |id: u64, key: &str| {
+            let hello = Hello::from_wire(&hello("")).unwrap();
+            Hello { worker: name(id), ends: key.into(), memory: 2, block_micros: id as u32, ..hello }.to_wire().unwrap()
+        };
+        let stages = |dispatcher: &Dispatcher| -> Vec<_> {
+            let chains = dispatcher.picture().chains;
+            chains.iter().flat_map(|chain| &chain.stages).filter_map(|stage| stage.worker.clone()).collect()
+        };
+        let mut all = dispatcher();
+        (1..=4).for_each(|id| drop(all.joined(0, id, &says(id, ""), 200).unwrap()));
+        all.tick(200_000);
+        let mut fastest = stages(&all);
+        fastest.sort();
+        assert_eq!(fastest, [name(1), name(2)], "the fastest, where everybody may");
+        let mut dispatcher = pinned(Some("key".into()));
+        for (id, key) in [(1, ""), (2, ""), (3, "key"), (4, "key")] {
+            dispatcher.joined(0, id, &says(id, key), 200).unwrap();
+        }
+        dispatcher.tick(200_000);
+        let stages = stages(&dispatcher);
+        let ends = [stages.first().unwrap(), stages.last().unwrap()];
+        assert!(ends.iter().all(|end| [name(3), name(4)].contains(end)), "{stages:?}");
+        for mut other in [dispatcher, all] {
+            let refused = other.joined(0, 5, &says(5, "another"), 200).unwrap_err();
+            assert!(refused.to_string().contains("--ends-key"), "{refused}");
+        }
     }
 
     #[test]

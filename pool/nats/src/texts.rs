@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anygpu::handle::elsewhere::{Asked, Go};
-use anygpu::{Finish, ModelError, Sampling};
+use anygpu::{EngineError, Finish, ModelError, Sampling};
 use anygpu_pool::{End, Facts, Request, SessionId};
 
 use crate::{PoolError, random};
@@ -76,10 +76,10 @@ impl Texts {
                 anygpu_pool_proto::Sampling { temperature, top_k, top_p, seed }
             }
         };
-        let (prompt, most, stop) = (asked.prompt.clone(), asked.most, asked.stop_tokens.clone());
+        let (prompt, most, stop, user) = (asked.prompt.clone(), asked.most, asked.stop_tokens.clone(), asked.user);
         let text = Text { prompt: prompt.clone(), tokens: Vec::new(), listeners: vec![asked], ended: None };
         self.0.insert(session, text);
-        Ok(Taken::Ask(Request { session, user: session, prompt, most, sampling, stop }))
+        Ok(Taken::Ask(Request { session, user, prompt, most, sampling, stop }))
     }
 
     /// Tells a token. Whether the text goes on.
@@ -119,7 +119,7 @@ impl Texts {
                     _ => "the pool takes no more requests; try again later",
                 };
                 for asked in text.listeners.drain(..) {
-                    asked.fail(ModelError::Options(why.into()).into());
+                    asked.fail(EngineError::Unanswered(why));
                 }
                 self.0.remove(&session);
                 return;
@@ -145,5 +145,32 @@ impl Texts {
             (*id & KEYED == 0 && text.ended.is_none() && !heard).then_some(*id)
         };
         self.0.iter().filter_map(unheard).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anygpu::handle::elsewhere::Elsewhere;
+    use anygpu::handle::{Generate, HandleError, Limits, Prompt, Status};
+    use anygpu::native::block_on;
+    use anygpu::{BytesSource, EngineError};
+
+    use super::*;
+
+    const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
+
+    #[test]
+    fn users_are_told_apart_and_what_the_pool_does_not_answer_may_be_asked_again() {
+        let elsewhere = block_on(Elsewhere::read(&BytesSource(GAB), Some(64))).unwrap();
+        let (handle, mut requests) = elsewhere.open(Limits::default(), Status::default());
+        let mut texts = Texts::default();
+        for (user, why) in [(7, End::Refused), (8, End::Untrusted)] {
+            let answer = handle.generate(Generate::new(Prompt::Text("Once".into())).by(user)).unwrap();
+            let Ok(Taken::Ask(request)) = texts.take(requests.next().unwrap()) else { panic!("it is new") };
+            assert_eq!(request.user, user);
+            texts.end(request.session, why);
+            let ended = block_on(answer.whole());
+            assert!(matches!(ended, Err(HandleError::Engine(EngineError::Unanswered(_)))), "{ended:?}");
+        }
     }
 }

@@ -71,6 +71,7 @@ pub async fn work(
             message = joined.sent.recv() => joined.send(message).await?,
             message = joined.inbox.next() => {
                 if joined.take(message)? {
+                    (joined.hello.model, joined.hello.cached) = joined.vitals.cached();
                     let welcome = tokio::select! {
                         welcome = greet(&joined.client, &mut joined.hello, &mut note) => welcome?,
                         () = &mut leave => break,

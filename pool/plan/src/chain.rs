@@ -59,11 +59,11 @@ pub(crate) fn place(model: &Model, workers: &[Worker], mut shares: Vec<Share>, c
     chain
 }
 
-/// Bytes of a range that a worker lacks.
+/// Weights of a range that a worker lacks.
 pub(crate) fn missing(model: &Model, worker: &Worker, range: &Range) -> u64 {
     let had = worker.cached.map_or(0, |cached| {
         let (first, end) = (range.first.max(cached.first), range.end.min(cached.end));
         model.parts(end.saturating_sub(first), range.embedding && cached.embedding, range.head && cached.head)
     });
-    model.bytes(range) - had
+    model.weights(range) - had
 }

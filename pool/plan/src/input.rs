@@ -2,13 +2,15 @@
 
 use anygpu_pool_proto::Range;
 
-/// A model's sizes. *Units*: bytes. States count with the block that they are of, for all sessions of a worker.
+/// A model's sizes. *Units*: bytes. States are those of all sessions of a worker.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
     /// Number of blocks.
     pub blocks: u32,
-    /// Weights and states of a block.
+    /// Weights of a block.
     pub block_bytes: u64,
+    /// States of a block.
+    pub block_states: u64,
     /// Weights of the embedding.
     pub embedding_bytes: u64,
     /// Weights of the head. A tied one takes the embedding's again, where it is another worker that has it.
@@ -18,12 +20,27 @@ pub struct Model {
 }
 
 impl Model {
-    /// Bytes of a range.
+    /// What a range takes of a worker's memory.
     pub fn bytes(&self, range: &Range) -> u64 {
+        self.taken(range.blocks(), range.embedding, range.head)
+    }
+
+    /// What a worker downloads for a range.
+    pub fn weights(&self, range: &Range) -> u64 {
         self.parts(range.blocks(), range.embedding, range.head)
     }
 
-    /// Bytes of so many blocks with the ends.
+    /// Blocks that a row through a range takes as long as.
+    pub fn work(&self, range: &Range) -> f64 {
+        f64::from(range.blocks()) + if range.head { self.head_blocks } else { 0.0 }
+    }
+
+    /// What so many blocks take of memory, with the ends.
+    pub(crate) fn taken(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
+        self.parts(blocks, embedding, head) + u64::from(blocks) * self.block_states
+    }
+
+    /// Weights of so many blocks with the ends.
     pub(crate) fn parts(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
         u64::from(blocks) * self.block_bytes
             + if embedding { self.embedding_bytes } else { 0 }
@@ -69,14 +86,13 @@ impl Worker {
     /// *Source*: time of the hop and the blocks; the losses that are expected of it during a token, times the length of
     /// a recovery; and the download of what it lacks, spread over the chain's tokens.
     pub(crate) fn cost(&self, model: &Model, aim: &Aim, blocks: u32, embedding: bool, head: bool) -> Option<f64> {
-        let bytes = model.parts(blocks, embedding, head);
-        if bytes > self.memory || ((embedding || head) && !self.ends) {
+        if model.taken(blocks, embedding, head) > self.memory || ((embedding || head) && !self.ends) {
             return None;
         }
         let cached = self
             .cached
             .map_or(0, |it| model.parts(blocks.min(it.blocks()), embedding && it.embedding, head && it.head));
-        let download = (bytes - cached) as f64 / self.bandwidth;
+        let download = (model.parts(blocks, embedding, head) - cached) as f64 / self.bandwidth;
         Some(self.time(model, blocks, head) + self.hazard * aim.token * aim.recovery + download / aim.tokens)
     }
 

@@ -92,6 +92,6 @@ pub(crate) fn fastest_within(
 
 /// Steps that [`fastest`] takes at most: workers times blocks that one may have, times states.
 pub fn states(model: &Model, workers: &[Worker]) -> u64 {
-    let fits = |worker: &Worker| (worker.memory / model.block_bytes.max(1)).min(model.blocks.into()) + 1;
+    let fits = |worker: &Worker| (worker.memory / model.taken(1, false, false).max(1)).min(model.blocks.into()) + 1;
     workers.iter().map(fits).sum::<u64>() * u64::from(model.blocks + 1) * (ENDS * 3) as u64
 }

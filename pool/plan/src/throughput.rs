@@ -38,8 +38,8 @@ fn holds(model: &Model, workers: &[Worker], time: f64) -> bool {
     for worker in workers {
         let before = covered;
         let most = |embedding: bool, head: bool| {
-            let free = worker.memory.checked_sub(model.parts(0, embedding, head))?;
-            let fit = free.checked_div(model.block_bytes).unwrap_or(u64::MAX).min(model.blocks.into());
+            let free = worker.memory.checked_sub(model.taken(0, embedding, head))?;
+            let fit = free.checked_div(model.taken(1, false, false)).unwrap_or(u64::MAX).min(model.blocks.into());
             let allowed = worker.ends || !(embedding || head);
             within(model, worker, time, head).filter(|_| allowed).map(|blocks| blocks.min(fit as u32))
         };

@@ -47,7 +47,7 @@ fn time(model: &Model, worker: &Worker, it: &(u32, bool, bool)) -> f64 {
 
 fn cost(model: &Model, workers: &[Worker], choice: &Choice) -> f64 {
     let one = |(worker, it): (&Worker, &(u32, bool, bool))| {
-        let bytes = model.bytes(&Range { first: 0, end: it.0, embedding: it.1, head: it.2 }) as f64;
+        let bytes = model.weights(&Range { first: 0, end: it.0, embedding: it.1, head: it.2 }) as f64;
         time(model, worker, it) + worker.hazard * AIM.token * AIM.recovery + bytes / worker.bandwidth / AIM.tokens
     };
     workers.iter().zip(choice).filter(|(_, it)| used(it)).map(one).sum()
@@ -92,7 +92,8 @@ fn pool() -> impl Strategy<Value = (Model, Vec<Worker>)> {
     (1..=4u32).prop_flat_map(|blocks| {
         let model = (0..200u64, 0..200u64, 0..3u32).prop_map(move |(embedding_bytes, head_bytes, head)| Model {
             blocks,
-            block_bytes: 100,
+            block_bytes: 70,
+            block_states: 30,
             embedding_bytes,
             head_bytes,
             head_blocks: f64::from(head),
@@ -132,7 +133,7 @@ proptest! {
 }
 
 fn model(blocks: u32) -> Model {
-    Model { blocks, block_bytes: 100, embedding_bytes: 150, head_bytes: 150, head_blocks: 2.0 }
+    Model { blocks, block_bytes: 70, block_states: 30, embedding_bytes: 150, head_bytes: 150, head_blocks: 2.0 }
 }
 
 fn plain(id: u64, fits: u64) -> Worker {
@@ -156,9 +157,11 @@ fn downloads_are_part_of_the_cost() {
     let has = Worker { cached: Some(Range::whole(4)), block: 2e-3, ..plain(1, 8) };
     let lacks = plain(2, 8);
     let chain = |tokens| fastest(&model, &[has, lacks], &Aim { tokens, ..AIM }).unwrap();
-    assert_eq!(chain(10.0).stages[0].worker, 1, "a short life does not pay a download");
+    assert_eq!(chain(5.0).stages[0].worker, 1, "a short life does not pay a download");
     assert_eq!(chain(1e6).stages[0].worker, 2, "a long one does");
-    assert_eq!(chain(10.0).download, 0.0);
+    assert_eq!(chain(5.0).download, 0.0);
+    let bytes = 4 * 70 + 150 + 150;
+    assert_eq!(chain(1e6).download, f64::from(bytes) / lacks.bandwidth, "states are not downloaded");
 }
 
 #[test]

@@ -53,6 +53,9 @@ pub struct Hello {
     /// The name that it has, by an earlier hello or by its own choice of 64 random bits; nothing if it is to be given one.
     #[prost(string, tag = "11")]
     pub worker: String,
+    /// What lets it see tokens, in a pool where not everybody may; or nothing.
+    #[prost(string, tag = "12")]
+    pub ends: String,
 }
 
 impl Wire for Hello {
@@ -72,6 +75,7 @@ impl Wire for Hello {
             check.digest("model", &self.model)?;
         }
         check.at_most("connection", self.connection.len() as u64, limits::NAME_BYTES as u64)?;
+        check.at_most("ends", self.ends.len() as u64, limits::NAME_BYTES as u64)?;
         if !self.worker.is_empty() {
             check.name("worker", &self.worker)?;
         }

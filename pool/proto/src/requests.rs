@@ -107,6 +107,9 @@ pub struct Assign {
     /// Sessions to hold states for.
     #[prost(uint32, tag = "7")]
     pub sessions: u32,
+    /// Blocks that the head takes as long as: what a stage with it is measured at is divided by them as well.
+    #[prost(double, tag = "8")]
+    pub head_blocks: f64,
 }
 
 impl Wire for Assign {
@@ -121,6 +124,7 @@ impl Wire for Assign {
         check.holds("context", self.context > 0, "must be 1 at least")?;
         check.at_most("sessions", self.sessions.into(), limits::SESSIONS.into())?;
         check.holds("sessions", self.sessions > 0, "must be 1 at least")?;
+        check.holds("head_blocks", (0.0..f64::INFINITY).contains(&self.head_blocks), "must be a number of blocks")?;
         Seam::check(self.seam, &check)?;
         self.range.iter().try_for_each(Range::check)
     }
@@ -141,7 +145,7 @@ pub struct Assigned {
     /// Whether all is fetched, checked and compiled.
     #[prost(bool, tag = "4")]
     pub ready: bool,
-    /// Measured time of one row through one block, in microseconds, once ready.
+    /// Measured time of one row through one block, in microseconds, once ready; 0 if the range has nothing to measure.
     #[prost(uint32, tag = "5")]
     pub block_micros: u32,
 }

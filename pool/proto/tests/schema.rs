@@ -56,6 +56,7 @@ fn messages_are_those_of_the_schema() {
             cached: vec![range()],
             connection: text(),
             worker: text(),
+            ends: text(),
         },
     );
     agrees(&pool, "Welcome", &Welcome { worker: text(), heartbeat_millis: 2 });
@@ -94,6 +95,7 @@ fn messages_are_those_of_the_schema() {
         seam: Seam::F32.into(),
         context: 6,
         sessions: 7,
+        head_blocks: 8.0,
     };
     let open = Open { session: 1, epoch: 2, lease: text() };
     let drop = Drop { session: 1, epoch: 2 };

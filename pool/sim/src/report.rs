@@ -64,8 +64,10 @@ pub struct Report {
     pub downloaded: f64,
     /// Workers that left.
     pub lost: u64,
-    /// Stages that a spare took over.
+    /// Stages that were lost, and a spare took over.
     pub promoted: u64,
+    /// Stages that a spare has instead of who is slower.
+    pub exchanged: u64,
     /// Stages that a worker had to be prepared for.
     pub recruited: u64,
     /// Rows that were computed again.
@@ -97,6 +99,7 @@ impl Report {
             downloaded: 0.0,
             lost: 0,
             promoted: 0,
+            exchanged: 0,
             recruited: 0,
             replayed: 0,
             given_up: 0,
@@ -122,7 +125,11 @@ impl fmt::Display for Report {
         writeln!(f, "the first token  {}", times(self.first))?;
         writeln!(f, "activations      {:.2} MB an answer", self.bytes_per_answer / 1e6)?;
         writeln!(f, "weights          {:.1} GB downloaded", self.downloaded / 1e9)?;
-        writeln!(f, "workers lost     {}, stages promoted {}, recruited {}", self.lost, self.promoted, self.recruited)?;
+        writeln!(
+            f,
+            "workers lost     {}, stages promoted {}, recruited {}, exchanged {}",
+            self.lost, self.promoted, self.recruited, self.exchanged
+        )?;
         writeln!(f, "rows replayed    {}", self.replayed)?;
         write!(
             f,

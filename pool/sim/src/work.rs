@@ -16,7 +16,7 @@ impl World {
             Action::Assign(worker, epoch, range) => {
                 let node = &mut self.nodes[worker as usize];
                 let cached = node.offer.cached.is_some_and(|cached| cached.covers(&range));
-                let bytes = if cached { 0 } else { self.coordinator.model().bytes(&range) };
+                let bytes = if cached { 0 } else { self.coordinator.model().weights(&range) };
                 node.range = range;
                 if !cached {
                     node.offer.cached = Some(range);
@@ -126,10 +126,8 @@ impl World {
 
     /// Takes a worker's time for rows of a prompt or for tokens, from when it is free, and says when it is done.
     fn work(&mut self, worker: WorkerId, start: Micros, rows: u32, tokens: u32) -> Micros {
-        let head = self.coordinator.model().head_blocks;
         let node = &mut self.nodes[worker as usize];
-        let blocks = f64::from(node.range.blocks()) + if node.range.head { head } else { 0.0 };
-        let one = node.offer.block as f64 * blocks;
+        let one = node.offer.block as f64 * self.coordinator.model().work(&node.range);
         let first = node.busy.max(start) + (one * (f64::from(rows) / self.scenario.prompt_rows).max(1.0)) as Micros;
         node.busy = first + (one * f64::from(tokens.saturating_sub(1))) as Micros;
         first
@@ -163,12 +161,11 @@ impl World {
 
     /// Seconds of a token around a chain.
     fn around(&self, route: &[Stop]) -> f64 {
-        let head = self.coordinator.model().head_blocks;
         // Between stages a row goes, from and to the coordinator a token.
         let row = self.bytes(1);
         let stage = |(at, stop): (usize, &Stop)| {
             let node = &self.nodes[stop.worker as usize];
-            let blocks = f64::from(node.range.blocks()) + if node.range.head { head } else { 0.0 };
+            let blocks = self.coordinator.model().work(&node.range);
             let comes = self.link(stop.worker, if at == 0 { HEADER } else { row });
             let goes = self.link(stop.worker, if at + 1 == route.len() { HEADER } else { row });
             comes + node.offer.block as f64 * 1e-6 * blocks + goes

@@ -117,6 +117,7 @@ impl World {
         let model = Model {
             blocks: scenario.blocks,
             block_bytes: scenario.block_bytes,
+            block_states: 0,
             embedding_bytes: scenario.embedding_bytes,
             head_bytes: scenario.head_bytes,
             head_blocks: scenario.head_blocks,
@@ -237,7 +238,7 @@ impl World {
                     let node = &self.nodes[worker as usize];
                     // That a connection was closed is told by the broker, unless there is a newer one.
                     if node.life == life || (matches!(event, Event::Disconnected(_)) && !node.there) {
-                        let beats = self.scenario.beat > 0.0 && matches!(event, Event::Heartbeat(..));
+                        let beats = self.scenario.beat > 0.0 && matches!(event, Event::Heartbeat { .. });
                         if beats {
                             self.after(self.scenario.beat, Later::Tell(worker, life, event.clone()));
                         }
@@ -274,7 +275,7 @@ impl World {
         self.tell(Event::Connected(worker));
         self.tell(Event::Hello(worker, offer));
         if self.scenario.beat > 0.0 {
-            let event = Event::Heartbeat(worker, offer.block, offer.hop);
+            let event = Event::Heartbeat { worker, block: offer.block, hop: offer.hop, visible: true };
             self.after(self.scenario.beat, Later::Tell(worker, life, event));
         }
     }
@@ -342,6 +343,7 @@ impl World {
             bytes_per_answer: self.sent as f64 / self.report.answered.max(1) as f64,
             lost: counts.lost,
             promoted: counts.promoted,
+            exchanged: counts.exchanged,
             recruited: counts.recruited,
             replayed: counts.replayed,
             given_up: counts.given_up,

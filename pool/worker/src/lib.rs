@@ -7,6 +7,7 @@
 
 mod checked;
 mod failure;
+mod guess;
 mod held;
 mod identity;
 mod loaded;
@@ -15,7 +16,9 @@ mod thread;
 mod vitals;
 mod worker;
 
+pub use checked::{Chunks, GotFuture, PutFuture};
 pub use failure::Refused;
+pub use guess::guess;
 pub use identity::name;
 pub use loaded::{Models, OpenFuture, Opened};
 #[cfg(not(target_arch = "wasm32"))]

@@ -9,7 +9,7 @@ use anygpu::{
 use anygpu_pool_proto::{Assign, Manifest, Range, Reason};
 
 use crate::Refused;
-use crate::checked::Checked;
+use crate::checked::{Checked, Chunks};
 use crate::held::chosen;
 
 /// Rows of a prompt's step whose programs are compiled before the first one comes.
@@ -17,8 +17,15 @@ const PROMPT_ROWS: usize = 64;
 /// Steps that are timed; the first is not.
 const TIMED: usize = 5;
 
-/// A file, which is read by ranges, and its manifest. Neither is trusted.
-pub type Opened = (Box<dyn ByteSource>, Manifest);
+/// A file of a model. Nothing of it is trusted.
+pub struct Opened {
+    /// The file, which is read by ranges.
+    pub source: Box<dyn ByteSource>,
+    /// What it is checked with.
+    pub manifest: Manifest,
+    /// Where its chunks are kept for the next time, if anywhere.
+    pub kept: Option<Box<dyn Chunks>>,
+}
 
 /// A file that is being opened.
 pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<Opened, Refused>> + 'a>>;
@@ -43,7 +50,7 @@ pub(crate) struct Loaded {
     pub sessions: usize,
     /// Bytes of the file that its weights take.
     pub bytes: u64,
-    /// Median time of a row through a block.
+    /// Median time of a row through a block; 0 where the range has nothing to measure it by.
     ///
     /// *Units*: microseconds.
     pub block_micros: u32,
@@ -63,8 +70,7 @@ impl Loaded {
             assign.range.ok_or_else(|| Refused::new(Reason::Malformed, "there is no range to load; give one"))?;
         let stage =
             Stage { embed: range.embedding, blocks: range.first as usize..range.end as usize, head: range.head };
-        let (source, manifest) = models.open(assign).await?;
-        let source = Checked::new(source, manifest, &assign.model)?;
+        let source = Checked::new(models.open(assign).await?, &assign.model)?;
         let options = EngineOptions {
             select: select.clone(),
             n_ctx: Some(assign.context as usize),
@@ -91,7 +97,7 @@ impl Loaded {
         let (epoch, seam, sessions) = (assign.epoch, seam(assign.seam)?, assign.sessions as usize);
         let mut loaded =
             Loaded { epoch, model: assign.model.clone(), engine, range, seam, sessions, bytes, block_micros: 0 };
-        loaded.block_micros = loaded.measure().await?;
+        loaded.block_micros = per_block(loaded.measure().await?, &range, assign.head_blocks);
         Ok(loaded)
     }
 
@@ -111,8 +117,10 @@ impl Loaded {
         self.engine.model().recipe().hidden()
     }
 
-    /// Times steps of one row, on a text of its own.
-    async fn measure(&self) -> Result<u32, Refused> {
+    /// The median time of steps of one row, on a text of its own.
+    ///
+    /// *Units*: milliseconds.
+    async fn measure(&self) -> Result<f64, Refused> {
         let mut session = self.session()?;
         // Greedy last: that is what is timed.
         for temperature in [1.0, 0.0] {
@@ -137,9 +145,16 @@ impl Loaded {
             }
         }
         times.sort_by(f64::total_cmp);
-        let median = times.get(times.len() / 2).copied().unwrap_or(0.0);
-        Ok((1e3 * median / f64::from(self.range.blocks().max(1))).ceil().max(1.0) as u32)
+        Ok(times.get(times.len() / 2).copied().unwrap_or(0.0))
     }
+}
+
+/// The time of a block where a row through a range takes `millis`: plans add the head's again.
+///
+/// *Units*: microseconds.
+fn per_block(millis: f64, range: &Range, head_blocks: f64) -> u32 {
+    let blocks = f64::from(range.blocks()) + if range.head { head_blocks } else { 0.0 };
+    if blocks > 0.0 { (1e3 * millis / blocks).ceil().max(1.0) as u32 } else { 0 }
 }
 
 /// The seam of an assignment.
@@ -148,5 +163,21 @@ pub(crate) fn seam(seam: i32) -> Result<Seam, Refused> {
         Ok(anygpu_pool_proto::Seam::F16) => Ok(Seam::F16),
         Ok(anygpu_pool_proto::Seam::F32) => Ok(Seam::F32),
         _ => Err(Refused::new(Reason::Malformed, "the seam is not known here; choose f16 or f32")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_is_no_part_of_what_a_block_takes() {
+        let range = |blocks, head| Range { first: 0, end: blocks, embedding: false, head };
+        // A block and a head that takes as long as eight.
+        assert_eq!(per_block(9.0, &range(1, true), 8.0), 1000);
+        assert_eq!(per_block(9.0, &range(3, false), 8.0), 3000);
+        assert_eq!(per_block(8.0, &range(0, true), 8.0), 1000);
+        assert_eq!(per_block(1e-9, &range(3, false), 8.0), 1);
+        assert_eq!(per_block(9.0, &range(0, false), 8.0), 0, "an embedding alone says nothing of blocks");
     }
 }

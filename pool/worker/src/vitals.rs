@@ -1,7 +1,9 @@
 //! How a worker does, for those who do not wait for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anygpu_pool_proto::Range;
 
 /// Numbers that a worker writes while it works, and its transport reads for heartbeats.
 #[derive(Debug, Clone, Default)]
@@ -12,10 +14,11 @@ struct Numbers {
     block_micros: AtomicU32,
     sessions: AtomicU32,
     bytes: AtomicU64,
+    part: Mutex<Option<(Vec<u8>, Range)>>,
 }
 
 impl Vitals {
-    /// Median time of a row through a block; 0 until a stage was loaded.
+    /// Median time of a row through a block, of the stage that was measured last; 0 until one was.
     ///
     /// *Units*: microseconds.
     pub fn block_micros(&self) -> u32 {
@@ -34,8 +37,23 @@ impl Vitals {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn loaded(&self, block_micros: u32, bytes: u64) {
-        self.0.block_micros.store(block_micros, Ordering::Relaxed);
+    /// The digest of the model that it has weights of, and the ranges that they are of: what a
+    /// [`Hello`](anygpu_pool_proto::Hello) says is cached.
+    pub fn cached(&self) -> (Vec<u8>, Vec<Range>) {
+        let part = self.0.part.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        part.map_or_else(Default::default, |(model, range)| (model, vec![range]))
+    }
+
+    /// What a stage was measured at; 0 measures nothing.
+    pub(crate) fn measured(&self, block_micros: u32) {
+        if block_micros > 0 {
+            self.0.block_micros.store(block_micros, Ordering::Relaxed);
+        }
+    }
+
+    /// Weights of a range of a model, by its digest, or none; and their bytes.
+    pub(crate) fn has(&self, part: Option<(Vec<u8>, Range)>, bytes: u64) {
+        *self.0.part.lock().unwrap_or_else(PoisonError::into_inner) = part;
         self.0.bytes.store(bytes, Ordering::Relaxed);
     }
 

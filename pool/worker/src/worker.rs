@@ -118,7 +118,7 @@ impl Worker {
     fn clear(&mut self) {
         self.sessions.clear();
         self.loaded = None;
-        self.vitals.loaded(0, 0);
+        self.vitals.has(None, 0);
     }
 
     async fn assign(&mut self, assign: &Assign, send: &mut dyn FnMut(Message)) -> Result<Assigned, Refused> {
@@ -142,7 +142,8 @@ impl Worker {
         };
         let loaded = Loaded::new(assign, &*self.models, &self.select, &self.host, &mut progress).await?;
         let (total, block_micros) = (loaded.bytes, loaded.block_micros);
-        self.vitals.loaded(block_micros, total);
+        self.vitals.has(Some((assign.model.clone(), loaded.range)), total);
+        self.vitals.measured(block_micros);
         self.loaded = Some(loaded);
         Ok(Assigned { epoch, fetched: total, total, ready: true, block_micros })
     }

@@ -11,7 +11,7 @@ use anygpu_pool_proto::{
     Assign, Assigned, Control, Done, Drop, Export, Failure, Hop, Manifest, Open, Range, Reason, Release, Replay, Reply,
     Sampling, Seam, Step, StepDone, Token, Wire, control, reply, subject,
 };
-use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Refused, Thread, Worker};
+use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Opened, Refused, Thread, Vitals, Worker};
 use sha2::{Digest, Sha256};
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ impl Models for Gab {
             }
             other => Err(Refused::new(Reason::Fetch, format!("{other} is not here"))),
         };
-        Box::pin(async move { Ok((source?, manifest().0)) })
+        Box::pin(async move { Ok(Opened { source: source?, manifest: manifest().0, kept: None }) })
     }
 }
 
@@ -66,11 +66,22 @@ impl Pool {
     }
 
     fn join(&mut self, name: &str, range: Range, seam: Seam, epoch: u64) -> Assigned {
-        let (post, own) = (self.post.clone(), name.to_owned());
-        let make = move || Worker::new(own, Box::new(Gab), select(), Rc::new(NativeHost::default()));
+        self.work(name);
+        self.assign(name, assign(range, seam, epoch))
+    }
+
+    /// A worker begins.
+    fn work(&mut self, name: &str) -> Vitals {
+        let (post, own, vitals) = (self.post.clone(), name.to_owned(), Vitals::default());
+        let told = vitals.clone();
+        let make = move || Worker::new(own, Box::new(Gab), select(), Rc::new(NativeHost::default())).telling(told);
         let thread = Thread::spawn(make, move |message| drop(post.send(message))).unwrap();
         self.workers.insert(name.into(), thread);
-        match self.ask(name, control::What::Assign(assign(range, seam, epoch))) {
+        vitals
+    }
+
+    fn assign(&self, name: &str, assign: Assign) -> Assigned {
+        match self.ask(name, control::What::Assign(assign)) {
             reply::What::Assigned(assigned) => assigned,
             other => panic!("{other:?}"),
         }
@@ -161,7 +172,8 @@ fn is_progress(message: &Message) -> bool {
 
 fn assign(range: Range, seam: Seam, epoch: u64) -> Assign {
     let (address, model) = ("gab".into(), manifest().1);
-    Assign { epoch, address, model, range: Some(range), seam: seam.into(), context: CONTEXT, sessions: 2 }
+    let (range, seam) = (Some(range), seam.into());
+    Assign { epoch, address, model, range, seam, context: CONTEXT, sessions: 2, head_blocks: 1.0 }
 }
 
 fn ranges() -> [Range; 3] {
@@ -314,6 +326,21 @@ fn a_chain_writes_the_text_of_one_machine_though_workers_are_lost() {
             assert_eq!(text.tokens, expected, "stage {lost} lost");
         }
     }
+}
+
+#[test]
+fn a_worker_says_what_a_block_takes_without_the_head_and_what_it_has() {
+    let mut pool = Pool::new();
+    let vitals = pool.work("ada");
+    let last = |head_blocks, epoch| Assign { head_blocks, ..assign(ranges()[2], Seam::F32, epoch) };
+    let whole = pool.assign("ada", last(0.0, 1)).block_micros;
+    // Other weights between: what is there is not measured again.
+    pool.assign("ada", assign(ranges()[0], Seam::F32, 2));
+    let part = pool.assign("ada", last(198.0, 3)).block_micros;
+    assert!(part > 0 && whole / part >= 20, "{whole} us a block without the head's share, {part} us with it");
+    assert_eq!((vitals.block_micros(), vitals.cached()), (part, (manifest().1, vec![ranges()[2]])));
+    pool.done("ada", control::What::Release(Release { epoch: 3 }));
+    assert_eq!((vitals.block_micros(), vitals.cached()), (part, (vec![], vec![])), "what it measured it still knows");
 }
 
 #[test]

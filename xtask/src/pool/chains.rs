@@ -18,6 +18,12 @@ const LENGTHS: [u32; 3] = [1, 3, 5];
 const ROUNDS: usize = 8;
 /// Answers by which bytes are counted.
 const COUNTED: usize = 2;
+/// Rows of a request of about 25 tokens and its answer: nothing is computed of the last one.
+const ROWS: u64 = 25 + TOKENS as u64 - 1;
+/// What may pass the broker at most, of what activations take alone: routes, what stages say, heartbeats of a busy machine.
+const MOST: f64 = 1.25;
+/// What has to: prompts are a few tokens longer or shorter.
+const LEAST: f64 = 0.95;
 /// Time until a chain is up.
 const READY: Duration = Duration::from_secs(120);
 
@@ -90,7 +96,7 @@ impl Drop for Chain {
     }
 }
 
-/// Measures both. Chains have to give the texts of one machine; times and bytes are told.
+/// Measures both. Chains have to give the texts of one machine, and bytes to be about those of activations; times are told.
 pub fn run(anygpu: &Path, server: &Path, file: Option<&Path>) -> Result<bool> {
     println!("{}", machine());
     let smollm2 = root().join(SMOLLM2);
@@ -175,6 +181,12 @@ fn count(anygpu: &Path, server: &Path, (name, width, stages, theirs): (&str, u64
     let megabytes = (chain.carried()? - before) / COUNTED as f64 / 1e6;
     let again = went(&state, &chain.pool.settled()?, "/again");
     let part = megabytes / theirs;
+    let floor = floor(width, stages);
+    // A step that was sent again is another of those that the request has.
+    let most = floor * (MOST + again / TOKENS as f64);
+    if !(LEAST * floor..=most).contains(&megabytes) {
+        bail!("{name}, {width} wide, {stages} workers: {megabytes:.2} MB a request, where activations take {floor:.2}");
+    }
     println!(
         "{name}, {width} wide, {stages} workers: {megabytes:.2} MB a request, {theirs} in the thesis: {:.0} % of that; {again} steps sent again",
         100.0 * part
@@ -182,6 +194,11 @@ fn count(anygpu: &Path, server: &Path, (name, width, stages, theirs): (&str, u64
     Ok(
         json!({ "model": name, "width": width, "workers": stages, "megabytes": megabytes, "thesis": theirs, "part": part }),
     )
+}
+
+/// Megabytes that a request's activations take alone: rows of halves, at each seam once to the server and once from it.
+fn floor(width: u64, stages: u32) -> f64 {
+    (2 * ROWS * 2 * width * u64::from(stages - 1)) as f64 / 1e6
 }
 
 /// A model of ten blocks that is so wide.
@@ -192,4 +209,15 @@ fn wide(width: u64) -> Result<PathBuf> {
         shape::make(&sizes, &root().join(SMOLLM2), &file)?;
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activations_take_what_the_documentation_says() {
+        let two = [1024, 2048, 2560].map(|width| format!("{:.2}", floor(width, 3)));
+        assert_eq!(two, ["1.25", "2.49", "3.11"]);
+    }
 }

@@ -23,6 +23,11 @@ pub fn server() -> Option<PathBuf> {
     std::env::var_os("NATS_SERVER").map(PathBuf::from).or_else(|| which("nats-server"))
 }
 
+/// A server before 2.10, if the path has one: Debian's is.
+pub fn older() -> Option<PathBuf> {
+    which("nats-server").filter(|server| asks(server).is_ok_and(|asks| !asks))
+}
+
 /// Whether a server asks the coordinator who may connect: since 2.10.
 pub fn asks(server: &Path) -> Result<bool> {
     let version = Command::new(server).arg("--version").output().context("cannot start nats-server")?;

@@ -1,6 +1,7 @@
 //! The arguments of `pool`.
 
 use super::{HttpArgs, ModelArgs, OnDevice, bytes};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -34,6 +35,12 @@ pub struct PoolConfigArgs {
     /// The address that the server listens at; 0.0.0.0 is all of its machine's
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub host: IpAddr,
+    /// What workers elsewhere reach this machine by [default: the address of --host]
+    #[arg(long, value_name = "NAME")]
+    pub public: Option<String>,
+    /// Where pages are that ask the pool: `pool serve --cors`
+    #[arg(long, value_name = "ORIGIN", default_value = "http://127.0.0.1:8000")]
+    pub cors: String,
     /// The port for native workers
     #[arg(long, default_value_t = 4222)]
     pub port: u16,
@@ -105,6 +112,9 @@ pub struct PoolServeArgs {
     /// something else is banned. A dispute takes two that stand by for the stage
     #[arg(long, value_name = "PART", default_value_t = 0.0, value_parser = part, help_heading = "Pool")]
     pub check: f64,
+    /// Only workers with this key see tokens: they have the first stage of each chain and the last one [default: all may]
+    #[arg(long, value_name = "KEY", env = "ANYGPU_ENDS_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Pool")]
+    pub ends_key: Option<String>,
     /// Where texts under way are kept, so that a coordinator that starts again goes on with them [default: nowhere]
     #[arg(long, value_name = "FILE", help_heading = "Pool")]
     pub state: Option<PathBuf>,
@@ -119,6 +129,9 @@ pub struct PoolWorkArgs {
     /// Memory that weights and states may take
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "2G", help_heading = "Pool")]
     pub memory: u64,
+    /// The key of `pool serve --ends-key`, with which this worker may have a chain's first stage or its last one
+    #[arg(long, value_name = "KEY", env = "ANYGPU_ENDS_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Pool")]
+    pub ends_key: Option<String>,
     /// Do not keep what was fetched of models for the next time
     #[arg(long, help_heading = "Pool")]
     pub no_keep: bool,

@@ -4,8 +4,7 @@ use crate::models::agent;
 use crate::saved;
 use anygpu::{ByteSource, ReadFuture, SourceError};
 use anygpu_pool_proto::{Assign, Manifest, Reason, Wire, limits};
-use anygpu_pool_worker::{Models, OpenFuture, Opened, Refused};
-use sha2::{Digest, Sha256};
+use anygpu_pool_worker::{Chunks, GotFuture, Models, OpenFuture, Opened, PutFuture, Refused};
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -26,8 +25,9 @@ impl Remote {
 
     fn open(&self, assign: &Assign) -> Result<Opened, Refused> {
         let manifest = manifest(&self.agent, &assign.address).map_err(|why| Refused::new(Reason::Fetch, why))?;
-        let (agent, address, kept) = (self.agent.clone(), assign.address.clone(), self.kept.clone());
-        Ok((Box::new(Chunks { agent, address, kept, manifest: manifest.clone() }), manifest))
+        let source = Ranges { agent: self.agent.clone(), address: assign.address.clone(), bytes: manifest.bytes };
+        let kept = self.kept.clone().map(|folder| Box::new(Folder(folder)) as Box<dyn Chunks>);
+        Ok(Opened { source: Box::new(source), manifest, kept })
     }
 }
 
@@ -76,51 +76,36 @@ pub fn get(agent: &Agent, address: &str, range: Option<(u64, u64)>, most: u64) -
 }
 
 /// A file that is read by whole chunks: who reads it checks them.
-struct Chunks {
+struct Ranges {
     agent: Agent,
     address: String,
-    kept: Option<PathBuf>,
-    manifest: Manifest,
+    bytes: u64,
 }
 
-impl Chunks {
-    /// Where a range is kept, if it is a chunk.
-    fn place(&self, offset: u64, len: usize) -> Option<(PathBuf, &[u8])> {
-        let index = offset / u64::from(self.manifest.chunk);
-        let digest = self.manifest.digest(usize::try_from(index).ok()?)?;
-        let whole = offset.is_multiple_of(self.manifest.chunk.into()) && len == self.manifest.chunk as usize;
-        let name: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some((self.kept.as_ref().filter(|_| whole)?.join(name), digest))
-    }
-
-    fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), String> {
-        let place = self.place(offset, buf.len());
-        if let Some((path, digest)) = &place
-            && let Ok(bytes) = std::fs::read(path)
-            && bytes.len() == buf.len()
-            && Sha256::digest(&bytes).as_slice() == *digest
-        {
-            buf.copy_from_slice(&bytes);
-            return Ok(());
-        }
-        let len = buf.len() as u64;
-        buf.copy_from_slice(&get(&self.agent, &self.address, Some((offset, len)), len)?);
-        if let Some((path, _)) = place {
-            // It works without.
-            let _ = saved::replace(&path, buf);
-        }
-        Ok(())
-    }
-}
-
-impl ByteSource for Chunks {
+impl ByteSource for Ranges {
     fn len(&self) -> u64 {
-        self.manifest.bytes
+        self.bytes
     }
 
     fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> ReadFuture<'a> {
         let len = buf.len() as u64;
-        let read = self.read(offset, buf).map_err(|reason| SourceError { offset, len, reason });
+        let read = get(&self.agent, &self.address, Some((offset, len)), len);
+        let read = read.map(|bytes| buf.copy_from_slice(&bytes)).map_err(|reason| SourceError { offset, len, reason });
         Box::pin(async { read })
+    }
+}
+
+/// A folder with a file for each chunk.
+struct Folder(PathBuf);
+
+impl Chunks for Folder {
+    fn get<'a>(&'a self, name: &'a str) -> GotFuture<'a> {
+        Box::pin(async move { std::fs::read(self.0.join(name)).ok() })
+    }
+
+    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> PutFuture<'a> {
+        // It works without.
+        let _ = saved::replace(&self.0.join(name), bytes);
+        Box::pin(async {})
     }
 }

@@ -100,7 +100,8 @@ fn text(picture: &Picture) -> String {
     let counters = [
         ("tokens_total", "Tokens that were told.", *tokens),
         ("workers_lost_total", "Workers that were lost.", *lost),
-        ("stages_promoted_total", "Stages that a ready spare took over.", *promoted),
+        ("stages_promoted_total", "Stages that were lost, and a ready spare took over.", *promoted),
+        ("stages_exchanged_total", "Stages that a spare has instead of who is hidden or slower.", picture.exchanged),
         ("stages_recruited_total", "Stages that a worker had to be prepared for.", *recruited),
         ("chains_given_up_total", "Chains that were given up.", picture.given_up),
         ("rows_replayed_total", "Rows that were computed again to restore states.", picture.replayed),

@@ -1,6 +1,7 @@
 //! `pool serve`: a coordinator, and a server for those who ask.
 
 use super::file::Served;
+use super::page;
 use super::routes::{Pool, PoolModel, router};
 use crate::args::pool::{PoolServeArgs, SeamArg};
 use crate::output;
@@ -13,7 +14,7 @@ use anygpu_pool_dispatch::Dispatcher;
 use anygpu_pool_nats::{Coordinating, Telling, coordinate, load, random, reachable};
 use anygpu_pool_plan::Model;
 use anygpu_pool_proto::Seam;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -31,6 +32,16 @@ pub fn run(args: &PoolServeArgs) -> Result<bool> {
 
 async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     let workers = args.nats_workers.as_ref().unwrap_or(&args.nats);
+    let public = match &args.public {
+        Some(public) => public.trim_end_matches('/').to_owned(),
+        None if address.ip().is_unspecified() => bail!(
+            "workers elsewhere cannot reach {}; say by --public what they reach this program by, such as \
+             http://192.168.1.2:{}",
+            address.ip(),
+            address.port()
+        ),
+        None => reached_at(address),
+    };
     for server in [Some(&args.nats), args.nats_system.as_ref()].into_iter().flatten() {
         reachable(server).await?;
     }
@@ -38,8 +49,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     let elsewhere = Elsewhere::read(&*source, args.n_ctx).await?;
     let model = sizes(&elsewhere, args)?;
     let file = Served::new(&args.model)?;
-    let public = args.public.clone().unwrap_or_else(|| reached_at(address));
-    let model_address = format!("{}/model.gguf", public.trim_end_matches('/'));
+    let model_address = format!("{public}/model.gguf");
     let pool = Pool {
         version: 1,
         tcp: workers.clone(),
@@ -50,7 +60,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
             digest: file.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             blocks: model.blocks,
             bytes: file.bytes,
-            block_bytes: model.block_bytes,
+            block_bytes: model.block_bytes + model.block_states,
             embedding_bytes: model.embedding_bytes,
             head_bytes: model.head_bytes,
             head_blocks: model.head_blocks,
@@ -78,6 +88,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
         context: u32::try_from(elsewhere.n_ctx())?,
         sessions: held(args),
         chunk: config.chunk,
+        ends: args.ends_key.clone(),
     };
     let facts = args.state.as_deref().map(load).transpose()?.unwrap_or_default();
     let mut seed = [0; 32];
@@ -122,14 +133,31 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
             show(running, waiting);
         }
     });
-    output::note(&format!("  anygpu pool work --coordinator {public}"));
+    invite(args, &public);
     let ended = async {
         match ended.await {
             Ok(Err(error)) => error.into(),
             _ => anyhow!("the coordinator has ended; start again"),
         }
     };
-    Ok(Answering { handle, thread, more: router(pool, file, pictured, traced), ended: Box::pin(ended) })
+    Ok(Answering {
+        handle,
+        thread,
+        more: router(pool, file, pictured, traced).merge(page::router()),
+        ended: Box::pin(ended),
+    })
+}
+
+/// Says how others join, and where the pool is shown.
+fn invite(args: &PoolServeArgs, public: &str) {
+    output::note(&format!("  anygpu pool work --coordinator {public}"));
+    if args.nats_pages.is_some() {
+        output::note(&format!("  pages join by pool.html?coordinator={public}"));
+        if args.http.cors.is_empty() {
+            output::note("  and may not ask: --cors ORIGIN lets those of an origin, such as https://example.org");
+        }
+    }
+    output::note(&format!("  {public}/ shows it"));
 }
 
 /// Texts that a worker holds states for: those of its chain, and one that it checks.
@@ -140,18 +168,23 @@ fn held(args: &PoolServeArgs) -> u32 {
 /// What parts of the model take of a worker.
 fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
     let blocks = elsewhere.blocks();
-    let of = |embed, range: std::ops::Range<usize>, head| -> Result<u64> {
+    let of = |embed, range: std::ops::Range<usize>, head| -> Result<(u64, u64)> {
         let taken = elsewhere.footprint(Stage { embed, blocks: range, head })?;
-        Ok(taken.weights + u64::from(held(args)) * taken.states)
+        Ok((taken.weights, u64::from(held(args)) * taken.states))
     };
-    let mut block_bytes = 0;
+    let (mut block_bytes, mut block_states) = (0, 0);
     for block in 0..blocks {
-        block_bytes = block_bytes.max(of(false, block..block + 1, false)?);
+        let (weights, states) = of(false, block..block + 1, false)?;
+        (block_bytes, block_states) = (block_bytes.max(weights), block_states.max(states));
     }
-    let embedding_bytes = of(true, 0..1, false)?.saturating_sub(of(false, 0..1, false)?);
-    let head_bytes = of(false, blocks - 1..blocks, true)?.saturating_sub(of(false, blocks - 1..blocks, false)?);
-    // A product with the head reads its weights as blocks read theirs; states are another matter.
-    let weights = elsewhere.footprint(Stage { embed: false, blocks: 0..1, head: false })?.weights;
-    let head_blocks = head_bytes as f64 / weights.max(1) as f64;
-    Ok(Model { blocks: u32::try_from(blocks)?, block_bytes, embedding_bytes, head_bytes, head_blocks })
+    // The ends' states are the ids of a text's tokens: little, and counted with their weights.
+    let all = |(weights, states): (u64, u64)| weights + states;
+    let first = all(of(false, 0..1, false)?);
+    let last = all(of(false, blocks - 1..blocks, false)?);
+    let embedding_bytes = all(of(true, 0..1, false)?).saturating_sub(first);
+    let head_bytes = all(of(false, blocks - 1..blocks, true)?).saturating_sub(last);
+    // A product with the head reads its weights as blocks read theirs.
+    let head_blocks = head_bytes as f64 / of(false, 0..1, false)?.0.max(1) as f64;
+    let blocks = u32::try_from(blocks)?;
+    Ok(Model { blocks, block_bytes, block_states, embedding_bytes, head_bytes, head_blocks })
 }

@@ -10,7 +10,7 @@ use anygpu::native::{NativeHost, block_on};
 use anygpu::{Products, select};
 use anygpu_pool_nats::{Note, Working, work};
 use anygpu_pool_proto::{Hello, Rung, VERSION};
-use anygpu_pool_worker::Worker;
+use anygpu_pool_worker::{Worker, guess};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -19,10 +19,6 @@ use tokio::runtime;
 
 /// Bytes of what a coordinator says, at most.
 const MOST: u64 = 64 << 10;
-/// What a row through a block may take, until it was measured.
-///
-/// *Units*: microseconds.
-const GUESS: u32 = 1000;
 /// Texts that it would hold states for.
 const SESSIONS: u32 = 64;
 
@@ -36,6 +32,8 @@ struct Pool {
 struct Model {
     name: String,
     address: String,
+    blocks: u32,
+    bytes: u64,
 }
 
 /// Runs `pool work`.
@@ -51,6 +49,7 @@ pub fn run(args: &PoolWorkArgs, device: &DeviceArgs) -> Result<()> {
     })?;
     let (_, report) = block_on(select(None, &device.options(), &NativeHost::default()))?;
     let chosen = report.chosen().map_or("cpu", |rung| rung.name);
+    let matvec_ms = report.chosen().and_then(|rung| rung.matvec_ms);
     let rung = match chosen {
         "cpu" => Rung::Cpu,
         name if name.starts_with("webgl") => Rung::Webgl,
@@ -60,9 +59,10 @@ pub fn run(args: &PoolWorkArgs, device: &DeviceArgs) -> Result<()> {
         version: VERSION,
         rung: rung.into(),
         memory: args.memory,
-        block_micros: GUESS,
+        block_micros: guess(matvec_ms, pool.model.bytes as f64 / f64::from(pool.model.blocks.max(1))),
         bandwidth: bandwidth(&agent, &pool.model.address).map_err(|why| anyhow!(why))?.max(1),
         sessions: SESSIONS,
+        ends: args.ends_key.clone().unwrap_or_default(),
         ..Hello::default()
     };
     let kept = if args.no_keep { None } else { Some(chunks()?) };

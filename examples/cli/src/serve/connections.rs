@@ -3,8 +3,10 @@
 use super::{Phase, reached};
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,10 +34,10 @@ pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receive
         tokio::select! {
             () = reached(&mut phase, Phase::Stopping) => break,
             (accepted, place) = accept() => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, from)) => {
                     let (app, phase) = (app.clone(), stopping.clone());
                     connections.spawn(async move {
-                        answer(stream, app, phase).await;
+                        answer(stream, Client(from.ip()), app, phase).await;
                         drop(place);
                     });
                 }
@@ -49,13 +51,22 @@ pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receive
     while connections.join_next().await.is_some() {}
 }
 
+/// Whoever is at the other end of a connection, which its requests are marked with.
+#[derive(Debug, Clone, Copy)]
+pub struct Client(pub IpAddr);
+
 /// One connection. Whatever ends it, there is nobody to tell.
-async fn answer(stream: TcpStream, app: Router, mut phase: watch::Receiver<Phase>) {
+async fn answer(stream: TcpStream, from: Client, app: Router, mut phase: watch::Receiver<Phase>) {
     // Each token is sent as it comes.
     let _ = stream.set_nodelay(true);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app)));
+    let app = TowerToHyperService::new(app);
+    let marked = service_fn(move |mut request: hyper::Request<_>| {
+        request.extensions_mut().insert(from);
+        app.call(request)
+    });
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), marked));
     let ended = tokio::select! {
         _ = connection.as_mut() => true,
         () = reached(&mut phase, Phase::Stopping) => false,

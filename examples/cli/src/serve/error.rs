@@ -77,6 +77,9 @@ impl From<HandleError> for ApiError {
             HandleError::Engine(error) => error,
         };
         match error {
+            EngineError::Unanswered(_) => {
+                ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).with_code("unanswered")
+            }
             EngineError::Model(ModelError::ContextFull { .. } | ModelError::Overflow { .. }) => {
                 ApiError::request(message).with_code("context_length_exceeded")
             }
@@ -124,5 +127,19 @@ impl IntoResponse for ApiError {
         let headers = header.map(|(name, value)| (name, HeaderValue::from_static(value)));
         response.headers_mut().extend(headers);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pool_does_not_answer_may_be_asked_again_and_what_is_wrong_may_not() {
+        let response = ApiError::from(EngineError::Unanswered("a machine is gone; ask again")).into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[header::RETRY_AFTER], RETRY_AFTER);
+        let response = ApiError::from(EngineError::from(ModelError::EmptyPrompt)).into_response();
+        assert_eq!((response.status(), response.headers().get(header::RETRY_AFTER)), (StatusCode::BAD_REQUEST, None));
     }
 }

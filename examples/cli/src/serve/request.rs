@@ -283,6 +283,8 @@ pub struct TextRequest {
     /// One for each answer.
     pub generate: Vec<Generate>,
     pub model: Option<String>,
+    /// Whom the client asks for.
+    pub user: Option<String>,
     pub stream: bool,
     pub include_usage: bool,
     pub format: Option<format::Asked>,
@@ -326,6 +328,7 @@ impl TextRequest {
         Ok(TextRequest {
             generate: seeds.map(|seed| sound.generate(prompt.clone(), chat.clone(), seed)).collect(),
             model: sound.string("model").map(Into::into),
+            user: sound.string("user").map(Into::into),
             stream: sound.is_true("stream"),
             include_usage,
             format,

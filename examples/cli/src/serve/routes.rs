@@ -1,6 +1,7 @@
 //! Paths, keys and bodies.
 
 use super::answer;
+use super::connections::Client;
 use super::error::{ApiError, respond};
 use super::format::Asked;
 use super::request::{EmbedRequest, Shape, TextRequest};
@@ -180,18 +181,35 @@ fn idempotency(headers: &HeaderMap) -> Option<Vec<u8>> {
     headers.get("idempotency-key").map(|key| key.as_bytes().to_vec())
 }
 
+/// A number for what two texts say together.
+fn number(one: &[u8], other: &[u8]) -> u64 {
+    let digest = Sha256::new_with_prefix(one).chain_update(other).finalize();
+    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// Each answer to a request has a key of its own.
 fn keyed(generate: Generate, key: Option<&[u8]>, at: u64) -> Generate {
-    let Some(key) = key else { return generate };
-    let digest = Sha256::new_with_prefix(key).chain_update(at.to_le_bytes()).finalize();
-    let key = digest.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte));
-    generate.keyed(key)
+    match key {
+        Some(key) => generate.keyed(number(key, &at.to_le_bytes())),
+        None => generate,
+    }
+}
+
+/// Who asks: the user whom the client names, or else the client.
+fn user(name: Option<&str>, client: Option<&Client>) -> u64 {
+    let address = client.map(|Client(address)| address.to_string()).unwrap_or_default();
+    match name {
+        Some(name) => number(b"user ", name.as_bytes()),
+        None => number(b"address ", address.as_bytes()),
+    }
 }
 
 async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
-    let key = idempotency(request.headers());
+    let (key, client) = (idempotency(request.headers()), request.extensions().get::<Client>().copied());
     let mut request = TextRequest::read(shape, &body(&server, request).await?)?;
-    request.generate = request.generate.into_iter().zip(0..).map(|(it, at)| keyed(it, key.as_deref(), at)).collect();
+    let user = user(request.user.as_deref(), client.as_ref());
+    let generate = request.generate.into_iter().zip(0..);
+    request.generate = generate.map(|(it, at)| keyed(it, key.as_deref(), at).by(user)).collect();
     serves(&server, request.model.as_deref())?;
     if let Some((messages, options)) = request.demanded.take()
         && let Some(chat) = server.handle.chat()
@@ -224,4 +242,21 @@ async fn embeddings(State(server): State<Arc<Server>>, request: Request) -> Answ
     };
     server.metrics.embedded(embedded.prompt_tokens);
     Ok(answer::embeddings(&server, &embedded, base64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    #[test]
+    fn users_are_whom_a_client_names_or_its_address() {
+        let client = |last| Client(IpAddr::from([10, 0, 0, last]));
+        let (one, other) = (client(1), client(2));
+        assert_eq!(user(Some("ada"), Some(&one)), user(Some("ada"), Some(&other)));
+        assert_ne!(user(Some("ada"), Some(&one)), user(Some("bob"), Some(&one)));
+        assert_eq!(user(None, Some(&one)), user(None, Some(&client(1))));
+        assert_ne!(user(None, Some(&one)), user(None, Some(&other)));
+        assert_ne!(user(Some("10.0.0.1"), None), user(None, Some(&one)));
+    }
 }

@@ -18,7 +18,7 @@ pub const BLOCKS: u32 = 6;
 const BEAT: Micros = 200_000;
 
 pub fn model() -> Model {
-    Model { blocks: BLOCKS, block_bytes: 100, embedding_bytes: 50, head_bytes: 50, head_blocks: 1.0 }
+    Model { blocks: BLOCKS, block_bytes: 100, block_states: 0, embedding_bytes: 50, head_bytes: 50, head_blocks: 1.0 }
 }
 
 fn hash(a: u64, b: u64) -> u64 {
@@ -74,6 +74,7 @@ pub struct Node {
     pub offer: Offer,
     pub alive: bool,
     pub frozen: bool,
+    pub visible: bool,
     pub liar: bool,
     /// What it does takes until then, though it speaks.
     pub busy: Micros,
@@ -152,6 +153,7 @@ impl Cluster {
             offer,
             alive: false,
             frozen: false,
+            visible: true,
             liar: false,
             busy: 0,
             compile: 50_000,
@@ -204,6 +206,19 @@ impl Cluster {
         self.after(time, Later::Thaw(id, life));
     }
 
+    /// A page is hidden, or seen again, and says so.
+    pub fn see(&mut self, id: WorkerId, visible: bool) {
+        self.nodes.get_mut(&id).expect("a node").visible = visible;
+        self.beat(id);
+    }
+
+    fn beat(&mut self, id: WorkerId) {
+        let Node { offer, visible, alive, frozen, .. } = self.nodes[&id];
+        if alive && !frozen {
+            self.tell(Event::Heartbeat { worker: id, block: offer.block, hop: offer.hop, visible });
+        }
+    }
+
     /// The coordinator starts again, from what it wrote down; its workers say hello again.
     pub fn restart(&mut self, config: Config) {
         let facts = serde_json::to_string(&self.coordinator.facts()).expect("facts are JSON");
@@ -254,19 +269,14 @@ impl Cluster {
             }
             Later::Connect(id) => self.connect(id),
             Later::Beat(id) => {
-                let node = &self.nodes[&id];
-                let (block, hop) = (node.offer.block, node.offer.hop);
-                if node.alive && !node.frozen {
-                    self.tell(Event::Heartbeat(id, block, hop));
-                }
+                self.beat(id);
                 self.after(BEAT, Later::Beat(id));
             }
             Later::Thaw(id, life) => {
                 let node = self.nodes.get_mut(&id).expect("a node");
                 if node.alive && node.life == life {
                     node.frozen = false;
-                    let (block, hop) = (node.offer.block, node.offer.hop);
-                    self.tell(Event::Heartbeat(id, block, hop));
+                    self.beat(id);
                 }
             }
         }

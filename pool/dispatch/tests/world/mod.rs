@@ -7,19 +7,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use anygpu::native::{NativeHost, block_on};
-use anygpu::{ByteSource, BytesSource, Choice, Engine, EngineOptions, GenerateOptions, SelectOptions};
+use anygpu::{BytesSource, Choice, Engine, EngineOptions, GenerateOptions, SelectOptions};
 use anygpu_pool::{Config, End, Micros};
 use anygpu_pool_dispatch::{Dispatcher, Out, Served};
 use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Assign, Hello, Manifest, Rung, Sampling, Seam, Step, Token, VERSION, Wire};
-use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Thread, Worker};
+use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Opened, Thread, Worker};
 use sha2::{Digest, Sha256};
 
 const GAB: &[u8] = include_bytes!("../../../../models/gab-q4_0.gguf");
 pub const TOKENS: usize = 24;
 const CONTEXT: u32 = 128;
 /// Three workers are needed at least: a worker has room for three units, and the model has eight.
-const MODEL: Model = Model { blocks: 6, block_bytes: 1, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };
+const MODEL: Model =
+    Model { blocks: 6, block_bytes: 1, block_states: 0, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };
 const MEMORY: u64 = 3;
 
 struct Gab;
@@ -31,7 +32,7 @@ fn manifest() -> Manifest {
 
 impl Models for Gab {
     fn open<'a>(&'a self, _: &'a Assign) -> OpenFuture<'a> {
-        Box::pin(async { Ok((Box::new(BytesSource(GAB)) as Box<dyn ByteSource>, manifest())) })
+        Box::pin(async { Ok(Opened { source: Box::new(BytesSource(GAB)), manifest: manifest(), kept: None }) })
     }
 }
 
@@ -74,7 +75,7 @@ impl World {
         let config = Config { check, quiet: 20_000_000, ..quick };
         let digest = Sha256::digest(manifest().to_wire().unwrap()).to_vec();
         let (address, context, sessions) = ("gab".into(), CONTEXT, 8);
-        let served = Served { address, digest, seam, context, sessions, chunk: 4 };
+        let served = Served { address, digest, seam, context, sessions, chunk: 4, ends: None };
         let (post, came) = channel();
         let dispatcher = Dispatcher::new(config, [7; 32], served);
         let (workers, said, ended) = (HashMap::new(), HashMap::new(), HashMap::new());

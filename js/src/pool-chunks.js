@@ -1,0 +1,40 @@
+/** Chunks of a pool's model that stay in the browser for the next time, by their digests. Whoever reads one checks it. */
+
+import { openFiles } from "./filing.js";
+
+/** @import { Environment } from "./store.js" */
+
+/** Beside the models of this page itself. */
+const FOLDER = "anygpu-pool";
+
+/**
+ * @typedef {object} Chunks
+ * @property {(name: string) => Promise<Uint8Array | null>} kept
+ * @property {(name: string, bytes: Uint8Array) => Promise<void>} keep In the place of one of that name.
+ */
+
+/**
+ * @param {Environment} environment
+ * @param {string} model The digest of the model. What is here of others goes: there is no room for many.
+ * @returns {Chunks} What storage has no room for, or does not give, is fetched again.
+ */
+export function chunks(environment, model) {
+  const begin = `${model.replace(/[^0-9a-f]/g, "").slice(0, 16)}-`;
+  const opening = openFiles(environment, FOLDER).then(async (files) => {
+    const names = (await files?.names().catch(() => [])) ?? [];
+    await Promise.all(names.filter((name) => !name.startsWith(begin)).map((name) => files?.remove(name).catch(() => {})));
+    return files;
+  });
+  return {
+    kept: async (name) => {
+      const files = await opening;
+      const blob = await files?.blob(begin + name).catch(() => null);
+      const bytes = await blob?.arrayBuffer().catch(() => null);
+      return bytes ? new Uint8Array(bytes) : null;
+    },
+    keep: async (name, bytes) => {
+      const files = await opening;
+      await files?.write(begin + name, bytes).catch(() => files.remove(begin + name).catch(() => {}));
+    },
+  };
+}
