@@ -138,7 +138,7 @@ const DESCRIBED = {
   name: use(functionName),
   description: use(string),
   parameters: use(anyObject),
-  strict: only([false], "calls cannot be held to a schema; leave it out"),
+  strict: use((name, value) => void boolean(name, value)),
 };
 
 const TOOL = { type: use(oneOf(["function"])), function: use(whole(DESCRIBED, ["name"])) };

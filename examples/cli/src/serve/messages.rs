@@ -1,7 +1,7 @@
 //! Conversations in requests: messages, tools, and what else a template is given.
 
 use super::error::ApiError;
-use super::fields::Kind::{Checked, Integer, OneOf, Text};
+use super::fields::Kind::{Boolean, Checked, Integer, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
 use anygpu::{ChatOptions, Message, ToolChoice, call_arguments};
@@ -58,7 +58,7 @@ const DESCRIBED: Table = &[
     ("name", Use(Checked(check_name))),
     ("description", Use(Text)),
     ("parameters", Use(Checked(check_object))),
-    ("strict", Only(&["false"], "calls cannot be held to a schema; leave it out")),
+    ("strict", Use(Boolean)),
 ];
 
 const CHOICE: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_chosen)))];
@@ -189,7 +189,11 @@ pub fn messages(value: &Value) -> Vec<Message> {
 /// *Errors*: fields that do not go with each other.
 pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
     let get = |name: &str| request.get(name).filter(|value| !value.is_null());
-    let tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    // How strictly calls are held to a schema is no business of the model's, whose prompt stays the same.
+    for function in tools.iter_mut().filter_map(|tool| tool["function"].as_object_mut()) {
+        function.shift_remove("strict");
+    }
     let choice = get("tool_choice").unwrap_or(&Value::Null);
     let tool_choice = match (choice.as_str(), choice["function"]["name"].as_str()) {
         (Some("none"), _) => ToolChoice::None,
