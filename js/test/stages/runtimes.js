@@ -1,6 +1,6 @@
 /** The package outside of browsers. */
 
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, WORK, counted, project, run, tarball } from "./common.js";
 
@@ -45,22 +45,33 @@ export function sdk() {
   return chatted(told("sdk", process.execPath, args, folder));
 }
 
-/** What must not be packed. */
+/** What must not be packed: each of the modules is taken away in turn, with the file beside it. */
 export function guard() {
   tarball();
-  const broken = join(WORK, "package", "wasm", "bindings_bg.wasm");
-  const pack = () => run("npm", ["pack", "--dry-run"], join(WORK, "package"));
-  writeFileSync(broken, "");
-  const empty = pack();
-  rmSync(broken);
-  const missing = pack();
-  const refused = (/** @type {{ ok: boolean, output: string }} */ { ok, output }) => ({
-    ok: !ok && /lacks wasm\/bindings_bg\.wasm/.test(output),
-    message: output,
+  const folder = join(WORK, "package");
+  const wasm = join(folder, "wasm");
+  const pack = () => run("npm", ["pack", "--dry-run"], folder);
+  const refused = (/** @type {string} */ name, /** @type {string} */ file) => {
+    const { ok, output } = pack();
+    return { name, ok: !ok && output.includes(`lacks wasm/${file}`), message: output };
+  };
+  const files = readdirSync(wasm, { recursive: true, encoding: "utf8" }).filter((name) => /(\.js|_bg\.wasm)$/.test(name));
+  const results = files.map((file) => {
+    const [there, away] = [join(wasm, file), join(WORK, "away")];
+    renameSync(there, away);
+    const result = refused(`a package without ${file} is refused`, file);
+    renameSync(away, there);
+    return result;
   });
-  rmSync(join(WORK, "package"), { recursive: true });
-  return counted([
-    { name: "a package whose module is empty is refused", ...refused(empty) },
-    { name: "a package without a module is refused", ...refused(missing) },
-  ]);
+  const threads = join(wasm, "threads");
+  rmSync(threads, { recursive: true, force: true });
+  const { ok, output } = pack();
+  results.push({ name: "a package needs no threads", ok, message: output });
+  mkdirSync(threads);
+  results.push(refused("a package has all of threads or nothing", "threads/bindings_bg.wasm"));
+  rmSync(threads, { recursive: true });
+  writeFileSync(join(wasm, "bindings_bg.wasm"), "");
+  results.push(refused("a package whose module is empty is refused", "bindings_bg.wasm"));
+  rmSync(folder, { recursive: true });
+  return counted(results);
 }
