@@ -113,10 +113,11 @@ await check("a backend that is not there is refused with a report", async () => 
   equal(error.report?.rungs.some((rung) => rung.outcome.kind === "rejected"), true);
 });
 
-await check("a hook of React loads a model, and disposes of it", async () => {
-  const story = await rendered(MODEL);
-  equal(story, STORY);
-});
+for (const listed of [false, true]) {
+  await check(`a hook of React loads a model by its address${listed ? " in a list" : ""}, and disposes of it`, async () => {
+    equal(await rendered(MODEL, listed), STORY);
+  });
+}
 
 await check("answers have the format that is asked for", () => formats(AnyGpu));
 
