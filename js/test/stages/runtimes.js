@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, WORK, counted, project, run, tarball } from "./common.js";
+import { JS, ROOT, WORK, counted, project, run, tarball } from "./common.js";
 
 /** @import { Result, Tally } from "./common.js" */
 
@@ -38,11 +38,14 @@ export function runtimes() {
   ]);
 }
 
-/** The AI SDK, and what OpenAI's client reads of streams. */
+/** The AI SDK, what OpenAI's client reads of streams, and the programs of the READMEs. */
 export function sdk() {
   const folder = project("sdk");
-  const args = ["main.mjs", join(ROOT, "models", "gab-q4_0.gguf"), join(ROOT, "models", "fixtures", "by-heart.gguf"), ...(existsSync(CHAT) ? [CHAT] : [])];
-  return chatted(told("sdk", process.execPath, args, folder));
+  const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", name);
+  const models = [join(ROOT, "models", "gab-q4_0.gguf"), fixture("by-heart.gguf")];
+  const args = ["main.mjs", ...models, ...(existsSync(CHAT) ? [CHAT] : [])];
+  const shown = ["readme.mjs", join(ROOT, "README.md"), join(JS, "README.md"), ...models, fixture("bert-mean.gguf")];
+  return chatted([...told("sdk", process.execPath, args, folder), ...told("documents", process.execPath, shown, folder)]);
 }
 
 /** What must not be packed: each of the modules is taken away in turn, with the file beside it. */
