@@ -115,6 +115,17 @@ const results = await checked({
     const error = await generateText({ model, messages: [{ role: "user", content }], maxRetries: 0 }).catch((error) => error);
     equal([error.name, error.field], ["OptionsError", "messages"]);
   },
+  "functions are passed on, and tools that only a provider runs are refused": async () => {
+    const inputSchema = jsonSchema({ type: "object", properties: {} });
+    await generateText({ model, prompt: "hi", tools: { time: tool({ description: "now", inputSchema, strict: true }) } });
+    const parameters = { type: "object", properties: {} };
+    equal(asked.tools, [{ type: "function", function: { name: "time", description: "now", parameters, strict: true } }]);
+    await generateText({ model, prompt: "hi", tools: { time: tool({ inputSchema }) } });
+    equal(asked.tools, [{ type: "function", function: { name: "time", parameters } }]);
+    const search = { type: "provider", id: "openai.web_search", name: "search", args: {} };
+    const error = await model.doGenerate({ prompt: [{ role: "user", content: [] }], tools: [search] }).catch((/** @type {any} */ error) => error);
+    equal([error.name, error.field], ["OptionsError", "tools"]);
+  },
   "embedMany": async () => {
     const { embeddings } = await embedMany({ model: embeddingModel(engine), values: ["a", "bcd"] });
     equal(embeddings, [[1, 0], [3, 0]]);
