@@ -165,6 +165,11 @@ const CHECKS = {
     };
     const expected = [["weather", { city: "Paris" }], ["time", {}]];
     assert.deepEqual(await called({}), expected);
+    // What the client has read of answers comes back with them.
+    const { choices: [{ message }] } = await caller.chat.completions.parse({ model: "by-heart", messages: question, tools: zodTools });
+    const answered = message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "25 degrees" }));
+    const end = await caller.chat.completions.create({ model: "by-heart", messages: [...question, message, ...answered], tools: zodTools });
+    assert.equal(end.choices[0].message.content, "It is warm.");
     assert.deepEqual(await called({ tool_choice: "required" }), expected);
     const response_format = zodResponseFormat(z.object({ colour: z.enum(["red", "green"]), sure: z.boolean() }), "choice");
     const { choices } = await client.chat.completions.parse({ model: "gab", messages, response_format });

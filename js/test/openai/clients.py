@@ -88,6 +88,8 @@ def a_format_by_its_class():
     request = {"model": "gab", "messages": messages, "response_format": Choice}
     message = client.chat.completions.parse(**request).choices[0].message
     assert isinstance(message.parsed, Choice)
+    # What the client has read of it comes back with it.
+    client.chat.completions.create(model="gab", messages=[*messages, message, *messages], max_tokens=2)
     with client.chat.completions.stream(**request) as stream:
         equal(stream.get_final_completion().choices[0].message.parsed, message.parsed)
 

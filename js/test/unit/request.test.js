@@ -51,6 +51,7 @@ const NEUTRAL = {
   tool_calls: [["turn", [[]]]],
   tool_call_id: [["turn", [""]]],
   annotations: [["turn", [[], [{}]]]],
+  parsed: [["turn", [null, { colour: "red" }]]],
 };
 
 /** Values that would change the answer, and cannot be done. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
@@ -143,6 +144,11 @@ test("helpers of OpenAI's client set strict on every function: it may be true, a
   for (const strict of [true, false, null]) {
     for (const choice of ["auto", "required"]) assert.equal(asked({ strict }, choice), asked({}, choice));
   }
+});
+
+test("what a client has read of a call may come back with it", () => {
+  const call = (/** @type {object} */ more) => ({ id: "1", type: "function", function: { name: "f", arguments: "{}", ...more } });
+  assert.deepEqual(turn({ tool_calls: [call({ parsed_arguments: { a: 1 } })] }), turn({ tool_calls: [call({ parsed_arguments: null })] }));
 });
 
 test("what makes no sense is refused, and the field is named", () => {

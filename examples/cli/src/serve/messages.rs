@@ -15,7 +15,8 @@ const MOST_VARIABLES: usize = 32;
 
 const ONLY_TEXT: &str = "only text is read; leave this part out";
 
-/// The fields of a turn. Those that a service adds to its own answers must be empty.
+/// The fields of a turn. Those that a service adds to its own answers must be empty; what clients read of answers comes back
+/// with them.
 const MESSAGE: Table = &[
     ("role", Use(Checked(check_role))),
     ("content", Use(Checked(check_content))),
@@ -27,6 +28,7 @@ const MESSAGE: Table = &[
     ("function_call", Only(&[], "its name is tool_calls")),
     ("audio", Only(&[], "only text is read; leave it out")),
     ("annotations", Ignored),
+    ("parsed", Ignored),
 ];
 
 /// The fields of a part of a turn.
@@ -50,7 +52,8 @@ const CALL: Table = &[
     ("index", Use(Integer(0, MOST_TOOLS as u64))),
 ];
 
-const CALLED: Table = &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments)))];
+const CALLED: Table =
+    &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments))), ("parsed_arguments", Ignored)];
 
 const TOOL: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_function)))];
 
