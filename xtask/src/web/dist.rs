@@ -120,6 +120,18 @@ mod tests {
     }
 
     #[test]
+    fn the_page_says_what_each_of_its_files_is_for() {
+        let page = root().join("examples/web");
+        let readme = fs::read_to_string(page.join("README.md")).unwrap();
+        let files = fs::read_dir(&page).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let is_part = |name: &String| name.ends_with(".js") || name.ends_with(".css");
+        // Pools have a page of their own.
+        let untold =
+            files.filter(is_part).filter(|name| !name.starts_with("pool") && !readme.contains(&format!("`{name}`")));
+        assert_eq!(untold.collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
     fn lines_that_are_comments_are_not_shipped() {
         let text = "// One.\n/** Two\n * lines. */\nlet a = 1; // three\n\n    /* four */\n    /*\n * five\n */\n/** @type {A} */ (six);\nlet b = \"//\";\n";
         assert_eq!(without_comments(text), "let a = 1; // three\n\n/** @type {A} */ (six);\nlet b = \"//\";\n");
