@@ -9,9 +9,12 @@ import { JS, ROOT, WORK, counted, project, run, tarball } from "./common.js";
 /** A small model for conversations, which the tests of the workspace fetch. */
 const CHAT = join(ROOT, "models", "cache", "SmolLM2-135M-Instruct.Q4_1.gguf");
 
+/** A check that failed may leave an engine, and its thread does not end. In milliseconds. */
+const LIMIT = 300_000;
+
 /** What a program that ends by itself printed: its results. @param {string} who @param {string} command @param {string[]} args @param {string} folder */
 function told(who, command, args, folder) {
-  const { ok, stdout, output } = run(command, args, folder);
+  const { ok, stdout, output } = run(command, args, folder, { timeout: LIMIT });
   const line = stdout.trim().split("\n").pop() ?? "";
   /** @type {Result[]} */
   const results = line.startsWith("[") ? JSON.parse(line) : [];
