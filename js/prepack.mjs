@@ -2,15 +2,29 @@
 
 import { existsSync, readFileSync } from "node:fs";
 
-const MODULES = ["bindings", "conformance", "pool", "older/bindings", "older/conformance"];
-const NEEDED = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.txt", ...MODULES.map((name) => `wasm/${name}.js`)];
+/** The modules, by the folders of `wasm/` that they are in: those for today, and those for older browsers. */
+const MODULES = [
+  "bindings",
+  "conformance",
+  "constrain",
+  "pool",
+  "older/bindings",
+  "older/conformance",
+  "older/constrain",
+];
+/** Those with threads, which take long to build: a package has all of them or none. */
+const THREADS = ["threads/bindings", "threads/conformance"];
+const NEEDED = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.txt"];
+
+const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 
 /** Whether a file begins as wasm modules do. @param {URL} file */
 const isWasm = (file) => existsSync(file) && readFileSync(file).subarray(0, 4).toString("latin1") === "\0asm";
 
-const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
-const modules = MODULES.map((name) => `wasm/${name}_bg.wasm`).filter((name) => !isWasm(here(name)));
-const missing = [...modules, ...NEEDED.filter((name) => !existsSync(here(name)))];
+const modules = existsSync(here("wasm/threads")) ? [...MODULES, ...THREADS] : MODULES;
+const broken = modules.map((name) => `wasm/${name}_bg.wasm`).filter((name) => !isWasm(here(name)));
+const absent = [...NEEDED, ...modules.map((name) => `wasm/${name}.js`)].filter((name) => !existsSync(here(name)));
+const missing = [...broken, ...absent];
 if (missing.length > 0) {
   console.error(`the package lacks ${missing.join(", ")}; run cargo xtask web, and pack dist/anygpu`);
   process.exitCode = 1;

@@ -14,7 +14,7 @@ export interface Loading {
 
 /**
  * Loads a model when the component is mounted, and disposes of it when it is unmounted or the source changes: to another
- * address, or another object. With null nothing is loaded. Options are those of the rendering in which loading begins;
+ * address, another object, or a list of others. With null nothing is loaded. Options are those of the rendering in which loading begins;
  * `signal` is the hook's own.
  */
 export function useAnyGpu(

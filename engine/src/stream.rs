@@ -1,5 +1,6 @@
 //! Texts as streams, beside callbacks.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -8,8 +9,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use model::{GenerateOptions, Generation, LogProb, Overflowed, Piece, Session};
+use model::{GenerateOptions, Generation, LogProb, Message, Overflowed, Piece, Session};
 
+use crate::chat::ChatPrompt;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -42,7 +44,10 @@ impl From<Piece<'_>> for Generated {
 
 type Ending<'a> = Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>;
 
-/// A text while it is generated: [`Engine::stream`]. After [`Generated::Ended`] or an error nothing more comes.
+/// What a stream goes on with.
+type Asked<'a> = (Cow<'a, [u32]>, Cow<'a, GenerateOptions>);
+
+/// A text while it is generated: [`Engine::stream`], [`Engine::chat_stream`]. After [`Generated::Ended`] or an error nothing more comes.
 #[must_use = "nothing is generated unless the stream is polled"]
 pub struct TextStream<'a> {
     told: Rc<RefCell<VecDeque<Generated>>>,
@@ -81,12 +86,65 @@ impl Engine {
         tokens: &'a [u32],
         options: &'a GenerateOptions,
     ) -> TextStream<'a> {
+        self.streamed(session, move || Ok((tokens.into(), Cow::Borrowed(options))))
+    }
+
+    /// The answer to a conversation as a stream, as [`Self::stream`] has it: text as the model writes it, thoughts and calls
+    /// included ([`Self::answer_parts`] tells them apart). Of what the session has computed, what the conversation shares with
+    /// it is used again.
+    ///
+    /// ```
+    /// use anygpu::native::block_on;
+    /// use anygpu::{Choice, Engine, Generated, GenerateOptions, Message};
+    /// use futures_util::StreamExt;
+    ///
+    /// fn main() -> Result<(), anygpu::EngineError> {
+    /// #   std::env::set_current_dir("..").unwrap(); // from the package to the repository
+    ///     block_on(async {
+    ///         let model = "models/fixtures/by-heart.gguf";
+    ///         let engine = Engine::builder().backend(Choice::Cpu).open(model).await?;
+    ///         let mut session = engine.session()?;
+    ///         let messages = [Message::new("user", "Is it warm in Paris?")];
+    ///         let options = GenerateOptions { max_tokens: Some(60), ..engine.generate_options() };
+    ///         let mut answer = engine.chat_stream(&mut session, &messages, &options);
+    ///         let mut text = String::new();
+    ///         while let Some(told) = answer.next().await {
+    ///             if let Generated::Piece { text: more, .. } = told? {
+    ///                 text.push_str(&more);
+    ///             }
+    ///         }
+    ///         assert_eq!(text, "It is warm.");
+    ///         Ok(())
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// The stream gives an error where [`Self::chat_prompt`] has one.
+    pub fn chat_stream<'a>(
+        &'a self,
+        session: &'a mut Session,
+        messages: &'a [Message],
+        options: &'a GenerateOptions,
+    ) -> TextStream<'a> {
+        self.streamed(session, move || {
+            let ChatPrompt { tokens, keep, .. } = self.chat_prompt(messages, options)?;
+            let overflow = options.overflow.keeping(None, keep)?;
+            Ok((tokens.into(), Cow::Owned(GenerateOptions { overflow, ..options.clone() })))
+        })
+    }
+
+    fn streamed<'a>(
+        &'a self,
+        session: &'a mut Session,
+        asked: impl FnOnce() -> Result<Asked<'a>, EngineError> + 'a,
+    ) -> TextStream<'a> {
         let told = Rc::new(RefCell::new(VecDeque::new()));
         let tell = told.clone();
         let generation = Box::pin(async move {
+            let (tokens, options) = asked()?;
             let mut text = Text { session, has_ended: false };
             let on_piece = &mut |piece: Piece<'_>| tell.borrow_mut().push_back(piece.into());
-            let generation = self.generate(text.session, tokens, options, on_piece).await;
+            let generation = self.generate(text.session, &tokens, &options, on_piece).await;
             text.has_ended = true;
             generation
         });

@@ -1,7 +1,7 @@
 //! Texts as streams.
 
 use anygpu::native::block_on;
-use anygpu::{Choice, Engine, GenerateOptions, Generated, Overflow};
+use anygpu::{Choice, Engine, GenerateOptions, Generated, Message, Overflow, TextStream};
 use futures_util::StreamExt;
 
 /// A transformer, and models with states that steps rewrite.
@@ -73,6 +73,42 @@ fn a_text_comes_while_it_is_generated_and_may_be_left() {
             assert_eq!(text(&mut session), whole, "{file} after {taken}");
         }
     }
+}
+
+/// The whole text of a stream, and how much of its prompt had been computed before.
+fn whole(stream: TextStream<'_>) -> (String, usize) {
+    let (mut all, mut cached) = (String::new(), None);
+    for told in block_on(stream.collect::<Vec<_>>()) {
+        match told.unwrap() {
+            Generated::Piece { text, .. } => all.push_str(&text),
+            Generated::Overflowed(overflow) => panic!("{overflow:?}"),
+            Generated::Ended(generation) => cached = Some(generation.cached_tokens),
+        }
+    }
+    (all, cached.unwrap())
+}
+
+#[test]
+fn a_conversation_streams_and_goes_on_with_what_was_computed() {
+    let open = |file: &str| block_on(Engine::builder().backend(Choice::Cpu).open(file)).unwrap();
+    let engine = open("../models/fixtures/by-heart.gguf");
+    let options = GenerateOptions { max_tokens: Some(60), ..engine.generate_options() };
+    let mut messages = vec![Message::new("user", "Is it warm?")];
+    let mut session = engine.session().unwrap();
+    let (text, cached) = whole(engine.chat_stream(&mut session, &messages, &options));
+    assert_eq!((text.as_str(), cached), ("It is warm.", 0));
+    let prompt = |messages: &[Message]| engine.chat_prompt(messages, &options).unwrap().tokens;
+    let first = prompt(&messages);
+    messages.extend([Message::new("assistant", text), Message::new("user", "Still?")]);
+    // The template writes answers of old in another way.
+    let shared = first.iter().zip(prompt(&messages)).take_while(|(a, b)| *a == b).count();
+    assert!(shared > 1);
+    assert_eq!(whole(engine.chat_stream(&mut session, &messages, &options)).1, shared);
+    // A model without a template has no answer, and the session keeps what it has.
+    let has = session.tokens().len();
+    let mute = open(FILES[1]);
+    let told: Vec<_> = block_on(mute.chat_stream(&mut session, &messages, &options).collect());
+    assert!(told.len() == 1 && told[0].is_err() && session.tokens().len() == has, "{told:?}");
 }
 
 #[test]

@@ -20,12 +20,16 @@ export function turnsKept() {
   }
 }
 
-/** Keeps the turns. */
+/** Keeps the turns: of a conversation that does not fit, the newest from a question on. */
 export function keep(turns) {
+  let first = turns.length;
+  for (let room = LONGEST; first > 0; first -= 1) {
+    room -= JSON.stringify(turns[first - 1]).length + 1;
+    if (room < 0) break;
+  }
+  while (first > 0 && first < turns.length && turns[first].role !== "user") first += 1;
   try {
-    const text = JSON.stringify(turns);
-    if (text.length <= LONGEST) localStorage.setItem(KEY, text);
-    else localStorage.removeItem(KEY);
+    localStorage.setItem(KEY, JSON.stringify(turns.slice(first)));
   } catch {
     // They then last as long as the page.
   }

@@ -130,7 +130,7 @@ const callArguments = (name, value) => {
 const CALL = {
   id: use(string),
   type: use(oneOf(["function"])),
-  function: use(whole({ name: use(string), arguments: use(callArguments) }, ["name"])),
+  function: use(whole({ name: use(string), arguments: use(callArguments), parsed_arguments: ignored }, ["name"])),
   index: use(integer(0, MOST_TOOLS)),
 };
 
@@ -138,7 +138,7 @@ const DESCRIBED = {
   name: use(functionName),
   description: use(string),
   parameters: use(anyObject),
-  strict: only([false], "calls cannot be held to a schema; leave it out"),
+  strict: use((name, value) => void boolean(name, value)),
 };
 
 const TOOL = { type: use(oneOf(["function"])), function: use(whole(DESCRIBED, ["name"])) };
@@ -163,7 +163,7 @@ const variables = (name, value) => {
   return sound;
 };
 
-/** The fields of a turn. Those that a service adds to its own answers must be empty. */
+/** The fields of a turn. Those that a service adds to its own answers must be empty; what clients read of answers comes back with them. */
 export const MESSAGE = {
   role: use((name, value) => (value === "" ? refuse(name, "a string such as user", value) : string(name, value))),
   content: use(content),
@@ -175,6 +175,7 @@ export const MESSAGE = {
   function_call: only([], "its name is tool_calls"),
   audio: only([], "only text is read; leave it out"),
   annotations: ignored,
+  parsed: ignored,
 };
 
 const messageFields = fields(MESSAGE);

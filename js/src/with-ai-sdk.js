@@ -153,7 +153,12 @@ function parts({ content, reasoning_content, tool_calls = [] }) {
 const called = ({ id, function: { name, arguments: input } }) => ({ type: "tool-call", toolCallId: id, toolName: name, input });
 
 /** @param {any} tool */
-const tool = ({ name, description, inputSchema }) => ({ type: "function", function: { name, description, parameters: inputSchema } });
+function tool({ type, name, description, inputSchema, strict }) {
+  if (type !== "function") {
+    throw new OptionsError(`tools have ${name}, which only its provider can run; give a function instead`, { field: "tools" });
+  }
+  return { type, function: { name, description, parameters: inputSchema, strict } };
+}
 
 /** @param {any} chosen */
 const choice = (chosen) => (chosen?.type === "tool" ? { type: "function", function: { name: chosen.toolName } } : chosen?.type);

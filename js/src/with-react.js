@@ -1,4 +1,5 @@
 /** A model as a component of React has it: `react.d.ts` documents it. */
+"use client";
 
 import { useEffect, useState } from "react";
 import { AnyGpu } from "./index.js";
@@ -9,6 +10,15 @@ import { AnyGpu } from "./index.js";
 /** @type {Loading} */
 const NOTHING = { engine: null, progress: null, error: null };
 
+/** Addresses that are written anew with each rendering are the same. @param {ModelSource} source */
+const plain = (source) => (source instanceof URL ? source.href : source);
+
+/** Whether two are the same model: of lists their elements count. @param {any} one @param {any} other */
+const same = (one, other) =>
+  Array.isArray(one) && Array.isArray(other)
+    ? one.length === other.length && one.every((source, index) => source === other[index])
+    : one === other;
+
 /**
  * @param {ModelSource | readonly ModelSource[] | null} source
  * @param {LoadOptions} [options]
@@ -16,8 +26,9 @@ const NOTHING = { engine: null, progress: null, error: null };
  */
 export function useAnyGpu(source, options) {
   const [state, setState] = useState(NOTHING);
-  // Addresses that are written anew with each rendering are the same.
-  const what = source instanceof URL ? source.href : source;
+  const given = Array.isArray(source) ? source.map(plain) : source && plain(/** @type {ModelSource} */ (source));
+  const [what, setWhat] = useState(given);
+  if (!same(what, given)) setWhat(given);
   useEffect(() => {
     setState(NOTHING);
     if (what === null) return undefined;

@@ -7,11 +7,12 @@
  *     node test/run.js [STAGE...]        all of them by default, but for those of a night
  *
  * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it), and all but `unit` fetch the packages of their
- * `package-lock.json`. Those of pages need Chromium: $CHROMIUM, or chromium of the PATH, without which they are skipped;
- * `site` and `mixed` take Firefox as well: $FIREFOX, or firefox-esr; and nats-server: $NATS_SERVER, or that of the path. With
- * $ANYGPU_PICTURES, a folder, `site` leaves a picture there of each state of the page, and looks at all of them in both
- * browsers. `openai`, `site` and `mixed` build the command line, unless $ANYGPU is the program. All that they make lies in
- * the workspace's `target/js`. The last line counts: `N passed, N failed, N skipped`.
+ * `package-lock.json`, `openai` those of Python besides, with pip. Those of pages need Chromium: $CHROMIUM, or chromium of
+ * the PATH, without which they are skipped; `site` and `mixed` take Firefox as well: $FIREFOX, or firefox-esr; and
+ * nats-server: $NATS_SERVER, or that of the path. With $ANYGPU_PICTURES, a folder, `site` leaves a picture there of each
+ * state of the page, and looks at all of them in both browsers. `openai`, `site` and `mixed` build the command line, unless
+ * $ANYGPU is the program. All that they make lies in the workspace's `target/js`. The last line counts: `N passed, N failed,
+ * N skipped`.
  */
 
 import { mkdirSync, rmSync } from "node:fs";

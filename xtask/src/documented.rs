@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The documents of the root, beside all of `docs/`.
+/// The documents of the root, beside all of `docs/` and what stands beside the examples.
 const DOCUMENTS: &[&str] = &[
     "README.md",
     "ARCHITECTURE.md",
@@ -67,10 +67,12 @@ fn root() -> PathBuf {
 
 fn documents() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = DOCUMENTS.iter().map(|name| root().join(name)).collect();
-    let docs = std::fs::read_dir(root().join("docs")).expect("docs/ is there");
-    all.extend(
-        docs.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.extension().is_some_and(|e| e == "md")),
-    );
+    let within = |folder: &str| {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap_or_else(|e| panic!("{folder}: {e}"));
+        entries.filter_map(|entry| Some(entry.ok()?.path()))
+    };
+    all.extend(within("docs").filter(|path| path.extension().is_some_and(|e| e == "md")));
+    all.extend(within("examples").map(|folder| folder.join("README.md")).filter(|path| path.is_file()));
     all
 }
 

@@ -249,6 +249,11 @@ mod tests {
             for package in packages.map(|pair| pair[1].as_str()) {
                 assert!(lock.contains(&format!("name = \"{package}\"\n")), "{command}: there is no package {package}");
             }
+            // Only those of the examples are named.
+            for program in command.args.windows(2).filter(|pair| pair[0] == "--bin").map(|pair| &pair[1]) {
+                let source = root().join(format!("examples/library/src/bin/{program}.rs"));
+                assert!(command.args.iter().any(|arg| arg == "anygpu-examples") && source.is_file(), "{command}");
+            }
         }
     }
 }

@@ -117,6 +117,16 @@ fn tools_are_called_and_answered() {
     let named = ask(json!({ "tools": bare, "tool_choice": { "type": "function", "function": { "name": "time" } } }));
     assert_eq!((call(&named, 0), call(&named, 1).0.as_str()), (("time".into(), "{}".into()), ""));
     assert_eq!(named["choices"][0]["finish_reason"], "tool_calls");
+    // Helpers of clients set this on every function; the prompt is the same.
+    let mut strict = both;
+    for tool in strict.as_array_mut().unwrap() {
+        tool["function"]["strict"] = json!(true);
+    }
+    for (choice, like) in [("auto", &answer), ("required", &required)] {
+        let answer = ask(json!({ "tools": strict, "tool_choice": choice }));
+        assert_eq!((call(&answer, 0), call(&answer, 1)), (call(like, 0), call(like, 1)));
+        assert_eq!(answer["usage"]["prompt_tokens"], like["usage"]["prompt_tokens"]);
+    }
 }
 
 /// Where answers cannot be held to calls, they are not demanded.

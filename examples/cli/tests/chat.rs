@@ -136,7 +136,8 @@ mod terminal {
             let pty = openpty(None, None).unwrap();
             let end = || Stdio::from(pty.slave.try_clone().unwrap());
             let mut command = Command::new("setsid");
-            command.arg("--ctty").arg(chat.get_program()).args(chat.get_args());
+            command.arg("--ctty").arg(chat.get_program()).args(chat.get_args()).env_remove("NO_COLOR");
+            command.envs(chat.get_envs().filter_map(|(name, value)| Some((name, value?))));
             command.env("ANYGPU_BACKEND", "cpu").env("XDG_CACHE_HOME", folder).env("TERM", "xterm");
             chat = command;
             let child = chat.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
@@ -152,6 +153,14 @@ mod terminal {
                 }
             });
             Terminal { child, typed, shown, so_far: String::new() }
+        }
+
+        /// All that is shown until the program ends, and how that ends.
+        fn rest(mut self) -> (String, Option<i32>) {
+            while let Ok(bytes) = self.shown.recv_timeout(Duration::from_secs(120)) {
+                self.so_far += &String::from_utf8_lossy(&bytes);
+            }
+            (self.so_far, self.child.wait().unwrap().code())
         }
 
         fn types(&mut self, keys: &str) {
@@ -202,5 +211,23 @@ mod terminal {
         assert!(history.contains("/nothing") && history.contains("more."), "{history}");
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::remove_file(&model).unwrap();
+    }
+
+    #[test]
+    fn a_terminal_has_colours_unless_somebody_wants_none() {
+        let folder = std::env::temp_dir();
+        for (args, code, says) in [(["inspect", "/no/such.gguf"], 1, "error:"), (["help", "generate"], 0, "Usage:")] {
+            let shown = |none: Option<&str>| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+                command.args(args).envs(none.map(|value| ("NO_COLOR", value)));
+                let (shown, ended) = Terminal::new(command, &folder).rest();
+                assert!(ended == Some(code) && shown.contains(says), "{args:?}: {shown}");
+                shown
+            };
+            assert!(shown(None).contains("\x1b["), "{args:?} has no colours");
+            assert!(!shown(Some("1")).contains('\x1b'), "{args:?} has colours");
+            // By its rule, an empty one asks for nothing.
+            assert!(shown(Some("")).contains("\x1b["), "{args:?} has no colours");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "../../../xtask/src/documented.rs"]
 mod documented;
+#[path = "../../../model/tests/common/split.rs"]
+mod split;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -409,11 +411,17 @@ fn options_of_devices_are_those_of_commands_that_run_on_one() {
     assert!(before.status.code() == Some(2) && error.contains("'ls' cannot be used with '--threads"), "{error}");
 }
 
+/// The commands of the documents.
+fn named() -> Vec<documented::Documented> {
+    let mut named = documented::commands(&["cargo run --release --", "anygpu"]);
+    named.extend(documented::commands(&["cargo run --release"]).into_iter().filter(|command| command.args.is_empty()));
+    named
+}
+
 /// With `--help` at the end a command line is only parsed.
 #[test]
 fn every_command_that_the_documents_name_can_be_parsed() {
-    let mut named = documented::commands(&["cargo run --release --", "anygpu"]);
-    named.extend(documented::commands(&["cargo run --release"]).into_iter().filter(|command| command.args.is_empty()));
+    let named = named();
     assert!(named.len() > 10, "only {} were found", named.len());
     let help = |args: &[&str]| anygpu(&[args, &["--help"]].concat());
     for command in named {
@@ -431,4 +439,65 @@ fn every_command_that_the_documents_name_can_be_parsed() {
     assert_eq!(help(&["no-such-command"]).status.code(), Some(2));
     assert_eq!(help(&["generate", "--no-such-flag"]).status.code(), Some(2));
     assert_eq!(help(&["generate", "--backend", "abacus"]).status.code(), Some(2));
+}
+
+/// What ends only if somebody ends it; tests of their own run these.
+const ENDLESS: [&str; 3] = ["serve", "pool serve", "pool work"];
+
+/// The same in less time: on the CPU, with fewer tokens, runs and workers; and with a file for a model that is on a hub.
+fn shortened(args: &[String]) -> Vec<String> {
+    let mut short: Vec<String> = Vec::new();
+    for arg in args {
+        let arg = match (short.last().map(String::as_str), arg.as_str()) {
+            (Some("--backend"), _) => "cpu",
+            (Some("--max-tokens"), _) => "8",
+            (Some("--workers"), more) if more.len() > 3 => "100",
+            (Some("--model"), hub) if hub.starts_with("hf:") => "FILE.gguf",
+            (_, arg) => arg,
+        };
+        short.push(arg.into());
+    }
+    let usual: &[(&str, &str)] = match args.first().map_or("", String::as_str) {
+        "generate" => &[("--max-tokens", "8")],
+        "bench" | "tune" => &[("--prefill", "8"), ("--decode", "4"), ("--repeat", "1")],
+        _ => &[],
+    };
+    for (name, value) in usual {
+        if !args.iter().any(|arg| arg == name) {
+            short.extend([*name, *value].map(String::from));
+        }
+    }
+    short
+}
+
+/// In a folder that has the files of which the documents speak.
+#[test]
+fn every_command_that_the_documents_name_runs() {
+    let folder = std::env::temp_dir().join(format!("anygpu-documents-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
+    let gab = include_bytes!("../../../models/gab-q4_0.gguf");
+    write("FILE", gab);
+    write("FILE.json", br#"{"type": "array", "items": {"enum": ["red"]}, "maxItems": 1}"#);
+    for (at, part) in split::split(gab, &[0, 10, 20, 30]).iter().enumerate() {
+        write(&format!("m-{:05}-of-00005.gguf", at + 1), part);
+    }
+    let mut ran = 0;
+    for command in named().iter().filter(|command| !command.is_part) {
+        let begins = |name: &&str| command.args.join(" ").starts_with(name);
+        if ENDLESS.iter().any(begins) {
+            continue;
+        }
+        let vectors = command.args.first().is_some_and(|name| name == "embed");
+        let model = fixture(if vectors { "bert-mean.gguf" } else { "by-heart.gguf" });
+        std::fs::copy(model, folder.join("FILE.gguf")).unwrap();
+        let args = shortened(&command.args);
+        let mut run = self::command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = run.current_dir(&folder).env("XDG_CACHE_HOME", &folder).output().unwrap();
+        assert!(output.status.success(), "{command} as {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!output.stdout.is_empty() || args[0] == "chat", "{command} says nothing");
+        ran += 1;
+    }
+    assert!(ran > 20, "only {ran} were run");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -32,6 +32,7 @@ fn chat_answers_twice_and_goes_on_with_what_it_computed() {
     let computed: Vec<usize> =
         text.lines().filter_map(|line| line.strip_prefix('(')?.split(' ').next()?.parse().ok()).collect();
     assert!(computed.len() == 2 && computed[1] > computed[0], "{text}");
+    assert_eq!(text.lines().filter(|line| *line == "It is warm.").count(), 2, "{text}");
 }
 
 #[test]

@@ -83,3 +83,23 @@ fn main() -> Result<()> {
     // A window that was closed has nothing to tell.
     told.try_recv().unwrap_or(Ok(()))
 }
+
+#[cfg(test)]
+#[path = "../../../xtask/src/documented.rs"]
+mod documented;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_the_documents_name_can_be_parsed() {
+        let named = documented::commands(&["cargo run --release -p anygpu-viewer --"]);
+        assert!(!named.is_empty());
+        for command in named {
+            let args = ["anygpu-viewer"].into_iter().chain(command.args.iter().map(String::as_str));
+            let parsed = Args::try_parse_from(args);
+            assert!(parsed.is_ok(), "{command}: {parsed:?}");
+        }
+    }
+}

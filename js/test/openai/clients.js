@@ -1,10 +1,13 @@
 /** OpenAI's client, LangChain and the AI SDK talk to `anygpu serve`. Each check fails by throwing; the last line is their results as JSON. */
 
 import assert from "node:assert/strict";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { embed, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import OpenAI, { APIError } from "openai";
+import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
+import { z } from "zod";
 
 const [, , texts = "", vectors = "", calls = "", key = ""] = process.argv;
 const client = new OpenAI({ baseURL: texts, apiKey: key, maxRetries: 0 });
@@ -154,6 +157,24 @@ const CHECKS = {
     await caller.chat.completions.runTools({ model: "by-heart", messages: question, ...forced }).done();
     assert.deepEqual(seen.slice(2), [["time", {}]]);
   },
+  async "tools and formats of zod, which are strict"() {
+    const zodTools = [zodFunction({ name: "weather", parameters: z.object({ city: z.string() }) }), zodFunction({ name: "time", parameters: z.object({}) })];
+    const called = async (more) => {
+      const { choices } = await caller.chat.completions.parse({ model: "by-heart", messages: question, tools: zodTools, ...more });
+      return choices[0].message.tool_calls.map((call) => [call.function.name, call.function.parsed_arguments]);
+    };
+    const expected = [["weather", { city: "Paris" }], ["time", {}]];
+    assert.deepEqual(await called({}), expected);
+    // What the client has read of answers comes back with them.
+    const { choices: [{ message }] } = await caller.chat.completions.parse({ model: "by-heart", messages: question, tools: zodTools });
+    const answered = message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "25 degrees" }));
+    const end = await caller.chat.completions.create({ model: "by-heart", messages: [...question, message, ...answered], tools: zodTools });
+    assert.equal(end.choices[0].message.content, "It is warm.");
+    assert.deepEqual(await called({ tool_choice: "required" }), expected);
+    const response_format = zodResponseFormat(z.object({ colour: z.enum(["red", "green"]), sure: z.boolean() }), "choice");
+    const { choices } = await client.chat.completions.parse({ model: "gab", messages, response_format });
+    assert.ok(["red", "green"].includes(choices[0].message.parsed.colour));
+  },
   async "several answers and log probabilities"() {
     const request = { model: "gab", messages, max_tokens: 6, n: 3, temperature: 1, seed: 5, logprobs: true, top_logprobs: 2 };
     const { choices, usage } = await client.chat.completions.create(request);
@@ -208,6 +229,21 @@ const CHECKS = {
     const [thought] = await steps.steps;
     assert.deepEqual([thought.reasoningText, thought.toolCalls.map(({ toolName, input }) => [toolName, input])], ["Let me look.", [["weather", { city: "Paris" }], ["time", {}]]]);
     const { embedding } = await embed({ model: provider(vectors).embeddingModel("bert-mean"), value: "the cat sat" });
+    assert.equal(embedding.length, 24);
+  },
+  async "the AI SDK's own provider for OpenAI"() {
+    const provider = (baseURL) => createOpenAI({ baseURL, apiKey: key });
+    const request = { model: provider(texts).chat("gab"), messages, maxOutputTokens: 8, maxRetries: 0 };
+    const answer = await generateText(request);
+    assert.deepEqual([answer.usage.outputTokens, answer.finishReason], [8, "length"]);
+    assert.equal(await streamText(request).text, answer.text);
+    const { text } = await generateText({ ...request, model: provider(texts).completion("gab") });
+    assert.ok(text.length > 0);
+    const own = tool({ inputSchema: z.object({}), strict: true, execute: () => "25 degrees" });
+    const asked = { model: provider(calls).chat("by-heart"), messages: question, tools: { time: own }, toolChoice: "required", maxRetries: 0 };
+    const { toolCalls } = await generateText(asked);
+    assert.deepEqual(toolCalls.map(({ toolName, input }) => [toolName, input]), [["time", {}]]);
+    const { embedding } = await embed({ model: provider(vectors).embedding("bert-mean"), value: "the cat sat" });
     assert.equal(embedding.length, 24);
   },
   async abort() {

@@ -6,7 +6,7 @@ export const STORY = ", there was a little dragon";
 /**
  * @param {typeof import("anygpu").AnyGpu} AnyGpu
  * @param {import("anygpu").LoadOptions} [options]
- * @param {string} [model]
+ * @param {import("anygpu").ModelSource} [model]
  */
 export async function tells(AnyGpu, options, model = MODEL) {
   const engine = await AnyGpu.load(model, { backend: "cpu", ...options });
@@ -19,6 +19,40 @@ export async function tells(AnyGpu, options, model = MODEL) {
   if (text !== STORY) throw new Error(`it tells ${JSON.stringify(text)}`);
   await engine.dispose();
   return engine;
+}
+
+/** Workers that have said something: where one does not start, the page's own thread does the same in its place. */
+const heard = new Set();
+
+if (globalThis.Worker === undefined) {
+  /** @type {any} */ (globalThis).process.on("worker", (/** @type {any} */ thread) => thread.on("message", () => heard.add(thread)));
+} else {
+  globalThis.Worker = class extends Worker {
+    /** @param {string | URL} url @param {WorkerOptions} [options] */
+    constructor(url, options) {
+      super(url, options);
+      this.addEventListener("message", () => heard.add(this));
+    }
+  };
+}
+
+/**
+ * An answer in a format, for which a module and a worker of their own are loaded.
+ *
+ * @param {typeof import("anygpu").AnyGpu} AnyGpu
+ * @param {import("anygpu").LoadOptions} [options]
+ * @param {import("anygpu").ModelSource} [model]
+ */
+export async function formats(AnyGpu, options, model = MODEL) {
+  const engine = await AnyGpu.load(model, { backend: "cpu", ...options });
+  const schema = { type: "object", properties: { colour: { enum: ["red", "green"] } }, required: ["colour"], additionalProperties: false };
+  const response_format = /** @type {const} */ ({ type: "json_schema", json_schema: { name: "choice", schema } });
+  heard.clear();
+  const { choices } = await engine.chat.completions.create({ messages: [{ role: "user", content: "Which?" }], response_format });
+  const { content } = choices[0].message;
+  if (!["red", "green"].includes(JSON.parse(content ?? "").colour)) throw new Error(`it answers ${content}`);
+  if (heard.size < 2) throw new Error("the worker of formats did not start");
+  await engine.dispose();
 }
 
 /**

@@ -1,19 +1,21 @@
 /** Runs on a page of another origin, which may read all that this one has but for what is in `closed`. */
 
 import { AnyGpu, NetworkError } from "./node_modules/anygpu/src/index.js";
-import { checked, posted, tells } from "./page/check.js";
+import { checked, formats, posted, tells } from "./page/check.js";
 
 /** @param {string} origin Of this script. */
 export async function run(origin) {
   const model = `${origin}/model.gguf`;
+  const told = { workerUrl: `${origin}/node_modules/anygpu/src/worker.js`, wasmUrl: `${origin}/node_modules/anygpu/wasm` };
   const refused = async () => {
     const error = await AnyGpu.load(`${origin}/closed/model.gguf`).catch((error) => error);
     if (!(error instanceof NetworkError) || !/\(CORS\)/.test(error.message)) throw error;
   };
   const results = await checked({
     "loads in a worker of its own, streams a story, is disposed of": () => tells(AnyGpu, {}, model),
-    "takes a worker from where it is told": () =>
-      tells(AnyGpu, { workerUrl: `${origin}/node_modules/anygpu/src/worker.js`, wasmUrl: `${origin}/node_modules/anygpu/wasm` }, model),
+    "answers in a format": () => formats(AnyGpu, {}, model),
+    "takes a worker from where it is told": () => tells(AnyGpu, told, model),
+    "takes that of formats from there, too": () => formats(AnyGpu, told, model),
     "runs the suite in a worker": async () => {
       const { thread, failed, passed } = await AnyGpu.conformance({ backend: "cpu", op: "softmax" });
       if (thread !== "worker" || failed > 0 || passed === 0) throw new Error(`${thread}: ${passed} passed, ${failed} failed`);

@@ -5,7 +5,7 @@ import { relative } from "node:path";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import { AnyGpu, FileError } from "anygpu";
-import { STORY, checked, tells } from "./page/check.js";
+import { STORY, checked, formats, tells } from "./page/check.js";
 
 const [, , story, chat] = argv;
 
@@ -32,6 +32,7 @@ const results = await checked({
   "a file URL": () => tells(AnyGpu, {}, pathToFileURL(story)),
   "an address": () => served((url) => tells(AnyGpu, {}, url)),
   "bytes": async () => tells(AnyGpu, {}, await readFile(story)),
+  "an answer in a format": () => formats(AnyGpu, {}, story),
   "a file that is not there": () => isMissing("no such file.gguf"),
   "on this thread, whatever is there": async () => {
     const engine = await AnyGpu.load(story, { worker: false });

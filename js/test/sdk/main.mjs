@@ -115,6 +115,17 @@ const results = await checked({
     const error = await generateText({ model, messages: [{ role: "user", content }], maxRetries: 0 }).catch((error) => error);
     equal([error.name, error.field], ["OptionsError", "messages"]);
   },
+  "functions are passed on, and tools that only a provider runs are refused": async () => {
+    const inputSchema = jsonSchema({ type: "object", properties: {} });
+    await generateText({ model, prompt: "hi", tools: { time: tool({ description: "now", inputSchema, strict: true }) } });
+    const parameters = { type: "object", properties: {} };
+    equal(asked.tools, [{ type: "function", function: { name: "time", description: "now", parameters, strict: true } }]);
+    await generateText({ model, prompt: "hi", tools: { time: tool({ inputSchema }) } });
+    equal(asked.tools, [{ type: "function", function: { name: "time", parameters } }]);
+    const search = { type: "provider", id: "openai.web_search", name: "search", args: {} };
+    const error = await model.doGenerate({ prompt: [{ role: "user", content: [] }], tools: [search] }).catch((/** @type {any} */ error) => error);
+    equal([error.name, error.field], ["OptionsError", "tools"]);
+  },
   "embedMany": async () => {
     const { embeddings } = await embedMany({ model: embeddingModel(engine), values: ["a", "bcd"] });
     equal(embeddings, [[1, 0], [3, 0]]);
@@ -149,6 +160,12 @@ const results = await checked({
     equal([calls(forced.choices[0].message), forced.choices[0].finish_reason], [[["time", {}]], "tool_calls"]);
     const required = await engine.chat.completions.create({ messages, tools, tool_choice: "required" });
     equal([calls(required.choices[0].message), required.choices[0].message.reasoning_content], [expected, "Let me look."]);
+    // Helpers of OpenAI's client set this on every function; the prompt is the same.
+    const strict = tools.map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
+    for (const [tool_choice, like] of /** @type {const} */ ([["auto", whole], ["required", required.choices[0]]])) {
+      const answer = await engine.chat.completions.create({ messages, tools: strict, tool_choice });
+      equal([calls(answer.choices[0].message), answer.usage?.prompt_tokens], [calls(like.message), required.usage?.prompt_tokens]);
+    }
     equal(await refused({ tools: [{ type: "function", function: { name: "f", parameters: { not: {} } } }], tool_choice: "required" }), ["OptionsError", true]);
     // The AI SDK runs them itself.
     /** @type {unknown[]} */

@@ -85,6 +85,29 @@ export default {
     await press(page, "New chat");
   },
 
+  "of a conversation that does not fit the newest turns are kept": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=models");
+    const kept = (/** @type {[string, number][]} */ turns) =>
+      page.evaluate(async (turns) => {
+        const { keep, turnsKept } = await import(`${location.origin}/kept.js`);
+        keep(turns.map(([role, length], index) => ({ role, content: String(index).padEnd(length, "\n") })));
+        const found = turnsKept().map((/** @type {{ content: string }} */ { content }) => content.trim());
+        const { length } = localStorage.getItem("anygpu.chat") ?? "";
+        localStorage.clear();
+        return { found, fits: length <= 1e6 };
+      }, turns);
+    /** @type {[string, number][]} */
+    const turns = Array.from({ length: 6 }, (_, index) => [index % 2 === 0 ? "user" : "assistant", 100]);
+    assert.deepEqual(await kept(turns), { found: ["0", "1", "2", "3", "4", "5"], fits: true });
+    // As JSON a line break takes two. It begins with a question, though the answer before that had fitted.
+    turns[2] = ["user", 490_000];
+    assert.deepEqual(await kept(turns), { found: ["0", "1", "2", "3", "4", "5"], fits: true });
+    turns[4] = ["user", 20_000];
+    assert.deepEqual(await kept(turns), { found: ["4", "5"], fits: true });
+    turns[5] = ["assistant", 500_000];
+    assert.deepEqual(await kept(turns), { found: [], fits: true });
+  },
+
   "Markdown becomes elements, and nothing else does": async (/** @type {Site} */ { open }) => {
     const page = await open("?tab=chat&backend=cpu");
     const turns = [{ role: "user", content: "<b>bold</b>" }, { role: "assistant", content: HOSTILE }];

@@ -1,4 +1,4 @@
-/** What every state of the page must have: nothing that axe finds, room on a phone, and targets for fingers. */
+/** What every state of the page must have: nothing that axe finds, borders to be seen, room on a phone, and targets for fingers. */
 
 import assert from "node:assert/strict";
 import { readFileSync, mkdirSync } from "node:fs";
@@ -92,6 +92,34 @@ const cramped = (page) =>
     return matchMedia("(pointer: coarse)").matches ? [...wide, ...small] : wide;
   });
 
+/** Fields whose border is hardly to be seen: WCAG 1.4.11 asks for 3 to 1 beside what is around them. @param {Page} page */
+const faint = (page) =>
+  page.evaluate(() => {
+    const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d", { willReadFrequently: true }));
+    /** How light some colours are, each painted over those before. @param {string[]} colours */
+    const light = (colours) => {
+      for (const colour of colours) {
+        pen.fillStyle = colour;
+        pen.fillRect(0, 0, 1, 1);
+      }
+      const linear = (/** @type {number} */ value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+      const [red = 0, green = 0, blue = 0] = [...pen.getImageData(0, 0, 1, 1).data].map((value) => linear(value / 255));
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    /** What lies behind a node, the farthest first. @param {Element | null} node @returns {string[]} */
+    const behind = (node) => (node === null ? ["white"] : [...behind(node.parentElement), getComputedStyle(node).backgroundColor]);
+    return [...document.querySelectorAll("select, textarea, input:not([type=radio], [type=checkbox], [type=range])")]
+      .filter((node) => node.checkVisibility({ visibilityProperty: true }))
+      .map((node) => {
+        const around = behind(node.parentElement);
+        const { borderTopColor, borderTopWidth } = getComputedStyle(node);
+        const [one = 0, other = 0] = [light(around), light([...around, borderTopColor])].sort((a, b) => b - a);
+        return { node, ratio: Number.parseFloat(borderTopWidth) >= 1 ? (one + 0.05) / (other + 0.05) : 1 };
+      })
+      .filter(({ ratio }) => ratio < 3)
+      .map(({ node, ratio }) => `${node.outerHTML.slice(0, 120)} has a border of ${ratio.toFixed(2)} to 1`);
+  });
+
 /** @type {Record<string, (site: Site) => Promise<void>>} */
 const flows = {
   "on a phone the report and the figures are folded, and open by a tap": async ({ open }) => {
@@ -125,10 +153,12 @@ for (const [name, { query, act }] of Object.entries(STATES)) {
       if (how === "dark") await page.click("#theme");
       await picture(how);
       assert.deepEqual(await found(page), [], how);
+      assert.deepEqual(await faint(page), [], how);
     }
     await page.setViewport({ width: 390, height: 844 });
     await finger(page);
     await picture("phone");
+    assert.deepEqual(await found(page), [], "on a phone");
     assert.deepEqual(await cramped(page), []);
   };
 }

@@ -111,11 +111,28 @@ export default {
   "all backends race, and tell the same words, sampled with one seed": async (/** @type {Site} */ { open }) => {
     const page = await open("?tab=race&max_tokens=5&temperature=0.9&seed=11");
     await page.waitForSelector("#race button");
+    await page.evaluate(() => {
+      /** What each lane has counted, each time that it was drawn. @type {string[][]} */
+      const counted = [...document.querySelectorAll("#race section")].map((lane) => {
+        /** @type {string[]} */
+        const texts = [];
+        const told = (/** @type {MutationRecord[]} */ records) => texts.push(...records.flatMap(({ addedNodes }) => [...addedNodes].map(({ textContent }) => textContent ?? "")));
+        new MutationObserver(told).observe(/** @type {Element} */ (lane.querySelector("progress + .number")), { childList: true });
+        return texts;
+      });
+      /** @type {any} */ (window).counted = counted;
+    });
     await press(page, "Start the race");
     await seen(page, "#race .verdict", /^\S+ was first, after .* (All \d told the same, word for word|There was no other)\.$/);
     const there = await texts(page, "#race section:not(.absent) .told");
     assert.ok(there.length > 0 && there.every((text) => text.length > 20), there.join("\n"));
     assert.equal(new Set(there).size, 1);
+    // They were counted while they came, and the pace stands beside.
+    const counted = /** @type {string[][]} */ (await page.evaluate(() => /** @type {any} */ (window).counted));
+    const live = counted.map((texts) => texts.filter((text) => / of 5 tokens$/.test(text))).filter((texts) => texts.length > 0);
+    assert.deepEqual(live, there.map(() => [1, 2, 3, 4, 5].map((count) => `${count} of 5 tokens`)));
+    assert.ok((await texts(page, "#race section:not(.absent) .pace")).every((pace) => Number.parseFloat(pace) > 0));
+    assert.ok(await page.$$eval("#race section:not(.absent) progress", (all) => all.every(({ value }) => value === 5)));
     await seen(page, "#race button", /Start the race/);
   },
 

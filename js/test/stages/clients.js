@@ -7,20 +7,31 @@ import { JS, ROOT, WORK, commandLine, counted, must, run } from "./common.js";
 
 const KEY = "a key";
 
+/** What pip is told: nothing but what is named, and nothing that has to be built. */
+const PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore", "--no-deps", "--only-binary", ":all:"];
+
 /** The command line is built, unless $ANYGPU is the program. */
 export async function openai() {
   const project = join(WORK, "openai");
   cpSync(join(JS, "test", "openai"), project, { recursive: true });
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], project);
+  must("python3", [...PIP, "--target", "python", "--requirement", "requirements.txt"], project);
   const program = commandLine();
   const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", `${name}.gguf`);
   const models = ["gab", fixture("bert-mean"), fixture("by-heart")];
   const servers = models.map((model) => serve(program, model));
   try {
     const addresses = await Promise.all(servers.map(({ address }) => address));
-    const { ok, output } = run(process.execPath, ["clients.js", ...addresses, KEY], project);
-    if (!ok) throw new Error(output);
-    return counted(JSON.parse(output.trimEnd().split("\n").pop() ?? ""));
+    const scripts = [
+      [process.execPath, "clients.js", ...addresses, KEY],
+      ["env", "PYTHONPATH=python", "python3", "clients.py", ...addresses, KEY, join(ROOT, "README.md")],
+    ];
+    const results = scripts.map(([program = "", ...args]) => {
+      const { ok, stdout, output } = run(program, args, project);
+      if (!ok) throw new Error(output);
+      return JSON.parse(stdout.trimEnd().split("\n").pop() ?? "");
+    });
+    return counted(results.flat());
   } finally {
     for (const { child } of servers) child.kill();
   }

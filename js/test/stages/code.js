@@ -38,7 +38,7 @@ export async function baseline() {
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], BASELINE);
   const eslint = join(BASELINE, "node_modules", ".bin", "eslint");
   const config = ["--config", join(BASELINE, "eslint.config.js")];
-  const lint = (/** @type {string[]} */ args, input = "") => run(eslint, [...config, ...args], ROOT, input);
+  const lint = (/** @type {string[]} */ args, input = "") => run(eslint, [...config, ...args], ROOT, { input });
   const { ok, output } = lint(SCRIPTS);
   if (!ok) console.error(output);
   // A linter that refuses nothing would pass, too.

@@ -20,9 +20,14 @@ export const FAILED = { passed: 0, failed: 1, skipped: 0 };
 /** A stage that lacks something. @type {Tally} */
 export const SKIPPED = { passed: 0, failed: 0, skipped: 1 };
 
-/** @param {string} command @param {string[]} args @param {string} cwd @param {string} [input] */
-export function run(command, args, cwd, input) {
-  const options = { cwd, input, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {string} cwd
+ * @param {{ input?: string, timeout?: number }} [more] What it reads, and how long it may take, in milliseconds.
+ */
+export function run(command, args, cwd, more) {
+  const options = { ...more, cwd, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
   const { status, stdout, stderr, error } = spawnSync(command, args, options);
   return { ok: status === 0, stdout: stdout ?? "", output: `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}` };
 }

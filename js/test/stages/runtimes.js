@@ -1,17 +1,20 @@
 /** The package outside of browsers. */
 
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, WORK, counted, project, run, tarball } from "./common.js";
+import { JS, ROOT, WORK, counted, project, run, tarball } from "./common.js";
 
 /** @import { Result, Tally } from "./common.js" */
 
 /** A small model for conversations, which the tests of the workspace fetch. */
 const CHAT = join(ROOT, "models", "cache", "SmolLM2-135M-Instruct.Q4_1.gguf");
 
+/** A check that failed may leave an engine, and its thread does not end. In milliseconds. */
+const LIMIT = 300_000;
+
 /** What a program that ends by itself printed: its results. @param {string} who @param {string} command @param {string[]} args @param {string} folder */
 function told(who, command, args, folder) {
-  const { ok, stdout, output } = run(command, args, folder);
+  const { ok, stdout, output } = run(command, args, folder, { timeout: LIMIT });
   const line = stdout.trim().split("\n").pop() ?? "";
   /** @type {Result[]} */
   const results = line.startsWith("[") ? JSON.parse(line) : [];
@@ -38,29 +41,43 @@ export function runtimes() {
   ]);
 }
 
-/** The AI SDK, and what OpenAI's client reads of streams. */
+/** The AI SDK, what OpenAI's client reads of streams, and the programs of the READMEs. */
 export function sdk() {
   const folder = project("sdk");
-  const args = ["main.mjs", join(ROOT, "models", "gab-q4_0.gguf"), join(ROOT, "models", "fixtures", "by-heart.gguf"), ...(existsSync(CHAT) ? [CHAT] : [])];
-  return chatted(told("sdk", process.execPath, args, folder));
+  const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", name);
+  const models = [join(ROOT, "models", "gab-q4_0.gguf"), fixture("by-heart.gguf")];
+  const args = ["main.mjs", ...models, ...(existsSync(CHAT) ? [CHAT] : [])];
+  const shown = ["readme.mjs", join(ROOT, "README.md"), join(JS, "README.md"), ...models, fixture("bert-mean.gguf")];
+  return chatted([...told("sdk", process.execPath, args, folder), ...told("documents", process.execPath, shown, folder)]);
 }
 
-/** What must not be packed. */
+/** What must not be packed: each of the modules is taken away in turn, with the file beside it. */
 export function guard() {
   tarball();
-  const broken = join(WORK, "package", "wasm", "bindings_bg.wasm");
-  const pack = () => run("npm", ["pack", "--dry-run"], join(WORK, "package"));
-  writeFileSync(broken, "");
-  const empty = pack();
-  rmSync(broken);
-  const missing = pack();
-  const refused = (/** @type {{ ok: boolean, output: string }} */ { ok, output }) => ({
-    ok: !ok && /lacks wasm\/bindings_bg\.wasm/.test(output),
-    message: output,
+  const folder = join(WORK, "package");
+  const wasm = join(folder, "wasm");
+  const pack = () => run("npm", ["pack", "--dry-run"], folder);
+  const refused = (/** @type {string} */ name, /** @type {string} */ file) => {
+    const { ok, output } = pack();
+    return { name, ok: !ok && output.includes(`lacks wasm/${file}`), message: output };
+  };
+  const files = readdirSync(wasm, { recursive: true, encoding: "utf8" }).filter((name) => /(\.js|_bg\.wasm)$/.test(name));
+  const results = files.map((file) => {
+    const [there, away] = [join(wasm, file), join(WORK, "away")];
+    renameSync(there, away);
+    const result = refused(`a package without ${file} is refused`, file);
+    renameSync(away, there);
+    return result;
   });
-  rmSync(join(WORK, "package"), { recursive: true });
-  return counted([
-    { name: "a package whose module is empty is refused", ...refused(empty) },
-    { name: "a package without a module is refused", ...refused(missing) },
-  ]);
+  const threads = join(wasm, "threads");
+  rmSync(threads, { recursive: true, force: true });
+  const { ok, output } = pack();
+  results.push({ name: "a package needs no threads", ok, message: output });
+  mkdirSync(threads);
+  results.push(refused("a package has all of threads or nothing", "threads/bindings_bg.wasm"));
+  rmSync(threads, { recursive: true });
+  writeFileSync(join(wasm, "bindings_bg.wasm"), "");
+  results.push(refused("a package whose module is empty is refused", "bindings_bg.wasm"));
+  rmSync(folder, { recursive: true });
+  return counted(results);
 }

@@ -51,6 +51,7 @@ const NEUTRAL = {
   tool_calls: [["turn", [[]]]],
   tool_call_id: [["turn", [""]]],
   annotations: [["turn", [[], [{}]]]],
+  parsed: [["turn", [null, { colour: "red" }]]],
 };
 
 /** Values that would change the answer, and cannot be done. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
@@ -61,7 +62,7 @@ const REFUSED = {
   min_p: [["chat", [-0.1, 1.1]], ["text", [NaN]]],
   logit_bias: [["chat", [[], "5", 5]]],
   tools: [["chat", [{}, [{}], [{ type: "function" }], [{ type: "custom", function: { name: "f" } }], [{ type: "function", function: { name: "a b" } }],
-    [{ type: "function", function: { name: "f", strict: true } }], Array(129).fill({ type: "function", function: { name: "f" } })]]],
+    [{ type: "function", function: { name: "f", strict: "yes" } }], Array(129).fill({ type: "function", function: { name: "f" } })]]],
   chat_template_kwargs: [["chat", [[], "enable_thinking", Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`v${at}`, at]))]]],
   functions: [["chat", [[{ name: "f" }]]]],
   function_call: [["chat", [{ name: "f" }]], ["turn", [{ name: "f", arguments: "" }]]],
@@ -133,6 +134,21 @@ test("a request goes to the engine as it is meant", () => {
   assert.deepEqual(generate({ top_p: 1 }), { top_p: 1 });
   // Only the likeliest: the engine wants more than 0.
   assert.deepEqual(generate({ top_p: 0 }), { top_p: 2 ** -24 });
+});
+
+test("helpers of OpenAI's client set strict on every function: it may be true, and the model is not told", () => {
+  const asked = (/** @type {object} */ more, tool_choice = "auto") => {
+    const tool = { type: "function", function: { name: "f", ...more } };
+    return JSON.stringify(chat({ tools: [tool], tool_choice }).generate.chat);
+  };
+  for (const strict of [true, false, null]) {
+    for (const choice of ["auto", "required"]) assert.equal(asked({ strict }, choice), asked({}, choice));
+  }
+});
+
+test("what a client has read of a call may come back with it", () => {
+  const call = (/** @type {object} */ more) => ({ id: "1", type: "function", function: { name: "f", arguments: "{}", ...more } });
+  assert.deepEqual(turn({ tool_calls: [call({ parsed_arguments: { a: 1 } })] }), turn({ tool_calls: [call({ parsed_arguments: null })] }));
 });
 
 test("what makes no sense is refused, and the field is named", () => {

@@ -105,6 +105,32 @@ fn without_comments(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// What npm refuses to pack without.
+    #[test]
+    fn a_package_has_all_modules() {
+        let text = fs::read_to_string(root().join("js/prepack.mjs")).unwrap();
+        let lists = text.split_once("const MODULES").unwrap().1.split_once("const NEEDED").unwrap().0;
+        let mut demanded: Vec<_> = lists.split('"').skip(1).step_by(2).collect();
+        let built = |path: &&'static str| path.strip_prefix("anygpu/wasm/")?.strip_suffix("_bg.wasm");
+        let mut built: Vec<_> = WASM.iter().filter_map(built).collect();
+        demanded.sort_unstable();
+        built.sort_unstable();
+        assert_eq!(built.len(), WASM.len());
+        assert_eq!(demanded, built);
+    }
+
+    #[test]
+    fn the_page_says_what_each_of_its_files_is_for() {
+        let page = root().join("examples/web");
+        let readme = fs::read_to_string(page.join("README.md")).unwrap();
+        let files = fs::read_dir(&page).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let is_part = |name: &String| name.ends_with(".js") || name.ends_with(".css");
+        // Pools have a page of their own.
+        let untold =
+            files.filter(is_part).filter(|name| !name.starts_with("pool") && !readme.contains(&format!("`{name}`")));
+        assert_eq!(untold.collect::<Vec<_>>(), [""; 0]);
+    }
+
     #[test]
     fn lines_that_are_comments_are_not_shipped() {
         let text = "// One.\n/** Two\n * lines. */\nlet a = 1; // three\n\n    /* four */\n    /*\n * five\n */\n/** @type {A} */ (six);\nlet b = \"//\";\n";

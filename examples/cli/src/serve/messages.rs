@@ -1,7 +1,7 @@
 //! Conversations in requests: messages, tools, and what else a template is given.
 
 use super::error::ApiError;
-use super::fields::Kind::{Checked, Integer, OneOf, Text};
+use super::fields::Kind::{Boolean, Checked, Integer, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Table, check, refused};
 use anygpu::{ChatOptions, Message, ToolChoice, call_arguments};
@@ -15,7 +15,8 @@ const MOST_VARIABLES: usize = 32;
 
 const ONLY_TEXT: &str = "only text is read; leave this part out";
 
-/// The fields of a turn. Those that a service adds to its own answers must be empty.
+/// The fields of a turn. Those that a service adds to its own answers must be empty; what clients read of answers comes back
+/// with them.
 const MESSAGE: Table = &[
     ("role", Use(Checked(check_role))),
     ("content", Use(Checked(check_content))),
@@ -27,6 +28,7 @@ const MESSAGE: Table = &[
     ("function_call", Only(&[], "its name is tool_calls")),
     ("audio", Only(&[], "only text is read; leave it out")),
     ("annotations", Ignored),
+    ("parsed", Ignored),
 ];
 
 /// The fields of a part of a turn.
@@ -50,7 +52,8 @@ const CALL: Table = &[
     ("index", Use(Integer(0, MOST_TOOLS as u64))),
 ];
 
-const CALLED: Table = &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments)))];
+const CALLED: Table =
+    &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments))), ("parsed_arguments", Ignored)];
 
 const TOOL: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_function)))];
 
@@ -58,7 +61,7 @@ const DESCRIBED: Table = &[
     ("name", Use(Checked(check_name))),
     ("description", Use(Text)),
     ("parameters", Use(Checked(check_object))),
-    ("strict", Only(&["false"], "calls cannot be held to a schema; leave it out")),
+    ("strict", Use(Boolean)),
 ];
 
 const CHOICE: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_chosen)))];
@@ -189,7 +192,11 @@ pub fn messages(value: &Value) -> Vec<Message> {
 /// *Errors*: fields that do not go with each other.
 pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
     let get = |name: &str| request.get(name).filter(|value| !value.is_null());
-    let tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    // How strictly calls are held to a schema is no business of the model's, whose prompt stays the same.
+    for function in tools.iter_mut().filter_map(|tool| tool["function"].as_object_mut()) {
+        function.shift_remove("strict");
+    }
     let choice = get("tool_choice").unwrap_or(&Value::Null);
     let tool_choice = match (choice.as_str(), choice["function"]["name"].as_str()) {
         (Some("none"), _) => ToolChoice::None,

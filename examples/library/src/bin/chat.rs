@@ -8,6 +8,7 @@ use anygpu::native::block_on;
 use anygpu::{EngineOptions, Message};
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
+use std::io::{Write, stdout};
 
 async fn answer(handle: &Handle, messages: &[Message]) -> Result<String> {
     let request = Generate::new(Prompt::Chat(messages.to_vec())).with(|options| options.max_tokens = Some(60));
@@ -15,9 +16,13 @@ async fn answer(handle: &Handle, messages: &[Message]) -> Result<String> {
     let mut text = String::new();
     while let Some(told) = answer.next().await {
         match told? {
-            Told::Piece { text: more, .. } => text.push_str(&more),
+            Told::Piece { text: more, .. } => {
+                print!("{more}");
+                stdout().flush()?;
+                text.push_str(&more);
+            }
             Told::Ended(outcome) => {
-                println!("({} of {} computed before)", outcome.cached_tokens, outcome.prompt_tokens);
+                println!("\n({} of {} computed before)", outcome.cached_tokens, outcome.prompt_tokens);
             }
             _ => {}
         }
@@ -32,7 +37,6 @@ async fn talk(model: &str) -> Result<()> {
         messages.push(Message::new("user", question));
         println!("> {question}");
         let text = answer(&handle, &messages).await?;
-        println!("{text}");
         messages.push(Message::new("assistant", text));
     }
     Ok(())

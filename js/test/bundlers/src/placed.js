@@ -1,6 +1,6 @@
 // For bundlers that are told to build the worker, and beside whose output the wasm modules are copied.
 import { AnyGpu } from "anygpu";
-import { checked, posted, tells } from "../page/check.js";
+import { checked, formats, posted, tells } from "../page/check.js";
 
 const places = { workerUrl: "worker.js", wasmUrl: "wasm" };
 
@@ -13,6 +13,7 @@ async function proves() {
 
 checked({
   "loads in a worker, streams a story, is disposed of": () => tells(AnyGpu, places),
+  "answers in a format": () => formats(AnyGpu, places),
   "finds what a backend needs": () => AnyGpu.probe(places),
   "runs the suite": proves,
 }).then((results) => posted(results));

@@ -6,12 +6,15 @@ import { useAnyGpu } from "anygpu/react";
 
 interface Props {
   model: string;
+  listed: boolean;
   told: (engine: AnyGpu, text: string) => void;
   failed: (error: Error) => void;
 }
 
-function Story({ model, told, failed }: Props) {
-  const { engine, progress, error } = useAnyGpu(new URL(model, location.href), { backend: "cpu" });
+function Story({ model, listed, told, failed }: Props) {
+  // Both are made anew with each rendering.
+  const url = new URL(model, location.href);
+  const { engine, progress, error } = useAnyGpu(listed ? [url] : url, { backend: "cpu" });
   const [text, setText] = useState("");
   useEffect(() => {
     if (error !== null) failed(error);
@@ -24,13 +27,13 @@ function Story({ model, told, failed }: Props) {
   return createElement("p", null, text === "" ? (progress?.phase ?? "nothing yet") : text);
 }
 
-/** What the component shows; when it is gone, so is its engine. */
-export async function rendered(model: string): Promise<string> {
+/** What the component shows, with the model's address or a list of it; when it is gone, so is its engine. */
+export async function rendered(model: string, listed: boolean): Promise<string> {
   const place = document.body.appendChild(document.createElement("div"));
   const root = createRoot(place);
   const [engine, shown] = await new Promise<[AnyGpu, string]>((resolve, reject) => {
     const told = (engine: AnyGpu, text: string) => resolve([engine, text]);
-    root.render(createElement(StrictMode, null, createElement(Story, { model, told, failed: reject })));
+    root.render(createElement(StrictMode, null, createElement(Story, { model, listed, told, failed: reject })));
   });
   root.unmount();
   const error = await after(engine);

@@ -1,5 +1,6 @@
 // What a user would write, and then some; the results go to the server that served the page.
 import { AnyGpu, BackendError, ChecksumError, type ChatMessage, type LoadProgress } from "anygpu";
+import { formats } from "../page/check.js";
 import { rendered } from "./component";
 
 interface Result {
@@ -112,10 +113,13 @@ await check("a backend that is not there is refused with a report", async () => 
   equal(error.report?.rungs.some((rung) => rung.outcome.kind === "rejected"), true);
 });
 
-await check("a hook of React loads a model, and disposes of it", async () => {
-  const story = await rendered(MODEL);
-  equal(story, STORY);
-});
+for (const listed of [false, true]) {
+  await check(`a hook of React loads a model by its address${listed ? " in a list" : ""}, and disposes of it`, async () => {
+    equal(await rendered(MODEL, listed), STORY);
+  });
+}
+
+await check("answers have the format that is asked for", () => formats(AnyGpu));
 
 await check("a part of the suite passes", async () => {
   let cases = 0;
