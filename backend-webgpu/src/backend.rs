@@ -304,6 +304,8 @@ impl WebGpu {
         let required_limits = wgpu::Limits {
             max_buffer_size: offered.max_buffer_size,
             max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
+            // Tells what kind of device it is; no kernel needs more than every device has.
+            max_compute_workgroup_storage_size: offered.max_compute_workgroup_storage_size,
             ..wgpu::Limits::default()
         };
         let optional = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP;
@@ -374,7 +376,7 @@ impl WebGpu {
         };
         let tuning = options.tuning.unwrap_or_else(|| match info.software {
             true => Tuning::software(),
-            false => Tuning::default(),
+            false => Tuning::of_device(limits.max_compute_workgroup_storage_size as usize),
         });
         let shared = Shared {
             device,

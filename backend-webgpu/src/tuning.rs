@@ -55,6 +55,15 @@ backend_api::tunables! {
 }
 
 impl Tuning {
+    /// For a GPU with so much memory for a workgroup. No kernel needs more than 16 KiB; but who has three times that has
+    /// registers for the largest tiles, of which an invocation takes some 200, and others may be slower with them.
+    ///
+    /// *Units*: bytes.
+    pub fn of_device(workgroup_bytes: usize) -> Tuning {
+        let usual = Tuning::default();
+        if workgroup_bytes < 48 << 10 { Tuning { large_tiles: 0, ..usual } } else { usual }
+    }
+
     /// For a GPU, with small matrices multiplied as large ones are: with x in the memory of workgroups, and in the largest
     /// tiles. For the suite.
     pub fn large() -> Tuning {
