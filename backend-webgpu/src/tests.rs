@@ -171,6 +171,19 @@ fn inexact_products_are_those_of_several_rows_by_quantised_weights() {
 }
 
 #[test]
+fn the_largest_tiles_are_for_many_of_them_on_large_devices() {
+    let shapes = |tuning: Tuning| {
+        let large = |kernel: &Kernel| kernel.file == "linear_large";
+        all_kernels(LIMITS, tuning).0.iter().filter(|kernel| large(kernel)).count()
+    };
+    // No case has as many rows and columns as it takes.
+    assert_eq!(shapes(Tuning::of_device(48 << 10)), 0);
+    assert!(shapes(Tuning::large()) > 0);
+    let of = |bytes: usize| Tuning::of_device(bytes).large_tiles;
+    assert_eq!([of(16 << 10), of(32 << 10), of(48 << 10)], [0, 0, Tuning::default().large_tiles]);
+}
+
+#[test]
 fn small_bindings_split_weights() {
     let packed = |limits: Limits| {
         let bindings = all_kernels(limits, Tuning::default()).0.into_iter().flat_map(|k| k.bindings);
