@@ -49,7 +49,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("tiles, both sides", both, 0.0, 65, 65, 2, 2, 20, 12, StepParams::at(0, 65)),
         ("tiles, window around", around(20), 0.0, 90, 90, 2, 1, 16, 80, StepParams::at(0, 90)),
         ("tiles, softcap", cached, 5.0, 40, 70, 2, 1, 128, 128, StepParams::at(21, 40)),
-        ("tiles, padded rows", cached, 0.0, 64, 200, 2, 1, 64, 64, StepParams::at(100, 37)),
     ];
     let halves: &[Row] = &[
         ("halves, decode", cached, 0.0, 1, 48, 9, 3, 64, 64, StepParams::at(20, 1)),
