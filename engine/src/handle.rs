@@ -336,7 +336,8 @@ pub struct Handle {
 
 impl Handle {
     /// Loads a model from disk, as [`Engine::open`] does, on a new thread. Options are made there, since they cannot be
-    /// sent. Gives the thread, too, for those who want to wait for its end.
+    /// sent. Gives the thread, too, which ends after the last handle was dropped: a program waits for it before it ends, since a
+    /// driver that is let go meanwhile may crash.
     ///
     /// *Errors*: as [`Engine::open`]; the system gives no thread.
     pub fn open(

@@ -6,7 +6,7 @@
 use anygpu::handle::{Generate, Handle, Limits, Prompt, Told};
 use anygpu::native::block_on;
 use anygpu::{EngineOptions, Message};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use futures_util::StreamExt;
 use std::io::{Write, stdout};
 
@@ -31,7 +31,7 @@ async fn answer(handle: &Handle, messages: &[Message]) -> Result<String> {
 }
 
 async fn talk(model: &str) -> Result<()> {
-    let (handle, _thread) = Handle::open(model, EngineOptions::default, Limits::default()).await?;
+    let (handle, thread) = Handle::open(model, EngineOptions::default, Limits::default()).await?;
     let mut messages = Vec::new();
     for question in ["What is the capital of France?", "And of Italy?"] {
         messages.push(Message::new("user", question));
@@ -39,7 +39,9 @@ async fn talk(model: &str) -> Result<()> {
         let text = answer(&handle, &messages).await?;
         messages.push(Message::new("assistant", text));
     }
-    Ok(())
+    // The engine's thread ends with its last handle, and a process should not end before it: drivers are let go there.
+    drop(handle);
+    thread.join().map_err(|_| anyhow!("the engine's thread panicked"))
 }
 
 fn main() -> Result<()> {
