@@ -340,7 +340,7 @@ fn main(
     var all = array<vec4<f32>, 2>(tile[32u * ty], tile[32u * ty + 1u]);
     for (var i = 1u; i < 16u; i++) {
         all[0] += tile[32u * ty + 2u * i];
-        all[1] += tile[32u * ty + 2u * i + 1u];
+        all[1] += tile[32u * ty + 1u + 2u * i];
     }
     {
         let row = m0 + ty + 8u * 0u;

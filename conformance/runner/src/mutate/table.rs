@@ -150,7 +150,6 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/best.wgsl", "argmax", "ai == NONE || bi == BROKEN", "ai == NONE || ai == BROKEN"),
     of("lib/finite.wgsl", "top_k", "!= 0x7f800000u", "!= 0x7f000000u"),
     of("lib/tile_float.wgsl", "linear", "tile_w[w + 144u]", "tile_w[w + 145u]"),
-    of("lib/rows32.wgsl", "linear", "x4(row, i + 7u)", "x4(row, i + 6u)"),
     of("lib/dots.wgsl", "linear", "a.w * vec4<f32>", "a.z * vec4<f32>"),
     of("linear_large.wgsl", "linear", "4u * h + lane % 4u)", "4u * h + lane % 3u)"),
     of("linear_large.wgsl", "linear", "32u, 16u, vec4<f32>(low.zw, high.zw)", "32u, 16u, vec4<f32>(low.zw, high.xy)"),
@@ -379,6 +378,7 @@ pub const SOFTWARE: &[Mutation] = &[
 
 /// Of the WebGPU backend where products are in bytes.
 pub const INT8: &[Mutation] = &[
+    of("lib/rows32.wgsl", "linear", "x4(row, i + 7u)", "x4(row, i + 6u)"),
     of("lib/row.wgsl", "linear", "return x4(i) * gamma4(i);", "return x4(i) + gamma4(i);"),
     of("linear_bytes.wgsl", "linear", "x_scales.z * w_scales.w", "x_scales.z * w_scales.z"),
     of("linear_bytes.wgsl", "linear", "vec4<f32>(left.zw, right.zw)", "vec4<f32>(left.zw, right.xy)"),
