@@ -19,7 +19,7 @@ const FILES = {
   "https://example.org/embedding-model.gguf": vectors,
 };
 /** What other stages run, since it is for pages, and what has a digest left out. */
-const ELSEWHERE = [/^\/\/ (\w|\.)+\.js/, /workerUrl/, /<SHA-256/];
+const ELSEWHERE = [/^\/\/ (\w|\.)+\.js/, /workerUrl/, /<SHA-256/, /joinPool/];
 
 const AsyncFunction = /** @type {any} */ (async () => {}).constructor;
 

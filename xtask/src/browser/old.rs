@@ -45,8 +45,11 @@ pub fn fetch(version: &Version) -> Result<PathBuf> {
     let title = format!("fetching Chromium {} ({})", version.number, version.package);
     progress::during(&title, || unpack(version, staging.path()))
         .with_context(|| format!("cannot fetch Chromium {}", version.number))?;
-    fs::rename(staging.path().join("browser"), &folder)
-        .with_context(|| format!("cannot move Chromium {} to {}", version.number, folder.display()))?;
+    let moved = fs::rename(staging.path().join("browser"), &folder);
+    // Another run may have fetched it meanwhile.
+    if !program.is_file() {
+        moved.with_context(|| format!("cannot move Chromium {} to {}", version.number, folder.display()))?;
+    }
     Ok(program)
 }
 
