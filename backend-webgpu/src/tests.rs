@@ -156,15 +156,19 @@ fn a_form_is_one_dispatch() {
 
 #[test]
 fn inexact_products_are_those_of_several_rows_by_quantised_weights() {
+    const SEVERAL: [&str; 5] = ["linear_block", "linear_bytes", "linear_large", "linear_tile", "linear_wide"];
+    let several = |kernel: &&Kernel| SEVERAL.contains(&kernel.file);
     let quantised = |kernel: &Kernel| {
         let of =
             |(_, decoder): &(_, Decoder)| matches!(decoder, Decoder::Packed(format) if format.spec().is_quantised());
-        kernel.file == "linear_bytes" && kernel.decoders.iter().all(of)
+        kernel.decoders.iter().all(of)
     };
-    let (kernels, _) = all_kernels(Limits { products: Products::Int8, ..LIMITS }, Tuning::default());
-    assert!(kernels.iter().any(quantised) && !kernels.iter().all(quantised));
-    for kernel in kernels {
-        assert_eq!(kernel.file == "linear_bytes", quantised(&kernel), "{}", kernel.title());
+    for tuning in [Tuning::default(), Tuning::large(), Tuning::software()] {
+        let (kernels, _) = all_kernels(Limits { products: Products::Int8, ..LIMITS }, tuning);
+        let (bytes, floats): (Vec<_>, Vec<_>) =
+            kernels.iter().filter(several).partition(|kernel| kernel.file == "linear_bytes");
+        assert!(!bytes.is_empty() && bytes.iter().all(|kernel| quantised(kernel)));
+        assert!(!floats.is_empty() && floats.iter().all(|kernel| !quantised(kernel)));
     }
     let (kernels, _) = all_kernels(LIMITS, Tuning::default());
     assert!(kernels.iter().all(|kernel| !kernel.file.ends_with("_bytes")));
