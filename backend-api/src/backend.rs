@@ -1,4 +1,4 @@
-//! What a backend is: storages, programs, reads that never block, and counters.
+//! The `Backend` trait: storages, programs, reads that never block, and counters.
 
 use std::ops::AddAssign;
 
@@ -24,7 +24,7 @@ pub struct StorageId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReadId(pub u32);
 
-/// What a storage is to hold.
+/// Describes a storage to allocate.
 #[derive(Debug, Clone)]
 pub struct StorageDesc {
     /// For errors and debuggers.
@@ -45,7 +45,7 @@ impl StorageDesc {
     }
 }
 
-/// What a person wants to know of a backend.
+/// Describes a backend to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendInfo {
     /// `cpu`, `webgpu` or `webgl`.
@@ -80,7 +80,7 @@ pub struct BackendInfo {
     ///
     /// *Units*: tokens.
     pub verify_after: usize,
-    /// What several rows are multiplied with quantised weights in.
+    /// Precision of matmuls of several rows with quantised weights.
     pub products: Products,
     /// Limits and options that matter, as (name, value) for reports.
     pub facts: Vec<(&'static str, String)>,
@@ -105,7 +105,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// What happened between an earlier reading and this one; `memory` is this reading's.
+    /// Returns the counts since an earlier reading; `memory` is this reading's.
     pub fn since(&self, earlier: &Stats) -> Stats {
         Stats {
             dispatches: self.dispatches - earlier.dispatches,
@@ -119,7 +119,7 @@ impl Stats {
 }
 
 impl AddAssign for Stats {
-    /// What happened in a time and in one after it; `memory` is the later one's.
+    /// Adds the counts of a later span; `memory` is the later one's.
     fn add_assign(&mut self, later: Stats) {
         self.dispatches += later.dispatches;
         self.submits += later.submits;
@@ -141,11 +141,11 @@ pub struct KernelInfo {
     pub bytes: u64,
     /// Floating-point operations of its products with weight matrices, of which a multiply-add is two.
     pub flops: u64,
-    /// What it is for.
+    /// Purpose of the kernel.
     pub role: Role,
     /// The weights or states that tell it from others like it.
     pub subject: String,
-    /// What it makes, as far as that can be watched.
+    /// Tensors that it writes, as far as they can be watched.
     pub made: Vec<Made>,
 }
 
@@ -166,7 +166,7 @@ impl KernelInfo {
 ///
 /// No method blocks on the device. Methods take `&self`: a backend is a handle to shared state of one thread.
 pub trait Backend {
-    /// What it is.
+    /// Returns the description of this backend and its device.
     fn info(&self) -> &BackendInfo;
 
     /// The matchers of the forms that it has kernels for beside the primitives, in the order in which they are tried.
@@ -317,8 +317,8 @@ pub trait Program {
     /// Advances several sequences, each by its rows, as if step followed step. What they share is not kept apart: all read
     /// the same inputs, and outputs are those of the last. By default they follow one another.
     ///
-    /// Of a graph whose [rows are of several sequences](Graph::take_rows_of) it is one step: each sequence advances by a row,
-    /// in the order given, and weights are read once for all.
+    /// Runs one step of a graph whose [rows belong to several sequences](Graph::take_rows_of): each sequence advances
+    /// by a row, in the order given, and weights are read once for all.
     ///
     /// *Errors*: as [`Self::step`], of the first that fails; those before it were run.
     fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {

@@ -40,7 +40,7 @@ impl Fill {
         Fill::Values(values)
     }
 
-    /// What [`Backend::write`](crate::Backend::write) is given to fill a whole tensor, from a seed.
+    /// Makes the bytes that [`Backend::write`](crate::Backend::write) takes to fill a whole tensor, from a seed.
     pub fn bytes(&self, tensor: &Tensor, seed: u64) -> Vec<u8> {
         let mut random = Random(seed ^ 0x9E37_79B9_7F4A_7C15);
         let (rows, cols) = (tensor.shape.rows(), tensor.shape.cols());
@@ -119,7 +119,7 @@ impl Random {
 pub struct Case {
     /// The form under test: a primitive, or several nodes.
     pub op: &'static str,
-    /// What is particular to this case; unique for the form.
+    /// Name of the case, unique for its form.
     pub name: String,
     /// The graph; all its results are outputs or states.
     pub graph: Graph,
@@ -183,7 +183,8 @@ impl Operands {
         self.external(Kind::State(Update::Replace), shape, DType::F32, Fill::Uniform(-1.0, 1.0))
     }
 
-    /// What attention reads: an input of floats, or what only a state can hold.
+    /// Adds the keys or values that attention reads: an input of floats, or a state for codecs that only a state can
+    /// hold.
     pub fn keys(&mut self, codec: Option<Codec>, shape: &[usize]) -> TensorId {
         if codec.is_some() { self.state(codec, shape) } else { self.input(shape) }
     }
@@ -217,7 +218,7 @@ impl Case {
         if widened { self.tolerance.max(backend.products.tolerance()) } else { self.tolerance }
     }
 
-    /// The same with rows that are rounded as a step of one row rounds them.
+    /// Rounds each row as a step of a single row rounds it.
     pub fn alike(mut self) -> Case {
         self.graph.round_rows_alike();
         self.name.push_str(", rows alike");

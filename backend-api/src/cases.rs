@@ -59,7 +59,7 @@ mod sum;
 mod tri;
 mod xielu;
 
-/// What the files of cases are made of.
+/// Imports that every file of cases needs.
 mod prelude {
     pub use crate::case::{Case, Fill};
     pub use crate::codec::Codec;

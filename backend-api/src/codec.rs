@@ -149,7 +149,7 @@ impl Codec {
         out
     }
 
-    /// Whole rows of the host, from rows as GPUs hold them.
+    /// Converts whole rows from the layout of GPUs to that of the host.
     pub fn to_host(self, cols: usize, rows: &[u8]) -> Vec<u8> {
         let (Some(levels), Some((words, scales))) = (self.spec().levels, self.device_words(cols)) else {
             return rows.to_vec();

@@ -1,4 +1,4 @@
-//! What parts of a graph cost, as far as their nodes and shapes tell, whatever the backend.
+//! Cost estimates of nodes and kernels from their shapes, whatever the backend.
 //!
 //! The unit is a multiply-add; a number that is read or written counts as one, too. So a product with one row, whose
 //! time goes into reading the weights, costs about twice its multiply-adds, and one with many rows little more than
@@ -12,7 +12,7 @@ use crate::op::Op;
 use crate::step::StepParams;
 use crate::tensor::{Kind, Tensor};
 
-/// What a cover or a kernel costs.
+/// Estimated cost of a cover or a kernel.
 ///
 /// *Units*: multiply-adds, or numbers read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,12 +35,12 @@ impl Add for Cost {
 }
 
 impl Cost {
-    /// One that is the same everywhere in a text.
+    /// Makes a cost that does not depend on the position.
     pub(crate) fn fixed(work: u64) -> Cost {
         Cost { fixed: work, per_token: 0 }
     }
 
-    /// What it comes to in a step.
+    /// Evaluates the cost for one step.
     pub fn of(self, step: &StepParams) -> u64 {
         let tokens = u64::from(step.position) + u64::from(step.rows);
         self.fixed.saturating_add(self.per_token.saturating_mul(tokens))
@@ -57,7 +57,7 @@ impl Cost {
 }
 
 impl Cover {
-    /// What its nodes cost.
+    /// Sums the costs of the nodes of this cover.
     pub fn cost(&self, graph: &Graph) -> Cost {
         let nodes = self.nodes.iter().filter_map(|node| graph.nodes().get(*node));
         nodes.map(|node| cost(graph, node)).fold(Cost::default(), Cost::add)
@@ -84,11 +84,11 @@ fn len(tensor: &Tensor) -> u64 {
     tensor.shape.len() as u64
 }
 
-/// What sorting a number costs, about: the logarithm of how many there are.
+/// Cost of sorting one number: about the logarithm of how many there are.
 const SORTED: u64 = 16;
 /// Tokens that each logit is compared with, about.
 const COMPARED: u64 = 64;
-/// What a number of a recurrent state costs for each row: it fades, is corrected, and is read.
+/// Cost of one number of a recurrent state for each row: it decays, is corrected, and is read.
 const REMEMBERED: u64 = 4;
 
 fn cost(graph: &Graph, node: &Node) -> Cost {

@@ -1,4 +1,4 @@
-//! What can go wrong at run time, and what to do about it.
+//! Errors at run time, each with its remedy.
 
 /// An operator that a backend cannot run, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,19 +22,19 @@ pub enum Error {
     /// The device is too small in one respect.
     #[error("{what} needs {need}, but this device allows {have}; {remedy}")]
     Limit {
-        /// What needs it, with the unit.
+        /// The requirement that is not met, with its unit.
         what: String,
         /// How much is needed.
         need: u64,
         /// How much there is.
         have: u64,
-        /// What to do.
+        /// Advice to the user.
         remedy: &'static str,
     },
     /// Memory ran out.
     #[error("out of memory for {what} ({bytes} bytes); use a smaller context or model, or another backend")]
     OutOfMemory {
-        /// What was to be allocated.
+        /// The allocation that failed.
         what: String,
         /// Its size in bytes.
         bytes: u64,

@@ -46,7 +46,7 @@ use crate::op::Op;
 
 macro_rules! forms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// What a backend does in one go.
+        /// Operators and fusion patterns that a backend runs in one go.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Form {
             /// One node, as its operator says.

@@ -53,11 +53,11 @@ pub struct PlaneSpec {
     pub name: &'static str,
     /// Bytes that one pack takes in this plane: an even number. 0 stands for no plane.
     pub bytes: usize,
-    /// What it is made of.
+    /// Content of the plane.
     pub from: Content,
 }
 
-/// What a plane is made of.
+/// Content of a plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Bytes of each block as they are, from this one on.
@@ -100,7 +100,7 @@ impl PlaneSpec {
         }
     }
 
-    /// The same plane of packs of so many blocks.
+    /// Returns this plane for packs of so many blocks.
     const fn times(self, blocks: usize) -> PlaneSpec {
         PlaneSpec { bytes: self.bytes * blocks, ..self }
     }
@@ -150,7 +150,7 @@ pub struct FormatSpec {
     /// Elements that are repacked together: a multiple of [`GROUP`] and of `block_len`.
     pub pack_len: usize,
     planes: [PlaneSpec; MAX_PLANES],
-    /// What its blocks hold.
+    /// Family that its blocks belong to.
     pub family: Family,
 }
 
@@ -234,9 +234,9 @@ pub trait Row {
     const SPEC: &'static FormatSpec;
 }
 
-/// What is compiled for each format.
+/// Code that is compiled once for each format.
 pub trait Visit {
-    /// What it gives.
+    /// Result of a visit.
     type Out;
 
     /// Does it for a format.

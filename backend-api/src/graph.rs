@@ -35,7 +35,7 @@ pub struct Node {
 /// Nodes in the order of execution. Each tensor is made once, before it is used.
 #[derive(Debug, Clone)]
 pub struct Graph {
-    /// What the ids of its tensors carry, so that those of other graphs are told apart. Copies share it.
+    /// Number in the ids of its tensors that tells them from those of other graphs. Copies share it.
     id: u32,
     tensors: Vec<Tensor>,
     /// For each tensor the one whose storage it shares: itself, or the state that it continues.
@@ -226,7 +226,7 @@ impl Graph {
         Ok(outputs)
     }
 
-    /// Of a node that multiplies with the matrices of experts: how many of them its rows go to at most, and of how many.
+    /// Returns how many experts the rows of an expert matmul go to at most, and how many there are.
     pub fn experts_read(&self, node: &Node) -> Option<(usize, usize)> {
         let (Op::MatMulId(op), [_, w, ids]) = (&node.op, node.inputs.as_slice()) else { return None };
         let chosen = self.tensor(*ids).shape.len() * op.rows;
@@ -234,7 +234,7 @@ impl Graph {
         Some((chosen.min(all), all))
     }
 
-    /// Of a node that looks up rows: the bytes of the others in its table.
+    /// Returns the bytes of the table rows that a lookup does not read.
     pub fn bytes_not_looked_up(&self, node: &Node) -> u64 {
         let (Op::GetRows(_), Some(table), Some(made)) = (&node.op, node.inputs.first(), node.outputs.first()) else {
             return 0;
@@ -282,7 +282,7 @@ impl Graph {
         self.continued.iter_mut().for_each(|next| *next = next.filter(|id| id.index() < tensors));
     }
 
-    /// The same graph with all matrices that are in weight formats in this one, whose blocks their rows must be made of.
+    /// Replaces every packed weight's format by `format`; row lengths must be multiples of its block.
     pub fn with_weights_in(mut self, format: Format) -> Graph {
         for tensor in &mut self.tensors {
             tensor.dtype = tensor.dtype.in_format(format);

@@ -1,4 +1,4 @@
-//! What the sizes of a graph allow a step to ask for: one place for all backends.
+//! Limits of a step that follow from the sizes of a graph, in one place for all backends.
 
 use crate::backend::StorageId;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::op::{At, Index, Op};
 use crate::step::StepParams;
 use crate::tensor::{Kind, Tensor};
 
-/// What a step of a graph may ask for, as follows from the sizes that its nodes were recorded for.
+/// Limits of the parameters of a step, as follow from the sizes that the nodes were recorded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepLimits {
     /// Most rows of a step.

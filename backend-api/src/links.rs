@@ -1,4 +1,4 @@
-//! Who makes and who uses each tensor of a graph, looked up once.
+//! Producers and consumers of each tensor of a graph, looked up once.
 
 use crate::graph::{Graph, Node, TensorId};
 use crate::op::Op;

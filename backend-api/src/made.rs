@@ -1,4 +1,4 @@
-//! What a kernel makes, for who watches a program at work.
+//! Results of kernels that a watcher may read.
 
 use crate::tensor::{DType, Kind, Tensor};
 

@@ -182,7 +182,7 @@ ops! {
 
     /// Images of another size.
     Resize,
-    /// What a kernel sees at its places, as rows.
+    /// The elements under a kernel at each of its places, as rows.
     Im2Col,
     /// A convolution of images, in groups of channels.
     Conv2d,

@@ -3,12 +3,12 @@
 //! Time enters here as numbers that the caller gives, and leaves as how much a part of a step may be. Which programs a
 //! text takes does not depend on it.
 
-/// What a part of a step takes at most, by estimate. Half of the 100 ms after which people notice, as estimates may be
-/// off by two.
+/// Longest estimated time of a part of a step. It is half of the 100 ms after which people notice, as estimates may
+/// be off by two.
 ///
 /// *Units*: milliseconds.
 pub const PART_MS: f64 = 50.0;
-/// What a device is given at once, by estimate: what a page draws waits for all of it.
+/// Longest estimated time of the work that a device holds at once: whatever the page draws waits for all of it.
 ///
 /// *Units*: milliseconds.
 pub const HELD_MS: f64 = 100.0;
@@ -27,7 +27,7 @@ const WORST: f64 = 0.125;
 /// *Units*: rates in what a [`Cost`](crate::Cost) counts, a millisecond.
 #[derive(Debug, Clone)]
 pub struct Pace {
-    /// Of programs of one row, which are bound by memory, and of others.
+    /// Rates of programs of one row, which are bound by memory, and of other programs.
     rates: [f64; 2],
     /// The best that were measured.
     best: [f64; 2],
@@ -47,7 +47,7 @@ pub struct Pace {
 pub struct Mark(f64);
 
 impl Pace {
-    /// Of a device that seems to have this rate. One that is synchronous has done a step when the call returns.
+    /// Starts from an estimated rate. A synchronous device has finished a step when the call returns.
     pub fn new(rate: f64, synchronous: bool) -> Pace {
         Pace {
             rates: [rate.max(1.0); 2],
@@ -61,7 +61,7 @@ impl Pace {
         }
     }
 
-    /// Of a device that is taken to have this rate, whatever is measured: for tests.
+    /// Keeps to a given rate, whatever is measured: for tests.
     pub fn fixed(rate: f64, synchronous: bool) -> Pace {
         Pace { fixed: true, ..Pace::new(rate, synchronous) }
     }

@@ -13,19 +13,19 @@ use crate::step::StepParams;
 /// A kernel of a program as far as cutting goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// What it costs.
+    /// Cost of all its units.
     pub cost: Cost,
     /// Equal units that it can be cut into: rows of workgroups, lines of texels, rows of a result. At least 1.
     pub units: u32,
 }
 
 impl Piece {
-    /// What so many of its units come to in a step.
+    /// Returns the cost of so many units in a step.
     fn work(&self, units: u32, step: &StepParams) -> u64 {
         Cost::fixed(self.cost.of(step)).share(u64::from(units), u64::from(self.units)).fixed
     }
 
-    /// What a step of all of them comes to.
+    /// Returns the cost of a step of all pieces.
     pub fn total(pieces: &[Piece], step: &StepParams) -> u64 {
         pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.cost.of(step)))
     }
@@ -42,12 +42,12 @@ impl Piece {
     }
 }
 
-/// What is run at once: whole kernels, or units of one.
+/// Work that is submitted at once: whole kernels, or units of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// These kernels, in order.
     Kernels(Range<usize>),
-    /// Of one kernel, these units.
+    /// A range of units of one kernel.
     Units(usize, Range<u32>),
 }
 

@@ -77,7 +77,7 @@ impl Plan {
         &self.graph
     }
 
-    /// What covers it, in the order of execution.
+    /// Returns the covers in the order of execution.
     pub fn covers(&self) -> &[Cover] {
         &self.covers
     }

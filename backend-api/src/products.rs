@@ -1,9 +1,9 @@
-//! What products may be made of, where a user prefers speed to exactness.
+//! Matmul precision, where a user prefers speed to exactness.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What several rows are multiplied with quantised weights in. A single row, as in decoding, and what is not quantised are
+/// Precision of matmuls of several rows with quantised weights. A single row, as in decoding, and dense weights are
 /// always multiplied in 32-bit floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Products {

@@ -1,4 +1,4 @@
-//! What kernels are for: traces make groups of it.
+//! Purposes of kernels, by which traces group them.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::op::Op;
 use crate::tensor::{DType, Kind};
 
-/// What a kernel is for. One that does several things is for the last of them in this order.
+/// Purpose of a kernel. A kernel with several purposes has the last of them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Copies, slices and transposes.
@@ -26,7 +26,7 @@ pub enum Role {
     Experts,
     /// The next token.
     Sampling,
-    /// What is carried from token to token besides a cache.
+    /// Recurrent states that are carried from token to token.
     Recurrence,
     /// Scores over keys, and values that they weigh.
     Attention,
@@ -85,7 +85,7 @@ impl Role {
 }
 
 impl Cover {
-    /// What it is for.
+    /// Returns the purpose of this cover.
     pub fn role(&self, graph: &Graph) -> Role {
         let roles = self.nodes.iter().filter_map(|node| graph.nodes().get(*node)).map(|node| Role::of(&node.op));
         roles.max().unwrap_or(Role::Copy)

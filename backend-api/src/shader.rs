@@ -25,7 +25,7 @@ use std::path::Path;
 /// A shader file: its name and its text.
 pub type File = (&'static str, &'static str);
 
-/// What a table's decoder is made of.
+/// One instance of a table's decoder.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
     /// The files, in order.

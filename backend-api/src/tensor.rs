@@ -108,7 +108,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// The same, but for a matrix in a weight format, which is then in another.
+    /// Replaces the weight format of a packed matrix; other types stay as they are.
     pub fn in_format(self, format: Format) -> DType {
         match self {
             DType::Packed(_) => DType::Packed(format),
@@ -160,7 +160,7 @@ pub enum Update {
     Replace,
 }
 
-/// What a tensor is for; it decides where it lives.
+/// Kind of a tensor; it decides where the tensor lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Written once before the first step.
@@ -191,7 +191,7 @@ pub struct Tensor {
     pub shape: Shape,
     /// Its element type.
     pub dtype: DType,
-    /// What it is for.
+    /// Kind of the tensor.
     pub kind: Kind,
 }
 

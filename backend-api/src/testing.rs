@@ -4,7 +4,7 @@
 /// kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShaderPatch {
-    /// What is replaced, everywhere.
+    /// Text that is replaced, everywhere.
     pub find: &'static str,
     /// By what.
     pub replace: &'static str,

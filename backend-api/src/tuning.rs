@@ -3,7 +3,7 @@
 /// One tunable of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunable {
-    /// What files and reports call it.
+    /// Name in files and reports.
     pub name: &'static str,
     /// The values that are worth measuring; with fewer than two it is not measured.
     pub values: &'static [usize],

@@ -1,4 +1,4 @@
-//! Who watches sees each kernel of a step once it is submitted, and may read what it made before a later one takes its place.
+//! A watcher is called after each kernel is submitted and may read its output before the buffer is reused.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ pub struct Pass<'a> {
     pub kernel: usize,
     /// How many kernels the program has.
     pub kernels: usize,
-    /// What it is.
+    /// Description of the kernel.
     pub info: &'a KernelInfo,
     /// The parameters of its step.
     pub params: &'a StepParams,
@@ -21,5 +21,5 @@ pub struct Pass<'a> {
     pub read: &'a mut dyn FnMut(usize) -> Result<ReadId, Error>,
 }
 
-/// What is called after each kernel. It must not run steps.
+/// Callback that runs after each kernel. It must not run steps.
 pub type Watcher = Rc<dyn Fn(Pass<'_>)>;

@@ -104,10 +104,10 @@ pub(crate) struct Limits {
 /// A context.
 pub(crate) struct Gl {
     raw: Arc<glow::Context>,
-    /// What the context belongs to, if it was opened here. Declared after `raw`, so that the context outlives the
-    /// function table.
+    /// Surface of a context that was opened here. Declared after `raw`, so that the context outlives the function
+    /// table.
     surface: Option<Surface>,
-    /// Of an application's context.
+    /// State that is shared with the application, if the context is the application's.
     sharing: Option<Sharing>,
     stats: Cell<Stats>,
     /// How many [`Entered`] there are: what is dropped meanwhile enters, too.

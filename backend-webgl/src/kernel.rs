@@ -87,7 +87,7 @@ pub(crate) struct Draw {
     pub(crate) weights: Vec<(Source, Format)>,
     /// Colour attachments.
     pub(crate) targets: Vec<Target>,
-    /// What is drawn.
+    /// Part of the target that is drawn.
     pub(crate) region: Region,
     /// Triangles, whose results are added up.
     pub(crate) slices: usize,
@@ -172,7 +172,7 @@ impl Draw {
         self.define(count, "")
     }
 
-    /// Of the rows of a tensor only those from `first` to before `end`.
+    /// Limits the draw to the rows of a tensor from `first` to before `end`.
     pub(crate) fn part(mut self, out: &Dense, first: usize, end: usize) -> Draw {
         self.region = Region::Part(first * out.row_texels(), end * out.row_texels());
         self.define("PART", "")
@@ -270,7 +270,7 @@ impl Draw {
         codebooks(self.weights.iter().map(|(_, format)| *format))
     }
 
-    /// What reports call it.
+    /// Returns the name of the kernel in reports.
     pub(crate) fn name(&self, layout: Layout) -> String {
         let mut name = self.shader.to_string();
         for (_, format) in &self.weights {

@@ -39,7 +39,7 @@ use store::Storage;
 use testing::Hooks;
 use watch::Watcher;
 
-/// What contexts are made of: the version that [`WebGl::new`] takes them from.
+/// The version of glow that [`WebGl::new`] takes contexts from.
 pub use glow;
 pub use shader::shader_files;
 pub use tuning::Tuning;
@@ -98,7 +98,7 @@ pub struct WebGl {
     targets: u32,
 }
 
-/// What programs share with the backend.
+/// State that programs share with the backend.
 pub(crate) struct Shared {
     pub(crate) gl: Rc<Gl>,
     pub(crate) layout: Layout,
@@ -111,7 +111,7 @@ pub(crate) struct Shared {
     /// Those that programs have needed so far, by name.
     pub(crate) codebooks: RefCell<HashMap<&'static str, Rc<gl::Buffer>>>,
     pub(crate) reads: RefCell<Reads>,
-    /// Who sees each draw.
+    /// Callback that runs after each draw.
     pub(crate) watcher: RefCell<Option<Watcher>>,
 }
 
@@ -128,7 +128,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// What paints pictures of its dense textures.
+    /// Returns the shader that paints pictures of this layout's dense textures.
     pub(crate) fn picture_shader(&self) -> Result<String, Error> {
         shader::picture(self.layout, &self.fold).map_err(Error::Driver)
     }

@@ -142,8 +142,8 @@ fn assembled_shaders_are_valid() {
     }
 }
 
-/// What is recorded of the shaders in full: the variant of each kernel file with the most flags, if possible one with
-/// packed weights, and the decoder of each format. Of all others it is the names.
+/// Returns the shaders that snapshots hold in full: the variant of each kernel file with the most flags, if possible
+/// one with packed weights, and the decoder of each format. Of all others snapshots hold the names.
 fn snapshots() -> BTreeMap<String, String> {
     let (mut names, mut chosen) = (String::new(), BTreeMap::new());
     for (name, text) in assembled() {

@@ -20,7 +20,7 @@ use std::rc::Rc;
 enum Texturing {
     External(usize),
     Slot(usize),
-    /// Of the kernels with so many scratch textures, the one with this index.
+    /// One of the scratch textures of the kernels that have so many of them, by its index.
     Scratch(usize, usize),
     /// One of those that are as large as some storage.
     Beside(usize),
@@ -36,16 +36,16 @@ struct Pass {
     offset: usize,
     bytes: usize,
     region: Region,
-    /// Of a draw in slices: their number, and the texels that they add up in.
+    /// Number of slices of a sliced draw, and the texels that they add up in.
     sum: Option<(usize, Vec<Rect>)>,
-    /// What it can be cut into.
+    /// Number of units that it can be cut into.
     units: u32,
     info: KernelInfo,
     /// Where the matrices lie that it makes.
     made: Vec<Texturing>,
 }
 
-/// What passes share while they are made.
+/// State that passes share while they are made.
 #[derive(Default)]
 struct Draft {
     /// The parameters of all draws.
@@ -54,14 +54,14 @@ struct Draft {
     sets: HashMap<Vec<Texturing>, usize>,
     /// Programs whose linking is under way.
     fresh: Vec<(String, Rc<Linked>)>,
-    /// What the passes so far leave bound to the texture units.
+    /// Textures that the passes so far leave bound to the texture units.
     bound: HashMap<u32, Texturing>,
 }
 
 /// A compiled graph.
 pub(crate) struct Compiled {
     shared: Rc<Shared>,
-    /// Of the externals, for each sequence.
+    /// Storages of the externals, for each sequence.
     sequences: Vec<Vec<Rc<Storage>>>,
     slots: Vec<Texture>,
     /// By the number that a kernel has, so that those drawn together are of one size, as WebGL2 demands.
@@ -71,7 +71,7 @@ pub(crate) struct Compiled {
     /// For each sequence, those that passes draw to.
     framebuffers: Vec<Vec<Rc<Framebuffer>>>,
     passes: Vec<Pass>,
-    /// What each pass costs.
+    /// Cost of each pass.
     pieces: Vec<Piece>,
     params: Option<Buffer>,
     step: Buffer,

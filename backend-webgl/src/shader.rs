@@ -10,7 +10,7 @@ use backend_api::{Codec, Format, shader_file};
 
 /// The vertex shader of all programs.
 pub(crate) const VERTEX: &str = shader_file!("../shaders/vertex.glsl");
-/// What paints pictures for who watches: no kernel.
+/// Fragment shader that paints pictures for watchers; it is not a kernel.
 const PICTURE: &str = shader_file!("../shaders/picture.glsl");
 
 macro_rules! sources {
@@ -79,7 +79,7 @@ pub(crate) fn decoder(operand: char, format: Format) -> Instance {
     decoder
 }
 
-/// What reads or writes a state that textures hold as words. A writer encodes what `quad_of` gives.
+/// Makes the reader or writer of a state that textures hold as words. A writer encodes the result of `quad_of`.
 pub(crate) fn codec(kind: &str, layout: Layout, state: &(&str, Codec, usize)) -> Result<Instance, String> {
     let (name, codec, cols) = state;
     let spec = codec.spec();

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The largest id that a float holds exactly.
 const MAX_ID: i32 = 1 << 24;
 
-/// What a storage holds.
+/// Content of a storage.
 pub(crate) enum Content {
     Dense { dense: Dense, dtype: DType, guard_rows: usize, cols: usize },
     Packed(Packing),

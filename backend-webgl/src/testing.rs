@@ -11,7 +11,7 @@ use backend_api::shader::{Emitted, Instance, Known, expand, kernels as kernels_o
 use backend_api::testing::ShaderPatch;
 use backend_api::{Codec, Cover, Error, Format, Graph, cases, cover};
 
-/// What a test may do to the backend.
+/// Changes that a test may make to the backend.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hooks {
     /// Draw to no more textures at once than this, as if the device had this limit; every device has 4.
@@ -29,7 +29,7 @@ pub fn open(options: Options, hooks: Hooks) -> Result<WebGl, Error> {
     WebGl::of(Gl::open(!hooks.bare)?, options, hooks)
 }
 
-/// What Mesa's software device has: textures of this size, and targets of a draw.
+/// Limit of Mesa's software device for the size of textures and of targets.
 const TEXTURE_SIZE: u32 = 16_384;
 const TARGETS: u32 = 8;
 
@@ -45,7 +45,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ),
     ("THREE", &["linear"]),
 ];
-/// What the backend never makes of a kernel besides.
+/// Variants of kernels that the backend never makes, besides those that follow from their files.
 const NEVER: &[(&str, &[&str])] = &[
     ("append", &["!APPEND"]),
     ("experts_sum", &["GLU", "NORM"]),
@@ -118,12 +118,12 @@ fn of_case(draw: &Draw, flags: Vec<&'static str>, case: usize) -> Result<Emitted
     Ok(Emitted { kernel: draw.shader, flags: flags.into_iter().collect(), decoders, case })
 }
 
-/// What a decoder is called.
+/// Returns the name of a decoder.
 fn name(kind: &str, of: &str) -> String {
     format!("{kind} {of}")
 }
 
-/// What reads or writes states, if that is the kind, for each codec of blocks.
+/// Makes the readers or writers of states, if that is the kind, for each codec of blocks.
 fn codecs(kind: &str) -> Vec<(String, Instance)> {
     let of = |codec: &Codec| {
         let instance = shader::codec(kind, Layout::Bits, &("state", *codec, codec.spec().block_len)).ok()?;

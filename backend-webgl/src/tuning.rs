@@ -1,7 +1,7 @@
 //! The kernels' tunables: none changes what is computed beyond rounding.
 
 backend_api::tunables! {
-    /// What shapes the draws. The defaults are those for a GPU; see [`Tuning::software`].
+    /// Tunable sizes of draws. The defaults are those for a GPU; see [`Tuning::software`].
     pub struct Tuning {
         /// Texels of a line of dense tensors, as a power of two. A GPU hands out squares of a picture to its cores, each
         /// with a memory of its own, so results in a compact block are made faster than in one long line.

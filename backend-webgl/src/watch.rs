@@ -1,5 +1,5 @@
-//! Who watches a program sees each draw of a step once it is made, and may paint what it makes before a later one takes the
-//! texture for something else. GL calls are unsafe, so painting is done here, whoever asks for it.
+//! A watcher is called after each draw of a step and may paint its result before the texture is reused. GL calls are
+//! unsafe, so painting is done here, whoever asks for it.
 
 use crate::dense::Dense;
 use crate::gl::{Picture as Painted, Texture, Tile as Place};
@@ -8,7 +8,7 @@ use crate::{Shared, WebGl};
 use backend_api::{DType, Error, KernelInfo, Made, Pass, ReadId, Shape, StepParams};
 use std::rc::Rc;
 
-/// What is called after each draw.
+/// Callback that runs after each draw.
 pub(crate) type Watcher = Rc<dyn Fn(Watched<'_>)>;
 
 /// A draw of a step, as its watcher sees it.
@@ -17,7 +17,7 @@ pub struct Watched<'a> {
     pub kernel: usize,
     /// How many kernels the program has.
     pub kernels: usize,
-    /// What it is.
+    /// Description of the kernel.
     pub info: &'a KernelInfo,
     /// The parameters of its step.
     pub params: &'a StepParams,

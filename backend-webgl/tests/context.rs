@@ -1,4 +1,4 @@
-//! What the backend promises beyond right numbers: counters, partial writes, limits, errors. On llvmpipe or a GPU.
+//! Promises of the backend beyond right numbers: counters, partial writes, limits, errors. On llvmpipe or a GPU.
 #![cfg(not(target_arch = "wasm32"))]
 
 use anygpu_backend_webgl::{Layout, Options, Tuning, WebGl};

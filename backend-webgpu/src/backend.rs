@@ -52,7 +52,7 @@ pub fn count(counter: &Cell<u64>, n: u64) {
     counter.set(counter.get().saturating_add(n));
 }
 
-/// What a buffer of so many bytes takes: whole texels, and at least one.
+/// Returns the size of a buffer for so many bytes: whole texels, and at least one.
 fn buffer_bytes(bytes: u64) -> u64 {
     bytes.max(16).next_multiple_of(16)
 }
@@ -112,7 +112,7 @@ impl Storage {
     }
 }
 
-/// What a backend shares with its programs.
+/// State that a backend shares with its programs.
 pub struct Shared {
     pub device: wgpu::Device,
     /// Whether the device goes with the backend.
@@ -130,7 +130,7 @@ pub struct Shared {
     pub staging: Staging,
     pub patch: Option<ShaderPatch>,
     pub reads: RefCell<Reads>,
-    /// Who sees each dispatch.
+    /// Callback that runs after each dispatch.
     pub watcher: RefCell<Option<Watcher>>,
     polls: Cell<u32>,
     /// Those that programs have needed so far, by name.
@@ -259,7 +259,7 @@ fn check_products(instance: &wgpu::Instance, products: Products) -> Result<(), E
     Ok(())
 }
 
-/// What an adapter and its driver call themselves.
+/// Returns the names of an adapter and its driver.
 fn name_of(about: &wgpu::AdapterInfo) -> String {
     [about.name.as_str(), about.driver.as_str(), about.driver_info.as_str()].map(str::trim).join(" ")
 }

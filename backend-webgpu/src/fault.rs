@@ -3,7 +3,7 @@
 use backend_api::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the driver reported.
+/// Errors that the driver reported.
 #[derive(Debug, Default)]
 struct Reported {
     lost: Option<String>,

@@ -35,7 +35,7 @@ pub struct Binding {
     pub name: &'static str,
     /// Its WGSL type.
     pub ty: &'static str,
-    /// What is bound.
+    /// Operand that is bound.
     pub operand: Operand,
     /// Which chunk of a packed weight.
     pub chunk: usize,
@@ -84,7 +84,7 @@ pub enum Decoder {
 }
 
 impl Decoder {
-    /// What reports call it.
+    /// Returns the name of the kernel in reports.
     pub fn name(self) -> &'static str {
         match self {
             Decoder::Dense => "dense",

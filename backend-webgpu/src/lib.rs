@@ -36,7 +36,7 @@ pub use backend::WebGpu;
 pub use shader::shader_files;
 pub use tuning::Tuning;
 pub use watch::Watched;
-/// What devices are made of: the version that [`WebGpu::from_device`] takes them from.
+/// The version of wgpu that [`WebGpu::from_device`] takes devices from.
 pub use wgpu;
 
 /// How to open the backend.
@@ -47,7 +47,7 @@ pub struct Options {
     pub max_binding: Option<u64>,
     /// Whether optional features of the device may be used: subgroups by kernels, timestamps by profiles.
     pub optional_features: bool,
-    /// What several rows are multiplied with quantised weights in. Bytes need the browser's
+    /// Precision of matmuls of several rows with quantised weights. Bytes need the browser's
     /// `packed_4x8_integer_dot_product`; without it the backend does not open.
     pub products: Products,
     /// How kernels are shaped, if not as suits a device of its kind, GPU or software.

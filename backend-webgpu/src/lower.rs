@@ -47,13 +47,13 @@ pub const MATCHERS: &[Matcher] = &[
     ArgMaxAppend::matcher,
 ];
 
-/// What is lowered.
+/// Node to lower, with what its kernels depend on.
 pub struct Node<'a> {
     /// Its operands.
     pub inputs: &'a [&'a Tensor],
     /// Its results.
     pub outputs: &'a [&'a Tensor],
-    /// What the device allows.
+    /// Limits of the device.
     pub limits: Limits,
     /// How its kernels are shaped.
     pub tuning: Tuning,

@@ -134,7 +134,7 @@ mod ahead {
     use crate::web::{Compiling, adopt, compile};
     use std::rc::Rc;
 
-    /// What is not compiled yet.
+    /// Pipelines that are not compiled yet.
     #[derive(Default)]
     pub struct Ahead {
         wanted: Vec<Rc<Pipeline>>,

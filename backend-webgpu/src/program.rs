@@ -15,7 +15,8 @@ use std::rc::Rc;
 /// The first workgroup of a dispatch, behind the step's parameters.
 type Origin = [u32; 4];
 
-/// Of each sequence whose rows are advanced together: position, place and seed, and how its token is drawn.
+/// Parameters of each sequence whose rows are advanced together: position, place and seed, and how its token is
+/// drawn.
 type Each = [u32; 8];
 
 /// Bytes of the step's parameters, and of those with the origin.
@@ -56,7 +57,7 @@ fn outermost(grid: [u32; 3]) -> usize {
 pub struct GpuProgram {
     shared: Rc<Shared>,
     dispatches: Vec<Dispatch>,
-    /// What each dispatch costs.
+    /// Cost of each dispatch.
     pieces: Vec<Piece>,
     step: wgpu::Buffer,
     /// Whether the origin on the device is not 0.
@@ -229,7 +230,7 @@ impl GpuProgram {
         Ok(())
     }
 
-    /// What comes before the parameters of a step are written.
+    /// Checks the device and prepares it before the parameters of a step are written.
     fn begin(&self) -> Result<(), Error> {
         self.shared.faults.check_patiently("a step", 0)?;
         // The step before must go first: writes to the parameters take effect before the next submit.

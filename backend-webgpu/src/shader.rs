@@ -36,8 +36,8 @@ pub fn shader_files() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The flag of kernels that use subgroups.
 pub const SUBGROUPS: &str = "SUBGROUPS";
-/// What WGSL with subgroups begins with. Elsewhere than in browsers naga compiles it, which has the functions but does not
-/// know the directive yet.
+/// First line of WGSL with subgroups. Outside of browsers naga compiles it, which has the functions but does not know
+/// the directive yet.
 pub const ENABLE_SUBGROUPS: &str = if cfg!(target_arch = "wasm32") { "enable subgroups;\n" } else { "" };
 
 /// The WGSL of a kernel.
@@ -64,7 +64,7 @@ pub fn assemble(kernel: &Kernel) -> Result<String, String> {
     Ok(shader.finish(&words))
 }
 
-/// What tells a kernel's WGSL from that of others, and takes a small part of the time to make.
+/// Returns a key that tells a kernel's WGSL from that of others, in a small part of the time that making it takes.
 pub fn variant(kernel: &Kernel) -> String {
     let mut variant = head(kernel);
     variant.push_str(&kernel.title());
@@ -99,7 +99,7 @@ fn head(kernel: &Kernel) -> String {
     head
 }
 
-/// What stands in the place of a `decoder` or of `integers` of a table.
+/// Returns the code that replaces a `decoder` or `integers` of a table.
 pub fn instance(kind: &str, table: &str, decoder: Decoder) -> Option<Instance> {
     let dense = |file| Some(Instance { files: vec![file], ..Default::default() });
     let mut instance = match (kind, decoder) {
@@ -142,7 +142,7 @@ pub fn instance(kind: &str, table: &str, decoder: Decoder) -> Option<Instance> {
     Some(instance)
 }
 
-/// What reads or writes a state in a codec of levels, with the columns of its rows.
+/// Makes the reader or writer of a state in a codec of levels, with the columns of its rows.
 pub fn codec(kind: &str, (name, codec, cols): &(&str, Codec, usize)) -> Result<Instance, String> {
     let (Some(levels), Some((words, scales))) = (codec.spec().levels, codec.device_words(*cols)) else {
         return Err(format!("{name} has no levels"));

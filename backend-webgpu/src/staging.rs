@@ -11,7 +11,7 @@ pub const SIZE: u64 = 4 << 20;
 const MOST: usize = 8;
 /// Fewer bytes are not worth it.
 const LEAST: u64 = 64 << 10;
-/// What ranges of mapped memory begin at multiples of.
+/// Alignment of ranges of mapped memory.
 const ALIGN: u64 = 8;
 
 /// The pieces.

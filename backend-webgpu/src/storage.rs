@@ -23,7 +23,7 @@ impl Chunk {
     }
 }
 
-/// What a device allows, and its user.
+/// Limits of a device, and the precision that its user chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes that a binding of packed weights should have at most: the device's limit, or a smaller one for tests.
@@ -33,7 +33,7 @@ pub struct Limits {
     /// Invocations, a power of two, that share a subgroup wherever their indices differ in no higher bit; 1 where kernels
     /// use no subgroups.
     pub subgroup: usize,
-    /// What several rows are multiplied with quantised weights in.
+    /// Precision of matmuls of several rows with quantised weights.
     pub products: Products,
 }
 

@@ -26,7 +26,8 @@ const SUBGROUP: usize = 8;
 /// of whole models are compared to the last bit.
 const OF_MODELS: &[&str] = &["SEQUENCES"];
 
-/// What the backend never makes of a kernel, though files that it shares with others know it; `*` stands for all names.
+/// Variants that the backend never makes of a kernel, though files that it shares with others know them; `*` stands
+/// for all names.
 const NEVER: &[(&str, &[&str])] = &[
     // Forms take packed weights alone.
     ("embed", &["decoder dense", "decoder quads", "decoder whole"]),
@@ -116,7 +117,7 @@ fn of_case(kernel: &Kernel, case: usize) -> Result<Emitted, String> {
     Ok(Emitted { kernel: kernel.file, flags: kernel.flags.iter().copied().collect(), decoders, case })
 }
 
-/// What reads or writes states, if that is the kind, for each codec of levels.
+/// Makes the readers or writers of states, if that is the kind, for each codec of levels.
 fn codecs(kind: &str) -> Vec<(String, Instance)> {
     let of = |codec: &Codec| {
         let instance = shader::codec(kind, &("state", *codec, codec.spec().block_len)).ok()?;
@@ -125,7 +126,7 @@ fn codecs(kind: &str) -> Vec<(String, Instance)> {
     if matches!(kind, "reader" | "writer") { Codec::ALL.iter().filter_map(of).collect() } else { Vec::new() }
 }
 
-/// What a decoder is called.
+/// Returns the name of a decoder.
 fn name(kind: &str, decoder: Decoder) -> String {
     format!("{kind} {}", decoder.name())
 }

@@ -22,10 +22,10 @@ const DEVICES: [Limits; 4] = [
     Limits { products: Products::Int8, ..LIMITS },
 ];
 
-/// What core WebGPU has beyond the least that naga knows: `unpack2x16float`.
+/// The capability of core WebGPU beyond the least that naga knows: `unpack2x16float`.
 const CORE: naga::valid::Capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
 
-/// What a device has.
+/// Returns the capabilities of a device with these limits.
 fn capabilities(limits: Limits) -> naga::valid::Capabilities {
     let subgroups = if limits.subgroup > 1 { naga::valid::Capabilities::SUBGROUP } else { Default::default() };
     CORE | subgroups
@@ -231,8 +231,8 @@ fn conditions_and_words_are_assembled() {
     assert!(assemble(&Kernel::new("get_rows", [1, 1, 1])).unwrap_err().contains("no decoder"));
 }
 
-/// What is recorded of the shaders in full: the variant of each kernel file with the most flags, and the decoders of each
-/// format. Of all others it is the names.
+/// Returns the shaders that snapshots hold in full: the variant of each kernel file with the most flags, and the
+/// decoders of each format. Of all others snapshots hold the names.
 fn snapshots() -> BTreeMap<String, String> {
     let (mut variants, mut chosen) = (BTreeSet::new(), BTreeMap::new());
     let devices = DEVICES.into_iter().flat_map(|limits| [(limits, Tuning::default()), (limits, Tuning::software())]);

@@ -14,7 +14,7 @@ backend_api::tunables! {
         stage_weights: 4_194_304 in [0, 4_194_304, 2_147_483_648],
         /// Rows of weights that an invocation of them multiplies at once at most.
         vec_rows: 4 in [1, 2, 4],
-        /// The same where it multiplies them with a few rows of x.
+        /// Rows of weights an invocation takes where it multiplies them with a few rows of x.
         few_rows: 2 in [1, 2, 4],
         /// Invocations that share rows of weights at most.
         vec_lanes: 64 in [1, 8, 32, 64],

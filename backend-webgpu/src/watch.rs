@@ -1,5 +1,4 @@
-//! Who watches a program sees each dispatch of a step once it is encoded, and may use what it makes before a later one takes
-//! the buffer for something else.
+//! A watcher is called after each dispatch of a step is encoded and may use its result before the buffer is reused.
 
 use crate::WebGpu;
 use crate::backend::Shared;
@@ -7,7 +6,7 @@ use crate::read::Rows;
 use backend_api::{Error, KernelInfo, Pass, StepParams};
 use std::rc::Rc;
 
-/// What is called after each dispatch.
+/// Callback that runs after each dispatch.
 pub(crate) type Watcher = Rc<dyn Fn(Watched<'_>)>;
 
 /// A dispatch of a step, as its watcher sees it.
@@ -16,7 +15,7 @@ pub struct Watched<'a> {
     pub kernel: usize,
     /// How many kernels the program has.
     pub kernels: usize,
-    /// What it is.
+    /// Description of the kernel.
     pub info: &'a KernelInfo,
     /// The parameters of its step.
     pub params: &'a StepParams,

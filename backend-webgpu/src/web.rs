@@ -1,4 +1,4 @@
-//! What wgpu does not do in a browser: tell an adapter's name, or why there is none, and compile several pipelines at once.
+//! Browser calls that wgpu lacks: the name of an adapter, why there is none, and compiling several pipelines at once.
 
 use js_sys::{Function, Object, Promise, Reflect};
 use std::cell::Cell;
@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 15;
 /// *Units*: milliseconds.
 const PAUSE: i32 = 50;
 
-/// What an adapter is called whose name the browser keeps secret.
+/// Name of an adapter whose own name the browser keeps secret.
 const SECRET: &str = "a GPU that the browser does not name";
 
 /// Waits for the browser to offer an adapter, and gives its name, such as "nvidia hopper".
@@ -75,7 +75,7 @@ const MAKES_AHEAD: &str = "createComputePipelineAsync";
 pub struct Compiling(Rc<Cell<Option<Result<JsValue, JsValue>>>>);
 
 impl Compiling {
-    /// What came of it, once.
+    /// Takes the outcome, once.
     pub fn take(&self) -> Option<Result<JsValue, JsValue>> {
         self.0.take()
     }

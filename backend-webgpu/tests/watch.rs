@@ -1,4 +1,4 @@
-//! Who watches sees what each kernel makes, although the next but one takes its buffer, and steps stay what they are.
+//! A watcher sees the result of each kernel, although the next but one reuses its buffer, and steps stay as they are.
 #![cfg(not(target_arch = "wasm32"))]
 
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use pollster::block_on;
 const KERNELS: usize = 6;
 const X: [f32; 4] = [0.5, -2.0, 3.0, 1e-3];
 
-/// What an application has: it copies a buffer that it may only bind for reading.
+/// An application's copier of a buffer that it may only bind for reading.
 struct Copier {
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -71,7 +71,7 @@ impl Copier {
         copying.dispatch_workgroups(1, 1, 1);
     }
 
-    /// What a copy has.
+    /// Reads a copy.
     fn read(&self, at: usize) -> Vec<f32> {
         let usage = wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ;
         let to = self.device.create_buffer(&wgpu::BufferDescriptor {

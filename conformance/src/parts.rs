@@ -1,5 +1,5 @@
-//! What a case goes through besides its operator: the weight formats it decodes and the codecs of its states. The tables of
-//! formats and codecs are made of it.
+//! Weight formats and state codecs that a case goes through besides its operator. The tables of formats and codecs
+//! are made of them.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use backend_api::op::Op;
 /// A use of a weight format or a codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
-    /// What it is used in: `get_rows`, `matvec` (a matmul of one row), `matmul`, `append` or `attention`.
+    /// Role in the case: `get_rows`, `matvec` (a matmul of one row), `matmul`, `append` or `attention`.
     pub role: &'static str,
     /// The name of the format or codec.
     pub of: &'static str,

@@ -1,4 +1,4 @@
-//! What a run found: operator by backend, worst NMSE, counts.
+//! Results of a run: operator by backend, worst NMSE, counts.
 
 use crate::parts::{self, Part};
 use crate::run::Outcome;
@@ -31,7 +31,7 @@ pub struct BackendReport {
 /// The results of the cases that go through a weight format or codec in a certain way.
 #[derive(Debug, Serialize)]
 pub struct PartReport {
-    /// What the format or codec is used in.
+    /// Role of the format or codec in the case.
     pub role: &'static str,
     /// The format or codec.
     pub of: &'static str,
@@ -54,7 +54,7 @@ pub struct OpReport {
     pub expanded: usize,
     /// The largest NMSE of the cases that passed.
     pub worst_nmse: f64,
-    /// What failed, against expectation or not.
+    /// Failures, expected or not.
     pub failures: Vec<Failure>,
 }
 
@@ -63,7 +63,7 @@ pub struct OpReport {
 pub struct Failure {
     /// The case.
     pub case: String,
-    /// What happened.
+    /// Reason of the failure.
     pub why: String,
     /// The reason if it was expected to fail; it does not count then.
     pub expected: Option<String>,

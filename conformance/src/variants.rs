@@ -7,13 +7,13 @@ use backend_api::Products;
 pub struct Variant {
     /// Its name in reports and on the command line.
     pub name: &'static str,
-    /// What is particular.
+    /// Difference from the backend's default.
     pub about: &'static str,
-    /// What to open.
+    /// Backend to open.
     pub kind: Kind,
 }
 
-/// What to open.
+/// Backend to open, with its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The CPU's plain definitions.
@@ -61,7 +61,7 @@ pub struct WebGpuVariant {
     pub max_binding: Option<u64>,
     /// Whether optional features of the device may be used.
     pub optional_features: bool,
-    /// What several rows are multiplied with quantised weights in.
+    /// Precision of matmuls of several rows with quantised weights.
     pub products: Products,
     /// Whether kernels are shaped for software or for a GPU, if not for what the device is.
     pub as_software: Option<bool>,
@@ -70,7 +70,7 @@ pub struct WebGpuVariant {
 /// WebGPU as users open it.
 const USUAL: WebGpuVariant =
     WebGpuVariant { max_binding: None, optional_features: true, products: Products::F32, as_software: None };
-/// The same, with the kernels of a GPU.
+/// The usual variant with the kernels of a GPU.
 const AS_GPU: WebGpuVariant = WebGpuVariant { as_software: Some(false), ..USUAL };
 
 /// WebGL as users open it.

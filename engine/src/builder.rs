@@ -43,7 +43,7 @@ pub struct EngineBuilder<'p> {
 }
 
 impl Engine {
-    /// What loads a model, on the fastest device that computes correctly unless it is told otherwise.
+    /// Makes a builder that loads a model on the fastest device that computes correctly, unless it is told otherwise.
     pub fn builder<'p>() -> EngineBuilder<'p> {
         EngineBuilder::default()
     }
@@ -73,7 +73,7 @@ impl<'p> EngineBuilder<'p> {
         self
     }
 
-    /// What the KV cache holds: [`EngineOptions::kv_cache`].
+    /// Sets the dtype of the KV cache: [`EngineOptions::kv_cache`].
     pub fn kv_cache(mut self, kv_cache: KvCache) -> EngineBuilder<'p> {
         self.options.kv_cache = kv_cache;
         self

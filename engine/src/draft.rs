@@ -12,7 +12,8 @@ use model::{ByteSource, DraftError, Gguf, Host, Model, Recipe, Session, Tokenize
 use crate::engine::{EngineOptions, Progress};
 use crate::error::EngineError;
 
-/// What a small model is read from that drafts for another ([`EngineOptions::draft`]), as often as that is loaded.
+/// Source of a small model that drafts for another one ([`EngineOptions::draft`]); it is read as often as that is
+/// loaded.
 #[derive(Clone)]
 pub struct DraftModel(pub Rc<dyn ByteSource>);
 
@@ -29,7 +30,7 @@ pub(crate) struct Drafting<'o> {
 }
 
 impl<'o> Drafting<'o> {
-    /// Of the model that options name to draft for another one; none if the backend verifies no drafts.
+    /// Reads the model that options name to draft for another one; none if the backend verifies no drafts.
     ///
     /// *Errors*: a file that is malformed or not supported; another vocabulary; together they take more memory than they may.
     pub async fn read(

@@ -30,7 +30,7 @@ pub struct EngineOptions {
     pub select: SelectOptions,
     /// Tokens that the context holds; by default the training context, but at most 2048.
     pub n_ctx: Option<usize>,
-    /// What the KV cache holds.
+    /// Dtype of the KV cache.
     pub kv_cache: KvCache,
     /// Most memory that weights and states may take; without a word, states may take what suits the weights.
     ///
@@ -119,7 +119,8 @@ impl Engine {
         Engine::load_on(source, options, host.clone(), progress, choose).await
     }
 
-    /// The same on the backends that `choose` gives, which are not those that it is told to leave out; it may tell of rungs.
+    /// Like `load`, but `choose` supplies the backend. It must not return an excluded candidate, and may report
+    /// progress.
     pub(crate) async fn load_on(
         source: &dyn ByteSource,
         options: &EngineOptions,
@@ -262,7 +263,7 @@ impl Engine {
         &**self.model.backend()
     }
 
-    /// What was chosen, and what was refused and why.
+    /// Returns the report of the selection: the chosen backend, and the reasons against the others.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -279,7 +280,7 @@ impl Engine {
         self.tokenizer.as_deref().map_err(|e| e.clone().into())
     }
 
-    /// The same for other threads, if the file has one that can be used.
+    /// Returns the tokenizer for other threads, if the file has one that can be used.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn shared_tokenizer(&self) -> Option<Arc<Tokenizer>> {
         self.tokenizer.as_ref().ok().cloned()
@@ -292,7 +293,7 @@ impl Engine {
         self.chat.as_ref().map_err(|e| e.clone().into())
     }
 
-    /// What makes prompts of requests.
+    /// Returns the maker of prompts of requests.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn prompter(&self) -> crate::handle::Prompter<'_> {
         let sizes = self.model.recipe().sizes();
@@ -358,7 +359,8 @@ impl Engine {
         Ok(Sessions::new(self.session()?, budget))
     }
 
-    /// The same for so many texts that are on the device at a time, and advance together. Each has room for the whole context.
+    /// Makes sessions for so many texts that are on the device at a time, and advance together. Each has room for the
+    /// whole context.
     ///
     /// *Errors*: as [`Batch::new`].
     pub fn sessions_together(&self, texts: usize, budget: usize) -> Result<Sessions, EngineError> {
@@ -379,7 +381,7 @@ impl Engine {
         Ok(session)
     }
 
-    /// What makes embeddings of texts.
+    /// Makes an embedder of texts.
     ///
     /// *Errors*: memory, or the device was lost; a model that is not for embeddings.
     pub fn embedder(&self) -> Result<Embedder, EngineError> {

@@ -1,4 +1,4 @@
-//! What can keep an engine from working.
+//! Errors that keep an engine from working.
 
 use model::{ChatError, DraftError, GgufError, ModelError, TokenizerError};
 
@@ -27,7 +27,8 @@ pub enum EngineError {
     /// No backend passed.
     #[error("no backend can run this: {}; choose another backend, or update the graphics driver", .0.reasons())]
     NoBackend(Report),
-    /// Whoever computes answers [elsewhere](crate::handle::elsewhere) gives none. Asked again, it may.
+    /// The remote engine that computes answers ([`elsewhere`](crate::handle::elsewhere)) gives none. A retry may
+    /// succeed.
     #[cfg(not(target_arch = "wasm32"))]
     #[error("{0}")]
     Unanswered(&'static str),

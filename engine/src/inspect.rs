@@ -1,4 +1,4 @@
-//! What a file is, and what it would take to run it here. No weights are loaded.
+//! Description of a file, and of the resources to run it here. No weights are loaded.
 
 use backend_api::Backend;
 use backend_api::run::Host;

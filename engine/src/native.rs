@@ -1,4 +1,4 @@
-//! What native programs need besides: files, a clock, and waiting at the outermost edge.
+//! Services for native programs: files, a clock, and waiting at the outermost edge.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -28,7 +28,7 @@ pub(crate) fn seconds() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// What a selection is remembered for: this build of the program, on this system.
+/// Returns the place that a selection is remembered for: this build of the program, on this system.
 pub(crate) fn place() -> String {
     let file = std::env::current_exe().and_then(std::fs::metadata);
     let built = file.and_then(|file| Ok((file.len(), file.modified()?)));
@@ -92,7 +92,7 @@ impl ByteSource for FileSource {
     }
 }
 
-/// The same with the error of an engine.
+/// Opens the file of a model, with the error of an engine.
 pub(crate) fn open_model(path: &Path) -> Result<Files<FileSource>, EngineError> {
     open_files(path).map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })
 }

@@ -1,4 +1,4 @@
-//! What works on a model, with programs that are compiled before the weights are there.
+//! Workers on a model, with programs that are compiled before the weights are there.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What selection has proven on a device, so that the next start proves only what changed.
+//! Cached self-test results of a device, so that the next start tests only the changes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ const HOLDS: i64 = 7 * 24 * 3600;
 /// Selections that are remembered.
 const MOST: usize = 16;
 
-/// What became of a rung then.
+/// Outcome of a candidate at that time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -62,7 +62,7 @@ impl Known {
 pub struct Proof {
     /// The program and the system, or the browser.
     place: String,
-    /// What was asked for.
+    /// Options of the selection.
     asked: String,
     /// *Units*: seconds since 1970.
     at: i64,
@@ -71,7 +71,7 @@ pub struct Proof {
     cases: BTreeSet<String>,
 }
 
-/// What was proven on the devices of a machine. As JSON it is what files keep.
+/// Cached self-test results of the devices of a machine. Files keep them as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Proofs(Vec<Proof>);
 
@@ -90,7 +90,7 @@ impl Proofs {
     }
 }
 
-/// What is asked for, but for what was found before.
+/// Returns the options of a selection, but for the cached results.
 fn asked(options: &SelectOptions) -> String {
     let SelectOptions { backend, webgpu_max_binding, webgpu_products, webgl_layout, .. } = options;
     let SelectOptions { webgl_max_texture_size, cpu_threads, without, .. } = options;
@@ -98,8 +98,8 @@ fn asked(options: &SelectOptions) -> String {
     format!("{backend:?} {webgpu_max_binding:?} {webgpu_products:?} {webgl:?} {cpu_threads:?} {without:?}")
 }
 
-/// What is worth remembering of a selection that was just made: nothing, if a device was refused that could be opened. It
-/// may suit another model, or have been disturbed.
+/// Returns the results of a selection that are worth remembering: nothing, if a device was refused that could be
+/// opened. It may suit another model, or have been disturbed.
 pub(crate) fn proof(options: &SelectOptions, rungs: &[Rung], cases: BTreeSet<String>) -> Option<Box<Proof>> {
     let refused = |rung: &Rung| rung.adapter.is_some() && matches!(rung.outcome, Outcome::Rejected(_));
     if rungs.iter().any(refused) {

@@ -1,7 +1,7 @@
 //! Which of two devices is faster, from times of which some are too long: a pure function of what was measured.
 //!
-//! Whatever disturbs a run makes it longer, so the least of several counts, and it is believed once a second run comes
-//! near it. What was measured of a device stays valid, so that the holder of the title is not timed anew for each
+//! Whatever disturbs a run makes it longer, so the least of several counts, and it is believed once a second run
+//! comes near it. Measurements of a device stay valid, so that the holder of the title is not timed anew for each
 //! challenger.
 
 /// Steps of a long run, at most: as in decoding, many are under way before one read.
@@ -16,7 +16,7 @@ const LEAST_RUNS: usize = 8;
 const MOST_RUNS: usize = 16;
 /// Times whose ratio is below this are near each other.
 const NEAR: f64 = 1.25;
-/// What clocks of browsers do not tell apart from nothing.
+/// Resolution of clocks in browsers.
 ///
 /// *Units*: milliseconds.
 const RESOLUTION_MS: f64 = 0.1;
@@ -29,7 +29,7 @@ const SLICE_MS: f64 = 100.0;
 /// How many times as fast as the CPU software must be: it takes the processor from everything else.
 const SOFTWARE_GAIN: f64 = 2.0;
 
-/// What computes.
+/// Device that computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Device {
     /// The CPU itself.
@@ -63,7 +63,7 @@ impl Least {
     }
 }
 
-/// What was measured of a device.
+/// Measurements of a device.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
     device: Device,
@@ -154,7 +154,7 @@ pub(crate) enum Side {
     Challenger,
 }
 
-/// What a race needs.
+/// Next step of a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// A run of so many steps.
@@ -163,7 +163,7 @@ pub(crate) enum Next {
     Won(Side),
 }
 
-/// What is to be done to know which one is faster.
+/// Returns the measurement that is missing to know which one is faster.
 pub(crate) fn next(holder: &Times, challenger: &Times) -> Next {
     let software = (holder.device, challenger.device) == (Device::Cpu, Device::Software);
     // A mistake here would cost nothing, as software is no loss, and trying it for long would.
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Who wins, and how long it took.
+    /// Simulates a race: the winner, and how long it took.
     fn race(holder: &Simulated, challenger: &Simulated, random: &mut Random) -> (Side, f64) {
         let (mut a, mut b) = (Times::new(holder.device), Times::new(challenger.device));
         let mut spent = 0.0;

@@ -27,7 +27,7 @@ pub struct Recovered {
     pub from: String,
     /// The rung that took over.
     pub to: String,
-    /// What was wrong.
+    /// Fault of the backend.
     pub reason: String,
     /// From the loss to when the text went on.
     ///
@@ -35,7 +35,7 @@ pub struct Recovered {
     pub ms: f64,
 }
 
-/// What a caller is told during a generation that survives.
+/// Event of a generation that survives a loss.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A new token, as [`Engine::generate`] tells it.
@@ -90,7 +90,7 @@ impl Engine {
         self.surviving(source, options, session, tokens, generate, on_event, open).await
     }
 
-    /// The same with backends that `open` gives.
+    /// Runs a generation that survives losses, with backends that `open` supplies.
     #[expect(clippy::too_many_arguments, reason = "it is private, and each is another thing")]
     pub(crate) async fn surviving(
         &mut self,

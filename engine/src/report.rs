@@ -1,4 +1,4 @@
-//! What was chosen, and what was refused and why.
+//! Reports of selections: the chosen backend, and the reasons against the others.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ pub struct Report {
     pub remembered: bool,
     /// How many self-tests were run.
     pub proofs: usize,
-    /// What the next selection can do without if it is told in [`proven`](crate::SelectOptions::proven); absent if there is
-    /// nothing new.
+    /// Self-test results that the next selection can use through [`proven`](crate::SelectOptions::proven); absent if
+    /// there is nothing new.
     #[serde(skip)]
     pub proof: Option<Box<Proof>>,
 }
@@ -44,11 +44,11 @@ pub struct Rung {
     ///
     /// *Units*: milliseconds.
     pub tried_ms: Option<f64>,
-    /// What became of it.
+    /// Outcome of the candidate.
     pub outcome: Outcome,
 }
 
-/// What became of a candidate.
+/// Outcome of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "reason")]
 pub enum Outcome {
@@ -65,7 +65,7 @@ pub enum Outcome {
 }
 
 impl Rung {
-    /// One that nothing is known of.
+    /// Makes a candidate that was not tried.
     pub(crate) fn untried(name: &'static str) -> Rung {
         let outcome = Outcome::Trying;
         Rung { name, adapter: None, software: false, facts: Vec::new(), matvec_ms: None, tried_ms: None, outcome }
@@ -73,7 +73,7 @@ impl Rung {
 }
 
 impl Report {
-    /// Of a backend that the caller chose.
+    /// Makes the report of a backend that the caller chose.
     pub(crate) fn given(info: &BackendInfo) -> Report {
         let (adapter, facts) = (Some(info.adapter.clone()), info.facts.clone());
         let rung = Rung::untried(info.name);

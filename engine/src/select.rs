@@ -59,7 +59,7 @@ pub enum Layout {
     Bits,
 }
 
-/// What a selection may do.
+/// Options of a selection.
 #[derive(Debug, Clone, Default)]
 pub struct SelectOptions {
     /// Which backends may be chosen.
@@ -68,7 +68,7 @@ pub struct SelectOptions {
     ///
     /// *Units*: bytes.
     pub webgpu_max_binding: Option<u64>,
-    /// What WebGPU multiplies several rows with quantised weights in; exactly, if it is left alone.
+    /// Precision of matmuls of several rows with quantised weights on WebGPU; exact by default.
     pub webgpu_products: Products,
     /// Only this layout of WebGL.
     pub webgl_layout: Option<Layout>,
@@ -79,9 +79,9 @@ pub struct SelectOptions {
     pub cpu_threads: Option<NonZeroUsize>,
     /// Rungs that are not to be tried, by name, because they failed.
     pub without: Vec<&'static str>,
-    /// What was fastest on devices that were [tuned](crate::tune()).
+    /// Tuning results of devices ([`tune`](crate::tune())).
     pub tuned: Rc<Winners>,
-    /// What was proven on this machine before: [`Report::proof`] of earlier selections.
+    /// Self-test results of earlier selections on this machine ([`Report::proof`]).
     pub proven: Rc<Proofs>,
 }
 
@@ -107,8 +107,8 @@ pub async fn select(
     select_telling(recipe, options, host, &mut |_| {}).await
 }
 
-/// The same, where `on_rung` is told of each rung when it is tried, and whenever something has come of one. What was proven
-/// before is told all at once.
+/// Selects a backend, and calls `on_rung` for each candidate when it is tried and whenever it has an outcome. Cached
+/// results are reported all at once.
 ///
 /// *Errors*: as [`select`].
 pub async fn select_telling(
@@ -309,7 +309,7 @@ async fn race<'a>(
     }
 }
 
-/// What is tested without a model: a weight format, and the two operators that no model lacks.
+/// Makes the graph that is tested without a model: a weight format, and the two operators that every model has.
 fn sample_graph() -> Result<Graph, Error> {
     let mut graph = Graph::new();
     let x = graph.input("x", &[1, 64], DType::F32)?;

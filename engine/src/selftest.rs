@@ -1,4 +1,4 @@
-//! What a backend must show before it is trusted: right results, read back from itself, and how fast it is.
+//! The self-test of a backend: right results, read back from itself, and its speed.
 
 use std::collections::BTreeSet;
 
@@ -83,7 +83,7 @@ fn cases(graph: &Graph, covers: &[Cover]) -> Vec<Case> {
 
 /// Times matvecs of 4-bit weights within a chain of them, as in decoding.
 pub(crate) struct Matvec {
-    /// What was measured of the chain.
+    /// Measured times of the chain.
     pub times: Times,
     /// Why a backend that held the title could not be timed again.
     pub failed: Option<Error>,

@@ -44,7 +44,7 @@ impl From<Piece<'_>> for Generated {
 
 type Ending<'a> = Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>;
 
-/// What a stream goes on with.
+/// Tokens and options that a stream goes on with.
 type Asked<'a> = (Cow<'a, [u32]>, Cow<'a, GenerateOptions>);
 
 /// A text while it is generated: [`Engine::stream`], [`Engine::chat_stream`]. After [`Generated::Ended`] or an error nothing more comes.

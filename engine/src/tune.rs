@@ -14,7 +14,7 @@ use crate::ladder::Candidate;
 use crate::select::select;
 use crate::{EngineOptions, Progress, SelectOptions};
 
-/// What a change must bring, of the product of both times, to be more than noise.
+/// Least gain of a change, in the product of both times, that is more than noise.
 const GAIN: f64 = 0.04;
 /// How often the winner and the defaults are run again in turn before the winner is believed.
 const ROUNDS: usize = 3;
@@ -22,7 +22,7 @@ const ROUNDS: usize = 3;
 /// Values of tunables by their names; all others have their defaults.
 pub type Values = BTreeMap<String, usize>;
 
-/// What was fastest on one device.
+/// Fastest values of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Winner {
@@ -34,7 +34,7 @@ pub struct Winner {
     pub values: Values,
 }
 
-/// What was fastest on the devices that were tuned. As JSON it is what files keep.
+/// Fastest values of the devices that were tuned. Files keep them as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Winners(Vec<Winner>);
 
@@ -70,7 +70,7 @@ fn set(backend: &mut dyn Backend, values: Option<&Values>) -> Result<(), Error> 
 /// One run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trial {
-    /// What differed from the defaults.
+    /// Values that differ from the defaults.
     pub values: Values,
     /// *Units*: milliseconds, the median.
     pub prefill_ms: f64,
@@ -85,7 +85,7 @@ impl Trial {
     }
 }
 
-/// What was tried, and what won. Field names are a contract: others read the JSON.
+/// Values that were tried, and the fastest ones. Field names are a contract: others read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct TuneReport {
     /// The model, as the caller names it.

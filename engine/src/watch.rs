@@ -1,4 +1,4 @@
-//! What the kernels of a step make, for who wants to see a model at work.
+//! Results of the kernels of a step, for observers of a model at work.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::{Engine, EngineError};
 pub struct WatchedStep {
     /// The position of its token in the text.
     pub position: usize,
-    /// What its kernels made, in order.
+    /// Results of its kernels, in order.
     pub matrices: Vec<WatchedMatrix>,
 }
 

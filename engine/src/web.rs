@@ -1,4 +1,4 @@
-//! What programs in browsers need besides: a clock, and turns of the event loop.
+//! Services for programs in browsers: a clock, and turns of the event loop.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub(crate) fn seconds() -> i64 {
     (js_sys::Date::now() / 1e3 - js_sys::Date::new_0().get_timezone_offset() * 60.0) as i64
 }
 
-/// What a selection is remembered for: the browser. Whoever keeps it knows which module it is of.
+/// Returns the place that a selection is remembered for: the browser. Whoever keeps it knows which module it is of.
 pub(crate) fn place() -> String {
     let get = |of: &JsValue, name: &str| Reflect::get(of, &name.into()).unwrap_or_default();
     let navigator = get(&js_sys::global(), "navigator");
@@ -35,7 +35,7 @@ pub(crate) fn place() -> String {
 }
 
 thread_local! {
-    /// What [`before_cpu`] was given, until it is called.
+    /// The function that [`before_cpu`] was given, until it is called.
     static BEFORE_CPU: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 

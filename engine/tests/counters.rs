@@ -1,5 +1,5 @@
-//! What decoding and loading may cost: dispatches, submits, objects, bytes, allocations, memory. One test, because
-//! allocations are counted for the whole process.
+//! Bounds of the costs of decoding and loading: dispatches, submits, objects, bytes, allocations, memory. One test,
+//! because allocations are counted for the whole process.
 
 use std::alloc::System;
 use std::cell::RefCell;
@@ -124,7 +124,7 @@ fn heap() -> u64 {
     (stats.bytes_allocated as i64 + stats.bytes_reallocated as i64 - stats.bytes_deallocated as i64).max(0) as u64
 }
 
-/// What a token of the built-in model costs, exactly.
+/// Exact costs of a token of the built-in model.
 struct Costs {
     per_block: u64,
     besides: u64,

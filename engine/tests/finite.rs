@@ -54,7 +54,7 @@ fn faults(engine: &Engine, prompt: &[u32]) -> Vec<Option<Fault>> {
     found
 }
 
-/// What is reported with a broken model must be the same on all backends, however the logits are asked for.
+/// Asserts that all backends report a broken model alike, however the logits are asked for.
 fn all_name(bytes: &[u8], prompt: &[u32], operator: &str, weight: &str, position: usize) {
     for (name, backend) in backends() {
         let engine = load(bytes, backend, KvCache::default());

@@ -60,7 +60,7 @@ impl Text {
     }
 }
 
-/// What this process holds in memory, in bytes; 0 where the system does not tell.
+/// Returns the memory of this process in bytes; 0 where the system does not tell.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));

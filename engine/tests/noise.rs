@@ -1,6 +1,6 @@
 //! Selection where time slices come late: by a clock that jumps, and under real load.
 //!
-//! What is chosen here is known where all GPUs are software: the CPU is many times as fast as they are.
+//! The choices here are known for machines whose GPUs are all software: the CPU is many times as fast as they are.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};

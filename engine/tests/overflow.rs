@@ -57,7 +57,8 @@ fn a_stop_string_across_the_place_where_room_was_made_ends_the_text() {
     }
 }
 
-/// Of each three tokens the first ends with half of a character, and the second begins with the other half.
+/// Makes a tokenizer in which the first of each three tokens ends with half of a character, and the second begins
+/// with the other half.
 fn halves() -> Tokenizer {
     let letters = |id: u8| format!("{}{}", char::from(b'a' + id / 26), char::from(b'a' + id % 26));
     let token = |id: u8| match id % 3 {

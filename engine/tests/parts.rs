@@ -76,10 +76,10 @@ fn recipe(bytes: &[u8]) -> Recipe {
     Recipe::new(&Gguf::from_bytes(bytes).unwrap(), Some(256)).unwrap()
 }
 
-/// What prompts and answers cost and are on a device of a forced rate, or of none.
+/// Costs and results of prompts and answers on a device of a forced rate, or of none.
 struct Run {
     logits: Vec<f32>,
-    /// Of the step that gave them.
+    /// Counts of the step that gave them.
     prompt: Stats,
     tokens: Vec<u32>,
 }

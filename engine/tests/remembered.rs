@@ -1,5 +1,5 @@
-//! What selection proved at an earlier start: a second start proves nothing, a changed device everything, another model
-//! what it needs besides. Counted on whatever backends this machine has.
+//! Cached self-test results of an earlier start: a second start tests nothing, a changed device everything, another
+//! model the operators that are new. Counted on whatever backends this machine has.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ fn with(proofs: &Proofs, report: &Report) -> Proofs {
     serde_json::from_str(&serde_json::to_string(&proofs).unwrap()).unwrap()
 }
 
-/// The same with other values of a field, wherever it is.
+/// Changes the values of a field, wherever it is.
 fn altered(proofs: &Proofs, field: &str, value: &Value) -> Proofs {
     fn alter(json: &mut Value, field: &str, value: &Value) {
         match json {

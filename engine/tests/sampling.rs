@@ -17,7 +17,7 @@ fn engine(backend: Box<dyn Backend>) -> Engine {
     block_on(load).unwrap()
 }
 
-/// What follows the prompt. Tokens are few, since software needs up to a quarter of a second for one.
+/// Generates after the prompt. Tokens are few, since software needs up to a quarter of a second for one.
 fn generation(engine: &Engine, session: &mut Session, change: &dyn Fn(&mut GenerateOptions)) -> Generation {
     let mut options = engine.generate_options();
     options.max_tokens = Some(16);

@@ -103,7 +103,7 @@ impl Writer {
         self.pair(&format!("{}.{key}", self.architecture), ARRAY, &bytes);
     }
 
-    /// The same answer for each block.
+    /// Sets one answer for each block.
     fn all(&mut self, key: &str, answer: bool, blocks: u32) {
         let mut bytes = BOOL.to_le_bytes().to_vec();
         bytes.extend(u64::from(blocks).to_le_bytes());
@@ -172,7 +172,7 @@ fn is_routed(family: &str) -> bool {
     matches!(family, "mixtral" | "qwen3moe" | "granitemoe" | "lfm2moe" | "gpt-oss")
 }
 
-/// What files of families with experts say of them.
+/// Writes the keys of families with experts.
 fn experts(file: &mut Writer, feed_forward: u64) {
     for (key, value) in [
         ("expert_count", EXPERTS[0]),
@@ -317,7 +317,7 @@ fn skipped(backend: &str) -> bool {
     named
 }
 
-/// What a block of each family takes: its name, dispatches and draws.
+/// Expected cost of a block of each family: its name, dispatches and draws.
 fn families() -> Vec<(&'static str, [usize; 2])> {
     let row = |line: &'static str| {
         let mut cells = line.split('|').map(str::trim).skip(1);

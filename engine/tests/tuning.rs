@@ -1,4 +1,5 @@
-//! What tuning found is used where it was found, and nowhere else. That values change no result is seen in models.rs.
+//! Tuning results are used where they were found, and nowhere else. That values change no result is seen in
+//! models.rs.
 //!
 //! A backend whose driver is absent fails, unless the environment variable `ANYGPU_SKIP` names it.
 

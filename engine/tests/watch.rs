@@ -1,4 +1,4 @@
-//! Whoever watches sees the same numbers on every backend, and changes nothing.
+//! A watcher sees the same numbers on every backend, and changes nothing.
 
 mod backends;
 

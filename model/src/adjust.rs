@@ -1,5 +1,5 @@
-//! What a request changes about the chances of tokens before one is chosen. It lies on the device in two rows that the
-//! host writes: a bias for each token, and the penalties.
+//! Adjustments of the probabilities of tokens before one is chosen. They lie on the device in two rows that the host
+//! writes: a bias for each token, and the penalties.
 
 use backend_api::op::Penalties;
 use backend_api::{DType, Kind, Shape, Tensor};
@@ -18,7 +18,7 @@ const MAX_BIASES: usize = 1024;
 /// The largest penalty and bias.
 const MOST: f32 = 100.0;
 
-/// What changes the chances of tokens. The default changes nothing, and costs nothing.
+/// Adjustments of the probabilities of tokens. The default changes nothing, and costs nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Adjust {
@@ -27,7 +27,7 @@ pub struct Adjust {
     /// Is subtracted from the logits of tokens that were generated before, the prompt apart. Of a text that outgrew the
     /// context those count that are left in it, and of a long one the last 1,024.
     pub presence_penalty: f32,
-    /// Likewise, as often as the token was generated.
+    /// Penalty for each time that the token was generated.
     pub frequency_penalty: f32,
     /// Drops candidates less likely than so many times the best one, at the temperature; 0 drops none.
     pub min_p: f32,

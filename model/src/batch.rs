@@ -117,7 +117,7 @@ impl Batch {
     }
 }
 
-/// What the sessions of a batch have in common.
+/// State that the sessions of a batch share.
 struct Shared {
     // Programs go before what they are bound to. By rows, and whether tokens are drawn.
     programs: RefCell<HashMap<(usize, bool), Box<dyn Program>>>,
@@ -131,9 +131,9 @@ struct Shared {
 /// The steps that are taken together.
 #[derive(Default)]
 struct Steps {
-    /// Who takes part.
+    /// Number of sessions that take part.
     joined: usize,
-    /// Who waits for the next step, with how its token is chosen.
+    /// Steps that wait, each with how its token is chosen.
     waiting: Vec<(bool, StepParams)>,
     /// Goes up with each step, whose outcome is the last.
     round: u64,
@@ -248,7 +248,7 @@ struct Waiting<'a> {
 }
 
 impl Drop for Waiting<'_> {
-    /// Who is gone before its step is not waited for.
+    /// Removes a waiter that is dropped before its step.
     fn drop(&mut self) {
         let mut steps = self.seat.shared.steps.borrow_mut();
         if self.round == Some(steps.round) {

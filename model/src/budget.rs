@@ -1,4 +1,4 @@
-//! What a model may take of memory: known from its header, and refused before anything is made.
+//! Memory budgets of models: known from the header, and refused before anything is made.
 
 use backend_api::{DType, Shape, Tensor};
 

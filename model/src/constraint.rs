@@ -1,5 +1,5 @@
-//! What an answer may be: tokens that cannot come next are forbidden on the device, before one is chosen. What knows
-//! formats, such as JSON schemas, is no part of this crate.
+//! Constraints on answers: tokens that cannot come next are forbidden on the device, before one is chosen. Formats,
+//! such as JSON schemas, are in a crate of their own.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -11,11 +11,11 @@ use crate::error::ModelError;
 use crate::generate::Sink;
 use crate::session::Session;
 
-/// What is added to the logit of a token that cannot come next: more than any logit, so that its chance is 0. Shaders
+/// Bias of a token that cannot come next: it is larger than any logit, so that the token's probability is 0. Shaders
 /// are given no infinities.
 const NEVER: f32 = -1e9;
 
-/// What [`Constraint::allow`] gives.
+/// Result of [`Constraint::allow`].
 pub type AllowFuture<'a> = Pin<Box<dyn Future<Output = Result<bool, ModelError>> + 'a>>;
 
 /// Says which tokens may come next in an answer.
@@ -29,7 +29,7 @@ pub trait Constraint: Debug {
     /// *Errors*: an answer that could not be; a format that takes too much memory or time.
     fn allow<'a>(&'a self, answer: &'a [u32], tokens: &'a mut [u32]) -> AllowFuture<'a>;
 
-    /// What makes it again, for those who know its format: it is saved beside a text, in at most
+    /// Returns the source of the constraint, for those who know its format: it is saved beside a text, in at most
     /// [`MAX_CONSTRAINT`] bytes.
     fn source(&self) -> &str;
 }

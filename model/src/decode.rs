@@ -14,7 +14,7 @@ use crate::log_probs::{MAX_TOP, Told};
 use crate::saving::Saver;
 use crate::session::{Session, no_storage};
 
-/// What a generation decodes with.
+/// Resources that a generation decodes with.
 pub(crate) struct Decoding<'a> {
     pub head: Head,
     pub sampling: StepParams,
@@ -22,12 +22,12 @@ pub(crate) struct Decoding<'a> {
     pub interval: Interval,
     /// Tokens of a draft, if the caller says how many.
     pub draft_max: Option<usize>,
-    /// What the text may be, if that is not anything.
+    /// Mask of the tokens that may come next, if the text is constrained.
     pub mask: Option<Mask>,
     pub total: Total,
 }
 
-/// What decoding came to, over all stretches of a text.
+/// Totals of decoding, over all stretches of a text.
 #[derive(Default)]
 pub(crate) struct Total {
     /// From the first token of each stretch to its last.
@@ -207,11 +207,11 @@ struct Fetch {
     /// Position of the first.
     first: usize,
     count: usize,
-    /// What is being verified, if anything is: what is read is what the model says of its tokens.
+    /// Draft that is being verified: the model's tokens are read for each of its rows.
     draft: Option<Draft>,
     /// A read of what is told of the token.
     told: Option<Told<ReadId>>,
-    /// What the device was given before it.
+    /// State of the device before the draft.
     mark: Option<Mark>,
 }
 

@@ -24,9 +24,9 @@ const START: f64 = 2.5;
 const MOST: f64 = 16.0;
 /// Steps that they may lose again after each token that was not drafted: of a text that cannot be drafted, so much.
 const REGAINED: f64 = 1.0 / 64.0;
-/// What a row of a step costs that verifies drafts, beside the cost of a step.
+/// Cost of a further row in a step that verifies drafts, in steps.
 const ROW: f64 = 0.25;
-/// What a token costs that the small model has to read because it did not draft it: many go through one step.
+/// Cost of a token that the small model reads because it did not draft it: many go through one step.
 const READ: f64 = 0.125;
 /// Tokens of the text that the small model has not seen after its own draft: the last of that if it was right, and the one
 /// after it.
@@ -51,9 +51,9 @@ pub enum DraftError {
          vocabulary is the same"
     )]
     Sizes {
-        /// Of the one that drafts.
+        /// Token in the vocabulary of the small model.
         draft: usize,
-        /// Of the one that verifies.
+        /// Token in the vocabulary of the model that verifies.
         model: usize,
     },
     /// A token that means something else.
@@ -64,9 +64,9 @@ pub enum DraftError {
     Token {
         /// The first such.
         id: u32,
-        /// What it is to the one that drafts.
+        /// Text of the token in the small model.
         draft: String,
-        /// What it is to the one that verifies.
+        /// Text of the token in the model that verifies.
         model: String,
     },
     /// States that steps rewrite.
@@ -112,14 +112,14 @@ pub(crate) struct Drafter {
     read: usize,
 }
 
-/// What drafts cost and gain.
+/// Costs and gains of drafts.
 #[derive(Debug)]
 struct Account {
-    /// What a step of the small model costs, in steps of the text's.
+    /// Cost of a step of the small model, in steps of the large one.
     cost: f64,
     /// Steps that drafts may lose.
     credit: f64,
-    /// What the draft costs that is being verified.
+    /// Cost of the draft that is being verified.
     spent: f64,
     /// How many drafts before this one were right from end to end.
     right: usize,
@@ -130,8 +130,8 @@ impl Account {
         Account { cost, credit: START, spent: 0.0, right: 0 }
     }
 
-    /// What a draft costs that is verified in so many rows, if the small model has `unseen` tokens of the text to read, all
-    /// but `read` of them at the drafts' expense.
+    /// Returns the cost of a draft that is verified in so many rows, if the small model has `unseen` tokens of the
+    /// text to read, all but `read` of them at the drafts' expense.
     fn price(&self, rows: usize, unseen: usize, read: usize) -> f64 {
         let steps = rows - 2 + unseen.min(UNSEEN);
         let more = unseen.saturating_sub(UNSEEN).saturating_sub(read);
@@ -158,7 +158,7 @@ impl Account {
 }
 
 impl Drafter {
-    /// Of a session whose steps cost so much, in steps of a model with so many tokens.
+    /// Makes a drafter of a session whose steps cost so much, in steps of a model with so many tokens.
     pub fn new(mut session: Session, cost: f64, n_vocab: usize) -> Drafter {
         // What it has not seen after a draft is decoded: a program of so few rows would be one more to compile.
         session.set_least_prompt(UNSEEN + 1);

@@ -16,8 +16,8 @@ const MOST_CREDIT: usize = 16;
 /// After so many right drafts the next one is as long as it may be.
 pub(crate) const SURE: usize = 2;
 
-/// What followed the last tokens of a text where they stood before, the last time; where that is up to now, the same again.
-/// Nothing if they are new.
+/// Returns the tokens that followed the last tokens of a text where they stood before, the last time; they repeat if
+/// they reach the end. Nothing if the last tokens are new.
 fn lookup(text: &[u32], len: usize) -> Vec<u32> {
     let (Some(gram), Some((_, before))) = (text.last_chunk::<GRAM>(), text.split_last()) else { return Vec::new() };
     // Some microseconds for a text of thousands of tokens, where a step of the model takes milliseconds.
@@ -32,7 +32,7 @@ pub(crate) struct Drafts {
     text: Vec<u32>,
     /// Rows of a step that verifies a draft, the text's last token included.
     rows: [usize; 2],
-    /// The same of drafts by a small model.
+    /// Lengths of drafts by a small model.
     lengths: [usize; 2],
     /// How many drafts before this one were right from end to end.
     right: usize,

@@ -18,7 +18,7 @@ use crate::session::no_storage;
 /// Rows of the smallest program.
 const LEAST_ROWS: usize = 8;
 
-/// What a model makes of a text.
+/// Embedding of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
     /// One vector after the other: one, or one for each token where nothing is pooled.
@@ -33,7 +33,7 @@ impl Embedding {
         self.values.chunks_exact(self.width)
     }
 
-    /// The same with vectors of length 1, which compare by their product. One of zeros stays as it is.
+    /// Scales the vectors to length 1, so that they compare by their product. A vector of zeros stays as it is.
     pub fn normalized(self) -> Embedding {
         let Embedding { mut values, width } = self;
         for vector in values.chunks_exact_mut(width) {
@@ -45,8 +45,8 @@ impl Embedding {
         Embedding { values, width }
     }
 
-    /// The same with only the first numbers of each vector. It makes sense with models that were trained for it, and
-    /// before [normalizing](Self::normalized).
+    /// Keeps only the first numbers of each vector. It makes sense with models that were trained for it, and before
+    /// [normalizing](Self::normalized).
     ///
     /// *Errors*: no numbers would be left.
     pub fn shortened(self, width: usize) -> Result<Embedding, ModelError> {
@@ -63,7 +63,7 @@ impl Embedding {
 struct Compiled {
     program: Box<dyn Program>,
     output: StorageId,
-    /// Of a vector.
+    /// Length of a vector.
     width: usize,
     /// Freed after the program.
     _outputs: Storages,

@@ -1,4 +1,4 @@
-//! What can keep a model from loading or generating.
+//! Errors that keep a model from loading or generating.
 
 use crate::diagnose::Fault;
 use crate::drafter::DraftError;
@@ -31,7 +31,7 @@ pub enum ModelError {
     /// An architecture that this build lacks.
     #[error("the architecture \"{found}\" is not supported, only {supported}; choose another model")]
     Architecture {
-        /// What the file names.
+        /// Value in the file.
         found: String,
         /// The families that this build has.
         supported: String,
@@ -41,7 +41,7 @@ pub enum ModelError {
     Hyper {
         /// The metadata key.
         key: String,
-        /// What is wrong with its value.
+        /// Fault of its value.
         reason: String,
     },
     /// A tensor that the architecture needs is absent.
@@ -57,7 +57,7 @@ pub enum ModelError {
     Tensor {
         /// Name of the tensor.
         name: String,
-        /// What is wrong with it.
+        /// Fault of the tensor.
         reason: String,
     },
     /// A context longer than the model was trained for, or none.
@@ -74,7 +74,7 @@ pub enum ModelError {
          context, a KV cache of fewer bits, or allow more memory"
     )]
     Memory {
-        /// What takes it.
+        /// Purpose of the memory.
         what: &'static str,
         /// How much it takes.
         bytes: u64,

@@ -76,7 +76,7 @@ fn rows_of(tensor: &TensorInfo) -> usize {
     if outer.is_empty() { tensor.shape.iter().product() } else { outer.iter().product() }
 }
 
-/// What tensors of the file, or none, give to a storage at once.
+/// Bytes that tensors of the file, or none, give to a storage at once.
 struct Part<'a> {
     weight: &'a Weight,
     id: StorageId,

@@ -71,28 +71,28 @@ pub struct Generation {
     pub drafted_tokens: usize,
     /// Those of them that the model chose, too: so many steps were saved.
     pub accepted_tokens: usize,
-    /// What was done if the text outgrew the context.
+    /// Overflow of the context, if the text outgrew it.
     pub overflow: Option<Overflowed>,
     /// How likely the new tokens were, if that was asked for; of those that were done before nothing is known any more.
     pub log_probs: Vec<LogProb>,
 }
 
 impl Generation {
-    /// What is in the context afterwards of a text: the one that was continued, and the new tokens.
+    /// Returns the tokens of the text that are in the context afterwards: those that were continued, and the new
+    /// ones.
     pub fn context<'t>(&self, text: &'t [u32]) -> Cow<'t, [u32]> {
         self.overflow.map_or(text.into(), |overflow| overflow.context(text))
     }
 }
 
-/// What the caller is told about each new token as it arrives.
+/// Report of each new token as it arrives.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
     /// The token; none when text that was held back is reported at the end.
     pub token: Option<u32>,
     /// Text that is certain by now: it may be empty, or include that of earlier tokens.
     pub text: &'a str,
-    /// What was done so far about a text that outgrows the context, told before what is left is computed again; none
-    /// with a token.
+    /// Overflow of the context so far, reported before the remaining tokens are computed again; none with a token.
     pub overflow: Option<Overflowed>,
     /// How likely the token was, if that was asked for.
     pub log_prob: Option<&'a LogProb>,
@@ -122,7 +122,7 @@ impl Sink<'_> {
         self.options.log_probs.unwrap_or(0)
     }
 
-    /// What the next token is told with.
+    /// Reports the next token with this probability.
     pub fn tell_next(&mut self, log_prob: LogProb) {
         self.log_prob = Some(log_prob);
     }

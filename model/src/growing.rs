@@ -59,7 +59,7 @@ impl Session {
         grown
     }
 
-    /// The same for a text that is empty, so that nothing has to be kept.
+    /// Reserves room for a text that is empty, so that nothing has to be kept.
     pub(crate) fn reserve_empty(&mut self, tokens: usize) -> Result<(), ModelError> {
         if !self.has_room(tokens) && self.tokens().is_empty() {
             self.drop_programs();

@@ -1,5 +1,5 @@
-//! What tells a model from all others, so that a text's states are never given to another model: a digest of its
-//! hyperparameters, of the beginning of each tensor, and of how positions are told apart. It is made of what loading reads anyway.
+//! Identity of a model, so that a text's states are never given to another model: a digest of its hyperparameters, of
+//! the beginning of each tensor, and of how positions are told apart. It is made of bytes that loading reads anyway.
 
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -38,7 +38,7 @@ impl fmt::Display for Identity {
 pub(crate) struct Identifier(Sha256);
 
 impl Identifier {
-    /// Of a model whose file says this.
+    /// Starts the identity of a model from its metadata.
     pub fn new(architecture: &str, metadata: &Metadata) -> Identifier {
         let mut identifier = Identifier(Sha256::new());
         identifier.text(architecture);

@@ -1,10 +1,10 @@
-//! What the KV cache keeps its rows in.
+//! Dtypes of the KV cache.
 
 use backend_api::{Codec, DType};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the KV cache keeps its rows in: floats as they were computed, or a codec, which rounds them.
+/// Dtype of the KV cache: floats as they were computed, or a codec, which rounds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KvCache(Option<Codec>);
 

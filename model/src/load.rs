@@ -14,7 +14,7 @@ use crate::fill::{LoadTimes, fill};
 use crate::gguf::ByteSource;
 use crate::identity::Identity;
 
-/// What a GPU does in the time that it takes to begin a kernel, about: a small one costs as much.
+/// Work of a GPU in about the time that it takes to begin a kernel: a small kernel costs as much.
 ///
 /// *Units*: of a [`Cost`](backend_api::Cost).
 const DISPATCH: u64 = 20_000_000;
@@ -143,7 +143,7 @@ impl Model {
         Self::footprint_for(recipe, backend, recipe.sizes().n_ctx)
     }
 
-    /// The same with caches that have room for so many positions.
+    /// Returns the memory with caches that have room for so many positions.
     pub(crate) fn footprint_for(
         recipe: &Recipe,
         backend: &dyn Backend,
@@ -159,8 +159,8 @@ impl Model {
         Ok(Footprint { weights, states })
     }
 
-    /// What a decode step costs at the beginning of a text, as far as its kernels tell, to be compared with that of another
-    /// model on the same device.
+    /// Returns the cost of a decode step at the beginning of a text, as far as its kernels tell, to be compared with
+    /// that of another model on the same device.
     ///
     /// *Units*: of a [`Cost`](backend_api::Cost).
     ///
@@ -173,12 +173,12 @@ impl Model {
         Ok(costs.map(|cost| cost as f64).sum())
     }
 
-    /// What the file says of the model.
+    /// Returns the description of the model in the file.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// What tells it from other models; of a stage, from other stages too. All zeros before the weights are there.
+    /// Returns the identity of the model; a stage has its own. All zeros before the weights are there.
     pub fn identity(&self) -> Identity {
         self.loaded.get().map_or(Identity::from([0; 32]), |(identity, _)| *identity)
     }
@@ -195,7 +195,7 @@ impl Model {
         self.load_times().total_ms
     }
 
-    /// The same in parts.
+    /// Returns the time of loading in parts.
     pub fn load_times(&self) -> LoadTimes {
         self.loaded.get().map_or_else(LoadTimes::default, |(_, times)| *times)
     }

@@ -17,7 +17,7 @@ const LEAST: f32 = -9999.0;
 pub struct LogProb {
     /// The token that was chosen.
     pub token: u32,
-    /// Of its probability.
+    /// Logarithm of its probability.
     pub log_prob: f32,
     /// The likeliest tokens, best first.
     pub top: Vec<(u32, f32)>,
@@ -63,8 +63,8 @@ impl TokenEntry {
     }
 }
 
-/// What a step with a head that tells probabilities makes: those of the chosen token and of the likeliest, and the ids of
-/// these.
+/// Outputs of a step with a head that reports probabilities: those of the chosen token and of the likeliest, and the
+/// ids of these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<T> {
     pub values: T,

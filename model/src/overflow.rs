@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::error::ModelError;
 
-/// What is done about a text that outgrows the context.
+/// Policy for a text that outgrows the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
     /// A prompt is refused if it does not fit together with as many tokens as were asked for.
@@ -36,7 +36,7 @@ impl Overflow {
         }
     }
 
-    /// The same with so many tokens that never go: those asked for, or else as many as is usual for the text.
+    /// Sets the number of first tokens that always stay: as many as asked for, or else as is usual for the text.
     ///
     /// *Errors*: some are asked for where nothing goes.
     pub fn keeping(self, asked: Option<usize>, usual: usize) -> Result<Overflow, ModelError> {
@@ -77,13 +77,14 @@ impl Serialize for Overflow {
 /// A text that outgrew the context, and what was done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overflowed {
-    /// What was done: [`Overflow::Stop`] if the text ended there, for want of another word, or [`Overflow::Shift`].
+    /// Policy that was applied: [`Overflow::Stop`] if the text ended there, for want of another word, or
+    /// [`Overflow::Shift`].
     pub policy: Overflow,
     /// Tokens that went, those of a prompt that was too long among them.
     pub dropped_tokens: usize,
     /// How often some went.
     pub times: usize,
-    /// What it took to compute again what was left.
+    /// Time of computing the remaining tokens again.
     ///
     /// *Units*: milliseconds.
     pub ms: f64,
@@ -93,7 +94,7 @@ impl Overflowed {
     /// The text ended because the context was full.
     pub(crate) const END: Overflowed = Overflowed { policy: Overflow::Stop, dropped_tokens: 0, times: 0, ms: 0.0 };
 
-    /// What of a text is in the context.
+    /// Returns the tokens of a text that are in the context.
     pub fn context<'t>(&self, text: &'t [u32]) -> Cow<'t, [u32]> {
         match self.policy {
             Overflow::Shift { keep } => without(text, keep, self.dropped_tokens),
@@ -155,7 +156,7 @@ impl Room {
         Some(without(context, keep, self.step()).into_owned())
     }
 
-    /// What of a text is in the context.
+    /// Returns the tokens of a text that are in the context.
     pub fn context<'t>(&self, text: &'t [u32]) -> Cow<'t, [u32]> {
         self.so_far(0.0).map_or(text.into(), |overflowed| overflowed.context(text))
     }
@@ -174,7 +175,7 @@ impl Room {
         }
     }
 
-    /// What was done so far, if anything was; in so many milliseconds.
+    /// Returns the overflow so far, if there was any; in so many milliseconds.
     pub fn so_far(&self, ms: f64) -> Option<Overflowed> {
         let Room { policy, times, .. } = *self;
         (times > 0).then(|| Overflowed { policy, dropped_tokens: times * self.step(), times, ms })

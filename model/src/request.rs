@@ -1,4 +1,4 @@
-//! What is asked of a generation: how tokens are chosen, and when it ends.
+//! Requests for a generation: how tokens are chosen, and when it ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -64,24 +64,24 @@ impl Sampling {
 /// Bytes of all stop strings, and stop tokens, at most: what was asked is saved beside a text.
 const MAX_STOP: usize = 32 << 10;
 
-/// What to generate.
+/// Options of a generation.
 #[derive(Debug, Clone)]
 pub struct GenerateOptions {
     /// Tokens to generate at most; without it 256, or as many as the context has room for if those are fewer and
     /// [`Self::overflow`] makes no more room.
     pub max_tokens: Option<usize>,
-    /// What is done about a text that outgrows the context.
+    /// Policy for a text that outgrows the context.
     pub overflow: Overflow,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// What changes the chances of tokens.
+    /// Adjustments of the probabilities of tokens.
     pub adjust: Adjust,
     /// Has [`Generation::log_probs`](crate::Generation::log_probs) told, with so many of the likeliest tokens for each
     /// place, at most [`MAX_TOP`]: every token is read by itself then, and none is drafted.
     pub log_probs: Option<usize>,
-    /// What the answer may be: tokens that cannot come next are not chosen, and those that end the text only where it may
-    /// end. Every token is read by itself then, and none is drafted. An answer that is cut off, by a stop string or for
-    /// want of tokens, is the beginning of one that may be.
+    /// Constraint of the answer: tokens that cannot come next are not chosen, and those that end the text only where
+    /// it may end. Every token is read by itself then, and none is drafted. An answer that is cut off, by a stop
+    /// string or by the token limit, is the beginning of one that satisfies the constraint.
     pub constraint: Option<Rc<dyn Constraint>>,
     /// Tokens that end the text and are not part of it; by default those that the tokenizer says end a generation.
     pub stop_tokens: Option<Vec<u32>>,
@@ -201,7 +201,7 @@ impl Default for GenerateOptions {
     }
 }
 
-/// What was asked of a generation, as saved beside its text, and how it ended.
+/// Request of a generation, as saved beside its text, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedRequest {
     /// Tokens of the prompt: those of the text after them were generated.
@@ -230,7 +230,7 @@ pub struct SavedRequest {
 }
 
 impl SavedRequest {
-    /// What options ask, with a prompt of so many tokens.
+    /// Makes the request of options, with a prompt of so many tokens.
     pub fn of(options: &GenerateOptions, prompt: usize, finish: Option<Finish>) -> SavedRequest {
         let GenerateOptions { max_tokens, overflow, stop, stop_tokens, log_probs, .. } = options;
         let (stop, stop_tokens, adjust, log_probs) =

@@ -119,7 +119,7 @@ impl Session {
         self.rewritten.checkpoint(common_prefix(self.tokens(), tokens))
     }
 
-    /// What a snapshot of a whole text takes.
+    /// Returns the size of a snapshot of a whole text.
     ///
     /// *Units*: bytes of host memory.
     pub(crate) fn snapshot_bytes(&self, tokens: &[u32]) -> Result<usize, ModelError> {

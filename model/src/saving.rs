@@ -30,7 +30,7 @@ pub struct Saving {
     ///
     /// *Units*: milliseconds.
     pub every_ms: f64,
-    /// What takes the snapshots.
+    /// Receiver of the snapshots.
     pub sink: Rc<dyn SnapshotSink>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Saver<'a> {
 }
 
 impl<'a> Saver<'a> {
-    /// Of a text that begins with tokens that are there, followed by a prompt.
+    /// Starts saving a text that begins with tokens that are there, followed by a prompt.
     pub fn new(
         saving: &'a Saving,
         there: &[u32],

@@ -22,10 +22,10 @@ const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 struct Compiled {
     program: Box<dyn Program>,
-    /// What the stage before hands over, if there is one. It and the output are freed with the session.
+    /// Input from the stage before, if there is one. It and the output are freed with the session.
     input: Option<StorageId>,
     output: Option<StorageId>,
-    /// What else it tells of the token.
+    /// Further outputs about the token.
     told: Option<Told<StorageId>>,
 }
 
@@ -34,7 +34,7 @@ pub struct Session {
     // Programs go before the storages that they are bound to.
     programs: HashMap<(usize, Head), Compiled>,
     outputs: Vec<Storages>,
-    /// What requests write and all programs share.
+    /// Storages that requests write and all programs share.
     pub(crate) inputs: Storages,
     pub(crate) states: Storages,
     /// Positions that the caches have room for.
@@ -62,7 +62,7 @@ impl Session {
         Session::with_capacity(model, FIRST)
     }
 
-    /// The same with room for so many tokens at first: a cache does not have to grow for those.
+    /// Makes a session with room for so many tokens at first: a cache does not have to grow for those.
     ///
     /// *Errors*: as [`Self::new`].
     pub fn with_capacity(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
@@ -73,7 +73,7 @@ impl Session {
         Session::of_stage(model, tokens)
     }
 
-    /// The same of any stage, for [`StageSession`](crate::StageSession).
+    /// Makes a session of any stage, for [`StageSession`](crate::StageSession).
     pub(crate) fn of_stage(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
         if model.recipe().pooling().is_some() {
             return Err(ModelError::NoText { architecture: model.recipe().architecture() });
@@ -86,7 +86,7 @@ impl Session {
         Session::with_states(model, states, capacity, None)
     }
 
-    /// The same with states that are there already.
+    /// Makes a session with states that are there already.
     pub(crate) fn with_states(
         model: Rc<Model>,
         states: Storages,
@@ -284,12 +284,12 @@ impl Session {
         self.programs.get(&program)?.input
     }
 
-    /// What a program with logits, with a token after each row, or of a stage without a head makes.
+    /// Returns the output of a program with logits, with a token after each row, or of a stage without a head.
     pub(crate) fn output(&self, program: (usize, Head)) -> Option<StorageId> {
         self.programs.get(&program)?.output
     }
 
-    /// What a program tells of the token that it chose, beside it.
+    /// Returns the further outputs of a program about the token that it chose.
     pub(crate) fn told(&self, program: (usize, Head)) -> Option<Told<StorageId>> {
         self.programs.get(&program)?.told
     }
@@ -443,7 +443,7 @@ impl Session {
         self.write_history_at(self.position(), tokens)
     }
 
-    /// The same for tokens that follow those that decode steps made.
+    /// Writes the history of tokens that follow those that decode steps made.
     pub(crate) fn write_history_at(&self, position: usize, tokens: &[u32]) -> Result<(), ModelError> {
         Ok(self.model.backend().write(self.history()?, position, bytemuck::cast_slice(tokens))?)
     }
@@ -469,7 +469,7 @@ impl Session {
         self.short_prompt = tokens;
     }
 
-    /// The same for so many tokens at least.
+    /// Sets the least number of tokens of a prompt's step.
     pub(crate) fn set_least_prompt(&mut self, tokens: usize) {
         self.short_prompt = self.short_prompt.max(tokens);
     }

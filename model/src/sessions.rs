@@ -19,14 +19,14 @@ const COPIED: usize = 32;
 /// Bytes of a name, at most.
 const MAX_NAME: usize = 256;
 
-/// What is known of one of several texts.
+/// Description of one of several texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo<'a> {
     /// Its name.
     pub name: &'a str,
     /// Tokens of it, those included whose states are not there yet.
     pub tokens: usize,
-    /// What it takes of the budget.
+    /// Memory that it takes of the budget.
     ///
     /// *Units*: bytes.
     pub bytes: usize,
@@ -80,7 +80,7 @@ impl Aside {
         self.snapshot.bytes() + OVERHEAD
     }
 
-    /// The same with other tokens behind those whose states are there.
+    /// Returns the memory with other tokens behind those whose states are there.
     fn bytes_with(&self, tokens: &[u32]) -> usize {
         self.bytes() + 4 * tokens.len() - 4 * self.snapshot.tokens().len()
     }
@@ -106,7 +106,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// What texts that wait in host memory may take by default.
+    /// Default budget of host memory for texts that wait.
     ///
     /// *Units*: bytes.
     pub const BUDGET: usize = 256 << 20;
@@ -119,7 +119,7 @@ impl Sessions {
         Sessions { seats: vec![Seat::new(session)], at: 0, budget, turns: 0, aside: Vec::new() }
     }
 
-    /// The same for as many texts on the device as a batch has sessions: they can advance together.
+    /// Keeps as many texts on the device as a batch has sessions: they can advance together.
     pub fn of_batch(batch: Batch, budget: usize) -> Sessions {
         let seats = batch.into_sessions().into_iter().map(Seat::new).collect();
         Sessions { seats, at: 0, budget, turns: 0, aside: Vec::new() }
@@ -145,7 +145,7 @@ impl Sessions {
         &self.seats[self.at].session
     }
 
-    /// The same, to generate with.
+    /// Returns the session to generate with.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.seats[self.at].session
     }
@@ -203,7 +203,7 @@ impl Sessions {
         self.turn_beside(name, prompt, &[], host).await
     }
 
-    /// The same, but the texts of some seats stay where they are: not of all.
+    /// Brings a text onto the device while the texts of some seats stay where they are; not of all.
     ///
     /// *Errors*: likewise.
     pub async fn turn_beside(
@@ -290,7 +290,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// What was asked of the last generation of a text, and how its tokens are chosen.
+    /// Returns the request of the last generation of a text, and how its tokens are chosen.
     pub fn request(&self, name: &str) -> Option<(&SavedRequest, Sampling)> {
         let (request, sampling) = if let Some(seat) = self.seat_of(name) {
             let text = &self.seats[seat].text;

@@ -36,11 +36,11 @@ pub enum SnapshotError {
     /// A snapshot of something else.
     #[error("the session was saved {saved}, but this is {here}; {remedy}")]
     Other {
-        /// What it was saved with.
+        /// Value that it was saved with.
         saved: String,
-        /// What it is loaded into.
+        /// Value that it is loaded into.
         here: String,
-        /// What to do.
+        /// Advice to the user.
         remedy: &'static str,
     },
     /// A piece that does not follow what is there.
@@ -53,7 +53,7 @@ pub enum SnapshotError {
     },
 }
 
-/// What a record says of itself.
+/// Header of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The [identity](crate::Identity) of the model, in hexadecimal digits.
@@ -62,11 +62,11 @@ pub struct Header {
     pub architecture: String,
     /// The blocks whose states are there: from the first to before the second.
     pub blocks: [usize; 2],
-    /// What the KV cache keeps its rows in.
+    /// Dtype of the KV cache.
     pub kv_cache: String,
     /// How the next token was chosen last.
     pub sampling: Option<Sampling>,
-    /// What was asked of the last generation, which may not have ended.
+    /// Request of the last generation, which may not have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<SavedRequest>,
     /// The position that the record begins at: rows and tokens before it are in earlier ones.
@@ -107,7 +107,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What it says of itself.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -186,7 +186,7 @@ impl Snapshot {
         out
     }
 
-    /// What a log of records comes to.
+    /// Joins a log of records to one snapshot.
     ///
     /// *Errors*: no record is whole, or one does not follow those before it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Snapshot, SnapshotError> {

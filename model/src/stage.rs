@@ -27,24 +27,24 @@ pub use seam::Seam;
 /// Rows of a step, at most: what is handed over at once is bounded by it. The device gets fewer at a time.
 const MAX_ROWS: usize = 4096;
 
-/// What a stage is asked to do.
+/// Step of a stage.
 #[derive(Debug, Clone, Copy)]
 pub struct StageStep<'a> {
     /// Position of the first row: the end of the text, but for a step that is asked for again.
     pub position: usize,
     /// A token for each row; none for stages that [need none](StageSession::needs_tokens).
     pub tokens: &'a [u32],
-    /// What the stage before handed over, in the seam's bytes; nothing for the first stage.
+    /// Activations of the stage before, in the seam's bytes; nothing for the first stage.
     pub hidden: &'a [u8],
     /// Whether the last stage is to choose the token that follows the rows. It is not at a part of a prompt after which
     /// more comes.
     pub choose: bool,
 }
 
-/// What a step gave.
+/// Output of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StageOutput {
-    /// What the next stage goes on from: as many rows, in the seam's bytes.
+    /// Activations for the next stage: as many rows, in the seam's bytes.
     Hidden(Vec<u8>),
     /// The token that follows.
     Token {
@@ -116,7 +116,7 @@ impl StageSession {
         self.session.model()
     }
 
-    /// What it takes and gives.
+    /// Returns the dtype of the activations that it takes and gives.
     pub fn seam(&self) -> Seam {
         self.seam
     }

@@ -8,7 +8,7 @@ use anygpu_model::gguf::Gguf;
 use anygpu_model::tokenizer::Tokenizer;
 use serde::de::DeserializeOwned;
 
-/// What a file of the cache says of its model.
+/// Reads the header of a model of the cache.
 fn header(file: &str) -> Gguf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/cache").join(file);
     match fs::read(&path) {
@@ -90,7 +90,7 @@ fn gemma3_tokens() {
     tokens_equal(GEMMA3, "gemma3_tokenizer.json", &[1, 106, 212]);
 }
 
-/// Of a base model, whose file has no template.
+/// Tests a base model, whose file has no template.
 #[test]
 fn gemma3_prompts() {
     prompts_equal(GEMMA3, "gemma3_f32.json");

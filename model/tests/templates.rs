@@ -71,8 +71,8 @@ fn theirs(source: &str, messages: &[Message], generate: bool) -> Result<String, 
     template.render(minijinja::Value::from_pairs(given)).map_err(|e| e.to_string())
 }
 
-/// What differs: a text that is not the same, or an error of one alone. Where only the other one fails, it may be the
-/// one that refuses what Python allows.
+/// Returns the difference: another text, or an error of one alone. Where only the other one fails, it may be the one
+/// that refuses an expression that Python allows.
 fn differs(source: &str, lenient: bool) -> Option<String> {
     for messages in conversations() {
         for generate in [true, false] {

@@ -1,4 +1,4 @@
-//! What a kernel is given: operands, results, the step.
+//! Arguments of a kernel: operands, results, the step.
 
 use crate::fast::lanes::Instructions;
 use backend_api::{DType, Format, Shape, StepParams, Tensor};
@@ -82,7 +82,7 @@ pub(crate) struct Args<'a> {
     pub outputs: [&'a mut [u32]; MAX_OUTPUTS],
     /// Working memory of the size that [`crate::cpu`] plans: a decoded row and more.
     pub scratch: &'a mut [f32],
-    /// What the fast path's kernels run on.
+    /// Instruction set of the fast path's kernels.
     pub instructions: Instructions,
     /// How many threads may share the work.
     pub threads: usize,
@@ -96,7 +96,7 @@ impl<'a> Args<'a> {
         self.inputs[index].unwrap_or(Operand { tensor: empty(), bytes: Bytes::Words(&[]) })
     }
 
-    /// Of `all` rows or others of which a unit has `each`, those that are to be done.
+    /// Returns the range of `all` rows that this call computes, where a unit has `each` of them.
     pub fn share(&self, each: usize, all: usize) -> Range<usize> {
         let at = |unit: usize| unit.saturating_mul(each).min(all);
         at(self.units.start)..at(self.units.end)

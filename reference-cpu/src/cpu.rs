@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub struct Options {
     /// SIMD kernels; otherwise the plain definitions, on one thread.
     pub fast: bool,
-    /// What the SIMD kernels run on; by default the best of this machine.
+    /// Instruction set of the SIMD kernels; by default the best of this machine.
     pub instructions: Option<Instructions>,
     /// Threads that the SIMD kernels use natively; by default as many as the machine runs at once. Results are the same
     /// bit for bit with any number. In a browser there are those that the module was given before, or one.
@@ -67,7 +67,7 @@ struct Memory {
     stats: Stats,
 }
 
-/// Who sees each kernel.
+/// Callback that runs after each kernel.
 #[derive(Clone, Default)]
 struct Seen(Rc<RefCell<Option<Watcher>>>);
 
@@ -139,7 +139,7 @@ impl Cpu {
     }
 }
 
-/// What runs a cover.
+/// Implementation that runs a cover.
 #[derive(Clone, Copy)]
 enum Kernel {
     Plain(plain::Definition),

@@ -40,7 +40,7 @@ pub(crate) fn kernel(form: &Form) -> Option<Kernel> {
     KERNELS.iter().find(|(name, _)| *name == form.name()).map(|(_, kernel)| *kernel)
 }
 
-/// What the kernels of a form need, on either path.
+/// Memory that the kernels of a form need, on either path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// f32 values of scratch memory.
@@ -51,7 +51,7 @@ pub(crate) struct Needs {
     pub units: usize,
 }
 
-/// What a form needs where `threads` may share the work.
+/// Returns the memory that a form needs where `threads` may share the work.
 pub(crate) fn needs(form: &Form, inputs: &[&Tensor], threads: usize) -> Needs {
     let alone = |scratch| Needs { scratch, parts: 1, units: 1 };
     match (form, inputs) {

@@ -21,7 +21,7 @@ mod tokens;
 
 pub(crate) use elementwise::unary;
 
-/// What runs one node.
+/// Function that runs one node.
 pub(crate) type Definition = fn(&Op, &mut Args<'_>);
 
 /// The definition of an operator.

@@ -39,7 +39,7 @@ pub fn kernels(fast: bool) -> Result<(Vec<Known>, Vec<Emitted>), String> {
     Ok((names.into_iter().map(known).collect(), emitted))
 }
 
-/// What the decoder of a format is called.
+/// Returns the name of the decoder of a format.
 fn decoder(format: Format) -> String {
     format!("decoder {}", format.name())
 }

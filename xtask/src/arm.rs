@@ -2,14 +2,14 @@
 
 use crate::process::{cargo, which};
 use crate::root;
-use crate::web::toolchain::has_std_for;
+use crate::toolchain::has_std_for;
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// What the tests are compiled for.
+/// Target that the tests are compiled for.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-/// What links them, and what runs them; Debian's packages for both.
+/// Linker and emulator, and Debian's packages for both.
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64";
 const PACKAGES: &str = "apt-get install --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user";
@@ -17,7 +17,7 @@ const PACKAGES: &str = "apt-get install --no-install-recommends gcc-aarch64-linu
 /// Where Debian's packages have the system's libraries for it.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 
-/// What is missing, and how to get it.
+/// Names a program that is missing, and how to install it.
 pub fn lacks() -> Option<String> {
     if !has_std_for(TARGET) {
         return Some(format!("a standard library for {TARGET} (rustup target add {TARGET})"));

@@ -4,13 +4,13 @@
 #[cfg(target_os = "linux")]
 use std::{fs, path::Path, process::Command};
 
-/// What a backend, or a window, needs from the machine.
+/// Requirement of a backend, or of a window.
 pub struct Driver {
     /// The backend, or `display`, as `ANYGPU_SKIP` names it.
     pub backend: &'static str,
-    /// What it needs, in words.
+    /// Requirement, in words.
     pub what: &'static str,
-    /// What was found, or what to do.
+    /// Library or program that was found, or how to install it.
     pub found: Result<String, String>,
 }
 

@@ -5,7 +5,8 @@ use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A program by its name, built as it is now. All packages are named beside it: by itself it would have other features of
+/// Builds a program of the workspace as it is now, and returns its place.
+/// All packages are named beside it: by itself it would have other features of
 /// what it depends on than the tests have, and all of that would be compiled once more.
 pub fn built(name: &str) -> Result<PathBuf> {
     let status = Command::new(process::cargo())
@@ -16,6 +17,11 @@ pub fn built(name: &str) -> Result<PathBuf> {
     if !status.success() {
         bail!("{name} cannot be built");
     }
+    Ok(path(name))
+}
+
+/// Returns the place of a program that was built.
+pub fn path(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+    target.join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }

@@ -1,18 +1,18 @@
-//! What is run as a test: lists, for each change and for a night.
+//! The list of test runs: those of each change, and those of a night.
 
-use crate::browser::Kind;
-use crate::types::System;
+use crate::browsers::Kind;
+use crate::toolchain::System;
 
 /// One command whose output states how many of its checks passed.
 pub struct Run {
     pub title: &'static str,
-    /// What it needs of the machine.
+    /// Requirement of the run.
     pub needs: Need,
     pub program: Program,
     pub args: &'static [&'static str],
 }
 
-/// What a run needs of the machine. Without it, it is skipped.
+/// Requirement of a run. Without it, the run is skipped.
 #[derive(Clone, Copy)]
 pub enum Need {
     /// Nothing but Rust.
@@ -21,13 +21,13 @@ pub enum Need {
     Driver(&'static str),
     /// A processor with AVX2, which it may have beside better ones.
     Avx2,
-    /// What programs for processors by Arm are made with and run on.
+    /// A cross compiler and an emulator for processors by Arm.
     Arm,
     /// A standard library for a system that need not be this one.
     System(System),
     /// The page.
     Page,
-    /// What a page needs: the page itself, and the browser.
+    /// The page, and the browser.
     Browser(Kind),
     /// The page, and all of some browsers.
     Browsers(&'static [Kind]),
@@ -39,7 +39,7 @@ pub enum Need {
     Node,
 }
 
-/// What is started.
+/// Program that a run starts.
 pub enum Program {
     Cargo,
     /// The conformance suite.
@@ -355,8 +355,9 @@ pub const RUNS: &[Run] = &[
     Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
 ];
 
-/// What takes too long for each change: the whole suite wherever above only a part of it is run in a browser, real models in
-/// more browsers, texts that fill the context, more hostile files, and the long cases of llama.cpp's list.
+/// Runs that take too long for each change: the whole suite wherever above only a part of it is run in a browser,
+/// real models in more browsers, texts that fill the context, more hostile files, and the long cases of llama.cpp's
+/// list.
 pub const NIGHTLY: &[Run] = &[
     Run {
         title: "pool: ten minutes of failures, 1 of 10 needed",
@@ -522,7 +523,7 @@ pub const NIGHTLY: &[Run] = &[
     page!("chromium, cpu: all of failing", Chromium, "cpu", "failing", "--timeout", "7200"),
 ];
 
-/// What builds the page with threads, for a night.
+/// Builds the page with threads, for a night.
 pub const PAGE_WITH_THREADS: Run = Run {
     title: "page with threads",
     needs: Need::Nothing,
@@ -530,7 +531,7 @@ pub const PAGE_WITH_THREADS: Run = Run {
     args: &["web", "--no-serve", "--threads"],
 };
 
-/// What builds the page.
+/// Builds the page.
 pub const PAGE: Run = Run { title: "page", needs: Need::Nothing, program: Program::Task, args: &["web", "--no-serve"] };
 
 #[cfg(test)]

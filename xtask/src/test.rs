@@ -1,11 +1,10 @@
 //! All tests, and what they add up to.
 
-use crate::browser::{self, Kind};
+use crate::browsers::{self, Kind};
 use crate::crashed::Crashed;
 use crate::runs::{NIGHTLY, Need, PAGE, PAGE_WITH_THREADS, Program, RUNS, Run};
 use crate::tally::Tally;
-use crate::web::toolchain;
-use crate::{arm, drivers, models, pool, process, programs, root};
+use crate::{arm, drivers, nats, process, programs, root, toolchain};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
@@ -20,26 +19,59 @@ use std::time::{Duration, Instant};
 const NODE: u64 = 20;
 /// The most runs at a time: each may take a few gigabytes.
 const MOST_AT_A_TIME: usize = 4;
+/// The program of the other tasks, which runs browsers, pools and whatever else is more than one command.
+const TASKS: &str = "tasks";
+/// How long each run took when CI ran it last, on two processors: its title and its seconds, a line each. Those of the night
+/// are not known.
+const TIMES: &str = include_str!("times.tsv");
+/// How long everything takes to compile on two processors, in seconds.
+const BUILD_SECONDS: u64 = 600;
 
-/// Runs everything, or the runs with a text in their titles; with `nightly` also what takes too long for each change. True
-/// if everything passed.
-pub fn run(only: &str, nightly: bool) -> Result<bool> {
+/// Describes the task in its help.
+pub const ABOUT: &str = "Run all tests: models are fetched, then unit tests, conformance, the mutation check, the page in \
+    every browser; says first what it will run and how long that takes";
+
+/// Chooses among all runs.
+#[derive(Debug, Clone, clap::Args)]
+#[command(
+    after_help = "Says first which GPU drivers and browsers this machine has, and how to install those that are \
+    missing. What they leave out is counted as skipped. The last line is `N passed, N failed, N skipped`; the exit code is 1 \
+    if anything failed."
+)]
+pub struct Options {
+    /// Only runs that have this in their title, such as `firefox` or `conformance`
+    #[arg(long, default_value = "", hide_default_value = true)]
+    only: String,
+    /// Also what takes too long for each change: the whole suite in all browsers, llama.cpp's large cases
+    #[arg(long)]
+    nightly: bool,
+    /// Only say what would be run, and how long it takes
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs everything, or the chosen runs. True if everything passed.
+pub fn run(options: &Options) -> Result<bool> {
+    let (only, nightly) = (options.only.as_str(), options.nightly);
     let machine = Machine::look();
     machine.print();
+    let all: Vec<&Run> =
+        RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(|run| run.title.contains(only)).collect();
+    let (pages, native): (Vec<&Run>, Vec<&Run>) = all.into_iter().partition(|run| run.needs.page());
+    let page = (!pages.is_empty()).then_some(if nightly { &PAGE_WITH_THREADS } else { &PAGE });
+    machine.print_plan(native.iter().copied().chain(page).chain(pages.iter().copied()));
+    if options.list {
+        return Ok(true);
+    }
+    let tasks = programs::built(TASKS)?;
     let mut summary = Summary::default();
 
     if only.is_empty() || !root().join("models").join("cache").is_dir() {
         println!("\n== models");
-        let fetched = models::fetch();
-        if let Err(error) = &fetched {
-            println!("error: {error:#}");
-        }
-        summary.note("models", Tally::one(fetched.is_ok()), None);
+        let fetched = Command::new(&tasks).arg("models").current_dir(root()).status();
+        summary.note("models", Tally::one(fetched.context("cannot start the tasks")?.success()), None);
     }
-    let all = RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(|run| run.title.contains(only));
-    let (pages, native): (Vec<&Run>, Vec<&Run>) = all.partition(|run| run.needs.page());
     // The longest two first: all tests of the workspace, and beside them the page.
-    let page = (!pages.is_empty()).then_some(if nightly { &PAGE_WITH_THREADS } else { &PAGE });
     let (tests, others) = native.split_at(native.len().min(1));
     let first: Vec<&Run> = tests.iter().copied().chain(page).chain(others.iter().copied()).collect();
     machine.start_together(&first, &mut summary)?;
@@ -66,7 +98,7 @@ fn node() -> Option<u64> {
 struct Summary {
     lines: Vec<(&'static str, Tally, Option<Duration>)>,
     total: Tally,
-    /// What to do about the runs that were skipped.
+    /// How to install whatever skipped runs need.
     remedies: BTreeSet<String>,
 }
 
@@ -94,7 +126,7 @@ impl Summary {
     }
 }
 
-/// What this machine has.
+/// Drivers, browsers and tools of this machine.
 struct Machine {
     drivers: Vec<drivers::Driver>,
     browsers: Vec<(Kind, Result<PathBuf, String>)>,
@@ -128,7 +160,28 @@ impl Machine {
         }
     }
 
-    /// What is missing, and what to do about it.
+    /// Says what will be run, what will be skipped, and how long it takes.
+    fn print_plan<'a>(&self, runs: impl Iterator<Item = &'a Run>) {
+        let (lacking, runs): (Vec<&Run>, Vec<&Run>) = runs.partition(|run| self.lacks(run.needs).is_some());
+        println!("runs");
+        for run in &runs {
+            let time = seconds(run.title).map_or("time not known".into(), |seconds| format!("{seconds} s"));
+            println!("  {:56} {time:>14}", run.title);
+        }
+        for run in &lacking {
+            println!("  {:56} {:>14}", run.title, "SKIPPED");
+        }
+        let known: u64 = runs.iter().filter_map(|run| seconds(run.title)).sum();
+        let minutes = (BUILD_SECONDS + known / 2).div_ceil(60);
+        println!(
+            "{} runs, {} skipped: about {minutes} minutes on two processors, {} of them to compile what is not compiled yet",
+            runs.len(),
+            lacking.len(),
+            BUILD_SECONDS / 60
+        );
+    }
+
+    /// Names a requirement that is missing, and how to install it.
     fn lacks(&self, need: Need) -> Option<String> {
         match need {
             Need::Nothing | Need::Page => None,
@@ -141,13 +194,13 @@ impl Machine {
             Need::System(system) => toolchain::checks(system.target()).err().map(|error| error.to_string()),
             Need::Browser(kind) => self.lacks_one(&[kind]),
             Need::Browsers(kinds) => self.lacks_one(kinds),
-            Need::OldBrowser => browser::lacks_for_old(),
-            Need::Nats => pool::lacks(),
+            Need::OldBrowser => browsers::lacks_for_old(),
+            Need::Nats => nats::lacks(),
             Need::Node => self.node.as_ref().err().cloned(),
         }
     }
 
-    /// What one of some browsers takes that is not there.
+    /// Returns how to install the first of some browsers that is missing.
     fn lacks_one(&self, kinds: &[Kind]) -> Option<String> {
         let wanted = self.browsers.iter().filter(|(kind, _)| kinds.contains(kind));
         wanted.filter_map(|(_, found)| found.as_ref().err().cloned()).next()
@@ -191,6 +244,11 @@ impl Machine {
     }
 }
 
+/// How long a run took when CI ran it last.
+fn seconds(title: &str) -> Option<u64> {
+    TIMES.lines().filter_map(|line| line.split_once('\t')).find(|(name, _)| *name == title)?.1.parse().ok()
+}
+
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
@@ -213,7 +271,7 @@ impl Program {
         Ok(match self {
             Program::Cargo => Command::new(process::cargo()),
             Program::Suite => Command::new(programs::built("conformance")?),
-            Program::Page | Program::Task => Command::new(std::env::current_exe()?),
+            Program::Page | Program::Task => Command::new(programs::path(TASKS)),
             Program::Node => Command::new("node"),
         })
     }
@@ -326,7 +384,7 @@ impl Screen {
     }
 }
 
-/// What is behind a lock; a panic elsewhere does not spoil it.
+/// Locks a mutex; a panic elsewhere does not spoil it.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -340,4 +398,21 @@ fn each_line(from: impl Read, mut each: impl FnMut(&str)) -> Result<()> {
         line.clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_of_a_change_has_a_time() {
+        for run in RUNS.iter().chain([&PAGE]) {
+            assert!(seconds(run.title).is_some(), "{} is not in times.tsv", run.title);
+        }
+        let titles = || RUNS.iter().chain(NIGHTLY).chain([&PAGE]).map(|run| run.title);
+        for line in TIMES.lines() {
+            let title = line.split('\t').next().unwrap_or_default();
+            assert!(titles().any(|known| known == title), "times.tsv has {title:?}, which is not a run");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use super::prelude::*;
 
-/// What forms of such products are run with: a format of each family, and the common ones. The decoders are the same.
+/// Formats that the expert matmuls are tested with: one of each family, and the common ones. Decoders are shared by
+/// all forms.
 pub(super) const SOME: [Format; 10] = [
     Format::F32,
     Format::F16,

@@ -33,7 +33,7 @@ impl Columns {
     }
 }
 
-/// What a matcher has found so far.
+/// State of a matcher that has matched a part of its pattern.
 pub(super) struct Finding<'l, 'g> {
     pub links: &'l Links<'g>,
     pub nodes: Vec<usize>,

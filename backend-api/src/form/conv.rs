@@ -13,15 +13,15 @@ use crate::op::{Binary, BinaryKind, Op, ShortConv, Unary, UnaryKind};
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Conv {
-    /// What is convolved.
+    /// Input of the convolution.
     pub x: Columns,
-    /// What it is multiplied with before.
+    /// Factor of the input, if it is gated.
     pub gate: Option<Columns>,
     /// Whether a bias is added.
     pub bias: bool,
-    /// What follows.
+    /// Activation after the convolution.
     pub activation: Option<UnaryKind>,
-    /// What the result is multiplied with.
+    /// Factor of the result, if it is gated.
     pub gate_out: Option<Columns>,
 }
 

@@ -21,7 +21,7 @@ pub struct Delta {
     pub k: Columns,
     /// Values.
     pub v: Columns,
-    /// What decays are made of.
+    /// Columns that the decays are computed from.
     pub g: Columns,
     /// How much is learned, or what that is made of.
     pub beta: Columns,
@@ -83,7 +83,7 @@ impl Delta {
     }
 }
 
-/// What g and beta are made of, with a bias and decays, if it is that.
+/// Finds the inputs of g and beta, with a bias and decays, if they match.
 fn gates(finding: &mut Finding<'_, '_>, g: TensorId, beta: TensorId) -> Option<(TensorId, TensorId, [TensorId; 2])> {
     let links = finding.links;
     let unary = |id: TensorId, wanted: UnaryKind| {

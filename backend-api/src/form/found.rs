@@ -1,23 +1,23 @@
-//! What a matcher finds.
+//! Results of matchers.
 
 use crate::graph::TensorId;
 
 /// Nodes of a graph that one form does. The nodes' results that are not among its own are seen by nobody else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found<F> {
-    /// What does them.
+    /// Fusion pattern that the nodes match.
     pub form: F,
     /// The nodes, by index. A norm that the form computes on the way is not listed: others may compute it, too, and if
     /// nobody else needs its result, it is not run by itself.
     pub nodes: Vec<usize>,
-    /// What it reads, in the order that the form's page gives.
+    /// Tensors that it reads, in the order that the form documents.
     pub inputs: Vec<TensorId>,
-    /// What it writes, likewise.
+    /// Tensors that it writes, in the order that the form documents.
     pub outputs: Vec<TensorId>,
 }
 
 impl<F> Found<F> {
-    /// The same as another form.
+    /// Wraps the form in another one.
     pub(crate) fn map<G>(self, form: impl FnOnce(F) -> G) -> Found<G> {
         Found { form: form(self.form), nodes: self.nodes, inputs: self.inputs, outputs: self.outputs }
     }

@@ -11,7 +11,7 @@ use crate::links::Links;
 use crate::op::{Binary, BinaryKind, Glu, GluKind, MatMul, Norm, Op, Slice, Unary, UnaryKind};
 use crate::tensor::{DType, Kind};
 
-/// What follows the matmul.
+/// Activation after the matmul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activation {
     /// Nothing.
@@ -29,7 +29,7 @@ pub struct Linear {
     pub norm: Option<Norm>,
     /// Whether a bias is added.
     pub bias: bool,
-    /// What follows.
+    /// Activation after the matmul.
     pub activation: Activation,
     /// Whether a residual is added at the end.
     pub residual: bool,

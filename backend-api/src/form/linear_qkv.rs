@@ -15,7 +15,7 @@ use crate::links::Links;
 pub struct LinearQkv {
     /// The projection, without activation and residual.
     pub linear: Linear,
-    /// What becomes of it.
+    /// Split of the result into queries, keys and values.
     pub qkv: QkvAppend,
 }
 

@@ -18,7 +18,7 @@ const LOOK: usize = 4;
 pub struct NormAddLinear {
     /// The norm and the sum.
     pub sum: NormAdd,
-    /// What takes the sum first.
+    /// Matmul that takes the sum.
     pub linear: Linear,
 }
 

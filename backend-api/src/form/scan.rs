@@ -13,13 +13,13 @@ use crate::op::{Binary, BinaryKind, Glu, GluKind, Op, SsmScan};
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scan {
-    /// What is scanned.
+    /// Input of the scan.
     pub x: Columns,
-    /// What paces are made of.
+    /// Columns that the step sizes are computed from.
     pub dt: Columns,
-    /// What is taken in.
+    /// Columns that weigh what enters the state.
     pub b: Columns,
-    /// What is read out.
+    /// Columns that weigh what is read from the state.
     pub c: Columns,
     /// Whether a bias is added to dt.
     pub bias: bool,
@@ -32,7 +32,7 @@ pub struct Scan {
 pub struct ScanPlaces {
     /// Decays.
     pub a: usize,
-    /// What x is multiplied with beside the state.
+    /// Operand that scales x on its way past the state.
     pub skip: usize,
     /// The bias of dt.
     pub bias: Option<usize>,

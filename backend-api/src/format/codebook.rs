@@ -12,12 +12,12 @@ pub struct Codebook {
     pub bytes: &'static [u8],
     /// Bits that a code takes in an entry: 2, so that an entry has eight, or 4, of which the highest is not used.
     pub bits: usize,
-    /// What codes stand for, then what they stand for with the other sign, which is the bit above theirs.
+    /// Values of the codes, followed by the values of the codes whose sign bit, which is the bit above, is set.
     pub levels: [i8; 16],
 }
 
 impl Codebook {
-    /// What shaders call the array of texels that it is to them.
+    /// Returns the name of the array of texels that shaders read the codebook from.
     pub fn shader_name(&self) -> String {
         format!("codebook_{}", self.name)
     }

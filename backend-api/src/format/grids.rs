@@ -21,7 +21,7 @@ pub struct Grid {
     pub steps: Steps,
     /// Where the f16 d lies.
     pub d: Factor,
-    /// What scales are multiplied by, in quarters.
+    /// Factor of the scales, in quarters.
     pub quarters: u8,
 }
 

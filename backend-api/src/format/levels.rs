@@ -7,9 +7,9 @@ use super::{Codes, Family, FormatSpec, PlaneSpec, Scales, planes};
 pub struct Levels {
     /// The codes.
     pub codes: Codes,
-    /// What they stand for.
+    /// Values of the levels.
     pub levels: &'static [i8; 16],
-    /// What levels are multiplied by; there are no minima.
+    /// Scales of the levels; there are no minima.
     pub scales: Scales,
 }
 

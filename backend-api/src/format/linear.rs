@@ -12,7 +12,7 @@ pub struct Linear {
     pub high: Option<Codes>,
     /// The code that stands for 0.
     pub zero: u8,
-    /// What codes are multiplied by, and what is added.
+    /// Scales of the codes, and the minima that are added.
     pub scales: Scales,
 }
 

@@ -1,5 +1,5 @@
-//! What shaders are told of a format: the decoder of its family takes flags and words from its descriptor, the same ones
-//! in WGSL and GLSL.
+//! Descriptors of formats for shaders: the decoder of a family takes flags and words from them, the same in WGSL and
+//! GLSL.
 
 use super::{Family, Floats, FormatSpec, GROUP, Grid, Indices, MAX_PLANES, Signs, Steps};
 use crate::shader::Instance;
@@ -15,7 +15,7 @@ pub enum Part {
     Linear,
     /// The decoder of tables of levels.
     Levels,
-    /// What a group of a grid has: entries of a codebook, signs and scales.
+    /// Entries of a codebook, signs and scales of a group of a grid.
     Entries,
     /// The decoder of grids.
     Grid,

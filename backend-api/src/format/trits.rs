@@ -5,8 +5,9 @@ use super::{Family, FormatSpec, PlaneSpec, Scales, planes};
 /// A family: `x = scale * (q - 1)` with codes q of 0 to 2, which are the digits of fractions in base 3: code n of a byte b is
 /// the whole part of `3 * (b * 3^n mod 256) / 256`.
 ///
-/// Of a block of 256 the first 160 elements are in 32 bytes: the first code of each, then the second one of each, and so
-/// on. The next 80 are in 16 bytes likewise, and the last 16 are the first four codes of 4 bytes.
+/// Ternary codes, five to a byte. The first 160 elements of a block of 256 are in 32 bytes: the first code of each
+/// byte, then the second one of each, and so on. The next 80 are in 16 bytes in the same way, and the last 16 are the
+/// first four codes of 4 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trits {
     /// The first of the 52 bytes.

@@ -1,4 +1,4 @@
-//! What the file of an operator says, and the checks that shape rules are made of.
+//! The description that each operator's file provides, and the checks that shape rules are made of.
 
 use crate::tensor::{DType, Shape, Tensor};
 
@@ -16,7 +16,7 @@ pub const F32: f64 = 1e-7;
 /// Nothing is computed, so nothing may differ.
 pub const EXACT: f64 = 0.0;
 
-/// What the file of an operator says.
+/// Description that each operator's file provides.
 pub(crate) trait Describe {
     /// The operator's name in reports, vectors and shader file names.
     const NAME: &'static str;

@@ -60,7 +60,7 @@ impl GluKind {
         }
     }
 
-    /// What gate and up are limited to.
+    /// Returns the bound that gate and up are clamped to.
     pub const fn limit(self) -> Option<f32> {
         match self {
             GluKind::SwigluOai => Some(7.0),

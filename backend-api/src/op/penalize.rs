@@ -18,8 +18,8 @@ use crate::tensor::{DType, Tensor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Penalize;
 
-/// What [`Penalize`] and [`Sample`](super::Sample) are told by an operand: it changes from one text to the next, and
-/// programs that do without have nothing of it.
+/// Adjustments that [`Penalize`] and [`Sample`](super::Sample) read from an operand, since they change from one
+/// request to the next. Programs without adjustments have no such operand.
 ///
 /// *Units*: positions and numbers of tokens, which must be below 2^24.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -18,11 +18,11 @@ use crate::tensor::{DType, Shape, Tensor};
 pub enum ResizeMode {
     /// One of them.
     Nearest,
-    /// Of the two neighbours in each dimension, weighed by distance.
+    /// Interpolates the two neighbours in each dimension by distance.
     Linear,
-    /// Of all within `max(1, from / to)`, weighed by distance: where many become one, none is skipped.
+    /// Averages all elements within `max(1, from / to)`, weighed by distance, so that downscaling skips none.
     Antialias,
-    /// Of the four neighbours in each dimension, by cubic convolution.
+    /// Interpolates the four neighbours in each dimension by cubic convolution.
     Cubic,
 }
 
@@ -49,7 +49,7 @@ pub struct Resize {
 pub struct Positions {
     /// From one output to the next.
     pub step: usize,
-    /// Of output 0.
+    /// Position in the input of output 0.
     pub first: usize,
     /// From one element to the next.
     pub unit: usize,

@@ -44,7 +44,7 @@ impl Rope {
     }
 }
 
-/// What angles a model uses.
+/// Table of the rotation angles of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RopeTable {
     /// Channels of a head that rotate.

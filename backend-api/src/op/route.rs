@@ -11,7 +11,7 @@
 use super::describe::{Describe, F32, Output, ensure, floats, with_cols};
 use crate::tensor::{DType, Tensor};
 
-/// What turns logits into scores.
+/// Function that turns logits into scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Gate {
     /// Softmax over all experts.
@@ -32,7 +32,7 @@ impl Gate {
 pub struct Route {
     /// Experts a token goes to; at most [`Route::MAX`].
     pub k: usize,
-    /// What turns logits into scores.
+    /// Function that turns logits into scores.
     pub gate: Gate,
     /// Whether a bias takes part in the choice.
     pub biased: bool,

@@ -17,7 +17,7 @@ pub struct Xielu {
     pub negative: f32,
     /// The slope at zero.
     pub linear: f32,
-    /// What exponents are limited to.
+    /// Bound of the exponents.
     pub eps: f32,
 }
 

@@ -1,4 +1,4 @@
-//! What the program around a backend provides: its event loop and its clock.
+//! Services that the program around a backend provides: its event loop and its clock.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -60,8 +60,8 @@ impl<'a> Rig<'a> {
         Rig::build(backend, graph, false)
     }
 
-    /// The same, with sentinels in the outputs and in rows behind all that kernels write, so that [`Self::results`]
-    /// notices what they do not write and what they must not.
+    /// Makes a rig with sentinels in the outputs and in the rows behind all that kernels write, so that
+    /// [`Self::results`] notices missing and stray writes.
     ///
     /// *Errors*: as [`Self::new`].
     pub fn guarded(backend: &'a dyn Backend, graph: &Graph) -> Result<Rig<'a>, Error> {
@@ -159,7 +159,7 @@ impl<'a> Rig<'a> {
         self.program.kernels()
     }
 
-    /// What really runs.
+    /// Returns the covers that run.
     pub fn covers(&self) -> &[Cover] {
         self.plan.covers()
     }

@@ -1,5 +1,5 @@
-//! What kernels a backend can make: as their files have them, and as it makes them of the conformance cases. The suite
-//! compares the two.
+//! The kernels that a backend can make, as its files list them and as it makes them for the conformance cases. The
+//! suite compares the two.
 
 use super::{Assembler, File, Instance, find};
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ pub struct Known {
     pub flags: BTreeSet<&'static str>,
     /// The kinds of decoders that they ask for.
     pub kinds: BTreeSet<&'static str>,
-    /// What can stand in their place, by name.
+    /// Decoders that can stand in their place, by name.
     pub decoders: BTreeMap<String, Instance>,
     /// Flags, with `!` where they are not set, and decoders that no graph leads to, though the files know them: those of
     /// files that it shares with other kernels.

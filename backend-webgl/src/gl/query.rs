@@ -34,7 +34,7 @@ impl Timer {
         unsafe { self.gl.raw.end_query(glow::TIME_ELAPSED) }
     }
 
-    /// What the device took, once that is known.
+    /// Returns the device's time, once it is known.
     ///
     /// *Units*: milliseconds.
     pub(crate) fn ms(&self) -> Option<f64> {

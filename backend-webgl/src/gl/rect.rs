@@ -16,7 +16,7 @@ impl Rect {
         self.width as usize * self.height as usize
     }
 
-    /// What it has in common with another.
+    /// Returns the intersection with another rectangle.
     pub(crate) fn within(self, other: Rect) -> Option<Rect> {
         let both = |a: u32, a_len: u32, b: u32, b_len: u32| {
             let from = a.max(b);

@@ -1,4 +1,4 @@
-//! What shaders call elementwise functions.
+//! Names of elementwise functions in shaders.
 
 use backend_api::op::UnaryKind;
 

@@ -171,7 +171,7 @@ impl Lowering<'_> {
         Ok(Kernel { draws: factors.into_iter().chain([q]).chain(appends).collect(), scratch })
     }
 
-    /// What the heads of Q and K are multiplied with, if they are normed, into a scratch texture.
+    /// Draws the factors of the heads of Q and K into a scratch texture, if they are normed.
     fn head_factors(&self, op: &QkvAppend, to: usize) -> Result<Option<Draw>, String> {
         let Some(norm) = op.norm else { return Ok(None) };
         let (x, heads) = (self.input(0)?, normed_heads(op));
@@ -219,7 +219,7 @@ impl Lowering<'_> {
         Ok((draws, vec![plain.texels(); 2]))
     }
 
-    /// The same draw, which norms heads of V, too, if the form does.
+    /// Adds the norm of the heads of V to a draw, if the form has it.
     fn normed_values(&self, draw: Draw, op: &QkvAppend) -> Result<Draw, String> {
         match op.v_gamma() {
             Some(gamma) => Ok(draw.define("NORM_VALUES", "").input("src_v_gamma", gamma, self.input(gamma)?)),

@@ -146,7 +146,7 @@ impl Lowering<'_> {
         if op.norm.is_some() || op.activation != Activation::None { 1 } else { self.slices_of(draw, k) }
     }
 
-    /// The same of a draw that makes sums.
+    /// Returns the number of slices of a draw that makes partial sums.
     fn slices_of(&self, draw: &Draw, k: usize) -> usize {
         let Region::Whole(fragments) = draw.region else { return 1 };
         let Tuning { slices, slice_groups, fragments: enough, .. } = *self.tuning;

@@ -1,5 +1,5 @@
-//! What only a step of one token or a few has: the projection to Q, K and V that fills the caches itself, and attention whose
-//! keys are cut into parts, joined by the projection that follows.
+//! Kernels of steps of one token or a few: the projection to Q, K and V that fills the caches itself, and attention
+//! whose keys are cut into parts, joined by the projection that follows.
 
 use super::linear::{Batch, CHUNK, ROW_AT, Share, Source, lower, normed, of_ready, ready, ready_quads, staged};
 use super::tokens::put;

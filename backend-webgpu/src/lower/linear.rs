@@ -78,7 +78,7 @@ pub struct Source<'a> {
     pub bind: &'a dyn Fn(Kernel) -> Kernel,
     /// Invocations of a workgroup, if each workgroup joins parts.
     pub wg: Option<usize>,
-    /// Of a few rows that were made ready for products already: where they begin in the memory between kernels.
+    /// Offset in the scratch memory of a few rows that were prepared for the matmul already.
     pub ready: Option<usize>,
     /// The places of the linear's operands among the node's; that of x is not used.
     pub places: Vec<usize>,
@@ -378,14 +378,16 @@ impl Share {
         Share { rows, each, lanes, wg, x_rows: [1, 1] }.fitting()
     }
 
-    /// The same where every workgroup of `wg` invocations first joins parts of x, for rows that are not joined once.
+    /// Shares out a matvec where every workgroup of `wg` invocations first joins parts of x, for rows that are not
+    /// joined once.
     pub fn of_joined(k: usize, columns: usize, each: usize, wg: usize, tuning: &Tuning) -> Share {
         Share { wg, ..Share::new(k, columns, each, each, tuning) }.fitting()
     }
 
-    /// The same for so many rows of x and columns of the result: an invocation that has sums of several rows takes fewer rows of
-    /// weights, and a workgroup has no more of them than its memory has room for. Where that leaves the device idle, rows of x are
-    /// shared out, too. As many invocations share a row of weights as before, so that each sum is added up in the same order.
+    /// Adapts the share to so many rows of x and columns of the result: an invocation that has sums of several rows
+    /// takes fewer rows of weights, and a workgroup has no more of them than its memory has room for. Where that
+    /// leaves the device idle, rows of x are shared out, too. As many invocations share a row of weights as before,
+    /// so that each sum is added up in the same order.
     pub fn of_rows(self, rows: usize, columns: usize, node: &Node<'_>) -> Share {
         if rows == 1 {
             return self;
@@ -414,7 +416,7 @@ impl Share {
         Share { rows: self.rows.min(lanes * self.each), lanes, ..self }
     }
 
-    /// The same for pairs of columns that lie in one workgroup with their neighbours.
+    /// Shares out pairs of columns that lie in one workgroup with their neighbours.
     pub fn of_pairs(k: usize, pairs: usize, tuning: &Tuning) -> Share {
         let share = Share::new(k, pairs, 2, 2, tuning);
         Share { lanes: share.lanes.min(share.wg / 2), ..share }

@@ -43,7 +43,7 @@ struct Args {
     /// Run so many cases of each operator instead, of random shapes and parameters. Of one that fails the simplest is shown.
     #[arg(long, value_name = "CASES", conflicts_with_all = ["vectors", "mutate", "list", "peer"])]
     random: Option<u32>,
-    /// What decides the random cases.
+    /// Seed of the random cases.
     #[arg(long, default_value_t = 1, requires = "random")]
     seed: u64,
     /// Break every shader once and see that the suite notices. With `--op` only what cases of this operator must notice.
@@ -152,7 +152,7 @@ fn run_suite(name: &str, backend: &dyn Backend, op: Option<&str>, expectations: 
 }
 
 #[cfg(test)]
-#[path = "../../../xtask/src/documented.rs"]
+#[path = "../../../xtask/tasks/src/documented.rs"]
 mod documented;
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct Point {
     pub cases: usize,
     /// Mutations of what this variant has and others do not; of the file, for a kernel. None where there can be none.
     pub mutations: Option<usize>,
-    /// What is missing.
+    /// The requirement that this machine does not meet.
     pub missing: Option<&'static str>,
 }
 

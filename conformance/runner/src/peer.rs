@@ -60,7 +60,7 @@ impl FromStr for Share {
     }
 }
 
-/// What a case of the small set may cost: operations that the list counts, and bytes of operands and results.
+/// Largest cost of a case of the small set: operations that the list counts, and bytes of operands and results.
 const SMALL_FLOPS: u64 = 10_000_000;
 const SMALL_BYTES: u64 = 2_000_000;
 
@@ -70,16 +70,16 @@ impl Size {
     }
 }
 
-/// What the list has of an operator.
+/// Counts of the cases that the list has of an operator.
 #[derive(Debug, Default)]
 struct Listed {
     /// Cases of this operator alone.
     cases: usize,
-    /// Of those, the ones that llama.cpp's WebGPU backend says to support.
+    /// Cases that llama.cpp's WebGPU backend says to support.
     webgpu: usize,
     /// Those that are cases of ours.
     ours: usize,
-    /// Of those, the ones that another row gives, too, since our operands have no strides.
+    /// Cases that another row gives, too, since our operands have no strides.
     same: usize,
     /// Different cases, by size.
     small: Vec<Case>,
@@ -92,7 +92,7 @@ struct Listed {
 #[derive(Debug, Default, Clone, Copy)]
 struct Refused {
     cases: usize,
-    /// Of those, the ones that llama.cpp's WebGPU backend says to support.
+    /// Cases that llama.cpp's WebGPU backend says to support.
     webgpu: usize,
 }
 
@@ -128,7 +128,7 @@ fn listed() -> Result<Vec<(String, Listed)>> {
     Ok(all)
 }
 
-/// What makes a case another one than the rest.
+/// Returns a key that is equal for cases that compute the same.
 fn key(case: &Case) -> String {
     let operands = |node: &Node| node.inputs.iter().map(|id| id.index()).collect::<Vec<_>>();
     let ops: Vec<_> = case.graph.nodes().iter().map(|node| (&node.op, operands(node))).collect();
@@ -137,7 +137,7 @@ fn key(case: &Case) -> String {
     format!("{ops:?} {operands:?} {fills:?} {:?} {}", case.step, case.tolerance)
 }
 
-/// What makes a fill another one: of many values their sum as bits, which is sooner written than they are.
+/// Returns a key of a fill: for many values the sum of their bits, which is shorter than the values.
 fn fill_key(fill: &Fill) -> String {
     let Fill::Values(values) = fill else { return format!("{fill:?}") };
     let sum = values.iter().fold(0u64, |sum, v| (sum ^ u64::from(v.to_bits())).wrapping_mul(0x0100_0000_01B3));

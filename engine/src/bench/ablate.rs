@@ -1,4 +1,4 @@
-//! What each design decision is worth: one at a time is switched off.
+//! Value of each design decision: each is switched off by itself.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -20,7 +20,7 @@ use crate::{EngineOptions, Progress};
 /// A model with one decision switched off.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ablation {
-    /// What is switched off; `nothing` comes first.
+    /// Decision that is switched off; `nothing` comes first.
     pub without: String,
     /// Tokens a second.
     pub prefill_tokens_per_s: f64,

@@ -1,4 +1,4 @@
-//! What no decode step can be faster than on this device, as far as its own kernels show.
+//! Lower bounds of a decode step on this device, as far as its own kernels show.
 
 use backend_api::case::Fill;
 use backend_api::op::{MatMul, Unary, UnaryKind};
@@ -45,7 +45,7 @@ pub struct Bandwidth {
     pub gb_per_s: f64,
 }
 
-/// What this device takes at least. Measured with the backend's own kernels, so that the hardware may be capable of more.
+/// Lower bounds of this device. Measured with the backend's own kernels, so that the hardware may be capable of more.
 #[derive(Debug, Clone, Serialize)]
 pub struct Floors {
     /// The bandwidth of reading: the best of `read`.

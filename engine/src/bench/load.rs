@@ -27,7 +27,7 @@ pub struct RepackRate {
     pub gb_per_s: f64,
 }
 
-/// What was measured. Field names are a contract: others read the JSON.
+/// Results of loading. Field names are a contract: others read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct LoadReport {
     /// The kind of backend.

@@ -12,7 +12,7 @@ use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
 
-/// What to measure.
+/// Measurements to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelOptions {
     /// Tokens of the prompt: also the depth at which decoding begins.
@@ -136,18 +136,18 @@ impl DecodeFloor {
     }
 }
 
-/// What a decode step has to read.
+/// Bytes and operations of a decode step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Work {
     weight_bytes: u64,
     cache_bytes_per_position: u64,
-    /// Of states that a step reads and writes as a whole.
+    /// Bytes of states that a step reads and writes as a whole.
     rewritten_bytes: u64,
 }
 
 impl Work {
-    /// Of the graph of a decode step. All packed weights are read as a whole, but for those that rows are looked up in,
-    /// and of experts those that a token goes to.
+    /// Counts the work of the graph of a decode step. All packed weights are read as a whole, but for those that rows
+    /// are looked up in, and of experts those that a token goes to.
     fn of(graph: &Graph) -> Result<Work, backend_api::Error> {
         let (mut weight_bytes, mut cache_bytes_per_position, mut rewritten_bytes) = (0, 0, 0);
         for node in graph.nodes().iter().filter(|node| !matches!(node.op, Op::GetRows(_))) {
@@ -171,7 +171,7 @@ impl Work {
     }
 }
 
-/// What was measured. Field names are a contract: others read the JSON.
+/// Results of a model. Field names are a contract: others read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct ModelReport {
     /// The kind of backend.
@@ -200,9 +200,9 @@ pub struct ModelReport {
     pub decode_ms_per_token: Spread,
     /// From the median.
     pub decode_tokens_per_s: f64,
-    /// What a token costs.
+    /// Counts of a token.
     pub stats: PerToken,
-    /// What the device holds.
+    /// Memory that the device holds.
     pub device_memory_bytes: u64,
     /// The floors of the device.
     pub floors: Floors,

@@ -20,7 +20,7 @@ const LEAST: usize = 3;
 /// *Units*: milliseconds.
 const ENOUGH_MS: f64 = 2000.0;
 
-/// What is timed, and its operands besides x.
+/// Operator that is timed, with its operands besides x.
 #[derive(Debug, Clone, Copy)]
 enum What {
     /// `b` is `[n, k]` in this form.
@@ -64,7 +64,7 @@ const TIMED: &[Timed] = &[
 pub struct OpTime {
     /// The operator and its shape; a matmul is m x k x n.
     pub op: &'static str,
-    /// What b of a matmul is: `weight`, uploaded once and packed, or `dense`, like any other tensor.
+    /// Operand b of a matmul: `weight`, uploaded once and packed, or `dense`, like any other tensor.
     pub b: Option<&'static str>,
     /// Compiling, the first batch and its read.
     pub first_ms: f64,

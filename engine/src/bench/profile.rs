@@ -20,7 +20,7 @@ pub struct KernelTime {
     pub kernel: String,
     /// How many of them a step has.
     pub count: usize,
-    /// What all of them take.
+    /// Time of all of them.
     pub ms: f64,
     /// Bytes that all of them read and write, if they multiply with matrices: of others it depends on the position.
     pub bytes: Option<u64>,

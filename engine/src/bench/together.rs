@@ -14,7 +14,7 @@ use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
 
-/// What was measured. Field names are a contract: others read the JSON.
+/// Results of several texts at a time. Field names are a contract: others read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct TogetherReport {
     /// The kind of backend.
@@ -35,7 +35,7 @@ pub struct TogetherReport {
     pub together_ms: Spread,
     /// From the median.
     pub one_tokens_per_s: f64,
-    /// Of all texts, from the median.
+    /// Rate of all texts together, from the median.
     pub together_tokens_per_s: f64,
     /// The latter over the former.
     pub ratio: f64,
@@ -43,7 +43,7 @@ pub struct TogetherReport {
     pub rows_per_step: f64,
     /// The kernels of a step of all texts, each timed apart by the device's own clock; null where it has none.
     pub profile: Option<Vec<KernelTime>>,
-    /// What the device holds.
+    /// Memory that the device holds.
     pub device_memory_bytes: u64,
 }
 

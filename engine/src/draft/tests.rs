@@ -14,7 +14,7 @@ use crate::{Choice, Engine};
 
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
 
-/// The same with one part of its header replaced by another that is as long.
+/// Replaces one part of the header by another that is as long.
 fn changed(from: &[u8], to: &[u8]) -> DraftModel {
     let mut bytes = GAB.to_vec();
     let at = bytes.windows(from.len()).position(|window| window == from).unwrap();

@@ -32,7 +32,7 @@ const ANSWER: usize = 8;
 struct Talk {
     model: &'static str,
     sampling: Sampling,
-    /// What is said to the model, turn by turn.
+    /// Messages of the conversation, turn by turn.
     turns: Vec<Vec<u32>>,
 }
 

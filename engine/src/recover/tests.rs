@@ -36,7 +36,7 @@ impl SnapshotSink for Nowhere {
     fn take(&self, _: Snapshot) {}
 }
 
-/// What a run came to.
+/// Outcome of a run.
 struct Run {
     text: Result<Vec<u32>, EngineError>,
     /// Whether another backend took over.
@@ -53,7 +53,7 @@ fn run(name: &str, text: (usize, usize, Overflow), [inner, next]: [&Rc<dyn Backe
     run_on(name, text, inner, || next.clone(), at, how)
 }
 
-/// The same with backends that `next` opens.
+/// Runs with backends that `next` opens.
 fn run_on(
     name: &str,
     (tokens, n_ctx, overflow): (usize, usize, Overflow),

@@ -85,7 +85,7 @@ fn main() -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "../../../xtask/src/documented.rs"]
+#[path = "../../../xtask/tasks/src/documented.rs"]
 mod documented;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
 
-/// What a person wants to know of a model.
+/// Description of a model for people.
 #[derive(Serialize)]
 struct Info<'a> {
     architecture: &'static str,
@@ -42,7 +42,7 @@ struct Info<'a> {
 #[wasm_bindgen]
 pub struct WasmEngine(pub(crate) Rc<Loaded>);
 
-/// What the model is for.
+/// Purpose of the model, with its programs.
 pub(crate) enum Work {
     Text(Sessions),
     Embeddings(Embedder),
@@ -52,10 +52,10 @@ pub(crate) struct Loaded {
     pub engine: Engine,
     /// Absent while it works.
     pub work: RefCell<Option<Work>>,
-    /// What the page keeps of sessions, for those that it keeps.
+    /// Texts that the page keeps, by the names of their sessions.
     pub kept: RefCell<HashMap<String, Rc<Kept>>>,
     file_bytes: u64,
-    /// What was proven before, with what is new.
+    /// Self-test results: those of earlier visits, with what is new.
     proven: Option<Proofs>,
     /// Reading the header, choosing the backend and beginning to compile; and what compiling took after the weights were
     /// there. In milliseconds.
@@ -100,7 +100,7 @@ pub async fn load(source: JsSource, options: String, on_progress: Function) -> R
     Ok(WasmEngine(Rc::new(Loaded { engine, work, kept, file_bytes, proven, open_ms, compile_ms })))
 }
 
-/// What the model is for, once its programs are compiled.
+/// Compiles the programs that the model is for.
 async fn work(engine: &Engine, budget: usize) -> Result<Work, EngineError> {
     if engine.model().recipe().pooling().is_some() {
         let embedder = engine.embedder()?;
@@ -130,12 +130,12 @@ impl WasmEngine {
         json(self.0.engine.report())
     }
 
-    /// What later loads can be told in `proven`, as JSON; nothing if that is what this one was told.
+    /// Returns the self-test results for later loads, as JSON; nothing if they have not changed.
     pub fn proven(&self) -> Result<Option<String>, JsValue> {
         self.0.proven.as_ref().map(json).transpose()
     }
 
-    /// What a person wants to know of the model, as JSON.
+    /// Returns the description of the model, as JSON.
     pub fn info(&self) -> Result<String, JsValue> {
         let engine = &self.0.engine;
         let (recipe, backend) = (engine.model().recipe(), engine.backend().info());
@@ -184,7 +184,8 @@ impl WasmEngine {
         json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
     }
 
-    /// What an answer must be that has to call functions, or the one of this name, as the module of formats reads it.
+    /// Returns the constraint of an answer that must call functions, or the one of this name, in the form that the
+    /// module of formats reads.
     pub fn call_form(&self, messages: &str, options: &str, name: Option<String>) -> Result<String, JsValue> {
         let chat = Request::read(options)?.chat.unwrap_or_default();
         let options = chat.options(name.map_or(ToolChoice::Required, ToolChoice::Named));
@@ -193,7 +194,7 @@ impl WasmEngine {
         Ok(format!("{{\"calls\":{}}}", json(&form.map_err(|e| error::engine(&e))?)?))
     }
 
-    /// What tokens are to who builds answers of them, one behind the other.
+    /// Returns the bytes of all tokens, one behind the other, for the module of formats.
     pub fn words(&self) -> Result<Vec<u8>, JsValue> {
         Ok(self.all_words()?.concat())
     }

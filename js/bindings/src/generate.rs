@@ -118,7 +118,7 @@ impl Answer {
         json(&parts).unwrap_or_default()
     }
 
-    /// What was held back, as JSON.
+    /// Returns the text that was held back, as JSON.
     fn finish(&mut self) -> Option<String> {
         let parts = self.parts.finish();
         if parts.is_empty() { None } else { json(&parts).ok() }

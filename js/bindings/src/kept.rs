@@ -1,4 +1,4 @@
-//! What the page keeps of texts: snapshots, of which each has what came since the one before.
+//! Texts that the page keeps: snapshots, each with the rows since the one before.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use anygpu::{Snapshot, SnapshotSink};
 use js_sys::{Function, Uint8Array};
 use wasm_bindgen::JsValue;
 
-/// What is kept of a text.
+/// State of a text that the page keeps.
 #[derive(Default)]
 pub struct Kept {
     /// The tokens whose states are kept.
@@ -22,8 +22,8 @@ impl Kept {
         self.tokens.replace(tokens.to_vec());
     }
 
-    /// What was on its way was kept, or was not: then nothing is. More may come in the middle of a generation if it is
-    /// ready.
+    /// Records whether the snapshot that was on its way was kept; if not, nothing is. More may come in the middle of
+    /// a generation if it is ready.
     pub fn arrived(&self, is_kept: bool, is_ready: bool) {
         self.busy.set(!is_ready);
         if !is_kept {
@@ -39,7 +39,7 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Of a text that begins with a prompt.
+    /// Starts to keep a text that begins with a prompt.
     pub fn new(kept: Rc<Kept>, prompt: &[u32], on_snapshot: Function) -> Keeping {
         let common = kept.tokens.borrow().iter().zip(prompt).take_while(|(a, b)| a == b).count();
         kept.tokens.borrow_mut().truncate(common);

@@ -1,4 +1,4 @@
-//! What JavaScript asks of a generation, and what it is told of it.
+//! Requests of JavaScript for a generation, and their answers.
 
 use anygpu::{
     Adjust, ChatOptions, ChatTemplate, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling,
@@ -19,7 +19,7 @@ pub struct Request {
     top_k: Option<u32>,
     top_p: Option<f32>,
     seed: Option<u64>,
-    /// What changes the chances of tokens.
+    /// Adjustments of the probabilities of tokens.
     #[serde(default, skip_serializing_if = "Adjust::is_neutral")]
     adjust: Adjust,
     /// Has log probabilities told, with so many of the likeliest tokens for each place.
@@ -48,18 +48,19 @@ pub struct Request {
     pub watch: Option<usize>,
     /// How often the text is saved, in milliseconds, if it is.
     pub save_every: Option<f64>,
-    /// What a conversation has besides its messages; only the parts of such an answer are told apart.
+    /// Options of a conversation besides its messages. Only answers with these are split into reasoning, calls and
+    /// content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<Conversation>,
-    /// What the answer is held to, as the module of formats reads it.
+    /// Constraint of the answer, in the form that the module of formats reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_to: Option<String>,
-    /// What was told of the text of `done`.
+    /// Text of `done` that JavaScript already has.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub told: String,
 }
 
-/// What a conversation has besides its messages.
+/// Options of a conversation besides its messages.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conversation {
@@ -87,7 +88,7 @@ impl Request {
         serde_json::from_str(text).map_err(error::options)
     }
 
-    /// What asks for the same again as a generation that was saved.
+    /// Makes the request that goes on with a generation that was saved.
     pub fn saved(request: &SavedRequest, sampling: Sampling) -> Request {
         let mut all = Request {
             max_tokens: request.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
@@ -144,7 +145,7 @@ impl Request {
     }
 }
 
-/// What a generation gave.
+/// Answer of a generation.
 #[derive(Serialize)]
 struct Answer<'a> {
     prompt_tokens: usize,
@@ -180,7 +181,7 @@ impl From<Stats> for Counters {
     }
 }
 
-/// What a generation gave, as JSON, and how many of its tokens were thought.
+/// Returns the answer of a generation as JSON, and the number of its reasoning tokens.
 pub fn answer(prompt_tokens: usize, generation: &Generation, thought_tokens: usize) -> Result<String, JsValue> {
     json(&Answer {
         prompt_tokens,

@@ -37,7 +37,7 @@ struct Asked<'a> {
 
 #[wasm_bindgen]
 impl WasmEngine {
-    /// What tells texts of this model and KV cache from those of others.
+    /// Returns a name that tells texts of this model and KV cache from those of others.
     pub fn identity(&self) -> String {
         let model = self.0.engine.model();
         format!("{}/{}", model.identity(), model.recipe().kv_cache())
@@ -119,15 +119,15 @@ impl WasmEngine {
         })
     }
 
-    /// What `generate` gave of a text was kept, or was not: then the next snapshot has all of it. Unless it is ready
-    /// for more, that is the one at the end of the generation.
+    /// Records whether the snapshot that `generate` gave was kept. If not, the next snapshot has all of the text.
+    /// Unless the page is ready for more, that is the one at the end of the generation.
     pub fn kept(&self, name: &str, is_kept: bool, is_ready: bool) {
         self.0.kept(name).arrived(is_kept, is_ready);
     }
 }
 
 impl Loaded {
-    /// What is kept of a text.
+    /// Returns the state of a text that the page keeps.
     pub fn kept(&self, name: &str) -> Rc<Kept> {
         // What is forgotten is written as a whole the next time.
         if self.kept.borrow().len() >= MAX_KEPT {

@@ -19,7 +19,7 @@ struct Told {
     text: String,
     #[serde(flatten)]
     report: TuneReport,
-    /// What is to be kept from now on.
+    /// Tuning results to keep from now on.
     tuned: Winners,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernels of a step make, for JavaScript.
+//! Results of the kernels of a step, for JavaScript.
 
 use anygpu::{Engine, KernelInfo, Made, Watch, WatchedMatrix, WatchedStep};
 use bindings_common::{engine_error as error, json};

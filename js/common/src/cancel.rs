@@ -11,7 +11,7 @@ pub struct WasmCancel(Rc<Cell<bool>>);
 
 #[wasm_bindgen]
 impl WasmCancel {
-    /// One that was not used yet.
+    /// Makes one that was not used yet.
     #[wasm_bindgen(constructor)]
     pub fn new() -> WasmCancel {
         WasmCancel::default()
@@ -29,7 +29,7 @@ impl WasmCancel {
 }
 
 impl WasmCancel {
-    /// What is set when it was used.
+    /// Returns the flag that is set when it is used.
     pub fn flag(&self) -> Rc<Cell<bool>> {
         self.0.clone()
     }

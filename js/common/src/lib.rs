@@ -1,4 +1,4 @@
-//! What the modules for JavaScript have in common: errors with a code, JSON texts, files, cancelling, and what is said of
+//! Shared code of the modules for JavaScript: errors with a code, JSON texts, files, cancelling, and messages of
 //! panics.
 #![cfg(target_arch = "wasm32")]
 #![forbid(unsafe_code)]

@@ -17,7 +17,7 @@ pub struct LoadOptions {
     kv_cache: Option<String>,
     max_memory: Option<u64>,
     pooling: Option<String>,
-    /// Of the device, whatever it really is: multiply-adds a millisecond.
+    /// Rate to assume of the device, whatever it really is: multiply-adds a millisecond.
     rate: Option<f64>,
     /// Bytes that sessions which are not on the device may take of host memory.
     session_memory: Option<usize>,
@@ -28,9 +28,9 @@ pub struct LoadOptions {
     /// Rungs that were lost again and again.
     #[serde(default)]
     without: Vec<String>,
-    /// What was kept of tuning; another version's is of no use, and no reason to fail.
+    /// Tuning results of earlier visits. Those of another version are ignored.
     tuned: Option<serde_json::Value>,
-    /// What was kept of earlier selections; likewise.
+    /// Self-test results of earlier visits. Those of another version are ignored.
     proven: Option<serde_json::Value>,
 }
 
@@ -50,17 +50,17 @@ impl LoadOptions {
         self.session_memory
     }
 
-    /// What is known of devices that were tuned.
+    /// Returns the tuning results of earlier visits.
     pub fn tuned(&self) -> Winners {
         self.tuned.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
     }
 
-    /// What was proven before.
+    /// Returns the self-test results of earlier visits.
     pub fn proven(&self) -> Proofs {
         self.proven.clone().and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
     }
 
-    /// The same, as the engine takes it.
+    /// Converts the options to those of the engine.
     pub fn parsed(&self) -> Result<EngineOptions, JsValue> {
         let backend = self.backend.as_deref().unwrap_or("auto").parse().map_err(error::options)?;
         let webgl_layout = match self.webgl_layout.as_deref() {

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
-/// What to measure, and how.
+/// Measurements to make, and their options.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {

@@ -17,7 +17,7 @@ use reference_cpu::{Cpu, Instructions};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
-/// What to run.
+/// Cases to run, and their options.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {
@@ -25,7 +25,7 @@ struct Options {
     backend: String,
     /// This operator only.
     op: Option<String>,
-    /// Of each operator only the first of this many cases, the next but so many, and so on.
+    /// Runs the first of every this many cases of each operator.
     every: Option<usize>,
     #[serde(default)]
     expectations: Expectations,

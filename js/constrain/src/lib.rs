@@ -28,7 +28,7 @@ pub struct WasmVocabulary {
 
 #[wasm_bindgen]
 impl WasmVocabulary {
-    /// Of the words that the engine's module tells, one behind the other.
+    /// Makes a vocabulary from the bytes of all tokens, one behind the other.
     #[wasm_bindgen(constructor)]
     pub fn new(words: &[u8], lengths: &[u32]) -> Result<WasmVocabulary, JsValue> {
         let mut rest = words;
@@ -51,7 +51,7 @@ impl WasmVocabulary {
     }
 }
 
-/// What one answer is held to.
+/// Constraint of one answer.
 #[wasm_bindgen]
 pub struct WasmGrammar {
     constraint: Rc<dyn Constraint>,

@@ -21,7 +21,7 @@ use crate::shown::Shown;
 /// Texts that it would hold states for.
 const SESSIONS: u32 = 8;
 
-/// What a page offers.
+/// Resources that a page offers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Offer {
@@ -34,7 +34,7 @@ struct Offer {
     bandwidth: f64,
 }
 
-/// What computes, for people.
+/// Backend that computes, for people.
 #[derive(Serialize)]
 struct Computes<'a> {
     backend: &'static str,
@@ -99,21 +99,21 @@ fn refused(error: &EngineError) -> JsValue {
     error::coded(code, &error.to_string()).into()
 }
 
-/// What this side says is always within bounds, unless the broker names itself at length.
+/// Encodes a message of this side, which is always within bounds unless the broker's name is very long.
 fn wire(message: &impl Wire) -> Result<Vec<u8>, JsValue> {
     message.to_wire().map_err(error::options)
 }
 
 #[wasm_bindgen]
 impl WasmMember {
-    /// What computes, as JSON: `{ backend, adapter, software }`.
+    /// Returns the backend that computes, as JSON: `{ backend, adapter, software }`.
     pub fn computes(&self) -> String {
         self.0.computes.clone()
     }
 
-    /// What is said at [`subject::HELLO`]: for the first time, or again. `hop_micros` is what a message takes to the broker
-    /// and back. A name that nobody foresees may be chosen before there is one, so that who has it listens already when it is
-    /// spoken to.
+    /// Makes the message for [`subject::HELLO`], for the first time or again. `hop_micros` is the time of a message
+    /// to the broker and back. The worker's unpredictable name may be chosen before it registers, so that it can
+    /// subscribe first.
     pub fn hello(&self, worker: String, connection: String, hop_micros: u32) -> Result<Vec<u8>, JsValue> {
         let Member { memory, bandwidth, rung, guess, ref vitals, .. } = *self.0;
         let measured = Some(vitals.block_micros()).filter(|micros| *micros > 0);
@@ -189,7 +189,7 @@ impl WasmMember {
         })
     }
 
-    /// What is said again and again at [`subject::heartbeat`].
+    /// Makes the periodic message for [`subject::heartbeat`].
     pub fn heartbeat(&self, connection: String, hop_micros: u32, visible: bool) -> Result<Vec<u8>, JsValue> {
         let Member { memory, guess, ref vitals, .. } = *self.0;
         let measured = Some(vitals.block_micros()).filter(|micros| *micros > 0);
@@ -203,14 +203,14 @@ impl WasmMember {
         })
     }
 
-    /// What is said at [`subject::progress`] by who leaves.
+    /// Makes the message for [`subject::progress`] that says that the worker leaves.
     pub fn leaving(&self) -> Result<Vec<u8>, JsValue> {
         let failure =
             Failure { reason: Reason::Leaving.into(), detail: "the page leaves".into(), ..Failure::default() };
         wire(&Reply { what: Some(reply::What::Failure(failure)) })
     }
 
-    /// What a person is shown, as JSON.
+    /// Returns the state of the worker for people, as JSON.
     pub fn shown(&self) -> Result<String, JsValue> {
         let (vitals, mut shown) = (&self.0.vitals, self.0.shown.borrow().clone());
         shown.block_micros = vitals.block_micros();

@@ -1,4 +1,4 @@
-//! What a person is shown of a worker: read from what it is told and what it says.
+//! State of a worker for people: read from the messages that it receives and sends.
 
 use anygpu_pool_proto::{Assigned, Control, Failure, Range, Reply, Wire, control, reply};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Shown {
     pub sessions: u32,
     /// Steps that went through.
     pub steps: u64,
-    /// What was refused last, and why.
+    /// The last refusal, with its reason.
     refused: Option<String>,
 }
 

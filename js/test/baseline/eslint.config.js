@@ -49,7 +49,7 @@ const OURS = [
 
 export default [
   // Of others, and imported only by browsers that have what it takes: see markdown.js.
-  { ignores: ["examples/web/vendor/**"] },
+  { ignores: ["web/vendor/**"] },
   { linterOptions: { noInlineConfig: true } },
   esx.configs["flat/restrict-to-es2020"],
   { settings: { "es-x": { aggressive: true } }, rules: { ...EXCEPTIONS, ...NAMESAKES } },
@@ -60,7 +60,7 @@ export default [
   },
   {
     // The tests themselves use what the browser has that they run in.
-    files: ["js/src/**", "examples/web/**"],
+    files: ["js/src/**", "web/**"],
     plugins: { anygpu: { rules: { "browser-api": browserApi } } },
     rules: { "anygpu/browser-api": ["error", { allowed: [...DETECTED, ...OURS] }] },
   },

@@ -9,7 +9,7 @@ const TYPINGS = join(WORK, "types");
 /** What holds the code to the oldest browsers. */
 const BASELINE = join(WORK, "baseline");
 /** All JavaScript that it is about: what ships, and the tests that run in those browsers. */
-const SCRIPTS = ["js/src", "js/wasm/older", "js/test/browser", "examples/web"];
+const SCRIPTS = ["js/src", "js/wasm/older", "js/test/browser", "web"];
 
 export async function unit() {
   const tests = readdirSync(join(JS, "test", "unit")).map((name) => join("test", "unit", name));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import vm from "node:vm";
 
-const PAGE = new URL("../../../examples/web/", import.meta.url);
+const PAGE = new URL("../../../web/", import.meta.url);
 const read = (/** @type {string} */ name) => readFileSync(new URL(name, PAGE), "utf8");
 
 /**

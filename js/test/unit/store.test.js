@@ -325,21 +325,26 @@ test("two tabs: one downloads, the other waits as long as that gets on", async (
   const key = "http://a/m";
   /** @type {[number, number][]} */
   const told = [];
+  let onLook = (/** @type {unknown} */ _) => {};
   const controller = new AbortController();
   const how = {
     signal: controller.signal,
     patience: 200,
     waits: true,
-    onProgress: (/** @type {number} */ stored, /** @type {number} */ size) => told.push([stored, size]),
+    onProgress: (/** @type {number} */ stored, /** @type {number} */ size) => {
+      told.push([stored, size]);
+      if (stored > 0) onLook(undefined);
+    },
   };
   const first = await one.turn(key, how);
   assert.ok(first.release && !first.waited);
   assert.deepEqual(await two.turn(key, { ...how, waits: false }), { release: null, waited: false });
   assert.deepEqual(await two.turn(key, how), { release: null, waited: true }, "nothing arrives");
   const making = await create(one, key, LONG);
-  const second = two.turn(key, { ...how, patience: 1000 });
+  const looked = new Promise((resolve) => (onLook = resolve));
+  const second = two.turn(key, { ...how, patience: 60_000 });
   await making.write(long.subarray(0, PART));
-  await new Promise((resolve) => setTimeout(resolve, 700));
+  await looked;
   await making.write(long.subarray(PART));
   await making.commit(FACTS);
   first.release();

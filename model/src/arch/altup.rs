@@ -89,7 +89,7 @@ impl Recorder<'_> {
         self.scale(1.0 / a.streams as f32, sum)
     }
 
-    /// What predictions and corrections follow from.
+    /// Records the coefficients of predictions and corrections.
     fn modalities(&mut self, a: &AltUp, x: TensorId) -> Recorded {
         let n_embd = self.cols(x) as f32;
         let x = self.norm("altup_router_norm", a.norm, x)?;
@@ -129,7 +129,7 @@ impl Recorder<'_> {
         self.op(Concat { axis: 1 }, &[a, b])
     }
 
-    /// The same numbers in another shape.
+    /// Records a change of shape.
     fn shaped(&mut self, shape: &[usize], x: TensorId) -> Recorded {
         let perm: Vec<usize> = (0..shape.len()).collect();
         self.permuted(shape, &perm, x)

@@ -36,7 +36,7 @@ pub(super) struct Attention {
     pub v_is_k: bool,
     /// Another block whose keys and values are used; `None` = its own.
     pub kv_of: Option<usize>,
-    /// What queries are multiplied with as positions grow.
+    /// Growth of the queries' factor with positions.
     pub temperature: Option<Temperature>,
     /// Whether each head has a score without a key.
     pub sinks: bool,

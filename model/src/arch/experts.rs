@@ -27,7 +27,7 @@ pub(super) struct Experts {
     pub route: Route,
 }
 
-/// What follows attention in a block.
+/// Feed-forward layer of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum FeedForward {
     /// A gated unit of so many columns.
@@ -77,7 +77,7 @@ impl Keys<'_> {
 }
 
 impl Recorder<'_> {
-    /// What a block's feed-forward layer makes of normed rows.
+    /// Records the feed-forward layer of a block on normed rows.
     pub fn feed_forward(&mut self, layer: &FeedForward, x: TensorId) -> Recorded {
         match layer {
             FeedForward::Glu(kind, n_ff) => {
@@ -89,13 +89,13 @@ impl Recorder<'_> {
         }
     }
 
-    /// What the experts make of normed rows that also decide which experts they go to.
+    /// Records the experts on normed rows that also decide which experts they go to.
     pub fn experts(&mut self, experts: &Experts, x: TensorId) -> Recorded {
         let logits = self.linear("ffn_gate_inp", experts.count, x)?;
         self.routed(experts, logits, x)
     }
 
-    /// What the experts make of normed rows, which logits distribute.
+    /// Records the experts on normed rows, which logits distribute.
     pub fn routed(&mut self, experts: &Experts, logits: TensorId, x: TensorId) -> Recorded {
         let Experts { count, n_ff, kind, route } = *experts;
         self.refuse_separate_experts()?;

@@ -1,4 +1,4 @@
-//! What keys and tensors of files change in the graphs of families.
+//! Effects of the keys and tensors of files on the graphs of families.
 
 use backend_api::Format;
 use backend_api::op::{BinaryKind, Gate, Index, MatMulId, Op, RopeTable, Route, Yarn};
@@ -48,7 +48,7 @@ fn refused(name: &str, pairs: &[(&str, Option<Value>)]) -> String {
     Recipe::new(&file(name, pairs), Some(64)).unwrap_err().to_string()
 }
 
-/// What a function finds in the nodes of a graph.
+/// Collects the results of a function over the nodes of a graph.
 fn of<T>(graph: &Graph, find: impl Fn(&Op) -> Option<T>) -> Vec<T> {
     graph.nodes().iter().filter_map(|node| find(&node.op)).collect()
 }
@@ -201,7 +201,7 @@ fn factors_of_granite_may_be_absent() {
     assert!(refused("granite-scales", &[("granite.logit_scale", float(0.0))]).contains("granite.logit_scale"));
 }
 
-/// What each token does in the blocks of a graph that route it.
+/// Collects the routing of tokens in the blocks of a graph.
 fn routes(graph: &Graph) -> Vec<Route> {
     of(graph, |op| match op {
         Op::Route(op) => Some(*op),

@@ -50,7 +50,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     }))
 }
 
-/// What multiplies the scores.
+/// Returns the factor of the scores.
 fn scale(sizes: &Sizes) -> f32 {
     let width = if sizes.n_blocks == BLOCKS_OF_27B { sizes.n_embd / sizes.n_head } else { sizes.head_dim };
     1.0 / (width as f32).sqrt()

@@ -28,7 +28,7 @@ struct Gemma3n {
     sizes: Sizes,
     n_ff: usize,
     norm: Norm,
-    /// Of each block.
+    /// Attention of each block.
     attention: Vec<Attention>,
     altup: AltUp,
     per_layer: PerLayer,
@@ -61,7 +61,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
 }
 
 impl Gemma3n {
-    /// What a detour of low rank adds to its input.
+    /// Records the low-rank detour (LAuReL) that is added to its input.
     fn laurel(&self, m: &mut Recorder<'_>, x: TensorId) -> Recorded {
         let rank = m.rows_of("laurel_l", self.sizes.n_embd)?;
         let y = m.linear("laurel_l", rank, x)?;

@@ -21,7 +21,7 @@ struct Gemma4 {
     sizes: Sizes,
     n_ff: Vec<usize>,
     norm: Norm,
-    /// Of each block.
+    /// Attention of each block.
     attention: Vec<Attention>,
     per_layer: Option<PerLayer>,
     experts: Option<Experts>,
@@ -82,7 +82,7 @@ fn attention(keys: &Keys<'_>, sizes: &Sizes, norm: Norm, heads_kv: &[usize]) -> 
 }
 
 impl Gemma4 {
-    /// What the feed-forward layer has made, and what experts make of the same rows.
+    /// Joins the result of the feed-forward layer with that of experts on the same rows.
     fn with_experts(&self, m: &mut Recorder<'_>, experts: &Experts, x: TensorId, made: TensorId) -> Recorded {
         let logits = m.unit(self.norm, x)?;
         let logits = m.scale(1.0 / (self.sizes.n_embd as f32).sqrt(), logits)?;

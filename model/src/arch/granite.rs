@@ -23,7 +23,7 @@ struct Granite {
     feed_forward: FeedForward,
     /// Columns of an expert that all tokens go to.
     shared: Option<usize>,
-    /// Of the residual stream over what layers' results are multiplied with.
+    /// Norm of the residual stream, divided by the factor of the layers' results.
     norm: Norm,
     /// Multiplies the embedding, likewise.
     embedding_scale: f32,

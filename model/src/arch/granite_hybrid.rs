@@ -22,9 +22,9 @@ struct GraniteHybrid {
     feed_forward: FeedForward,
     /// Columns of an expert that all tokens go to.
     shared: Option<usize>,
-    /// Of the residual stream over what layers' results are multiplied with.
+    /// Norm of the residual stream, divided by the factor of the layers' results.
     norm: Norm,
-    /// Of what a scan gives.
+    /// Norm of the result of a scan.
     inner_norm: Norm,
     /// Multiplies the embedding, over the same.
     embedding_scale: f32,

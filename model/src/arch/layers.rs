@@ -57,7 +57,7 @@ impl Recorder<'_> {
         self.rows_of_tokens(name, self.step.sizes.n_vocab, self.step.sizes.n_embd)
     }
 
-    /// The same, as long as the residual stream is wide.
+    /// Records the embeddings, scaled by the square root of the width of the residual stream.
     pub fn embed_scaled(&mut self, name: &str) -> Recorded {
         self.once(&format!("{name}.scaled"), |m| {
             let x = m.embed(name)?;
@@ -221,12 +221,12 @@ impl Recorder<'_> {
         self.step.tensors.rows_of(&self.scoped(&format!("{name}.weight")), cols)
     }
 
-    /// What joins a gate with what it lets through.
+    /// Records the product of an activated gate and its input.
     pub fn gated(&mut self, kind: GluKind, gate: TensorId, up: TensorId) -> Recorded {
         self.op(Glu { kind }, &[gate, up])
     }
 
-    /// The same where the file has the rows of both in one tensor of that name.
+    /// Records a gated layer whose file has the rows of both matrices in one tensor of that name.
     pub fn fused_glu(&mut self, name: &str, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
         let both = self.linear(name, 2 * n_ff, x)?;
         let halves = self.columns(both, [n_ff; 2])?;

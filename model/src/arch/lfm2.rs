@@ -18,7 +18,7 @@ use crate::error::ModelError;
 struct Lfm2 {
     sizes: Sizes,
     dense: FeedForward,
-    /// What blocks have that are not among the first ones.
+    /// Feed-forward layer of the blocks that are not among the first ones.
     routed: FeedForward,
     /// Blocks that are dense.
     leading: usize,

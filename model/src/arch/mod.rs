@@ -135,7 +135,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen3next", qwen35::read_next),
 ];
 
-/// Likewise, of models whose tokens see each other whatever their order, and that make no text.
+/// Readers of encoders: models whose tokens see each other whatever their order, and that make no text.
 const ENCODERS: &[(&str, Read)] = &[
     ("bert", bert::read),
     ("nomic-bert", nomic_bert::read),
@@ -164,7 +164,7 @@ pub struct Sizes {
     pub n_vocab: usize,
 }
 
-/// What follows the blocks.
+/// Output after the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Head {
     /// Nothing: keys and values are all that a prefill leaves but for its last part.
@@ -199,8 +199,8 @@ pub enum Head {
     Logits,
     /// The logits of all rows `[rows, n_vocab]`.
     AllLogits,
-    /// What an embedding model makes of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if
-    /// nothing is pooled. The step begins at position 0 and needs no KV cache.
+    /// The embedding of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if nothing is pooled.
+    /// The step begins at position 0 and needs no KV cache.
     Embedding,
 }
 
@@ -287,14 +287,14 @@ impl Recipe {
         Ok(Recipe { weights, ..self })
     }
 
-    /// The same as an embedding model that pools in this way, whatever the file says.
+    /// Makes an embedding model that pools in this way, whatever the file says.
     ///
     /// *Errors*: tensors that pooling needs are missing or misshapen.
     pub fn with_pooling(self, pooling: Pooling) -> Result<Recipe, ModelError> {
         Recipe { pooling: Some(pooling), ..self }.with_listed_weights()
     }
 
-    /// The same with another KV cache.
+    /// Sets the dtype of the KV cache.
     pub fn with_kv_cache(self, kv_cache: KvCache) -> Recipe {
         Recipe { kv_cache, ..self }
     }
@@ -365,7 +365,7 @@ impl Recipe {
         if self.pooling.is_some() { Head::Embedding } else { Head::Greedy }
     }
 
-    /// What the KV cache keeps its rows in.
+    /// Returns the dtype of the KV cache.
     pub fn kv_cache(&self) -> KvCache {
         self.kv_cache
     }
@@ -375,7 +375,7 @@ impl Recipe {
         self.identifier.clone()
     }
 
-    /// What is to be loaded, in the order of use.
+    /// Returns the weights to load, in the order of use.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
     }
@@ -387,7 +387,7 @@ impl Recipe {
         self.states_for(self.sizes().n_ctx)
     }
 
-    /// The same with caches that have room for so many positions.
+    /// Returns the states with caches that have room for so many positions.
     ///
     /// *Errors*: as [`Self::states`].
     pub fn states_for(&self, capacity: usize) -> Result<Vec<StateSpec>, ModelError> {
@@ -405,7 +405,7 @@ impl Recipe {
         self.graph_for(rows, head, self.sizes().n_ctx)
     }
 
-    /// The same with caches that have room for so many positions: those of [`Self::states_for`].
+    /// Records the graph with caches that have room for so many positions: those of [`Self::states_for`].
     ///
     /// *Errors*: as [`Self::graph`].
     pub fn graph_for(&self, rows: usize, head: Head, capacity: usize) -> Result<Graph, ModelError> {

@@ -49,7 +49,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     }))
 }
 
-/// What gates, by the name of its activation.
+/// Returns the gate by the name of its activation.
 fn glu(keys: &Keys<'_>) -> Result<GluKind, ModelError> {
     let key = "hidden_activation";
     match keys.get::<&str>(key)? {

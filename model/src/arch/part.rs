@@ -9,7 +9,8 @@ pub(super) struct Part<'a> {
     pub name: &'a str,
     /// How many.
     pub rows: usize,
-    /// Of a tensor that is dealt in turns of so many rows each, which of those turns they are; otherwise they are all.
+    /// Turns that belong to the part, for a tensor that is dealt in turns of so many rows each; otherwise all rows
+    /// do.
     pub turn: Option<(&'a [usize], usize)>,
 }
 

@@ -15,7 +15,7 @@ const TABLE: &str = "per_layer_token_embd";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PerLayer {
     pub width: usize,
-    /// Of the projection, and of what a block makes of its input.
+    /// Norm of the projection, and of the result of a block for its input.
     pub norm: Norm,
 }
 
@@ -34,7 +34,7 @@ impl Recorder<'_> {
         self.scale(0.5f32.sqrt(), sum)
     }
 
-    /// What block `i` makes of its part of the inputs, gated by `x`.
+    /// Records the result of block `i` for its part of the inputs, gated by `x`.
     pub fn per_layer(&mut self, p: &PerLayer, i: usize, x: TensorId) -> Recorded {
         // Each stage of a model makes them of the tokens.
         let inputs = self.once("per_layer_inputs", |m| m.per_layer_inputs(p))?;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::keys::Keys;
 use crate::error::ModelError;
 
-/// What becomes of the vectors that a model makes of the tokens of a text.
+/// Pooling of the vectors that a model makes of the tokens of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pooling {
     /// All of them are kept.
@@ -33,7 +33,7 @@ impl Pooling {
         }
     }
 
-    /// What a file says; a model that makes no text pools in no way unless it does.
+    /// Reads the pooling of a file; a model that makes no text does not pool unless the file says so.
     ///
     /// *Errors*: a way that is not known, or that makes no vector.
     pub(super) fn read(keys: &Keys<'_>, makes_no_text: bool) -> Result<Option<Pooling>, ModelError> {

@@ -17,7 +17,7 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Of so many blocks one attends.
+/// Number of blocks of which one attends.
 const PERIOD: usize = 4;
 
 #[derive(Debug)]

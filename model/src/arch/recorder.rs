@@ -11,10 +11,10 @@ use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stag
 use crate::error::ModelError;
 use crate::kv_cache::KvCache;
 
-/// What recording an operator gives: its result.
+/// Result of recording an operator.
 pub(super) type Recorded = Result<TensorId, ModelError>;
 
-/// What is to be recorded.
+/// Step to record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
     pub tensors: &'a Tensors,
@@ -45,7 +45,7 @@ pub(super) struct Recorder<'a> {
     block: usize,
     /// Whether only the rows that the head wants are left.
     narrowed: bool,
-    /// What the logits are made of: the vectors of the tokens.
+    /// Vectors of the tokens, which the logits are made of.
     pub hidden: Option<TensorId>,
     /// Weights, states and shared results met so far.
     known: HashMap<String, TensorId>,
@@ -91,7 +91,8 @@ impl<'a> Recorder<'a> {
         self.states
     }
 
-    /// What goes into the first block: tokens as `embed` represents them, or what the stage before handed over.
+    /// Records the input of the first block: tokens as `embed` represents them, or the activations of the stage
+    /// before.
     pub fn input(&mut self, embed: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
         if self.step.stage.embed {
             return embed(self);
@@ -110,8 +111,8 @@ impl<'a> Recorder<'a> {
         Ok(x)
     }
 
-    /// What follows the blocks: the logits that `head` records and what is made of them, or what is handed over to the
-    /// next stage.
+    /// Records the output after the blocks: the logits that `head` records and the results made of them, or the
+    /// activations for the next stage.
     pub fn output(
         &mut self,
         x: TensorId,
@@ -216,7 +217,7 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    /// What is computed once for all blocks, with weights that are no block's.
+    /// Records a result that is computed once for all blocks, with weights that belong to none.
     pub fn once(&mut self, name: &str, result: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
         if let Some(id) = self.known.get(name) {
             return Ok(*id);

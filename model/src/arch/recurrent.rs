@@ -18,7 +18,7 @@ pub(super) struct Ssm {
     taps: usize,
     /// Numbers of a channel's state.
     n_state: usize,
-    /// Of Mamba what the paces of channels are made of; of Mamba 2 the heads.
+    /// Width that the step sizes of channels are made of in Mamba; number of heads in Mamba 2.
     rank: usize,
     /// Heads share what is taken in and read out in so many groups.
     groups: usize,
@@ -59,7 +59,7 @@ pub(super) struct DeltaNet {
     dv: usize,
     /// Whether neighbouring heads of values share a head of keys.
     grouped: bool,
-    /// Of queries and keys, and of the result.
+    /// Norm of queries and keys, and of the result.
     norm: Norm,
 }
 

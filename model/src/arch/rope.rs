@@ -55,7 +55,7 @@ impl Rope {
         Ok(Rope { table: "rope_table", angles, factors, mode })
     }
 
-    /// The same channels with nothing stretched, under another name and perhaps another base.
+    /// Returns the rotation without scaling, under another name and perhaps with another base.
     pub fn plain(&self, table: &'static str, freq_base: f32) -> Rope {
         Rope { table, angles: RopeTable::plain(self.angles.n_dims, freq_base), factors: None, mode: self.mode }
     }
@@ -67,8 +67,9 @@ pub(super) fn n_ctx_orig(keys: &Keys<'_>, sizes: &Sizes) -> Result<u32, ModelErr
     Ok(original.filter(|n| *n > 0).unwrap_or(sizes.n_ctx_train as u32))
 }
 
-/// What sines and cosines grow by besides the `1 + 0.1 ln factor` that tables have: models that name a multiplier of
-/// the logarithm divide by what it makes of it, since their training put that into the scale of the scores.
+/// Returns the factor of sines and cosines besides the `1 + 0.1 ln factor` that tables have: models that name a
+/// multiplier of the logarithm divide by the resulting factor, since their training put that into the scale of the
+/// scores.
 fn yarn_magnitude(factor: f32, log_multiplier: Option<f32>) -> f32 {
     let grow = |multiplier: f32| if factor > 1.0 { 1.0 + 0.1 * multiplier * factor.ln() } else { 1.0 };
     grow(1.0) / grow(log_multiplier.unwrap_or(0.0)) / (1.0 + 0.1 * factor.ln())

@@ -1,4 +1,4 @@
-//! What a text leaves on the device from one step to the next.
+//! States of a text on the device from one step to the next.
 
 use backend_api::{DType, Update};
 
@@ -14,6 +14,6 @@ pub struct StateSpec {
     pub shape: Vec<usize>,
     /// How its values are stored.
     pub dtype: DType,
-    /// What a step does to it.
+    /// Change that a step makes to it.
     pub update: Update,
 }

@@ -1,4 +1,4 @@
-//! What a fuzzer needs: valid files to begin with, ways to damage them, hostile ones, and the code that must survive.
+//! Inputs of fuzzers: valid files to begin with, ways to damage them, hostile ones, and the code that must survive.
 
 mod bits;
 mod language;
@@ -21,7 +21,7 @@ pub use templates::template;
 
 /// A kind of input. All are files, so that what is found can be given to any command.
 pub struct Target {
-    /// What it is called.
+    /// Name of the target.
     pub name: &'static str,
     /// The file of a number, which may be made from valid ones. The same number gives the same file.
     pub input: fn(&[Vec<u8>], u64) -> Vec<u8>,

@@ -1,4 +1,4 @@
-//! Whole models that say hostile things: those that still load run, with such a tokenizer and such a template.
+//! Whole models with hostile contents: those that still load run, with such a tokenizer and such a template.
 
 use super::random::Random;
 use super::{structure, templates, tokenizers};

@@ -3,7 +3,7 @@
 use super::random::Random;
 use sha2::{Digest, Sha256};
 
-/// What stands where a number should.
+/// Values in place of a number.
 const NUMBERS: [&str; 12] =
     ["0", "1", "2", "3", "5", "-1", "18446744073709551615", "4294967296", "1e300", "null", "\"x\"", "[[]]"];
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a GGUF file.
+//! Faults of GGUF files.
 
 use super::source::SourceError;
 use super::split::SplitError;
@@ -25,7 +25,7 @@ pub enum GgufError {
     Version {
         /// The version of the file.
         version: u32,
-        /// What to do about it.
+        /// Advice to the user.
         remedy: &'static str,
     },
     /// The file is shorter than its own description.
@@ -41,7 +41,7 @@ pub enum GgufError {
     /// A length or count above what any model needs.
     #[error("{what} is {found}, above the limit of {limit}: the file is damaged or hostile; download it again")]
     TooLarge {
-        /// What is counted.
+        /// Things that are counted.
         what: String,
         /// The value in the file.
         found: u64,
@@ -75,7 +75,7 @@ pub enum GgufError {
     Tensor {
         /// Name of the tensor.
         tensor: String,
-        /// What is wrong with it.
+        /// Fault of the tensor.
         reason: String,
     },
     /// A tensor type that this build cannot compute with.
@@ -120,13 +120,13 @@ pub enum GgufError {
         index: usize,
         /// Number of files given.
         given: usize,
-        /// What is wrong with it.
+        /// Fault of the file.
         error: Box<GgufError>,
     },
 }
 
 impl GgufError {
-    /// The same, of one of several files. What a source says stays as it is: it knows its files itself.
+    /// Names the file, if there are several. Errors of a source stay as they are: it knows its files itself.
     pub(super) fn in_file(self, index: usize, given: usize) -> GgufError {
         match self {
             GgufError::Source(_) => self,

@@ -112,7 +112,7 @@ impl fmt::Display for Value {
 
 /// A type that a metadata value can be read as.
 pub trait FromValue<'a>: Sized {
-    /// What messages call the type.
+    /// Name of the type in messages.
     const EXPECTED: &'static str;
 
     /// The value, if it has a fitting type and magnitude.

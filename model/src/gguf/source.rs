@@ -40,7 +40,7 @@ pub struct SourceError {
     pub offset: u64,
     /// Bytes asked for.
     pub len: u64,
-    /// What went wrong and what to do, in words.
+    /// The fault and its remedy, in words.
     pub reason: String,
 }
 

@@ -72,12 +72,12 @@ pub enum SplitError {
     Tensors {
         /// Tensors of all files.
         found: u64,
-        /// What the files say.
+        /// Count that the files declare.
         expected: u64,
     },
 }
 
-/// What a file says of the split that it belongs to.
+/// Place of a file in the split that it belongs to.
 struct Part {
     no: u64,
     count: u64,

@@ -1,4 +1,4 @@
-//! What a stage refuses.
+//! Refusals of a stage.
 
 use super::{MAX_ROWS, Seam};
 
@@ -33,7 +33,7 @@ pub enum StageError {
         bytes: usize,
         /// Tokens that came.
         tokens: usize,
-        /// What would have been right.
+        /// Value that would be right.
         expects: String,
     },
     /// Numbers that are NaN or infinite, or that halves cannot hold.
@@ -41,7 +41,7 @@ pub enum StageError {
         "activations are NaN, infinite or too large for a seam of {seam}; choose a seam of f32, or check the weights"
     )]
     NotFinite {
-        /// What they are written as.
+        /// Dtype of the activations.
         seam: Seam,
     },
     /// A token was asked of a stage without a head.

@@ -7,7 +7,7 @@ use half::f16;
 
 use super::StageError;
 
-/// What activations are written as between two stages, little-endian. It is part of what a text is: the stages round to
+/// Dtype of activations between two stages, little-endian. It is part of what determines a text: the stages round to
 /// it, wherever they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Seam {

@@ -13,7 +13,7 @@ use super::{Fixture, NativeHost, block_on, load, models};
 /// Tokens of the prompt, in pieces: the second takes several steps, as in a session of the whole model.
 const PIECES: [usize; 2] = [8, 3];
 
-/// What a stage was given.
+/// Input of a stage.
 #[derive(Clone)]
 struct Given {
     position: usize,

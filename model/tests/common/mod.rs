@@ -221,7 +221,7 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     }
 }
 
-/// Of how many prompts a device is asked so many tokens each: few are asked of slow ones, and then of one prompt.
+/// Returns how many prompts a device is given: slow ones get one, with fewer tokens.
 fn prompts(n: usize) -> usize {
     if n < 8 { 1 } else { usize::MAX }
 }
@@ -231,7 +231,7 @@ pub fn smollm2(backend: Rc<dyn Backend>, n: usize) {
     real("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2_f32.json", backend, n, prompts(n));
 }
 
-/// Likewise of Gemma 3 with 270M parameters, most of them its vocabulary's.
+/// Tests Gemma 3 with 270M parameters, most of them its vocabulary's.
 pub fn gemma3(backend: Rc<dyn Backend>, n: usize) {
     real("gemma-3-270m-q4_k_m.gguf", "gemma3_f32.json", backend, n, prompts(n));
 }

@@ -47,7 +47,7 @@ impl Text {
         generation
     }
 
-    /// What fresh generations give, each from the tokens that the one before it leaves, and from its first computation
+    /// Generates anew each time, from the tokens that the generation before leaves, and from its first computation
     /// on.
     fn by_hand(&self, session: &mut Session) -> (Vec<u32>, Vec<u32>) {
         let (mut context, mut made) = (self.prompt.clone(), Vec::new());
@@ -130,7 +130,7 @@ pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
     }
 }
 
-/// What the other policies say of a text and of what was asked for.
+/// Tests the other policies on a text.
 pub fn overflows(name: &str, backend: &Rc<dyn Backend>) {
     let model = load(models(&format!("fixtures/{name}.gguf")), Some(N_CTX), backend.clone());
     let (mut session, host) = (Session::new(model).unwrap(), NativeHost::default());

@@ -1,4 +1,4 @@
-//! What texts that wait may take of host memory.
+//! Budgets of host memory for texts that wait.
 
 use std::rc::Rc;
 

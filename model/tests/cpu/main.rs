@@ -214,7 +214,7 @@ fn smollm2() {
     common::smollm2(cpu(true), usize::MAX);
 }
 
-/// Likewise.
+/// Tests a larger real model.
 #[test]
 fn gemma3_270m() {
     common::gemma3(cpu(true), usize::MAX);

@@ -73,7 +73,7 @@ fn refused(result: Result<StageOutput, ModelError>) -> StageError {
     }
 }
 
-/// What is refused leaves the text as it was.
+/// Tests that refused steps leave the text as it was.
 #[test]
 fn steps_that_cannot_be() {
     let (mut first, mut middle, mut last) =

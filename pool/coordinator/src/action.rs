@@ -1,4 +1,4 @@
-//! What a coordinator has done.
+//! Actions that a coordinator asks for.
 
 use anygpu_pool_proto::{Range, Sampling};
 
@@ -9,14 +9,14 @@ use crate::{Lease, checking::CheckId, session::SessionId, worker::WorkerId};
 pub enum Source {
     /// These tokens: for the first stage.
     Tokens(Vec<u32>),
-    /// What the stage before kept, a worker and its lease.
+    /// Rows that the stage before kept: its worker and lease.
     Stage(WorkerId, Lease),
 }
 
 /// One stop of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
-    /// Who computes it.
+    /// Worker that computes it.
     pub worker: WorkerId,
     /// The lease that it has the session by.
     pub lease: Lease,
@@ -25,7 +25,7 @@ pub struct Stop {
 /// A text that a worker computes beside somebody else. To who computes it, it is one as others are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copy {
-    /// Who computes it, and the lease that it has it by.
+    /// Worker that computes it, and its lease.
     pub at: Stop,
     /// The name that it has there.
     pub session: SessionId,
@@ -48,7 +48,7 @@ pub enum End {
     Refused,
 }
 
-/// What is to be done.
+/// One action outside of the coordinator.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// A worker is to fetch and compile a range, under an epoch of its own, in place of what it had.
@@ -90,7 +90,7 @@ pub enum Action {
         worker: WorkerId,
         /// The session.
         session: SessionId,
-        /// Who takes it.
+        /// Worker that takes the stage.
         to: WorkerId,
     },
     /// A worker is to forget a session, its snapshots too.
@@ -116,8 +116,8 @@ pub enum Action {
     Say(SessionId, u32, u32),
     /// A session ended.
     End(SessionId, End),
-    /// What a stage sends for a session, from its first step on, is to be compared with what another worker makes of the
-    /// same inputs. [`Event::Checked`](crate::Event::Checked) follows.
+    /// Compare the output of a stage for a session, from its first step on, with another worker's output for the same
+    /// inputs. [`Event::Checked`](crate::Event::Checked) follows.
     Check {
         /// The check.
         check: CheckId,
@@ -125,7 +125,7 @@ pub enum Action {
         session: SessionId,
         /// The chain's epoch.
         epoch: u64,
-        /// Who serves the stage before; nobody before the first.
+        /// Worker of the stage before; none before the first.
         before: Option<WorkerId>,
         /// The stage.
         suspect: Stop,

@@ -25,9 +25,9 @@ pub enum ChainState {
 /// A stage of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// What it computes.
+    /// Blocks that it computes.
     pub range: Range,
-    /// Who does, if anybody.
+    /// Worker that serves the stage, if there is one.
     pub worker: Option<WorkerId>,
     /// Whether that worker is ready.
     pub ready: bool,

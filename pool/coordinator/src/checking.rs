@@ -1,8 +1,8 @@
 //! Workers are checked by others, and those that lie are kept out.
 //!
-//! Of some texts one stage is computed by a spare as well, from the first step on. What goes to and from that stage is
-//! seen on its way, so that nobody can show a checker something else; and a checker does not know what it is compared
-//! with. Where two differ further spares compute the same, until two agree: who differs from them is banned.
+//! For some sessions a spare computes one stage as well, from the first step on. Messages to and from that stage are
+//! seen on their way, so that nobody can show a checker something else; and a checker does not know that it checks.
+//! Where two differ, further spares compute the stage until two agree: whoever differs from them is banned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,11 +28,11 @@ const DISPUTES: usize = 64;
 struct Check {
     session: SessionId,
     range: Range,
-    /// Who computed it, each with another result. The suspect is the first.
+    /// Workers that computed it, each with another result. The suspect is the first.
     opinions: Vec<WorkerId>,
-    /// Who was asked and gave no result.
+    /// Workers that were asked and gave no result.
     mute: Vec<WorkerId>,
-    /// Who computes it now.
+    /// Worker that computes it now.
     by: Option<WorkerId>,
 }
 
@@ -46,9 +46,9 @@ impl Check {
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     all: BTreeMap<CheckId, Check>,
-    /// Of sessions that are on a chain, or ended a moment ago.
+    /// Checks of sessions that are on a chain, or ended a moment ago.
     of: BTreeMap<SessionId, CheckId>,
-    /// Who computes for which.
+    /// Checks by the worker that computes for them.
     by: BTreeMap<WorkerId, CheckId>,
     /// Those that want a further worker.
     undecided: BTreeMap<Range, BTreeSet<CheckId>>,
@@ -65,7 +65,7 @@ impl Checks {
 }
 
 impl Coordinator {
-    /// Of some sessions one stage is computed by a spare as well: the first, from a random one on, that has one to spare.
+    /// Draws whether a session is checked, and which stage: the first, from a random one on, that has a spare.
     pub(crate) fn draw_check(&mut self, id: SessionId) {
         if self.config.check <= 0.0 || !self.chance.random_bool(self.config.check.min(1.0)) {
             return;
@@ -185,7 +185,7 @@ impl Coordinator {
         self.out.push(Action::Uncheck(id));
     }
 
-    /// What goes to a session's stages is no longer what went before: its check ends without a result.
+    /// Ends the check of a session without a result, since the messages to its stages start over.
     pub(crate) fn end_check(&mut self, session: SessionId) {
         if let Some(check) = self.checks.of.get(&session).copied() {
             self.uncheck(check);

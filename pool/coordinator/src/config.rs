@@ -1,4 +1,4 @@
-//! What a pool is set to.
+//! Settings of a pool.
 
 use anygpu_pool_plan::Model;
 

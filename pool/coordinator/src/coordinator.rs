@@ -19,7 +19,7 @@ use crate::{
     worker::{Offer, State, Worker, WorkerId},
 };
 
-/// What happened so far.
+/// Counts of events so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Tokens that were said.
@@ -74,10 +74,10 @@ pub struct Coordinator {
     pub(crate) unready: BTreeSet<ChainId>,
     /// Chains that take nobody new.
     pub(crate) retiring: BTreeSet<ChainId>,
-    /// Who is kept for which stage, after a restart.
+    /// Stages that workers keep after a restart of the coordinator.
     pub(crate) remembered: BTreeMap<WorkerId, (ChainId, usize)>,
     pub(crate) banned: BTreeSet<WorkerId>,
-    /// Whose page is hidden.
+    /// Workers whose page is hidden.
     pub(crate) hidden: BTreeSet<WorkerId>,
     /// Whether the coordinator's own connection is closed.
     pub(crate) is_cut_off: bool,
@@ -175,7 +175,7 @@ impl Coordinator {
         self.timers.first()
     }
 
-    /// What happened so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -200,7 +200,7 @@ impl Coordinator {
         self.chains.iter().map(|(id, chain)| (*id, chain.state, &chain.slots[..], chain.sessions.len()))
     }
 
-    /// What a worker said it can, if it is there.
+    /// Returns a worker's offer, if the worker is there.
     pub fn offer(&self, worker: WorkerId) -> Option<Offer> {
         self.workers.get(&worker).map(|worker| worker.offer)
     }

@@ -1,4 +1,4 @@
-//! What happens to a coordinator.
+//! Events that a coordinator is told of.
 
 use anygpu_pool_proto::Sampling;
 
@@ -13,7 +13,7 @@ use crate::{
 pub struct Request {
     /// The session's name, never used before.
     pub session: SessionId,
-    /// Who asks: sessions of different users take turns in the queue.
+    /// User of the request: sessions of different users take turns in the queue.
     pub user: u64,
     /// The prompt's tokens, one at least.
     pub prompt: Vec<u32>,
@@ -25,7 +25,7 @@ pub struct Request {
     pub stop: Vec<u32>,
 }
 
-/// What comes of a worker's computing what others have computed.
+/// Outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is what this one sent.
@@ -36,8 +36,8 @@ pub enum Verdict {
     Unknown,
 }
 
-/// What happened. Events of workers, chains and sessions that are no more are ignored, and so are those of an epoch
-/// that is past.
+/// One event. Events of workers, chains and sessions that have ended are ignored, and so are those of an earlier
+/// epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A worker's connection is there.
@@ -46,7 +46,7 @@ pub enum Event {
     Hello(WorkerId, Offer),
     /// A worker is there.
     Heartbeat {
-        /// Who.
+        /// Worker that the event is about.
         worker: WorkerId,
         /// Microseconds of a row through a block.
         block: u64,
@@ -67,7 +67,7 @@ pub enum Event {
     Exported {
         /// The worker whose states they are.
         from: WorkerId,
-        /// Who holds them now.
+        /// Worker that holds the rows now.
         to: WorkerId,
         /// The session.
         session: SessionId,

@@ -1,4 +1,4 @@
-//! What outlives a coordinator: texts, plans, bans.
+//! Facts that outlive a coordinator: texts, plans, bans.
 
 use anygpu_pool_proto::{Range, Sampling};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct SavedChain(pub Vec<SavedSlot>);
 pub struct SavedSession {
     /// Its name.
     pub session: SessionId,
-    /// Who asked.
+    /// User of the request.
     pub user: u64,
     /// The prompt's tokens and those that were said.
     pub tokens: Vec<u32>,
@@ -49,12 +49,12 @@ pub struct Facts {
     pub chains: Vec<SavedChain>,
     /// Texts.
     pub sessions: Vec<SavedSession>,
-    /// Who is kept out.
+    /// Workers that are banned.
     pub banned: Vec<WorkerId>,
 }
 
 impl Coordinator {
-    /// What a restart needs.
+    /// Returns the facts that a restart needs.
     pub fn facts(&self) -> Facts {
         let slot = |slot: &Slot| {
             let Range { first, end, embedding, head } = slot.range;

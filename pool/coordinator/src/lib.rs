@@ -45,5 +45,5 @@ pub use worker::{Offer, State, WorkerId};
 /// Microseconds since a moment that whoever runs the coordinator chooses.
 pub type Micros = u64;
 
-/// What a member has a session by: only who is told it can name it.
+/// Unguessable number of a member's part in a session: only workers that were given it can name it.
 pub type Lease = u64;

@@ -1,4 +1,4 @@
-//! Who is next.
+//! The order of waiting sessions.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -45,7 +45,7 @@ pub(crate) struct Snapshot {
     pub position: u32,
 }
 
-/// What a session has at a stage.
+/// Place of a session at a stage.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seat {
     pub lease: Lease,

@@ -1,10 +1,10 @@
-//! What is due, and when.
+//! Deadlines, in order of time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Micros, chain::ChainId, checking::CheckId, session::SessionId, worker::WorkerId};
 
-/// What a moment is for.
+/// Purpose of a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// A session's step or restoration.

@@ -8,7 +8,7 @@ use crate::{Micros, chain::ChainId};
 /// A worker's identity.
 pub type WorkerId = u64;
 
-/// What a worker offers. *Units*: bytes, microseconds, bytes a second.
+/// Offer of a worker. *Units*: bytes, microseconds, bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// Memory.
@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-/// What a worker is for.
+/// Role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     None,
@@ -98,7 +98,8 @@ impl Worker {
         self.state = next;
     }
 
-    /// What plans are made with. Who has stayed long will stay long: losses a second fall with its age.
+    /// Returns the facts that plans are made with. A worker that has stayed long is expected to stay long: its losses
+    /// a second fall with its age.
     pub fn planned(&self, now: Micros, life: f64) -> plan::Worker {
         let offer = &self.offer;
         plan::Worker {

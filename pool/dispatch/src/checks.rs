@@ -24,20 +24,20 @@ struct Check {
     comes: String,
     before: String,
     goes: Option<String>,
-    /// What came, in order, and the bytes of it.
+    /// Inputs, in order, and their bytes.
     inputs: Vec<Step>,
     bytes: usize,
-    /// What the suspect made of it, and is not compared yet; the last that it said.
+    /// Outputs of the suspect that are not compared yet; for each step the last one.
     claims: BTreeMap<At, Output>,
     claimed: At,
     compared: usize,
     /// Whether no more comes.
     ended: bool,
-    /// Who computed it, each with another result.
+    /// Workers that computed it, each with another result.
     opinions: Vec<WorkerId>,
-    /// What each of them gave where they differ. Tokens are kept where they do not, too: few may be others.
+    /// Outputs of each of them where they differ. Tokens are kept where they do not, too: few may be others.
     evidence: BTreeMap<At, Vec<Output>>,
-    /// Who computes it now.
+    /// Worker that computes it now.
     running: Option<Running>,
 }
 
@@ -135,7 +135,7 @@ impl Dispatcher {
         self.pump(id);
     }
 
-    /// Who computes for a check does so no longer.
+    /// Stops the worker that computes for a check.
     fn stop(&mut self, id: CheckId) {
         let Some(check) = self.checks.all.get_mut(&id) else { return };
         let (epoch, Some(Running { copy, .. })) = (check.epoch, check.running.take()) else { return };

@@ -1,4 +1,4 @@
-//! What workers made of the same inputs, side by side.
+//! Comparison of the outputs of workers for the same inputs.
 
 use anygpu_pool_proto::Seam;
 use half::f16;
@@ -10,7 +10,7 @@ const NMSE: f64 = 1e-6;
 /// then one of so many.
 const OTHERS: (usize, usize) = (3, 64);
 
-/// What a step gave.
+/// Output of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Output {
     /// Activations: a number of rows, in the seam's bytes.

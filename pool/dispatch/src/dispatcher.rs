@@ -20,7 +20,7 @@ pub struct Served {
     pub address: String,
     /// Its digest: that of its encoded [`Manifest`](anygpu_pool_proto::Manifest).
     pub digest: Vec<u8>,
-    /// What stages hand over.
+    /// Activation dtype at the borders of stages.
     pub seam: Seam,
     /// Positions of a session.
     pub context: u32,
@@ -28,11 +28,11 @@ pub struct Served {
     pub sessions: u32,
     /// Rows of a step that states are made again by.
     pub chunk: u32,
-    /// What a worker has to say to have the first stage or the last one; nothing lets everybody.
+    /// Key that a worker needs to have the first stage or the last one; without it every worker may.
     pub ends: Option<String>,
 }
 
-/// What is to be done outside.
+/// Message or call for the transport.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Out {
     /// Bytes go to a subject.
@@ -42,7 +42,7 @@ pub enum Out {
         /// The bytes.
         payload: Vec<u8>,
     },
-    /// The same as a request: [`Dispatcher::answered`] gets the answer by this name, or that there is none.
+    /// Send a request: [`Dispatcher::answered`] gets the answer by this name, or that there is none.
     Ask {
         /// The name.
         id: u64,
@@ -51,7 +51,7 @@ pub enum Out {
         /// The bytes.
         payload: Vec<u8>,
     },
-    /// What comes to these subjects from now on is to be told, too: [`Dispatcher::came`] gets it.
+    /// Subscribe to these subjects: [`Dispatcher::came`] gets their messages.
     Listen(String),
     /// And no longer.
     Unlisten(String),

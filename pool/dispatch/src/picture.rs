@@ -1,4 +1,4 @@
-//! What a pool looks like, for people.
+//! State of a pool for people.
 
 use anygpu_pool::{ChainState, Counts};
 use anygpu_pool_proto::Range;
@@ -66,7 +66,7 @@ pub struct PicturedChain {
 /// A stage, or a spare for one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PicturedStage {
-    /// Who has it, if somebody has.
+    /// Worker that has it, if there is one.
     pub worker: Option<String>,
     /// The first block.
     pub first: u32,
@@ -78,7 +78,7 @@ pub struct PicturedStage {
     pub head: bool,
     /// Whether it is fetched and compiled.
     pub ready: bool,
-    /// What the worker takes for a row through a block.
+    /// Time of a row through a block at the worker.
     ///
     /// *Units*: microseconds.
     pub block_micros: u64,
@@ -90,7 +90,7 @@ impl Dispatcher {
         self.traces.kept()
     }
 
-    /// What the pool looks like now.
+    /// Returns the present state of the pool.
     pub fn picture(&self) -> Picture {
         let coordinator = self.coordinator();
         let stage = |worker: Option<u64>, range: Range, ready: bool| PicturedStage {

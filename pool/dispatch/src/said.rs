@@ -26,7 +26,7 @@ pub enum NotTaken {
 }
 
 impl NotTaken {
-    /// What it is answered.
+    /// Returns the answer to it, if it has one.
     pub fn answer(&self) -> Option<Vec<u8>> {
         let reason = match self {
             NotTaken::Hello(_) | NotTaken::Ends(_) => Reason::Malformed,
@@ -115,7 +115,7 @@ impl Dispatcher {
         out
     }
 
-    /// Who is gone answers no more.
+    /// Forgets the requests to a worker that is gone.
     fn forget_requests(&mut self, id: WorkerId) {
         self.asked.retain(|_, of| *of != id);
         let asked = &self.asked;
@@ -197,7 +197,7 @@ impl Dispatcher {
         }
     }
 
-    /// What a reply means to a coordinator.
+    /// Translates a reply into an event for the coordinator.
     fn said(&mut self, worker: WorkerId, reply: &Reply) -> Option<Event> {
         match &reply.what {
             Some(reply::What::Failure(failure)) if self.copy_failed(worker, failure.session) => None,
@@ -206,7 +206,7 @@ impl Dispatcher {
     }
 }
 
-/// What a reply that is of no copy means to a coordinator.
+/// Translates a reply that is not of a copy into an event for the coordinator.
 fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
     match &reply.what {
         Some(reply::What::Assigned(Assigned { epoch, ready: true, .. })) => Some(Event::Ready(worker, *epoch)),
@@ -227,7 +227,7 @@ pub(crate) fn name(id: WorkerId) -> String {
     format!("w{id:016x}")
 }
 
-/// Whose name it is.
+/// Returns the number of the worker with a name.
 fn number(name: &str) -> Option<WorkerId> {
     let digits = name.strip_prefix('w').filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok()
@@ -246,7 +246,7 @@ mod tests {
         pinned(None)
     }
 
-    /// One that lets only those have ends who say something.
+    /// Makes a dispatcher that asks for a key of the workers of first and last stages.
     fn pinned(ends: Option<String>) -> Dispatcher {
         let model =
             Model { blocks: 2, block_bytes: 1, block_states: 0, embedding_bytes: 1, head_bytes: 1, head_blocks: 1.0 };

@@ -16,9 +16,9 @@ pub struct Times {
     pub laps: Micros,
     /// How many there were.
     pub lap_count: u64,
-    /// What stages say that they took for steps of one row.
+    /// Time that stages report for steps of one row.
     pub steps: Micros,
-    /// The same for steps of several rows, of prompts.
+    /// Time that stages report for steps of several rows, of prompts.
     pub prompts: Micros,
     /// How many such steps there were.
     pub prompt_count: u64,

@@ -34,14 +34,14 @@ pub struct Trace {
     pub stages: Vec<Stage>,
 }
 
-/// What a stage did of a step.
+/// Part of a step at one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stage {
-    /// Who.
+    /// Worker of the stage.
     pub worker: String,
     /// When the coordinator heard that it was through.
     pub heard: Micros,
-    /// What the worker says that it took.
+    /// Time that the worker reports.
     pub took: u32,
 }
 

@@ -11,7 +11,8 @@ use crate::grant::inboxes;
 
 /// Time between two attempts to connect again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// The same for workers: the coordinator, who is asked whether they may, comes before them.
+/// Delay between attempts of a worker: the coordinator, which is asked whether workers may connect, comes before
+/// them.
 const AFTER: Duration = Duration::from_millis(300);
 /// Time in which a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,8 +39,8 @@ async fn connect_as(server: &str, options: ConnectOptions) -> Result<Client, Poo
         .map_err(|error| PoolError::Connect { server: address.clone(), reason: error.to_string() })
 }
 
-/// The same for a coordinator, with a server that lets a pool's messages through. The other end tells of breaks: whether the
-/// connection is there.
+/// Connects a coordinator to a server that lets a pool's messages through. The other end of the channel tells whether
+/// the connection is up.
 pub(crate) async fn connect_coordinator(server: &str) -> Result<(Client, UnboundedReceiver<bool>), PoolError> {
     let (tell, breaks) = unbounded_channel();
     let options = options(server, "anygpu coordinator").event_callback(move |event| {
@@ -55,7 +56,7 @@ pub(crate) async fn connect_coordinator(server: &str) -> Result<(Client, Unbound
     Ok((lets_through(connect_as(server, options).await?)?, breaks))
 }
 
-/// The same for a worker, which goes by a name that follows from its secret.
+/// Connects a worker, whose name follows from its secret.
 pub(crate) async fn connect_worker(server: &str, secret: &str) -> Result<Client, PoolError> {
     let inboxes = inboxes(&anygpu_pool_worker::name(secret));
     let options = options(server, &format!("anygpu worker {secret}")).custom_inbox_prefix(inboxes);

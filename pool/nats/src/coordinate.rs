@@ -31,10 +31,11 @@ const BATCH: usize = 64;
 pub struct Coordinating {
     /// The server, such as nats://coordinator:SECRET@127.0.0.1:4222.
     pub server: String,
-    /// What workers reach it by. Its password is what the server is to ask them for, if it asks the coordinator.
+    /// Address of the server for workers. Its password is the one that the server must ask workers for, if it asks
+    /// the coordinator.
     pub workers: String,
-    /// The same as a user of its system account, who is told at once when a worker's connection closes. Without one that is
-    /// known by heartbeats and deadlines alone.
+    /// Address of the server for a user of its system account, who is told at once when a worker's connection closes.
+    /// Without one that is known by heartbeats and deadlines alone.
     pub system: Option<String>,
     /// Time between two heartbeats of a worker.
     pub heartbeat: Duration,
@@ -42,7 +43,7 @@ pub struct Coordinating {
     pub facts: Option<PathBuf>,
 }
 
-/// What goes on, as told to others.
+/// Reports of the coordinator to its observers.
 pub struct Telling {
     /// Has the picture of the pool.
     pub picture: watch::Sender<Picture>,
@@ -192,7 +193,7 @@ impl Service {
         self.begun.elapsed().as_micros() as u64
     }
 
-    /// What a worker published, and what came right after it.
+    /// Takes a message of a worker, and those right after it.
     async fn came(&mut self, message: Option<Message>, more: &mut Subscriber) -> Result<(), PoolError> {
         let mut message = message.ok_or_else(ended)?;
         for _ in 0..BATCH {
@@ -206,7 +207,7 @@ impl Service {
         Ok(())
     }
 
-    /// What came to a subject that is listened to.
+    /// Takes a message of a subject that is subscribed to.
     async fn heard(&mut self, message: Message) -> Result<(), PoolError> {
         let out = self.dispatcher.came(self.now(), &message.subject, &message.payload);
         self.carry(out).await

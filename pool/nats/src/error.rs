@@ -1,4 +1,4 @@
-//! What ends a coordinator or a worker.
+//! Errors that end a coordinator or a worker.
 
 /// Why a pool cannot be served or worked for.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +10,7 @@ pub enum PoolError {
     Connect {
         /// Its address, without secrets.
         server: String,
-        /// What it says.
+        /// Message of the server.
         reason: String,
     },
     /// The server lets too little through.
@@ -18,9 +18,9 @@ pub enum PoolError {
         "the NATS server lets messages of {got} bytes through, and a pool needs {needed}; set its max_payload to 8MB"
     )]
     Payload {
-        /// What it lets through.
+        /// Largest message that the server lets through.
         got: usize,
-        /// What it has to.
+        /// Largest message that a pool needs.
         needed: usize,
     },
     /// The connection has ended for good.
@@ -29,12 +29,12 @@ pub enum PoolError {
     /// The coordinator does not take this worker.
     #[error("the coordinator does not take this worker: {0}")]
     Refused(String),
-    /// What outlives a restart cannot be read or written.
+    /// The file of the facts that outlive a restart cannot be read or written.
     #[error("cannot keep the state of the pool in {path} ({reason}); name another file")]
     Facts {
         /// The file.
         path: String,
-        /// What the system says.
+        /// Message of the system.
         reason: String,
     },
     /// The system gives no thread or no chance.

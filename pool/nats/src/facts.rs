@@ -1,4 +1,4 @@
-//! What outlives a coordinator, in a file.
+//! Facts that outlive a coordinator, in a file.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn random() -> Result<u64, PoolError> {
     Ok(getrandom::u64()?)
 }
 
-/// What an earlier coordinator knew; nothing if there was none.
+/// Reads the facts of an earlier coordinator; none if there was none.
 ///
 /// *Errors*: the file cannot be read, or is another.
 pub fn load(path: &Path) -> Result<Facts, PoolError> {

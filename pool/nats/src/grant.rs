@@ -1,5 +1,5 @@
-//! What each worker may do at the server: the server asks the coordinator about everybody who connects (*auth callout*), and
-//! takes its signed word.
+//! Permissions of workers: the server asks the coordinator about everybody who connects (*auth callout*), and takes
+//! its signed answer.
 //!
 //! A worker says a secret, from which its [name](anygpu_pool_worker::name) follows. It may publish under that name alone, and
 //! listen to what is for it alone; so a step's sender is known by its subject, and nobody hears what others hand over.
@@ -34,7 +34,7 @@ const ANSWER: u64 = 3_600_000_000_000;
 /// The coordinator's key.
 pub(crate) struct Authority(Ed25519KeyPair);
 
-/// What a server asks.
+/// Request of a server.
 #[derive(Deserialize)]
 struct Claims {
     nats: Asked,
@@ -103,7 +103,7 @@ impl Authority {
         Some(self.sign(json!({ "sub": user_nkey, "aud": server_id.id, "nats": nats })))
     }
 
-    /// What a worker may do.
+    /// Signs the permissions of a worker.
     fn grant(&self, key: &str, name: &str) -> String {
         let own = format!("{}.>", inboxes(name));
         let publish = [

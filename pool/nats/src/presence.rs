@@ -1,4 +1,4 @@
-//! Who is there, by the server's own account of connections.
+//! Connections of workers, as the server reports them.
 
 use serde::Deserialize;
 

@@ -7,7 +7,7 @@ use anygpu_pool_proto::limits::MESSAGE_BYTES;
 use crate::grant::{ACCOUNT, Authority, WORKER};
 use crate::{PoolError, random};
 
-/// Who may do what.
+/// Users of the server, with their permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Users {
     /// The password of `coordinator`, who may do all that a pool is made of.
@@ -37,7 +37,7 @@ pub struct Server {
     pub port: u16,
     /// For pages.
     pub websocket: u16,
-    /// Who may do what.
+    /// Users of the server, with their permissions.
     pub users: Users,
     /// Whether all workers are one user, and may speak for each other: servers before 2.10 cannot ask the coordinator.
     pub shared: bool,

@@ -13,7 +13,7 @@ use crate::{PoolError, random};
 const KNOWN: Duration = Duration::from_secs(300);
 /// Answers that have ended and are known, at most.
 const MOST_KNOWN: usize = 1000;
-/// What sessions of requests with a key have in their names, and others have not.
+/// Bit in the names of sessions whose request has a key.
 const KEYED: u64 = 1 << 63;
 
 /// An answer, and who listens to it.
@@ -24,7 +24,7 @@ struct Text {
     ended: Option<(Finish, Instant)>,
 }
 
-/// What is to be done about a request.
+/// Handling of a request.
 pub(crate) enum Taken {
     /// The pool is asked.
     Ask(Request),

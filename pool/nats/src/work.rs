@@ -27,11 +27,11 @@ const ECHO: Duration = Duration::from_secs(1);
 pub struct Working {
     /// The server, such as nats://worker:SECRET@example.org:4222.
     pub server: String,
-    /// What it is and can. Names, the connection and the time of a hop are found out.
+    /// Description of the worker. Names, the connection and the time of a hop are found out.
     pub hello: Hello,
 }
 
-/// What a person may want to know.
+/// Report of a worker for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// No coordinator answers; the worker goes on asking.

@@ -9,7 +9,7 @@ use crate::input::{Model, Worker};
 pub struct Stage {
     /// The worker's id.
     pub worker: u64,
-    /// What it computes.
+    /// Blocks that it computes.
     pub range: Range,
 }
 
@@ -24,7 +24,7 @@ pub struct Chain {
     pub slowest: f64,
     /// Time until all have downloaded what they lack.
     pub download: f64,
-    /// What was made least: time of a token with what losses and downloads add to it.
+    /// Objective that was minimised: time of a token, with the expected time of losses and downloads.
     pub cost: f64,
 }
 

@@ -15,11 +15,11 @@ use crate::{
 pub struct Spare {
     /// The worker's id.
     pub worker: u64,
-    /// What it holds.
+    /// Blocks that it holds.
     pub range: Range,
 }
 
-/// What becomes of all workers.
+/// Assignment of all workers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Deal {
     /// Chains, the best first.

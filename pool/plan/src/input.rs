@@ -1,4 +1,4 @@
-//! What is planned with: a model, workers, and what a chain is for.
+//! Inputs of planning: a model, workers, and the aim of a chain.
 
 use anygpu_pool_proto::Range;
 
@@ -20,12 +20,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// What a range takes of a worker's memory.
+    /// Returns the memory that a range takes at a worker.
     pub fn bytes(&self, range: &Range) -> u64 {
         self.taken(range.blocks(), range.embedding, range.head)
     }
 
-    /// What a worker downloads for a range.
+    /// Returns the bytes that a worker downloads for a range.
     pub fn weights(&self, range: &Range) -> u64 {
         self.parts(range.blocks(), range.embedding, range.head)
     }
@@ -35,7 +35,7 @@ impl Model {
         f64::from(range.blocks()) + if range.head { self.head_blocks } else { 0.0 }
     }
 
-    /// What so many blocks take of memory, with the ends.
+    /// Returns the memory that so many blocks take, with the ends.
     pub(crate) fn taken(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
         self.parts(blocks, embedding, head) + u64::from(blocks) * self.block_states
     }
@@ -48,10 +48,10 @@ impl Model {
     }
 }
 
-/// What a worker was measured to be. *Units*: seconds, bytes.
+/// Measured properties of a worker. *Units*: seconds, bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worker {
-    /// Who it is.
+    /// Number of the worker.
     pub id: u64,
     /// Bytes that it may take.
     pub memory: u64,
@@ -69,7 +69,7 @@ pub struct Worker {
     pub ends: bool,
 }
 
-/// What a chain is for.
+/// Aim of a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
     /// Seconds that a loss takes to recover from.

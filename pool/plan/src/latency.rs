@@ -8,7 +8,7 @@ use crate::{
 /// Ends placed so far: the embedding in bit 0, the head in bit 1.
 const ENDS: usize = 4;
 
-/// What a worker was given on the way to a state.
+/// Range that a worker was given on the way to a state.
 #[derive(Clone, Copy, Default)]
 struct Given {
     blocks: u32,

@@ -1,4 +1,4 @@
-//! What may be wrong with a message.
+//! Faults of a message.
 
 /// A message that was not accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum ProtoError {
     Malformed {
         /// The message's name.
         message: &'static str,
-        /// What the decoder says.
+        /// Message of the decoder.
         cause: String,
     },
     /// More of something than a message may have.
@@ -18,9 +18,9 @@ pub enum ProtoError {
         message: &'static str,
         /// The field's name.
         field: &'static str,
-        /// What was sent.
+        /// Size or count that was sent.
         got: u64,
-        /// What is allowed.
+        /// Largest that is allowed.
         limit: u64,
     },
     /// A field that must be set, or whose value contradicts another.
@@ -30,7 +30,7 @@ pub enum ProtoError {
         message: &'static str,
         /// The field's name.
         field: &'static str,
-        /// What is wrong with it, and what is asked for.
+        /// The fault, and the expected form.
         problem: &'static str,
     },
 }

@@ -1,8 +1,8 @@
-//! What a worker is: said when it joins, and from time to time.
+//! The message in which a worker describes itself: when it joins, and from time to time.
 
 use crate::{ProtoError, Range, VERSION, Wire, check::Check, limits};
 
-/// What computes a worker's blocks.
+/// Backend that computes a worker's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Rung {
@@ -22,7 +22,7 @@ pub struct Hello {
     /// [`VERSION`].
     #[prost(uint32, tag = "1")]
     pub version: u32,
-    /// What computes.
+    /// Backend that computes.
     #[prost(enumeration = "Rung", tag = "2")]
     pub rung: i32,
     /// Bytes that weights, states and programs may take.
@@ -53,7 +53,7 @@ pub struct Hello {
     /// The name that it has, by an earlier hello or by its own choice of 64 random bits; nothing if it is to be given one.
     #[prost(string, tag = "11")]
     pub worker: String,
-    /// What lets it see tokens, in a pool where not everybody may; or nothing.
+    /// Key that lets it see tokens, in a pool where not everybody may; or nothing.
     #[prost(string, tag = "12")]
     pub ends: String,
 }

@@ -1,4 +1,4 @@
-//! What the members of a pool say to each other: messages, their bounds, the subjects that they go by.
+//! Messages between the members of a pool, their bounds, and their subjects.
 //!
 //! A pool is many browsers and native processes that run one model: each a *stage*, a range of blocks. `pool.proto`,
 //! beside this crate's sources, is the schema for workers in other languages; nothing here does I/O.

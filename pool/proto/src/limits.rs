@@ -1,4 +1,4 @@
-//! What a message may hold. Everything that is decoded is checked against these.
+//! Bounds of messages. Everything that is decoded is checked against them.
 
 /// Bytes of a message that carries a payload, which is also what the broker is told to let through (`max_payload`).
 pub const MESSAGE_BYTES: usize = 8 << 20;

@@ -1,4 +1,4 @@
-//! What ranges of a file are checked with.
+//! Digests that ranges of a file are checked with.
 
 use crate::{ProtoError, Wire, check::Check, limits};
 

@@ -1,16 +1,16 @@
-//! What the coordinator asks of a worker, and what the worker answers.
+//! Requests of the coordinator to a worker, and its replies.
 
 use crate::{ProtoError, Range, Seam, Wire, check::Check, limits};
 
 /// Coordinator to a worker.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Control {
-    /// What is asked.
+    /// Kind of request.
     #[prost(oneof = "control::What", tags = "1, 2, 3, 4, 5, 7")]
     pub what: Option<control::What>,
 }
 
-/// What [`Control`] may ask.
+/// Kinds of requests of [`Control`].
 pub mod control {
     /// One of these.
     #[derive(Clone, PartialEq, prost::Oneof)]
@@ -50,12 +50,12 @@ impl Wire for Control {
 /// A worker's answer.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Reply {
-    /// What is answered.
+    /// Kind of reply.
     #[prost(oneof = "reply::What", tags = "1, 2, 3")]
     pub what: Option<reply::What>,
 }
 
-/// What [`Reply`] may answer.
+/// Kinds of replies of [`Reply`].
 pub mod reply {
     /// One of these.
     #[derive(Clone, PartialEq, prost::Oneof)]
@@ -95,7 +95,7 @@ pub struct Assign {
     /// The model's digest: that of its encoded [`Manifest`](crate::Manifest).
     #[prost(bytes = "vec", tag = "3")]
     pub model: Vec<u8>,
-    /// What to compute.
+    /// Blocks to compute.
     #[prost(message, optional, tag = "4")]
     pub range: Option<Range>,
     /// Number format of activations between stages.

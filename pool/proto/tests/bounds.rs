@@ -18,7 +18,7 @@ fn step() -> Step {
     }
 }
 
-/// What `change` makes of a good step is refused, and the error names the field.
+/// Asserts that a good step is refused after `change`, with an error that names the field.
 fn refused(field: &str, change: impl FnOnce(&mut Step)) {
     let mut it = step();
     change(&mut it);

@@ -103,16 +103,16 @@ impl Machines {
     }
 }
 
-/// What came of the protocol.
+/// Outcome of the protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Churn {
-    /// What failed when.
+    /// Failures, in order of time.
     pub losses: Vec<Loss>,
     /// The simulation's result.
     pub report: Report,
 }
 
-/// What the protocol has fail, in order. `frozen` is the share of failures that leave the connection there.
+/// Draws the failures of the protocol, in order. `frozen` is the share of failures that leave the connection open.
 pub fn losses(seconds: f64, frozen: f64, seed: u64) -> Vec<Loss> {
     let mut chance = StdRng::seed_from_u64(seed);
     let mut losses = Vec::new();

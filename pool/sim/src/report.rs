@@ -1,4 +1,4 @@
-//! What came of it.
+//! Results of a simulation.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of these values.
+    /// Computes the quantiles of values.
     pub(crate) fn of(mut values: Vec<f64>) -> Quantiles {
         values.sort_by(f64::total_cmp);
         let at = |part: f64| values.get((values.len() as f64 * part) as usize).copied().unwrap_or_default();
@@ -26,7 +26,7 @@ impl Quantiles {
     }
 }
 
-/// What who asks notices: a token that takes so long has not come in time.
+/// Shortest time of a token that a user notices.
 ///
 /// *Units*: seconds.
 pub const STALL: f64 = 0.25;
@@ -34,7 +34,7 @@ pub const STALL: f64 = 0.25;
 /// The result of a simulation. *Units*: seconds, bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// What was simulated.
+    /// Scenario that was simulated.
     pub scenario: Scenario,
     /// Share of the time in which a chain was up, and no session of it waited for states that were lost. Of pools with
     /// several chains: in which one was up.

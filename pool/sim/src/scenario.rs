@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Scenarios of the simulation.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub enum Failure {
         scale: f64,
         /// Below 1: who has stayed long stays longer.
         shape: f64,
-        /// The same, of absences.
+        /// Mean length of absences.
         away: f64,
     },
     /// Their failures grow from none to one in `every` seconds each at the end.

@@ -36,7 +36,7 @@ pub(crate) struct Node {
     pub busy: Micros,
 }
 
-/// What is going to happen.
+/// Event of the simulation that is due later.
 pub(crate) enum Later {
     /// Somebody asks.
     Ask,

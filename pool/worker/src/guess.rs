@@ -1,4 +1,4 @@
-//! What a worker says of itself before a stage was measured.
+//! Estimates of a worker's speed before a stage was measured.
 
 /// Weights of the matrix that selection times.
 const TIMED_WEIGHTS: f64 = 1024.0 * 1024.0;

@@ -9,7 +9,7 @@ use crate::Refused;
 pub(crate) struct Held {
     /// The latest epoch that was heard of.
     pub epoch: u64,
-    /// Who names it may send steps.
+    /// Lease that senders of steps must name.
     pub lease: String,
     pub session: StageSession,
     /// How the last token was chosen.
@@ -19,7 +19,7 @@ pub(crate) struct Held {
     next: Option<(u64, Hop)>,
 }
 
-/// What was handed over, row after row: the stage that follows may be lost, and computed again from it.
+/// Rows that were handed over: the stage that follows may be lost, and computed again from them.
 #[derive(Default)]
 struct Kept {
     /// The position of the first row.
@@ -93,8 +93,8 @@ impl Held {
         Ok(output)
     }
 
-    /// What a step gave that was taken before others were: of a prompt, several are under way, and those that a later stage
-    /// lost are all sent again.
+    /// Returns the output of a step that was taken before: several steps of a prompt are under way, and those that a
+    /// later stage lost are all sent again.
     fn before(&self, step: &Step) -> Option<StageOutput> {
         let (from, to) = (step.position, step.position.checked_add(step.rows)?);
         if (to as usize) >= self.session.position() {
@@ -114,7 +114,7 @@ impl Held {
         self.next.as_ref().filter(|(of, _)| *of == epoch).map(|(_, hop)| hop.clone())
     }
 
-    /// What was handed over for rows.
+    /// Returns the rows that were handed over.
     pub fn handed(&self, from: u32, to: u32) -> Result<&[u8], Refused> {
         let missing =
             || Refused::new(Reason::OutOfOrder, format!("rows {from} to {to} are not kept here; begin earlier"));

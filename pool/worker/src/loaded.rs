@@ -21,7 +21,7 @@ const TIMED: usize = 5;
 pub struct Opened {
     /// The file, which is read by ranges.
     pub source: Box<dyn ByteSource>,
-    /// What it is checked with.
+    /// Manifest that it is checked with.
     pub manifest: Manifest,
     /// Where its chunks are kept for the next time, if anywhere.
     pub kept: Option<Box<dyn Chunks>>,

@@ -9,7 +9,7 @@ use crate::{Message, Worker};
 
 /// A message that came for a worker, and who wants its answer.
 pub struct Delivery {
-    /// What came, with the subject that it came to.
+    /// Message, with its subject.
     pub message: Message,
     /// Takes the answer to what is a request.
     pub answer: Option<Box<dyn FnOnce(Vec<u8>) + Send>>,

@@ -30,7 +30,7 @@ impl Vitals {
         self.0.sessions.load(Ordering::Relaxed)
     }
 
-    /// What the weights of the stage take, in the file.
+    /// Returns the size of the stage's weights in the file.
     ///
     /// *Units*: bytes.
     pub fn bytes(&self) -> u64 {
@@ -44,7 +44,7 @@ impl Vitals {
         part.map_or_else(Default::default, |(model, range)| (model, vec![range]))
     }
 
-    /// What a stage was measured at; 0 measures nothing.
+    /// Records the time of a block at a stage; 0 if nothing was measured.
     pub(crate) fn measured(&self, block_micros: u32) {
         if block_micros > 0 {
             self.0.block_micros.store(block_micros, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a worker does with the messages that come to it.
+//! Handling of the messages to a worker.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -49,7 +49,7 @@ impl Worker {
         self.vitals.clone()
     }
 
-    /// The same, to be written to numbers that somebody reads already.
+    /// Writes its vitals to numbers that somebody reads already.
     #[must_use]
     pub fn telling(mut self, vitals: Vitals) -> Worker {
         self.vitals = vitals;

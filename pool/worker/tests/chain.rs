@@ -1,5 +1,6 @@
 //! Workers in one process, each on a thread of its own, with a router in the broker's place.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -57,12 +58,14 @@ struct Pool {
     workers: HashMap<String, Thread>,
     post: Sender<Message>,
     sent: Receiver<Message>,
+    /// Whether a message was for a worker that is gone, so that nothing more comes of it.
+    lost: Cell<bool>,
 }
 
 impl Pool {
     fn new() -> Pool {
         let (post, sent) = channel();
-        Pool { workers: HashMap::new(), post, sent }
+        Pool { workers: HashMap::new(), post, sent, lost: Cell::new(false) }
     }
 
     fn join(&mut self, name: &str, range: Range, seam: Seam, epoch: u64) -> Assigned {
@@ -112,16 +115,20 @@ impl Pool {
 
     fn send(&self, message: Message) {
         let worker = message.subject.split('.').nth(2).unwrap().to_owned();
-        // Whoever is gone gets nothing, and nobody is told.
-        if let Some(thread) = self.workers.get(&worker) {
-            assert!(thread.deliver(Delivery { message, answer: None }));
+        match self.workers.get(&worker) {
+            Some(thread) => assert!(thread.deliver(Delivery { message, answer: None })),
+            None => self.lost.set(true),
         }
     }
 
-    /// Brings messages to the workers that they are for, until one comes that is for the coordinator.
+    /// Brings messages to the workers that they are for, until one comes that is for the coordinator. None once a message
+    /// was for a worker that is gone.
     fn next(&self) -> Option<Message> {
         loop {
-            let message = self.sent.recv_timeout(Duration::from_millis(1500)).ok()?;
+            if self.lost.take() {
+                return None;
+            }
+            let message = self.sent.recv_timeout(Duration::from_secs(60)).expect("a worker hangs");
             if message.subject.starts_with("pool.w.") {
                 self.send(message);
             } else if !is_progress(&message) {
@@ -208,7 +215,7 @@ impl Text {
         subject::lease(&self.chain[stage], &self.leases[stage])
     }
 
-    /// The same, for what we send.
+    /// Returns the name of one of our own stages.
     fn ours(&self, stage: usize) -> String {
         subject::sent(&self.subject(stage), subject::COORDINATOR)
     }

@@ -19,7 +19,7 @@ pub(super) struct CpuProgram {
     /// The storages of the externals, for each sequence.
     pub(super) sequences: Vec<Vec<StorageId>>,
     pub(super) kernels: Vec<Kernel>,
-    /// What each kernel costs.
+    /// Cost of each kernel.
     pub(super) pieces: Vec<Piece>,
     pub(super) slots: Vec<Vec<u32>>,
     pub(super) scratch: Vec<f32>,
@@ -164,7 +164,7 @@ impl CpuProgram {
         Ok(memory.done(bytes))
     }
 
-    /// What a kernel is, and the tensors that can be watched of what it makes.
+    /// Describes a kernel, and the tensors of its results that can be watched.
     fn info(&self, kernel: usize) -> (KernelInfo, Vec<TensorId>) {
         let (graph, node) = (self.plan.graph(), &self.plan.covers()[kernel]);
         let bytes = |t: &Tensor| match t.dtype {

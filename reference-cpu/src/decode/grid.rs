@@ -17,7 +17,7 @@ pub(super) fn block(grid: &Grid, b: &[u8], out: &mut [f32]) {
     }
 }
 
-/// What scales are multiples of, and half a multiple more.
+/// Returns the unit that scales are odd multiples of half of.
 #[inline(always)]
 pub(super) fn unit(grid: &Grid, b: &[u8]) -> f32 {
     let d = match grid.d {

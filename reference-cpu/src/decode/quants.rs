@@ -30,7 +30,7 @@ fn scales_of<R: Row>() -> Option<&'static Scales> {
     }
 }
 
-/// What the integers of a group stand for, if not for themselves.
+/// Returns the values of the integers of a group, if they differ from the integers.
 #[inline(always)]
 pub(crate) fn levels<R: Row>() -> Option<&'static [i8; 16]> {
     match &R::SPEC.family {
@@ -140,7 +140,7 @@ pub(crate) fn has_factors<R: Row>() -> bool {
     }
 }
 
-/// What the integers of the halves of group `index` are multiplied by; at most 4,096 either way then.
+/// Returns the factors of the integers of the halves of group `index`; their products are at most 4,096 either way.
 #[inline(always)]
 pub(crate) fn factors<R: Row>(block: &[u8], index: usize) -> Option<[i16; 2]> {
     match &R::SPEC.family {

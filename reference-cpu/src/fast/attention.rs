@@ -8,7 +8,7 @@ use crate::threads::{for_each_part, parts};
 use backend_api::op::Attention;
 use backend_api::{Form, Op, StepParams, Tensor};
 
-/// What attention needs: scores of as many keys as there may be, in each part.
+/// Returns the memory that attention needs: scores of as many keys as there may be, in each part.
 pub(super) fn needs(op: &Attention, [q, k, v]: [&Tensor; 3], threads: usize) -> Needs {
     let (heads, n) = (q.shape.dim(0) * op.n_head, k.shape.dim(0));
     let width = (k.shape.cols() + v.shape.cols()) / op.n_head_kv;

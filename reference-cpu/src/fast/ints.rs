@@ -19,7 +19,7 @@ pub(super) const TILE_X: usize = 4;
 #[derive(Clone, Copy)]
 struct Rounded<'a> {
     q: &'a [Ints],
-    /// Of each group: scale, and the scaled sums of its halves.
+    /// Scale of each group, and the scaled sums of its halves.
     scales: &'a [[f32; 3]],
     groups: usize,
 }
@@ -208,7 +208,7 @@ struct Dots<'a> {
     rows: [usize; 2],
     /// For the groups of both rows.
     memory: [(&'a mut [Ints], &'a mut [[f32; 3]]); 2],
-    /// Of each row of x.
+    /// Sums of each row of x.
     sums: &'a mut [[f32; 2]],
 }
 

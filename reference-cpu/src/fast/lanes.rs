@@ -49,7 +49,7 @@ pub(crate) trait Lanes: Copy {
     /// Signed bytes as integers.
     fn widen(self, bytes: Words) -> Ints;
 
-    /// What bytes below 16 stand for.
+    /// Looks up the levels of bytes below 16.
     fn lookup(self, bytes: Words, levels: &[i8; 16]) -> Words;
 
     /// Multiplies each half by a factor.
@@ -92,7 +92,7 @@ pub(crate) trait Lanes: Copy {
     fn scale_rows(self, out: &mut RowFloats, sums: Self::RowSums, scale: f32, scales: &RowFloats);
 }
 
-/// What is compiled for every instruction set.
+/// Code that is compiled for every instruction set.
 pub(crate) trait Work {
     /// Whether it gains by vectors of 512 bits. What does not runs on the half of them instead.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
@@ -119,7 +119,8 @@ enum Set {
     Simd128,
     #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
     Portable,
-    /// What instruction sets that round a product and a sum at once are compared with.
+    /// Plain code that rounds a product and a sum at once, as some instruction sets do: their results are compared
+    /// with it.
     #[cfg(test)]
     Fused,
 }
@@ -159,7 +160,7 @@ impl Instructions {
         })
     }
 
-    /// What is always there.
+    /// Returns the instruction set that is always there.
     fn last() -> Instructions {
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
         return Instructions(Set::Simd128);

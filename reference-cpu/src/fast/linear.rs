@@ -20,7 +20,7 @@ const UNIT_ROWS: usize = 2 * TILE_X;
 /// Pairs of rows of weights of a unit, where there is one row: as many as are nothing beside the norm of the row.
 const UNIT_PAIRS: usize = 256;
 
-/// What the product of `x` and the rows of `w` needs.
+/// Returns the memory that the product of `x` and the rows of `w` needs.
 pub(super) fn needs(x: &Tensor, w: &Tensor, threads: usize) -> Needs {
     let ([.., m, k], [.., n, _]) = (x.shape.dims4(), w.shape.dims4());
     let (cut, parts) = match is_by_panels(m, w) {
@@ -62,7 +62,7 @@ pub(super) fn matmul(_: &Form, args: &mut Args<'_>) {
     }
 }
 
-/// What the product of one row and the matrix of one expert needs.
+/// Returns the memory that the product of one row and the matrix of one expert needs.
 pub(super) fn needs_id(op: &MatMulId, w: &Tensor, ids: &Tensor, threads: usize) -> Needs {
     let k = w.shape.cols();
     let (cut, parts) = Cut::new([1, op.rows, k], threads);
@@ -136,7 +136,7 @@ pub(super) fn linear(form: &Form, args: &mut Args<'_>) {
     }
 }
 
-/// What follows the dot products of a linear map.
+/// Operations after the dot products of a linear map.
 struct Tail<'a> {
     bias: &'a [f32],
     residual: &'a [f32],

@@ -7,7 +7,7 @@ use super::ints::TILE_X;
 use super::panels::PANEL;
 use crate::threads::{for_each_part, parts};
 
-/// What becomes of the dot products of x with pairs of rows of weights. Methods are to be inlined into kernels.
+/// Consumer of the dot products of x with pairs of rows of weights. Methods are to be inlined into kernels.
 pub(super) trait Pairs: Sync {
     /// Results of a pair, which are neighbours in a row of the result.
     const RESULTS: usize;

@@ -22,7 +22,7 @@ const STEPS: usize = GROUP / 2;
 
 /// A group of each row of a panel, pair of elements by pair of elements.
 type Group = [IntPairs; STEPS];
-/// What [`quants::scales`] gives for a group, of each row.
+/// Result of [`quants::scales`] for a group, of each row.
 type Scales = [RowFloats; 3];
 
 /// The f32 values of memory for the weights of a part and the sums of `m` rows with them.
@@ -34,7 +34,7 @@ pub(super) fn scratch(m: usize, k: usize) -> usize {
 #[derive(Clone, Copy)]
 struct XRow<'a> {
     q: &'a [[i32; STEPS]],
-    /// Of each group: scale, and the scaled sums of its halves.
+    /// Scale of each group, and the scaled sums of its halves.
     scales: &'a [[f32; 3]],
 }
 
@@ -104,7 +104,7 @@ pub(super) fn products<P: Pairs>(
     }
 }
 
-/// What it takes to know of a format once rows are laid out.
+/// Facts of a format that are needed once rows are laid out.
 #[derive(Clone, Copy, Default)]
 struct Kind {
     factors: bool,
@@ -154,7 +154,7 @@ struct Products<'a> {
     kind: Kind,
     q: &'a [Group],
     scales: &'a [Scales],
-    /// Of each row of x.
+    /// Sums of each row of x.
     sums: &'a mut [RowFloats],
 }
 

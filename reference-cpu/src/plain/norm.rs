@@ -26,7 +26,7 @@ pub(super) fn norm(op: &Op, args: &mut Args<'_>) {
     }
 }
 
-/// What deviations are multiplied with, of `n` whose squares have this sum.
+/// Returns the factor of the deviations of `n` elements whose squares have this sum.
 pub(crate) fn factor(norm: &Norm, squares: f64, n: usize) -> f64 {
     let eps = f64::from(norm.eps);
     match norm.kind {

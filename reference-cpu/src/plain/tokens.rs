@@ -1,4 +1,4 @@
-//! What a choice of tokens goes by, and what is told of it: penalties, and elements by their columns.
+//! Inputs and results of choosing tokens: penalties, and elements by their columns.
 
 use crate::args::Args;
 use backend_api::Op;

@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The threads of the module, once they were started; or why there are fewer than were wanted.
 static STARTED: OnceLock<(Option<ThreadPool>, Option<String>)> = OnceLock::new();
 
-/// What workers that came have to run.
+/// Threads that workers that came have to run.
 static SEATS: Mutex<Vec<ThreadBuilder>> = Mutex::new(Vec::new());
 
 /// Makes the calling thread and `others`, which call [`compute`] from now on, the threads of every [`Cpu`](crate::Cpu)
@@ -96,7 +96,7 @@ const LATE: usize = 1 << 16;
 /// run, whoever is waited for may need the very core that looks.
 const LOOKS: usize = 1 << 17;
 
-/// What a search for work costs, in looks at a number.
+/// Cost of a search for work, in looks at a number.
 const LOOKS_OF_A_SEARCH: usize = 64;
 
 /// Looks for something for a while.

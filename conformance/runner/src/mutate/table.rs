@@ -10,7 +10,7 @@ pub struct Mutation {
     pub op: &'static str,
     /// A text of that file only.
     pub find: &'static str,
-    /// What stands in its place.
+    /// Text that replaces it.
     pub replace: &'static str,
 }
 
@@ -18,7 +18,7 @@ const fn of(file: &'static str, op: &'static str, find: &'static str, replace: &
     Mutation { file, op, find, replace }
 }
 
-/// Of the WebGPU backend without optional features.
+/// Mutations of the WebGPU backend without optional features.
 pub const WEBGPU: &[Mutation] = &[
     of("append.wgsl", "append", "let target_row = position_of(row);", "let target_row = position_of(row) + 1u;"),
     of("append.wgsl", "append", "position_of(row) + 1u;", "position_of(row) + 2u;"),
@@ -351,7 +351,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("tri.wgsl", "tri", "apart >= i32(p.least)", "apart > i32(p.least)"),
 ];
 
-/// Of the WebGPU backend where it has subgroups.
+/// Mutations of the WebGPU backend with subgroups.
 pub const SUBGROUPS: &[Mutation] = &[
     of("matmul_id.wgsl", "matmul_id", "w_row -= p.w_first;", ""),
     of("matmul_id.wgsl", "experts_glu", "u_row -= p.u_first;", ""),
@@ -367,7 +367,7 @@ pub const SUBGROUPS: &[Mutation] = &[
     of("lib/reduce.wgsl", "softmax", "max(most, subgroupShuffleXor", "min(most, subgroupShuffleXor"),
 ];
 
-/// Of the WebGPU backend as it is shaped for a CPU.
+/// Mutations of the WebGPU backend as it is shaped for a CPU.
 pub const SOFTWARE: &[Mutation] = &[
     of("linear_block.wgsl", "linear", "x32(rows.y, g)", "x32(rows.x, g)"),
     of("linear_block.wgsl", "linear", "(begins.y + cols.z, g)", "(begins.y + cols.w, g)"),
@@ -376,7 +376,7 @@ pub const SOFTWARE: &[Mutation] = &[
     of("lib/products.wgsl", "linear", "(row >= p.m)", "(row + 1u >= p.m)"),
 ];
 
-/// Of the WebGPU backend where products are in bytes.
+/// Mutations of the WebGPU backend with matmuls in bytes.
 pub const INT8: &[Mutation] = &[
     of("lib/rows32.wgsl", "linear", "x4(row, i + 7u)", "x4(row, i + 6u)"),
     of("lib/row.wgsl", "linear", "return x4(i) * gamma4(i);", "return x4(i) + gamma4(i);"),
@@ -401,7 +401,7 @@ pub const INT8: &[Mutation] = &[
     of("integer/linear.wgsl", "linear", "* s.xz);", "* s.yw);"),
 ];
 
-/// Of the WebGL2 backend.
+/// Mutations of the WebGL2 backend.
 pub const WEBGL: &[Mutation] = &[
     of("activation.glsl", "unary", "1.453152027", "1.443152027"),
     of("penalize.glsl", "penalize", "if (t >= counted_from)", "if (t > counted_from)"),
@@ -766,11 +766,11 @@ pub const WEBGL: &[Mutation] = &[
     of("tri.glsl", "tri", "apart >= least", "apart > least"),
 ];
 
-/// Of the WebGL2 backend with one value a texel.
+/// Mutations of the WebGL2 backend with one value a texel.
 pub const R32F: &[Mutation] =
     &[of("dense.glsl", "scale", "fold((row) * (cols) + (col))).x", "fold((row) * (cols) + (col) + 1)).x")];
 
-/// Of the WebGL2 backend where textures hold bits.
+/// Mutations of the WebGL2 backend with textures of bits.
 pub const BITS: &[Mutation] = &[
     of(
         "dense.glsl",
@@ -784,11 +784,11 @@ pub const BITS: &[Mutation] = &[
     of("linear_sum.glsl", "linear", "i * out_rows + row", "row"),
 ];
 
-/// Of the WebGL2 backend on devices that draw to few textures at once.
+/// Mutations of the WebGL2 backend on devices that draw to few textures at once.
 pub const FOLDED: &[Mutation] =
     &[of("block.glsl", "linear", "#define EACH(f) f(0, row0, sum0, at0)", "#define EACH(f)")];
 
-/// Of the WebGL2 backend where products are in slices.
+/// Mutations of the WebGL2 backend with sliced matmuls.
 pub const SLICED: &[Mutation] = &[
     of("linear.glsl", "linear", "if (slice > 0) return sum;", "if (slice > 1) return sum;"),
     of("linear.glsl", "linear", "flat in int slice;", "const int slice = 0;"),

@@ -6,7 +6,7 @@ use backend_api::case::{Case, Fill, Operands};
 use backend_api::op::{Attention, Binary, BinaryKind, Concat, Masking, Scale, Softmax};
 use backend_api::{Codec, StepParams, TensorId};
 
-/// What ALiBi multiplies the mask of each head with.
+/// Computes the slopes that ALiBi multiplies the mask of each head with.
 fn slopes(heads: usize, max_bias: f32) -> Vec<f32> {
     let two = 1 << heads.ilog2();
     let power = |by: f32, i: usize| (-max_bias / by * i as f32).exp2();

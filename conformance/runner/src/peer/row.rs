@@ -32,7 +32,7 @@ pub struct Row {
     pub op: String,
     /// All that is particular, as it is printed there.
     pub text: String,
-    /// The same by name.
+    /// Parameters by name.
     params: BTreeMap<String, String>,
     /// Whether several operators are run and only the last result is compared.
     pub whole_graph: bool,

@@ -45,7 +45,7 @@ pub fn add_id(row: &Row) -> Mapped {
     }))
 }
 
-/// Of a whole tensor: it is one row here.
+/// Maps the sum of a whole tensor, which is one row here.
 pub fn sum(row: &Row) -> Mapped {
     floats(row)?;
     let source = &row.sources[0];

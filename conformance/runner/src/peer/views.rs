@@ -6,7 +6,7 @@ use backend_api::case::{Fill, Operands};
 use backend_api::op::{Permute, Slice};
 use backend_api::{Shape, TensorId};
 
-/// The same elements in other dimensions.
+/// Views the elements in other dimensions.
 pub fn reshaped(o: &mut Operands, x: TensorId, dims: &[usize]) -> TensorId {
     let view = Shape::new(dims).expect("the list has shapes that can be");
     o.push(Permute { view, perm: (0..dims.len()).collect() }, &[x])

@@ -1,6 +1,6 @@
 //! Choices out of a list of numbers, so that a smaller list of numbers is a simpler case.
 
-/// What an operator's case is drawn from. Where the numbers end, all choices are the simplest.
+/// Source of the choices of a random case. Where the numbers end, all choices are the simplest.
 pub struct Draw<'a>(std::slice::Iter<'a, u16>);
 
 impl<'a> Draw<'a> {

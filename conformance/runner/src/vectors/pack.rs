@@ -14,7 +14,7 @@ use std::path::Path;
 #[derive(Debug, Deserialize)]
 struct Case {
     name: String,
-    /// What it is a case of, in the words of those who made it.
+    /// Name of the test in the collection that it comes from.
     of: String,
     inputs: Vec<Place>,
     nodes: Vec<Node>,
@@ -41,7 +41,7 @@ enum Element {
     I32,
 }
 
-/// What a tensor must be.
+/// Expected type and shape of a tensor.
 #[derive(Debug, Deserialize)]
 struct Expected {
     tensor: usize,

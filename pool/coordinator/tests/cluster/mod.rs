@@ -44,7 +44,7 @@ fn token(x: u64) -> u32 {
     (x % 1000) as u32
 }
 
-/// What one machine says after a prompt.
+/// Returns the continuation of a prompt on one machine.
 pub fn alone(prompt: &[u32], most: usize) -> Vec<u32> {
     let mut states = States(vec![0; BLOCKS as usize]);
     let mut tokens = prompt.to_vec();
@@ -76,7 +76,7 @@ pub struct Node {
     pub frozen: bool,
     pub visible: bool,
     pub liar: bool,
-    /// What it does takes until then, though it speaks.
+    /// Time until which it computes; it sends heartbeats meanwhile.
     pub busy: Micros,
     /// Time to compile a range.
     pub compile: Micros,
@@ -88,7 +88,7 @@ pub struct Node {
     snapshots: BTreeMap<(u64, u32), States>,
 }
 
-/// What happens in the cluster later.
+/// Event of the cluster that is due later.
 enum Later {
     Tell(Event, Option<(WorkerId, u64)>),
     Hop { session: u64, epoch: u64, position: u32, rows: Vec<u64>, want: u32, route: Vec<Stop>, stage: usize },
@@ -107,9 +107,9 @@ pub struct Cluster {
     pub said: BTreeMap<u64, Vec<u32>>,
     pub ended: BTreeMap<u64, End>,
     asked: BTreeMap<u64, Request>,
-    /// Who has computed, by checks.
+    /// Workers that have computed, by checks.
     checks: BTreeMap<u64, Vec<WorkerId>>,
-    /// Who was gone before the last event, and after it.
+    /// Workers that were gone before the last event, and after it.
     gone: BTreeSet<WorkerId>,
     later: BinaryHeap<Reverse<(Micros, u64)>>,
     what: BTreeMap<u64, Later>,

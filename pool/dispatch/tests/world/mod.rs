@@ -40,7 +40,7 @@ fn select(backend: Choice) -> SelectOptions {
     SelectOptions { backend, cpu_threads: NonZeroUsize::new(1), ..Default::default() }
 }
 
-/// What comes to whoever carries messages.
+/// Event for the transport.
 enum Came {
     /// By a worker.
     Sent(String, Message),
@@ -52,7 +52,7 @@ pub struct World {
     /// So far.
     joined: u64,
     pub workers: HashMap<String, Thread>,
-    /// Who sends something else than it computed.
+    /// Workers that send something else than they computed.
     pub liars: HashSet<String>,
     pub banned: Vec<String>,
     /// Subjects that the coordinator listens to.
@@ -68,7 +68,7 @@ pub struct World {
 
 #[allow(dead_code, reason = "each test file uses its part")]
 impl World {
-    /// Of so many texts one stage is computed by another worker as well.
+    /// Makes a world in which another worker checks one stage of this share of the sessions.
     pub fn new(seam: Seam, check: f64) -> World {
         let quick = Config { snapshot: 6, chunk: 4, patience: 20_000_000, silence: 600_000_000, ..Config::new(MODEL) };
         // Nobody says anything while it computes here, as there are no heartbeats.
@@ -110,12 +110,12 @@ impl World {
         self.carry(out);
     }
 
-    /// Who has a stage.
+    /// Returns the worker of a stage.
     pub fn stage(&self, stage: usize) -> String {
         self.dispatcher.picture().chains[0].stages[stage].worker.clone().unwrap()
     }
 
-    /// What comes to the coordinator, from whomever.
+    /// Sends a message to the coordinator, from any sender.
     pub fn says(&mut self, subject: &str, message: &impl Wire) {
         let out = self.dispatcher.came(self.now(), subject, &message.to_wire().unwrap());
         self.carry(out);

@@ -12,7 +12,7 @@ pub(super) struct Neon(pub pulp::aarch64::Neon);
 
 impl Lanes for Neon {
     type Sums = [float32x4_t; 8];
-    /// Of each row two sums, of the first and of the second products of its pairs.
+    /// Two sums of each row, of the first and of the second products of its pairs.
     type RowSums = [[int32x4_t; 2]; ROWS / 4];
     type Dots = int32x4_t;
     type Pair = float32x2_t;
