@@ -20,6 +20,8 @@ mod pool;
 mod process;
 mod programs;
 mod progress;
+#[cfg(test)]
+mod prose;
 mod python;
 mod release;
 mod rungs;
