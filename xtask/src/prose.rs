@@ -137,6 +137,13 @@ fn comments(source: &str) -> Vec<Fault> {
     found
 }
 
+/// Whether a line begins with a day, such as `*2026-11-22.*`.
+fn is_date(line: &str) -> bool {
+    let shape = "*0000-00-00.*";
+    let digits = |(found, wanted): (char, char)| if wanted == '0' { found.is_ascii_digit() } else { found == wanted };
+    line.len() >= shape.len() && line.chars().zip(shape.chars()).all(digits)
+}
+
 #[test]
 fn documents_are_as_short_as_they_may_be() {
     for (name, most) in MOST_WORDS {
@@ -174,6 +181,20 @@ fn documents_are_plain_and_their_links_lead_somewhere() {
 }
 
 #[test]
+fn decisions_are_dated_and_listed() {
+    let folder = root().join("docs/decisions");
+    let list = fs::read_to_string(folder.join("README.md")).unwrap();
+    for path in below(&folder).iter().filter(|path| !path.ends_with("README.md")) {
+        let (name, text) = (path.file_name().unwrap().to_str().unwrap(), fs::read_to_string(path).unwrap());
+        assert!(
+            text.lines().nth(2).is_some_and(is_date),
+            "{name}: the third line is not its date, such as *2026-11-22.*"
+        );
+        assert!(list.contains(&format!("]({name}) ")), "{name} is not in the list of docs/decisions/README.md");
+    }
+}
+
+#[test]
 fn doc_comments_are_complete_by_themselves() {
     for name in CRATES {
         for path in
@@ -199,6 +220,8 @@ fn planted_faults_are_found() {
 
     assert_eq!(speeds("It makes 1,234 tok/s, or 3.5 GB/s; bench prints tokens a second."), ["1,234 tok/s", "3.5 GB/s"]);
     assert_eq!(unknown_figures("| a | 1.5 | 2.5 | 8 |\n9.5\n", "| x | 1.5 | 3.5 (2, 4) |"), ["2.5"]);
+
+    assert!(is_date("*2026-11-22.* Takes in 0002.") && !is_date("*2026-11.*") && !is_date("**Context.** It is"));
 
     let source = "/// What it is.\n/// The same.\nfn a() {}\n\n//! One that is.\n/// Returns it.\n    /// Likewise.\n";
     assert_eq!(comments(source), ["/// What it is.", "//! One that is."]);
