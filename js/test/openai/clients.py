@@ -1,4 +1,4 @@
-"""OpenAI's client for Python talks to `anygpu serve`, as in clients.js; and the README's snippet is run. The last line is the
+"""OpenAI's client for Python talks to `anygpu serve`, as in clients.js; and the snippet of docs/server.md is run. The last line is the
 results as JSON."""
 
 import json
@@ -11,7 +11,7 @@ import openai
 from openai import APIStatusError, OpenAI, pydantic_function_tool
 from pydantic import BaseModel
 
-_, texts, vectors, calls, key, readme = sys.argv
+_, texts, vectors, calls, key, document = sys.argv
 client = OpenAI(base_url=texts, api_key=key, max_retries=0)
 embedder = OpenAI(base_url=vectors, api_key=key, max_retries=0)
 # Its model knows by heart what to say: thoughts and two calls if there are tools, else an answer.
@@ -154,8 +154,8 @@ def errors():
     equal(long.code, "context_length_exceeded")
 
 
-def the_snippet_of_the_README():
-    with open(readme, encoding="utf-8") as file:
+def the_snippet_of_the_document():
+    with open(document, encoding="utf-8") as file:
         snippet = re.search(r"```python\n(.*?)```", file.read(), re.DOTALL).group(1)
     # Where it says how the reader's own server is reached.
     for theirs, ours in [('"http://127.0.0.1:8080/v1"', "texts"), ('"none"', "key"), ('"FILE"', '"gab"')]:
@@ -176,7 +176,7 @@ CHECKS = {
     "log probabilities": log_probabilities,
     "tools that are strict": tools_that_are_strict,
     "errors": errors,
-    "the snippet of the README": the_snippet_of_the_README,
+    "the snippet of docs/server.md": the_snippet_of_the_document,
 }
 results = []
 for name, check in CHECKS.items():

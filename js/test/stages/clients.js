@@ -24,7 +24,7 @@ export async function openai() {
     const addresses = await Promise.all(servers.map(({ address }) => address));
     const scripts = [
       [process.execPath, "clients.js", ...addresses, KEY],
-      ["env", "PYTHONPATH=python", "python3", "clients.py", ...addresses, KEY, join(ROOT, "README.md")],
+      ["env", "PYTHONPATH=python", "python3", "clients.py", ...addresses, KEY, join(ROOT, "docs", "server.md")],
     ];
     const results = scripts.map(([program = "", ...args]) => {
       const { ok, stdout, output } = run(program, args, project);

@@ -1,6 +1,6 @@
 //! Which worker of a pool computes which blocks of a model.
 //!
-//! Blocks of a model are alike, and the price of a hop depends on one worker alone. So it does not matter in which
+//! Plans take all blocks of a model for alike, and the price of a hop depends on one worker alone. So it does not matter in which
 //! order workers stand, only how many blocks each has; a chain is found exactly, by dynamic programming over workers
 //! ([`fastest`]), where orders would have to be searched otherwise. Pure: no clock, no I/O, no chance.
 #![forbid(unsafe_code)]

@@ -34,7 +34,7 @@ pub struct Hello {
     /// Measured rate of a download.
     #[prost(uint64, tag = "5")]
     pub bandwidth: u64,
-    /// Measured time of a message to the broker, with what a readback takes.
+    /// Time of a message to the broker and back: the shortest of a few echoes, measured once when it connects.
     #[prost(uint32, tag = "6")]
     pub hop_micros: u32,
     /// Sessions that it would hold states for.
@@ -110,7 +110,7 @@ pub struct Heartbeat {
     /// Median time of one row through one block.
     #[prost(uint32, tag = "1")]
     pub block_micros: u32,
-    /// Median time of a message to the broker, with what a readback takes.
+    /// Time of a message to the broker and back, as the hello had it.
     #[prost(uint32, tag = "2")]
     pub hop_micros: u32,
     /// Bytes that are free of those that it offered.

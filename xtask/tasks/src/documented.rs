@@ -65,16 +65,28 @@ fn root() -> PathBuf {
     here.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(here).into()
 }
 
-fn documents() -> Vec<PathBuf> {
+/// Paths of the documents: those of the root, all below `docs/`, and what stands beside the examples.
+///
+/// # Panics
+/// If a folder cannot be read.
+pub fn documents() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = DOCUMENTS.iter().map(|name| root().join(name)).collect();
-    let within = |folder: &str| {
-        let entries = std::fs::read_dir(root().join(folder)).unwrap_or_else(|e| panic!("{folder}: {e}"));
-        entries.filter_map(|entry| Some(entry.ok()?.path()))
-    };
-    all.extend(within("docs").filter(|path| path.extension().is_some_and(|e| e == "md")));
-    all.extend(within("examples").map(|folder| folder.join("README.md")).filter(|path| path.is_file()));
+    all.extend(below(&root().join("docs")).into_iter().filter(|path| path.extension().is_some_and(|e| e == "md")));
+    all.extend(below(&root().join("examples")).into_iter().filter(|path| path.ends_with("README.md")));
     all.push(root().join("web/README.md"));
     all
+}
+
+/// Files below a folder, in order, but for those that npm and cargo leave there.
+///
+/// # Panics
+/// If the folder cannot be read.
+pub fn below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut entries: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    entries.sort();
+    entries.retain(|path| !path.ends_with("node_modules") && !path.ends_with("target"));
+    entries.into_iter().flat_map(|path| if path.is_dir() { below(&path) } else { vec![path] }).collect()
 }
 
 /// Lines of code blocks, and code that sentences mention.

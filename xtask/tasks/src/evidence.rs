@@ -1,4 +1,5 @@
-//! `docs/features.md` claims nothing of anygpu for which it does not name a test, and the tests that it names exist.
+//! `docs/features.md` claims nothing of anygpu for which it does not name a test, and the tests that it and
+//! `docs/reliability.md` name exist.
 
 use crate::root;
 use std::collections::BTreeMap;
@@ -38,6 +39,23 @@ fn has(file: &str, source: &str, name: &str) -> bool {
     quoted || ends || source.lines().any(|line| stages.iter().any(|stage| line.starts_with(stage)))
 }
 
+/// The path of a file that a document may name in short: a unit test or a check of the package.
+fn path(file: &str) -> String {
+    match file.split_once('/') {
+        None => format!("js/test/unit/{file}"),
+        Some(("checks", name)) => format!("js/test/browser/checks/{name}"),
+        Some(_) => file.to_owned(),
+    }
+}
+
+/// Fails if a document names a test that does not exist.
+fn exist(document: &str) {
+    for (file, name) in named(document) {
+        let source = fs::read_to_string(root().join(path(file))).unwrap_or_else(|e| panic!("{file}: {e}"));
+        assert!(has(file, &source, name), "{file} has no test {name:?}");
+    }
+}
+
 #[test]
 fn every_feature_names_tests_that_exist() {
     let document = fs::read_to_string(root().join("docs/features.md")).unwrap();
@@ -50,10 +68,14 @@ fn every_feature_names_tests_that_exist() {
         rows += 1;
     }
     assert!(rows > 40, "only {rows} rows were found");
-    for (file, name) in named(&document) {
-        let source = fs::read_to_string(root().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
-        assert!(has(file, &source, name), "{file} has no test {name:?}");
-    }
+    exist(&document);
+}
+
+#[test]
+fn every_fault_names_tests_that_exist() {
+    let document = fs::read_to_string(root().join("docs/reliability.md")).unwrap();
+    assert!(named(&document).len() > 60, "only {} were found", named(&document).len());
+    exist(&document);
 }
 
 #[test]

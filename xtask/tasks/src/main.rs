@@ -17,6 +17,8 @@ mod models;
 mod performance;
 mod pool;
 mod progress;
+#[cfg(test)]
+mod prose;
 mod python;
 mod release;
 mod rungs;
@@ -91,10 +93,10 @@ enum Task {
     ///
     /// `cargo xtask web --no-serve` comes first. It takes about an hour; `--reuse` goes on where a run before ended.
     Rungs(rungs::Options),
-    /// Write the tables of docs/performance.md and its picture from the results in docs/performance
+    /// Write docs/performance/software.md and docs/performance.svg from the results in docs/performance
     ///
     /// Each is a file that `cargo xtask bench --json docs/performance/NAME.json` wrote; its name is the run's title. What
-    /// is written by hand in docs/performance.md stays.
+    /// is written by hand in software.md stays.
     Performance,
     /// Convert the node tests of ONNX that map to our operators into conformance/vectors/onnx, and list the others there
     ///

@@ -1,4 +1,4 @@
-//! The tables and the picture of `docs/performance.md`, from the results that `xtask bench` left in `docs/performance`.
+//! The tables of `docs/performance/software.md` and the picture of `docs/performance.md`, from the results that `xtask bench` left in `docs/performance`.
 
 mod picture;
 mod tables;
@@ -191,14 +191,14 @@ impl Run {
 pub fn run() -> Result<()> {
     let docs = root().join("docs");
     let runs = read(&docs.join("performance"))?;
-    let page = docs.join("performance.md");
+    let page = docs.join("performance").join("software.md");
     let old = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
     let new = spliced(&old, &tables::all(&runs))
         .with_context(|| format!("{} lacks the two lines that mark the generated part", page.display()))?;
     fs::write(&page, new).with_context(|| format!("cannot write {}", page.display()))?;
     let svg = docs.join("performance.svg");
     fs::write(&svg, picture::draw(&runs)).with_context(|| format!("cannot write {}", svg.display()))?;
-    println!("wrote docs/performance.md and docs/performance.svg from {} runs", runs.len());
+    println!("wrote docs/performance/software.md and docs/performance.svg from {} runs", runs.len());
     Ok(())
 }
 

@@ -28,7 +28,7 @@ enum Shape {
     /// Phi-3-mini: 32 blocks of 3,072
     #[value(name = "3.8b")]
     Phi,
-    /// Llama 3 8B: 32 blocks of 4,096, four queries for a key
+    /// 32 blocks of 4,096, four queries for a key: the blocks of Llama 3 8B, with the vocabulary of SmolLM2 (7.2 billion)
     #[value(name = "8b")]
     Large,
 }
