@@ -15,7 +15,7 @@ pub enum Kind {
     Webkit,
 }
 
-/// What is known of a browser.
+/// Facts about a browser.
 struct Facts {
     name: &'static str,
     /// Names its program.
