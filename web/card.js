@@ -34,7 +34,7 @@ export function drawCard(canvas, { prompt, text, model, family, adapter, pace })
   const foot = HEIGHT - MARGIN;
   context.fillStyle = colour("line");
   context.fillRect(MARGIN, foot - FOOT + 24, WIDTH - 2 * MARGIN, 2);
-  const figure = pace ? `${rate(pace)} tokens a second` : "";
+  const figure = pace ? `${rate(pace)} tokens per second` : "";
   const width = write(figure, MARGIN, foot - 16, `600 30px ${colour("sans")}`, "accent");
   write(`on ${family === "cpu" ? "the CPU" : backendLabel(family)}, in a browser`, MARGIN + (width && width + 12), foot - 16, `30px ${colour("sans")}`, "ink");
   const small = `22px ${colour("sans")}`;

@@ -4,7 +4,7 @@
 
 import { $, el, fill } from "./dom.js";
 import { duration, leftOut, plural, rate } from "./format.js";
-import { SESSION, forget, keep, keepSystem, systemKept, turnsKept } from "./kept.js";
+import { forget, forgetAll, isBeside, keep, keepSystem, kept, systemKept, takePlace, turnsKept } from "./kept.js";
 import { session } from "./session.js";
 import { sampling } from "./settings.js";
 import { bringing, suggestions } from "./suggestions.js";
@@ -14,13 +14,14 @@ import * as speak from "./speak.js";
 
 const SAMPLES = ["Why is the sky blue?", "Write a short poem about rain.", "Give me three ideas for dinner."];
 
-const messages = turnsKept();
+/** The turns so far. */
+const messages = [];
 const list = $("messages");
 const field = $("message");
 const system = $("system");
 const title = el("h2");
 const about = el("p");
-const samples = el("ul", { className: "samples", "aria-label": "Questions to begin with" });
+const samples = el("ul", { className: "samples", "aria-label": "Example questions" });
 const offer = el("div", { className: "offer" });
 let running = false;
 let onError = () => {};
@@ -28,8 +29,10 @@ let onError = () => {};
 const onTouch = () => matchMedia("(pointer: coarse)").matches;
 
 /** Wires the chat up; `report` gets the errors, `load` loads a model that the visitor chooses. */
-export function startChat(report, load) {
+export async function startChat(report, load) {
   onError = report;
+  await takePlace();
+  messages.push(...turnsKept());
   $("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     if (running) session.stop();
@@ -45,7 +48,7 @@ export function startChat(report, load) {
   system.value = systemKept();
   system.addEventListener("change", () => keepSystem(system.value));
   $("system-fold").open = system.value !== "";
-  $("new-chat").addEventListener("click", startOver);
+  $("new-chat").addEventListener("click", () => startOver(forget));
   samples.append(
     ...SAMPLES.map((text) => el("li", {}, el("button", { type: "button", onclick: () => send(text) }, text))),
   );
@@ -58,14 +61,17 @@ export function startChat(report, load) {
   carryOn();
 }
 
-/** Forgets the conversation, and what this browser keeps of it. */
-export async function startOver() {
+/** Forgets this tab's conversation, and those that no other tab has open. */
+export const startAfresh = () => startOver(forgetAll);
+
+/** Begins a new conversation; `drop` forgets what this browser keeps. */
+async function startOver(drop) {
   await session.stop();
   messages.length = 0;
   fill(list);
   draw();
   field.focus();
-  await forget();
+  await drop();
 }
 
 const isWaiting = () => messages.length > 0 && messages[messages.length - 1].role === "user";
@@ -109,14 +115,16 @@ async function carryOn() {
   if (running || !isWaiting() || !session.canChat) return;
   await answer(list.lastElementChild, async (onText, onOverflow) => {
     const { engine } = session;
-    const [prompt, kept] = await Promise.all([engine.encode(conversation()), engine.tokens({ session: SESSION })]);
-    const isBegun = prompt.every((token, index) => token === kept[index]);
-    return isBegun ? session.resume("chat", SESSION, onText, onOverflow) : ask(onText, onOverflow);
+    const name = kept();
+    if (name === undefined) return ask(onText, onOverflow);
+    const [prompt, begun] = await Promise.all([engine.encode(conversation()), engine.tokens({ session: name })]);
+    const isBegun = prompt.every((token, index) => token === begun[index]);
+    return isBegun ? session.resume("chat", name, onText, onOverflow) : ask(onText, onOverflow);
   });
 }
 
 const ask = (onText, onOverflow) =>
-  session.generate("chat", { messages: conversation(), ...sampling() }, onText, onOverflow, SESSION);
+  session.generate("chat", { messages: conversation(), ...sampling() }, onText, onOverflow, kept());
 
 async function send(text) {
   const content = text.trim();
@@ -181,10 +189,10 @@ async function answer(asking, run) {
 
 function describe({ finish, tokens, rate: pace, first, overflow }) {
   const parts = [plural(tokens, "token")];
-  if (pace) parts.push(`${rate(pace)} a second`);
+  if (pace) parts.push(`${rate(pace)} per second`);
   if (first) parts.push(`first after ${duration(first)}`);
   if (finish === "cancelled") parts.push("stopped");
-  if (finish === "length") parts.push("cut off at the maximum length");
+  if (finish === "length") parts.push("stopped at the token limit");
   if (overflow) parts.push(leftOut(overflow));
   return parts.join(" · ");
 }
@@ -192,11 +200,9 @@ function describe({ finish, tokens, rate: pace, first, overflow }) {
 function draw() {
   const able = session.canChat;
   const idle = session.engine && !able;
-  $("chat-empty").hidden = !session.engine || messages.length > 0;
-  title.textContent = able ? `Talk with ${session.model.name}` : "Choose a model to talk with";
-  about.textContent = able
-    ? "It runs in this browser, and what you write stays here. The conversation is kept when the backend or the model changes."
-    : `${session.model?.name} only goes on with a text. These answer; each is downloaded once and then kept in this browser.`;
+  $("chat-empty").hidden = !session.engine || (able && messages.length > 0);
+  title.textContent = able ? `Chat with ${session.model.name}` : "Choose a chat model";
+  about.textContent = able ? whereItRuns() : whatToDo();
   samples.hidden = !able;
   offer.hidden = able;
   list.classList.toggle("running", running || !able);
@@ -209,8 +215,19 @@ function draw() {
   if (able || session.loading) field.placeholder = "Write a message";
   else field.placeholder = session.engine ? "This model cannot chat" : "No model is loaded";
   $("chat-hint").textContent = able
-    ? `${session.model.name} answers.${onTouch() ? "" : " Shift+Enter breaks the line."}`
+    ? `${session.model.name} answers.${onTouch() ? "" : " Shift+Enter adds a line."}`
     : "";
+}
+
+function whereItRuns() {
+  const beside = isBeside() ? " Your other conversation is open in another tab." : "";
+  return `It runs in this browser, and what you write stays here. The conversation is kept when you change the backend or the model.${beside}`;
+}
+
+/** What the visitor can do where the model cannot chat. */
+function whatToDo() {
+  const goesOn = messages.length > 0 ? " Your conversation is kept, and continues with the model that you choose." : "";
+  return `${session.model?.name} is a completion model and cannot chat. These can; each is downloaded once and cached.${goesOn}`;
 }
 
 /** The field is as high as what is written in it. */

@@ -35,16 +35,16 @@ export function startConformance() {
   for (const backend of BACKENDS) rows.set(backend.name, backendRow(backend));
   const list = (all) => el("ul", { className: "backends" }, ...all.map(({ name }) => rows.get(name).item));
   $("conformance").append(
-    el("h2", {}, "Does this browser compute what it should?"),
+    el("h2", {}, "Does this browser compute correctly?"),
     el(
       "p",
       { className: "lead" },
-      "Each case runs one operator, on this device, and is held to a plain reference in double precision. ",
-      "The table shows the worst error of an operator (the squared difference over the squared reference) ",
-      "and its number of cases, the warmer the larger. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as halves.",
+      "Each case runs one operator on this device and compares the result with a plain double-precision reference. ",
+      "The table shows each operator's worst error (squared difference over squared reference) ",
+      "and number of cases; warmer colours are larger errors. A case fails above 10⁻⁷, or 10⁻⁶ where values are stored as f16.",
     ),
     list(BACKENDS.filter(({ usual }) => usual)),
-    el("details", { className: "variants" }, el("summary", {}, "Other ways to run them"), list(BACKENDS.filter(({ usual }) => !usual))),
+    el("details", { className: "variants" }, el("summary", {}, "Backend variants"), list(BACKENDS.filter(({ usual }) => !usual))),
     el("div", { className: "row" }, go, sample, save),
     place,
     colours,
@@ -101,7 +101,7 @@ async function start() {
   drawControls();
   drawFailures();
   const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
-  speak.announce(`The suite has ended: ${plural(failed, "failure")}.`);
+  speak.announce(`The suite finished: ${plural(failed, "failure")}.`);
 }
 
 function drawControls() {

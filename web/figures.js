@@ -1,16 +1,16 @@
-// Figures of loading and of the current or latest generation.
+// Figures of loading, and of the current or latest generation.
 
 import { $, el } from "./dom.js";
 import { bytes, duration, rate } from "./format.js";
 import { session } from "./session.js";
 
 const FIGURES = {
-  rate: ["tokens a second", rate],
-  first: ["to first token", duration],
+  rate: ["tokens per second", rate],
+  first: ["time to first token", duration],
   prefill: ["prefill", duration],
-  open: ["trying backends", duration],
+  open: ["backend selection", duration],
   compile: ["compiling", duration],
-  memory: ["on the device", bytes],
+  memory: ["device memory", bytes],
 };
 
 export function startFigures() {
@@ -23,7 +23,7 @@ export function startFigures() {
     for (const [name, [, format]] of Object.entries(FIGURES)) {
       if (Number.isFinite(detail[name])) cells[name].textContent = format(detail[name]);
     }
-    if (Number.isFinite(detail.rate)) $("pace").textContent = `${rate(detail.rate)} tokens a second`;
+    if (Number.isFinite(detail.rate)) $("pace").textContent = `${rate(detail.rate)} tokens per second`;
   });
   session.addEventListener("loading", () => {
     for (const cell of Object.values(cells)) cell.textContent = "–";

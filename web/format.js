@@ -33,7 +33,7 @@ export function leftOut({ dropped_messages, dropped_tokens }) {
     [dropped_messages, "earlier message"],
     [dropped_tokens, "earlier token"],
   ].filter(([count]) => count > 0);
-  return `${counts.map(([count, noun]) => plural(count, noun)).join(" and ")} left out to make room`;
+  return `${counts.map(([count, noun]) => plural(count, noun)).join(" and ")} left out to fit the context`;
 }
 
 /** An error measure: zero is exact. */

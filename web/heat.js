@@ -87,7 +87,7 @@ function drawCell(cell, { cases, failed, worst }) {
 export function legend() {
   const step = (name, text) => el("li", {}, el("span", { className: `swatch ${name}`, "aria-hidden": "true" }), text);
   const bounds = STEPS.map((exponent, index) => step(`heat-${index + 1}`, `< 10${raised(exponent)}`));
-  return el("ul", { className: "legend fine", "aria-label": "Colours" }, step("heat-0", "exact"), ...bounds, step(`heat-${STEPS.length + 1}`, "more, within the limit"), step("fail", "failed"));
+  return el("ul", { className: "legend fine", "aria-label": "Colours" }, step("heat-0", "exact"), ...bounds, step(`heat-${STEPS.length + 1}`, "larger, within the limit"), step("fail", "failed"));
 }
 
 const raised = (exponent) => [...String(exponent)].map((sign) => ({ "-": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("");

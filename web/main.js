@@ -2,7 +2,7 @@
 
 import { $ } from "./dom.js";
 import { onNavigate, read, write } from "./address.js";
-import { fileName } from "./format.js";
+import { backendLabel, fileName } from "./format.js";
 import { startDrop } from "./drop.js";
 import { startFigures } from "./figures.js";
 import { later, styles } from "./later.js";
@@ -59,12 +59,12 @@ async function open(tab) {
 const views = {
   chat: later(async () => {
     const [chat] = await Promise.all([import("./chat.js"), styles("answer.css", "tools.css")]);
-    chat.startChat(reportRunError, loadModel);
+    await chat.startChat(reportRunError, loadModel);
     return chat;
   }),
   models: later(async () => {
     const [models] = await Promise.all([import("./models.js"), styles("tools.css")]);
-    models.startModels(loadModel, async () => (await views.chat()).startOver());
+    models.startModels(loadModel, async () => (await views.chat()).startAfresh());
     return models;
   }),
   race: later(async () => {
@@ -92,7 +92,7 @@ function reportLoadError({ error, model, backend }) {
 
 function reportRunError(error) {
   const broken = ["lost", "memory", "crash", "disposed"].includes(error.code);
-  showError(error, broken ? [["Load it again", () => loadModel(session.model)]] : []);
+  showError(error, broken ? [["Load the model again", () => loadModel(session.model)]] : []);
 }
 
 startSettings();
@@ -118,7 +118,7 @@ session.addEventListener("ready", () => {
 });
 session.addEventListener("recovered", ({ detail: { from, to, ms } }) => {
   showReport(session.engine.report, session.backend);
-  const message = `The device of ${from} was lost; the text went on with ${to} after ${(ms / 1000).toFixed(1)} s.`;
+  const message = `${backendLabel(from)} lost its device; generation continued on ${backendLabel(to)} after ${(ms / 1000).toFixed(1)} s.`;
   showError(Object.assign(new Error(message), { code: "lost" }));
 });
 session.addEventListener("failed", ({ detail }) => reportLoadError(detail));

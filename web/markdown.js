@@ -29,9 +29,15 @@ export function drawer(node) {
     const changed = blocks.findIndex(({ raw }, index) => raw !== drawn[index]);
     const same = changed < 0 ? blocks.length : changed;
     while (node.childNodes.length > same) node.lastChild.remove();
-    node.append(...blocks.slice(same).map(block));
+    node.append(...blocks.slice(same).map(block).map(directed));
     drawn = blocks.map(({ raw }) => raw);
   };
+}
+
+/** Has a block run in the direction of its own words; code always runs from left to right. */
+function directed(node) {
+  node.dir = node.localName === "pre" ? "ltr" : "auto";
+  return node;
 }
 
 /** What stands by itself. */

@@ -16,17 +16,17 @@ export function startModels(loadModel, forgetAll) {
   $("models").append(
     el("h2", {}, "In use"),
     current,
-    el("h2", {}, "Load another"),
+    el("h2", {}, "Load another model"),
     ...bringing(load),
     el("h2", {}, "Suggestions"),
     suggestions(load),
-    el("h2", {}, "Kept in this browser"),
+    el("h2", {}, "Cached models"),
     kept,
     el(
       "p",
       { className: "fine" },
-      "The conversation is kept here as well, and goes on after a reload. ",
-      el("button", { type: "button", className: "link", onclick: forgetAll }, "Forget it"),
+      "Conversations are kept in this browser too, and continue after a reload. ",
+      el("button", { type: "button", className: "link", onclick: forgetAll }, "Delete them"),
     ),
   );
   session.addEventListener("ready", drawCurrent);
@@ -37,7 +37,7 @@ export function startModels(loadModel, forgetAll) {
 function drawCurrent() {
   const info = session.engine?.info;
   if (!info) {
-    fill(current, el("p", { className: "fine" }, "Nothing yet."));
+    fill(current, el("p", { className: "fine" }, "No model loaded."));
     return;
   }
   const facts = [
@@ -45,8 +45,8 @@ function drawCurrent() {
     bytes(info.file_bytes),
     `context of ${plural(info.n_ctx, "token")}`,
     `vocabulary of ${info.vocab.toLocaleString("en")}`,
-    info.has_chat ? "holds a conversation" : "continues text",
-    info.cache.state === "off" && typeof session.model.source === "string" && `not kept: ${info.cache.reason}`,
+    info.has_chat ? "chat model" : "completion model",
+    info.cache.state === "off" && typeof session.model.source === "string" && `not cached: ${info.cache.reason}`,
   ];
   fill(
     current,
@@ -73,14 +73,14 @@ export async function drawKept() {
         : el(
             "p",
             { className: "fine" },
-            "Nothing yet. Downloaded models are kept, and need no network the next time.",
+            "None yet. Downloaded models are cached, so that the next visit needs no network.",
           ),
       rows.length > 1
         ? el("p", { className: "fine" }, `${plural(rows.length, "model")}, ${bytes(total)}. `, clear)
         : "",
     );
   } catch (error) {
-    fill(kept, el("p", { className: "fine" }, `This browser keeps no models: ${error.message}`));
+    fill(kept, el("p", { className: "fine" }, `This browser cannot cache models: ${error.message}`));
   }
 }
 

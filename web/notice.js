@@ -9,17 +9,17 @@ const box = $("notice");
 const WORDS = {
   network: "The model could not be downloaded.",
   file: "This file cannot be used as a model.",
-  template: "This model cannot follow such a conversation.",
-  checksum: "The model arrived damaged.",
-  quota: "This browser has no room left for the model.",
-  cache: "This browser cannot keep the model.",
-  no_backend: "The model cannot run that way in this browser.",
-  unsupported: "The model cannot run that way in this browser.",
+  template: "The chat template of this model does not allow this conversation.",
+  checksum: "The downloaded model is damaged.",
+  quota: "There is no storage left for the model.",
+  cache: "This browser cannot cache the model.",
+  no_backend: "No backend can run this model in this browser.",
+  unsupported: "This backend cannot run the model in this browser.",
   memory: "There is not enough memory for this model.",
-  lost: "The graphics device was taken away for a moment.",
-  driver: "The graphics driver refused.",
+  lost: "The GPU device was lost.",
+  driver: "The graphics driver reported an error.",
   context: "The text is too long for this model.",
-  crash: "The engine has stopped by mistake.",
+  crash: "The engine crashed.",
 };
 
 /** Shows an error. `actions` are `[label, function]` pairs. */

@@ -9,6 +9,6 @@
   if (lacks.length === 0) return;
   var notice = document.getElementById("notice");
   notice.textContent =
-    "This browser is too old for the page: it lacks " + lacks.join(", ") + ". Chromium 80, Firefox 79, Safari 15 and later have it.";
+    "This browser is too old for this page: it lacks " + lacks.join(", ") + ". Use Chromium 80, Firefox 79, Safari 15 or later.";
   notice.hidden = false;
 })();

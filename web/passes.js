@@ -18,7 +18,7 @@ const [DARK, BELOW, ABOVE] = [[26, 28, 33], [64, 166, 255], [255, 158, 38]];
 const WORDS = [
   ["qkv_append", "", "keys and values"],
   ["attention_scores", "", "attention scores"],
-  ["attention", "", "what attention found"],
+  ["attention", "", "attention output"],
   ["", "position_embd", "embedding"],
   ["embed", "", "embedding"],
   ["get_rows", "token_embd", "embedding"],
@@ -47,11 +47,11 @@ let steps = new Map();
 let size = 0;
 let shown = null;
 let wanted = null;
-const lines = el("div", { className: "passes", tabIndex: 0, role: "group", "aria-label": "What each pass left" });
+const lines = el("div", { className: "passes", tabIndex: 0, role: "group", "aria-label": "Results of each kernel" });
 const note = el("p", { className: "fine" });
 
 /** What shows them. */
-export const picture = el("div", { hidden: true }, el("h3", {}, "What each pass left"), note, lines);
+export const picture = el("div", { hidden: true }, el("h3", {}, "Results of each kernel"), note, lines);
 
 /** Forgets all steps. */
 export function clear() {
@@ -70,7 +70,7 @@ export function keep(step, backend) {
     steps.delete(position);
     size -= sizeOf(old);
   }
-  note.textContent = `A dot is a number in ${HOLDERS[backend] ?? "memory"}: orange above zero, blue below, half as bright at 1 as at 100. A line is a block of the model.`;
+  note.textContent = `Each dot is a number in ${HOLDERS[backend] ?? "memory"}: orange above zero, blue below, and half as bright at 1 as at 100. Each line is a block of the model.`;
 }
 
 /** Shows the step at a position with the next frame; one that was not seen is shown as such. */

@@ -32,8 +32,8 @@ async function post(url, body, signal) {
   if ($("key").value) headers.Authorization = `Bearer ${$("key").value}`;
   const response = await fetch(url, { method: "POST", headers, body, signal }).catch((cause) => {
     if (signal.aborted) throw cause;
-    const remedy = `start it with --cors ${location.origin}, which lets this page ask`;
-    throw new Error(`the coordinator cannot be asked from here (CORS): ${remedy}, or again if it has ended`);
+    const remedy = `start it with --cors ${location.origin} to allow this page`;
+    throw new Error(`this page cannot reach the coordinator (CORS): ${remedy}, or restart it if it has stopped`);
   });
   if (response.ok) return response;
   if (response.status === 401) {
@@ -46,7 +46,7 @@ async function post(url, body, signal) {
 /** What the server says of a request that it refuses. */
 async function refusal(response) {
   const body = await response.json().catch(() => null);
-  return new Error(body?.error?.message ?? `the pool answers with status ${response.status}; ask again`);
+  return new Error(body?.error?.message ?? `the pool answered with status ${response.status}; try again`);
 }
 
 let asking = false;
@@ -55,7 +55,7 @@ let awaited = false;
 
 /** Says what an answer waits for, if the pool cannot begin with it. */
 export function tellWaiting({ serves }) {
-  if (awaited) $("pace").textContent = serves ? "" : "Waiting for a chain: too few are here for the whole model.";
+  if (awaited) $("pace").textContent = serves ? "" : "Waiting for a chain: there are too few workers for the whole model.";
 }
 
 /** Has the form ask a pool. `at` gives the address of a path there. */
@@ -80,7 +80,7 @@ export function startAsking(at, model) {
         awaited = false;
         count += 1;
         $("answer").append(piece);
-        $("pace").textContent = `${rate((1000 * count) / (performance.now() - begin))} tokens a second`;
+        $("pace").textContent = `${rate((1000 * count) / (performance.now() - begin))} tokens per second`;
       }
     } catch (error) {
       if (!controller.signal.aborted) showError(error, [["Ask again", () => ask(prompt)]]);

@@ -14,25 +14,25 @@ const named = (worker) => (worker ? worker.slice(0, 6) : "nobody yet");
 /** One stage, or a spare. */
 function stage(it, own, className) {
   const { worker, ready, block_micros } = it;
-  const speed = block_micros ? `, ${(block_micros / 1000).toFixed(1)} ms a block` : "";
-  const state = worker ? (ready ? speed : ", getting ready") : ", away";
+  const speed = block_micros ? `, ${(block_micros / 1000).toFixed(1)} ms per block` : "";
+  const state = worker ? (ready ? speed : ", preparing") : ", away";
   const mine = worker && worker === own;
   const classes = [className, mine ? "own" : "", worker && ready ? "" : "away"].filter(Boolean).join(" ");
   return el("li", { className: classes }, el("strong", {}, mine ? "this browser" : named(worker)), `: ${blocks(it)}${state}`);
 }
 
 function chain({ id, up, sessions, stages }, own) {
-  const state = up ? (sessions ? `computes ${plural(sessions, "text")}` : "ready") : "being prepared";
+  const state = up ? (sessions ? `running ${plural(sessions, "sequence")}` : "ready") : "preparing";
   const list = el("ol", { className: "stages" }, ...stages.map((it) => stage(it, own, "stage")));
   return el("div", { className: "chain" }, el("h3", {}, `Chain ${id}: ${state}`), list);
 }
 
 /** Shows it; `own` is this browser's name, if it has joined. */
 export function showPicture({ chains, spares, workers, waiting, running, tokens, lost }, own) {
-  const counts = [plural(workers, "worker"), `${running} of ${plural(running + waiting, "text")} under way`];
+  const counts = [plural(workers, "worker"), `${running} of ${plural(running + waiting, "sequence")} running`];
   $("counts").textContent = `${[...counts, plural(tokens, "token"), `${plural(lost, "worker")} lost`].join(" · ")}.`;
   const parts = chains.map((it) => chain(it, own));
-  if (chains.length === 0) parts.push(el("p", { className: "fine" }, "No chain yet: too few are here for the whole model."));
+  if (chains.length === 0) parts.push(el("p", { className: "fine" }, "No chain yet: there are too few workers for the whole model."));
   if (spares.length > 0) {
     const list = el("ul", { className: "stages" }, ...spares.map((it) => stage(it, own, "stage spare")));
     parts.push(el("div", { className: "chain" }, el("h3", {}, "Spares"), list));
@@ -43,11 +43,11 @@ export function showPicture({ chains, spares, workers, waiting, running, tokens,
 /** Who hands over to a worker, and to whom it does, in words. */
 export function neighbours(picture, worker) {
   const stages = picture?.chains.map((it) => it.stages).find((all) => all.some((it) => it.worker === worker));
-  if (!stages) return { before: "nobody: it is a spare", after: "nobody" };
+  if (!stages) return { before: "none (spare)", after: "none" };
   const place = stages.findIndex((it) => it.worker === worker);
   const beside = (it, edge) => (it ? `${named(it.worker)} (${blocks(it)})` : edge);
   return {
-    before: beside(stages[place - 1], "whoever asks, as tokens"),
-    after: beside(stages[place + 1], "whoever asked, as a token"),
+    before: beside(stages[place - 1], "the client, as tokens"),
+    after: beside(stages[place + 1], "the client, as a token"),
   };
 }

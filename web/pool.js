@@ -20,7 +20,7 @@ const at = (path) => `${coordinator.replace(/\/$/, "")}${path}`;
 
 async function json(path) {
   const response = await fetch(at(path), { cache: "no-store" });
-  if (!response.ok) throw new Error(`${at(path)} answers with status ${response.status}; is there the coordinator of a pool?`);
+  if (!response.ok) throw new Error(`${at(path)} answered with status ${response.status}; check that it is a pool coordinator`);
   return response.json();
 }
 
@@ -33,7 +33,7 @@ async function find(address) {
   } catch (error) {
     $("find").hidden = false;
     $("coordinator").value = address;
-    showError(error, [["Look again", () => find(address)]]);
+    showError(error, [["Try again", () => find(address)]]);
     return;
   }
   const { name, blocks: count, bytes: size } = pool.model;
@@ -61,7 +61,7 @@ async function join() {
   clearError();
   const button = $("join");
   button.disabled = true;
-  $("joining").textContent = "Trying what computes here, and the network…";
+  $("joining").textContent = "Testing the backends and the network…";
   try {
     // Only who joins downloads what it takes.
     const { joinPool } = await import("./anygpu/src/pool.js");
@@ -89,11 +89,11 @@ function left() {
 
 /** What this browser does, in one sentence. */
 function doing({ connected, part, refused }) {
-  if (!connected) return "The connection is broken; it is tried again.";
-  if (part === null) return refused ? `It could not do its part: ${refused}` : "It stands by: nothing is to be done yet.";
-  if (!part.ready && part.total === 0) return "It opens the model.";
-  if (!part.ready) return `It fetches its part: ${bytes(part.fetched)} of ${bytes(part.total)}.`;
-  return `It has ${blocks(part)}; the model has ${pool.model.blocks} blocks.`;
+  if (!connected) return "The connection was lost; reconnecting.";
+  if (part === null) return refused ? `It could not run its part: ${refused}` : "Standing by: there is no work yet.";
+  if (!part.ready && part.total === 0) return "Opening the model.";
+  if (!part.ready) return `Downloading its part: ${bytes(part.fetched)} of ${bytes(part.total)}.`;
+  return `Running ${blocks(part)}; the model has ${pool.model.blocks} blocks.`;
 }
 
 function showPart(state) {
@@ -108,12 +108,12 @@ function showPart(state) {
   const { before, after } = neighbours(picture, worker);
   const facts = [
     ["Computes on", `${backendLabel(computes.backend)}${computes.software ? ", in software" : ""} (${computes.adapter})`],
-    ["A row through a block", blockMicros ? `${(blockMicros / 1000).toFixed(2)} ms` : "not measured yet"],
-    ["A message to the server and back", `${(hopMicros / 1000).toFixed(1)} ms`],
-    ["Comes from", before],
-    ["Goes to", after],
-    ["Texts here, steps so far", `${sessions}, ${steps.toLocaleString("en")}`],
-    ["Its name", worker],
+    ["Time per block", blockMicros ? `${(blockMicros / 1000).toFixed(2)} ms` : "not measured yet"],
+    ["Round trip to the server", `${(hopMicros / 1000).toFixed(1)} ms`],
+    ["Receives from", before],
+    ["Sends to", after],
+    ["Sequences, steps", `${sessions}, ${steps.toLocaleString("en")}`],
+    ["Worker id", worker],
   ];
   fill($("facts"), ...facts.map(([term, fact]) => [el("dt", {}, term), el("dd", { className: "number" }, fact)]).flat());
 }

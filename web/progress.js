@@ -7,8 +7,8 @@ import { session } from "./session.js";
 const PHASES = {
   connect: "Connecting",
   download: "Downloading",
-  select: "Trying the backends",
-  upload: "Moving weights to the device",
+  select: "Selecting a backend",
+  upload: "Uploading weights to the device",
   ready: "Ready",
 };
 

@@ -24,7 +24,7 @@ export function startRace() {
   for (const backend of BACKENDS) lanes.set(backend, laneOf(backend));
   $("race").append(
     el("h2", {}, "One story, every backend"),
-    el("p", { className: "lead" }, "The built-in model tells the same story on each backend of this browser, all at once. The words must be the same; how fast they come is the race."),
+    el("p", { className: "lead" }, "The built-in model tells the same story on every backend of this browser at once. The words must be identical; the race is for speed."),
     el("div", { className: "row" }, go, verdict),
     el("div", { className: "lanes" }, ...[...lanes.values()].map(({ item }) => item)),
   );
@@ -38,9 +38,9 @@ function laneOf(backend) {
     count: el("span", { className: "fine number" }),
     bar: el("progress", { max: TOKENS, value: 0, "aria-labelledby": title }),
     adapter: el("p", { className: "fine" }),
-    text: el("p", { className: "told" }),
+    text: el("p", { className: "told", dir: "auto" }),
   };
-  const head = el("p", { className: "figure" }, parts.pace, " ", el("span", { className: "fine" }, "tokens a second"));
+  const head = el("p", { className: "figure" }, parts.pace, " ", el("span", { className: "fine" }, "tokens per second"));
   const item = el("section", { "aria-labelledby": title }, el("h3", { id: title }, backendLabel(backend)), head, parts.bar, parts.count, parts.text, parts.adapter);
   return { backend, item, ...parts, engine: null, tokens: 0, words: "", ms: 0 };
 }
@@ -56,7 +56,7 @@ async function start() {
   const { signal } = running;
   signal.addEventListener("abort", drawControls);
   drawControls();
-  verdict.textContent = "Each backend gets ready.";
+  verdict.textContent = "Preparing the backends.";
   await session.stop();
   const all = [...lanes.values()];
   for (const lane of all) clear(lane);
@@ -64,7 +64,7 @@ async function start() {
     // One after the other: what compiles and is timed must not be held up by others.
     for (const lane of all) await prepare(lane, signal);
     const able = all.filter(({ engine }) => engine !== null);
-    verdict.textContent = `${plural(able.length, "backend")} at once.`;
+    verdict.textContent = `Running on ${plural(able.length, "backend")}.`;
     const how = isSamplingGiven() ? sampling() : {};
     await Promise.all(able.map((lane) => tell(lane, how, signal)));
     verdict.textContent = signal.aborted ? "Stopped." : judge(able);
@@ -88,14 +88,14 @@ function clear(lane) {
 
 async function prepare(lane, signal) {
   if (signal.aborted) return;
-  lane.count.textContent = "getting ready…";
+  lane.count.textContent = "preparing…";
   try {
     lane.engine = await AnyGpu.load(BUILT_IN.source, { backend: lane.backend, signal });
     lane.adapter.textContent = lane.engine.info.adapter;
     lane.count.textContent = "ready";
   } catch (error) {
     lane.item.className = "absent";
-    lane.count.textContent = signal.aborted ? "" : "not here";
+    lane.count.textContent = signal.aborted ? "" : "not available";
     lane.adapter.textContent = signal.aborted ? "" : sentence(error.message);
   }
 }
@@ -126,12 +126,12 @@ function draw({ text, words, pace, count, bar, tokens, ms }) {
 /** Who won, and whether all of them told the same. */
 function judge(able) {
   const whole = able.filter(({ tokens }) => tokens === TOKENS).sort((a, b) => a.ms - b.ms);
-  if (whole.length === 0) return "No backend came to the end.";
+  if (whole.length === 0) return "No backend finished.";
   const [first] = whole;
   first.item.className = "won";
-  const won = `${backendLabel(first.backend)} was first, after ${(first.ms / 1000).toFixed(1)} s.`;
-  if (whole.length === 1) return `${won} There was no other.`;
+  const won = `${backendLabel(first.backend)} finished first, in ${(first.ms / 1000).toFixed(1)} s.`;
+  if (whole.length === 1) return `${won} It was the only one.`;
   const others = whole.filter(({ words }) => words !== first.words).map(({ backend }) => backendLabel(backend));
-  if (others.length > 0) return `${won} ${others.join(" and ")} told something else: that is a defect of this browser, its driver, or this page.`;
-  return `${won} All ${whole.length} told the same, word for word.`;
+  if (others.length > 0) return `${won} ${others.join(" and ")} gave different text: that is a bug in this browser, its driver or this page.`;
+  return `${won} All ${whole.length} gave identical text.`;
 }

@@ -57,16 +57,16 @@ function placed(row, name, rung = name) {
 
 /** Shows that there is nothing. */
 export function showNothing() {
-  $("verdict").textContent = "Nothing is loaded";
+  $("verdict").textContent = "No model loaded";
   fill($("ladder"));
 }
 
 const drawWaiting = (name) =>
-  el("li", { className: "waiting" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "to be tried"));
+  el("li", { className: "waiting" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "not tried yet"));
 const drawTrying = (name) =>
-  el("li", { className: "trying" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "being tried"));
+  el("li", { className: "trying" }, drawMark("○"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "trying"));
 const drawAbsent = (name) =>
-  el("li", { className: "rejected" }, drawMark("×"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "not in this browser"));
+  el("li", { className: "rejected" }, drawMark("×"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "not available in this browser"));
 
 /** As many digits of a digest as are shown: the rest is in a title. */
 const DIGITS = 12;
@@ -74,7 +74,7 @@ const DIGITS = 12;
 /** Shows a report; `wanted` is what the visitor asked for. */
 export function showReport(report, wanted) {
   const chosen = report.rungs.find((rung) => rung.outcome.kind === "chosen");
-  const nothing = wanted === "auto" ? "No backend works here" : `${backendLabel(wanted)} does not work here`;
+  const nothing = wanted === "auto" ? "No backend works in this browser" : `${backendLabel(wanted)} does not work in this browser`;
   $("verdict").textContent = chosen ? `Running on ${label(chosen.name)}` : nothing;
   $("why").textContent = chosen ? why(report, chosen, wanted) : "";
   const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower");
@@ -83,10 +83,10 @@ export function showReport(report, wanted) {
     ...proven.map(drawProven),
     ...byReason(report.rungs, "rejected").map(([reason, rungs]) => drawRejected(reason, rungs)),
     ...byReason(report.rungs, "skipped").map(([reason, rungs]) =>
-      drawNote(`Not tried, as ${reason}: ${names(rungs)}.`),
+      drawNote(`Not tried because ${reason}: ${names(rungs)}.`),
     ),
     report.thread === "main" && report.thread_reason
-      ? drawNote(sentence(`on the page's own thread: ${report.thread_reason}`))
+      ? drawNote(sentence(`runs on the page's main thread: ${report.thread_reason}`))
       : "",
   );
   drawModule(report.module_sha256);
@@ -97,7 +97,7 @@ function drawModule(digest) {
   if (!digest) return fill($("module"));
   const short = el("code", { className: "number", title: `SHA-256 ${digest}` }, digest.slice(0, DIGITS));
   const sums = el("a", { href: "SHA256SUMS" }, "digests of this release");
-  fill($("module"), "Runs the module ", short, "… (", sums, ")");
+  fill($("module"), "WebAssembly module ", short, "… (", sums, ")");
 }
 
 const label = (name) => (family(name) === "cpu" ? "the CPU" : backendLabel(family(name)));
@@ -106,9 +106,9 @@ const names = (rungs) => rungs.map((rung) => backendLabel(rung.name)).join(", ")
 function why(report, chosen, wanted) {
   const proven = report.rungs.filter(({ outcome }) => outcome.kind === "chosen" || outcome.kind === "slower").length;
   const drawn = chosen.software ? " The device is emulated in software." : "";
-  if (wanted !== "auto") return `You asked for it, and it passed its self-test.${drawn}`;
-  if (proven > 1) return `The fastest of ${proven}, and it passed its self-test.${drawn}`;
-  return `The only one that passed its self-test.${drawn}`;
+  if (wanted !== "auto") return `Selected by you. It passed its self-test.${drawn}`;
+  if (proven > 1) return `The fastest of ${proven} backends that passed the self-test.${drawn}`;
+  return `The only backend that passed the self-test.${drawn}`;
 }
 
 
@@ -124,13 +124,15 @@ function byReason(rungs, kind) {
 
 function drawProven(rung) {
   const chosen = rung.outcome.kind === "chosen";
-  const facts = rung.facts.map(([name, value]) => `${name} ${value}`).join(", ");
+  const facts = rung.facts.map(([name, value]) => `${name} ${value}`);
+  // A rung that was remembered, and not tried again, has no time.
+  const tried = rung.tried_ms === null ? "tried on an earlier visit" : `tried for ${duration(rung.tried_ms)}`;
   return el(
     "li",
-    { className: chosen ? "chosen" : "", title: `tried for ${duration(rung.tried_ms)}, ${facts}` },
+    { className: chosen ? "chosen" : "", title: [tried, ...facts].join(", ") },
     drawMark(chosen ? "●" : "○"),
     el("strong", {}, backendLabel(rung.name), el("span", { className: "hidden" }, chosen ? ", chosen" : ", works")),
-    el("span", { className: "number" }, rung.matvec_ms === null ? "" : `${duration(rung.matvec_ms)} a matvec`),
+    el("span", { className: "number" }, rung.matvec_ms === null ? "" : `${duration(rung.matvec_ms)} per matvec`),
     el("p", { className: "fine" }, [rung.adapter, rung.software && "in software"].filter(Boolean).join(", ")),
   );
 }

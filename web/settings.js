@@ -8,8 +8,8 @@ const FIELDS = {
   temperature: { label: "Temperature", value: 0.8, min: 0, max: 2, step: 0.05 },
   top_k: { label: "Top-k", value: 40, min: 0, max: 64, step: 1 },
   top_p: { label: "Top-p", value: 0.95, min: 0.05, max: 1, step: 0.05 },
-  max_tokens: { label: "Most tokens", value: 400, min: 1, max: 4096, step: 1 },
-  seed: { label: "Seed", value: "", min: 0, max: 4294967295, step: 1, placeholder: "new each time" },
+  max_tokens: { label: "Max tokens", value: 400, min: 1, max: 4096, step: 1 },
+  seed: { label: "Seed", value: "", min: 0, max: 4294967295, step: 1, placeholder: "random" },
 };
 const inputs = {};
 
@@ -22,7 +22,7 @@ export function startSettings() {
     $("settings-fields").append(el("label", {}, el("span", {}, label), inputs[name]));
   }
   const reset = el("button", { type: "button", className: "link", onclick: resetAll }, "Reset");
-  const note = "Temperature 0 always takes the likeliest token; the other fields then have no effect. ";
+  const note = "At temperature 0 the most likely token is always chosen; top-k, top-p and the seed then have no effect. ";
   $("settings-fields").append(el("p", { className: "fine" }, note, reset));
 }
 

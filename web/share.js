@@ -18,8 +18,8 @@ export function share(story) {
   const close = el("button", { type: "button", onclick: hide }, "Close");
   const way = link
     ? el("div", { className: "row" }, field, copy)
-    : el("p", { className: "fine" }, "The model is a file of yours: a link cannot have it, but the picture can be passed on.");
-  fill(box, el("h2", {}, "Pass it on"), way, link ? el("p", { className: "fine" }, how(story)) : "", canvas, el("div", { className: "row" }, save, close));
+    : el("p", { className: "fine" }, "The model is a local file, so a link cannot include it. You can share the picture.");
+  fill(box, el("h2", {}, "Share this story"), way, link ? el("p", { className: "fine" }, how(story)) : "", canvas, el("div", { className: "row" }, save, close));
   box.hidden = false;
   box.scrollIntoView({ block: "nearest" });
   (link ? copy : save).focus();
@@ -33,8 +33,8 @@ export function hide() {
 }
 
 function how({ request }) {
-  const same = "Whoever opens it sees the same words come, on a machine of their own.";
-  return request.temperature === 0 ? same : `${same} It has the seed, ${request.seed}.`;
+  const same = "Anyone who opens the link sees the same story generated on their own machine.";
+  return request.temperature === 0 ? same : `${same} The link includes the seed, ${request.seed}.`;
 }
 
 /** The address that has a story told again; null if its model has none. */

@@ -173,9 +173,9 @@ function withMore(result) {
 function describe({ finish, tokens, overflow }) {
   const how =
     request.temperature === 0
-      ? "the likeliest word each time, so the same on every machine"
+      ? "greedy decoding, so the same text on every machine"
       : `temperature ${request.temperature}, seed ${request.seed}`;
-  const end = { stop: "The end.", length: "Cut off at the maximum length.", cancelled: "Stopped." }[finish] ?? "";
+  const end = { stop: "The end.", length: "Stopped at the token limit.", cancelled: "Stopped." }[finish] ?? "";
   const left = overflow ? ` ${leftOut(overflow)}.` : "";
   return `${end} ${plural(tokens, "token")} by ${session.model.name}, ${how}.${left}`;
 }

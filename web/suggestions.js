@@ -10,19 +10,19 @@ const HUB = "https://huggingface.co";
 const THAT_CHAT = [
   {
     name: "SmolLM2 135M Instruct",
-    about: "Chat, 105 MB. Quick everywhere, and not very clever.",
+    about: "Chat, 105 MB. Fast on any device; simple answers.",
     source: `${HUB}/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q4_K_M.gguf`,
   },
   {
     name: "SmolLM2 360M Instruct",
-    about: "Chat, 386 MB. Better answers, for machines with a GPU.",
+    about: "Chat, 386 MB. Better answers; needs a GPU to be fast.",
     source: `${HUB}/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf`,
   },
 ];
 
 /** The suggestions as a list; `load` gets the one that is chosen. */
 export function suggestions(load, { chat = false } = {}) {
-  const all = chat ? THAT_CHAT : [{ ...BUILT_IN, about: "Stories, 18 MB. Part of this page." }, ...THAT_CHAT];
+  const all = chat ? THAT_CHAT : [{ ...BUILT_IN, about: "Stories, 18 MB. Built into this page." }, ...THAT_CHAT];
   const row = ({ name, about, source }) => {
     const act = { type: "button", "aria-label": `Load ${name}`, onclick: () => load({ source, name }) };
     const said = el("div", {}, el("h3", {}, name), el("p", { className: "fine" }, about));
@@ -62,8 +62,8 @@ export function bringing(load) {
       { className: "row" },
       pick,
       picker,
-      el("span", { className: "fine" }, "or drop one anywhere on this page; of a split model, all files at once. It stays on this machine."),
+      el("span", { className: "fine" }, "or drop one anywhere on this page (all files of a split model at once). Files stay on your machine."),
     ),
-    el("p", { className: "fine" }, "One that no machine of yours can hold: ", el("a", { href: "pool.html" }, "several as one"), "."),
+    el("p", { className: "fine" }, "Model too large for one machine? ", el("a", { href: "pool.html" }, "Pool several"), "."),
   ];
 }

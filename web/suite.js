@@ -10,12 +10,12 @@ export const BACKENDS = [
   { name: "cpu", label: "CPU", usual: true },
   { name: "webgpu-core", label: "WebGPU, core features" },
   { name: "webgpu-split", label: "WebGPU, small bindings" },
-  { name: "webgpu-software", label: "WebGPU, shaped as for a CPU" },
-  { name: "webgpu-int8", label: "WebGPU, 8-bit products" },
-  { name: "webgl-r32f", label: "WebGL2, one value a texel" },
-  { name: "webgl-bits", label: "WebGL2, without any extension" },
+  { name: "webgpu-software", label: "WebGPU, as on a software GPU" },
+  { name: "webgpu-int8", label: "WebGPU, int8 matmuls" },
+  { name: "webgl-r32f", label: "WebGL2, one value per texel" },
+  { name: "webgl-bits", label: "WebGL2, no extensions" },
   { name: "webgl-fold", label: "WebGL2, small textures" },
-  { name: "webgl-split", label: "WebGL2, shaped as for a GPU" },
+  { name: "webgl-split", label: "WebGL2, split as on a real GPU" },
 ];
 
 /** An empty tally of one backend. `state`: waiting, running, done, stopped, absent or broken. */

@@ -24,7 +24,7 @@ let stop = () => {};
 
 box.append(
   el("h2", {}, "How each word was chosen"),
-  el("p", { className: "fine" }, "The likeliest next tokens, with the probability that the model gave each, before temperature. The one that was taken is marked. Point at a word, or move along with the slider."),
+  el("p", { className: "fine" }, "The most likely next tokens and their probabilities, before temperature. The chosen token is marked. Point at a word, or use the slider."),
   bars,
   el("div", { className: "row" }, place, count),
   picture,
@@ -106,7 +106,7 @@ function look(at, isNewest = false) {
     const row = bars.children[index];
     const [name, bar, number] = row.children;
     row.className = isTaken ? "taken" : "";
-    fill(name, visible(token), el("span", { className: "hidden" }, isTaken ? ", taken" : ""));
+    fill(name, visible(token), el("span", { className: "hidden" }, isTaken ? ", chosen" : ""));
     bar.style.setProperty("--chance", chance);
     number.textContent = percent(chance);
   });

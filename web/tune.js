@@ -33,7 +33,7 @@ function draw(text) {
 /** Tunes with the model in use, and loads it again if that brings anything. */
 async function tune() {
   running = new AbortController();
-  draw("Begins…");
+  draw("Starting…");
   try {
     await session.stop();
     const { signal } = running;
@@ -42,9 +42,9 @@ async function tune() {
     running = null;
     const [prefill, decode] = (ratios ?? [1, 1]).map((ratio) => `${Math.round(100 * ratio)} %`);
     const better = Object.keys(winner.values).length > 0;
-    draw(better ? `Prompts take ${prefill} and tokens ${decode} of the time.` : "The defaults are best here.");
+    draw(better ? `Prompts take ${prefill} and tokens ${decode} of the time before.` : "The defaults are best here.");
     if (better && kept) await session.load(session.model);
-    else if (better) draw("There is something faster, but this browser keeps no files.");
+    else if (better) draw("Faster settings were found, but this browser cannot save them.");
   } catch (error) {
     running = null;
     draw(error?.name === "AbortError" ? "Stopped." : "");

@@ -9,7 +9,7 @@ export function question(content, edit) {
   const item = el("li", { className: "user" });
   const draw = () => {
     const button = el("button", { type: "button", className: "small", onclick: () => change(item, content, edit, draw) }, "Edit");
-    fill(item, el("p", { className: "text" }, content), el("p", { className: "does" }, button));
+    fill(item, el("p", { className: "text", dir: "auto" }, content), el("p", { className: "does" }, button));
   };
   draw();
   return item;
@@ -17,7 +17,7 @@ export function question(content, edit) {
 
 /** Makes a field of a question, until it is asked again or left as it is. */
 function change(item, content, edit, leave) {
-  const field = el("textarea", { value: content, rows: Math.min(8, content.split("\n").length + 1), "aria-label": "Your message" });
+  const field = el("textarea", { value: content, dir: "auto", rows: Math.min(8, content.split("\n").length + 1), "aria-label": "Your message" });
   const cancel = () => {
     leave();
     item.querySelector("button").focus();
@@ -38,7 +38,7 @@ function change(item, content, edit, leave) {
       "form",
       { className: "edit", onsubmit: submit },
       field,
-      el("p", { className: "fine" }, "What came after it is answered anew."),
+      el("p", { className: "fine" }, "Messages after this one are replaced."),
       el("button", { type: "button", onclick: cancel }, "Cancel"),
       el("button", { type: "submit", className: "primary" }, "Ask again"),
     ),
@@ -48,7 +48,7 @@ function change(item, content, edit, leave) {
 
 /** An answer, which grows by `add`, and by `think` before, until its `end`; `regenerate` is what has it given again. */
 export function answerOf(content, regenerate) {
-  const text = el("div", { className: "text" });
+  const text = el("div", { className: "text", dir: "auto" });
   const note = el("span", { className: "fine number" });
   const copy = el("button", { type: "button", className: "small", onclick: () => copyFrom(copy, content) }, "Copy");
   const again = el("button", { type: "button", className: "small again", onclick: regenerate }, "Regenerate");
@@ -71,8 +71,8 @@ export function answerOf(content, regenerate) {
   /** What is thought before the answer can be looked at, and is no part of the conversation. */
   const think = (piece) => {
     if (thoughts === null) {
-      thoughts = el("p");
-      text.before(el("details", { className: "thoughts" }, el("summary", {}, "Thoughts"), thoughts));
+      thoughts = el("p", { dir: "auto" });
+      text.before(el("details", { className: "thoughts" }, el("summary", {}, "Reasoning"), thoughts));
     }
     thoughts.append(piece);
   };

@@ -85,11 +85,89 @@ export default {
     await press(page, "New chat");
   },
 
+  "a second visit shows the backends and keeps the address": async (/** @type {Site} */ { open }) => {
+    // As the address stands, without a backend: what selection found is remembered.
+    const query = "?tab=chat&model=talker.gguf&temperature=0&max_tokens=8";
+    const page = await open(query);
+    await ready(page);
+    const first = await page.$$eval("#ladder li strong", (names) => names.map(({ firstChild }) => firstChild?.textContent));
+    const other = await open(query);
+    await ready(other);
+    await seen(other, "#ladder .chosen", /matvec/);
+    assert.deepEqual(await other.$$eval("#ladder li strong", (names) => names.map(({ firstChild }) => firstChild?.textContent)), first);
+    assert.deepEqual(await texts(other, "#ladder .waiting, #ladder .trying"), []);
+    const state = new URLSearchParams(new URL(other.url()).hash.slice(1));
+    assert.deepEqual([state.get("model"), state.get("backend")], ["talker.gguf", "auto"]);
+    await seen(other, "#chat-empty h2", /Chat with talker/);
+  },
+
+  "two tabs have a conversation each": async (/** @type {Site} */ { open }) => {
+    const ask = async (/** @type {import("puppeteer-core").Page} */ page, /** @type {string} */ text) => {
+      await page.bringToFront();
+      await page.type("#message", text);
+      await page.keyboard.press("Enter");
+      await seen(page, "#messages .does .number", /20 tokens/);
+      await still(page);
+    };
+    const one = await open(CHAT);
+    await ready(one);
+    await ask(one, "The dragon");
+    const mine = await texts(one, TURNS);
+    const other = await open(CHAT);
+    await ready(other);
+    await seen(other, "#chat-empty p", /Your other conversation is open in another tab\./);
+    assert.deepEqual(await texts(other, TURNS), []);
+    await ask(other, "The princess");
+    const theirs = await texts(other, TURNS);
+    for (const [page, turns] of /** @type {const} */ ([[one, mine], [other, theirs]])) {
+      await page.bringToFront();
+      await page.reload();
+      await ready(page);
+      await page.waitForSelector("#messages li:last-child .text:not(.plain)");
+      assert.deepEqual(await texts(page, TURNS), turns);
+    }
+    // A new chat in one of them is none of the other's business.
+    await press(other, "New chat");
+    await one.bringToFront();
+    await one.reload();
+    await ready(one);
+    await one.waitForSelector("#messages li:last-child .text:not(.plain)");
+    assert.deepEqual(await texts(one, TURNS), mine);
+    // A tab that comes when the first one is closed finds its conversation.
+    await one.close();
+    const next = await open(CHAT);
+    await ready(next);
+    await next.waitForSelector("#messages li:last-child .text:not(.plain)");
+    assert.deepEqual(await texts(next, TURNS), mine);
+  },
+
+  "texts run from right to left where their words do": async (/** @type {Site} */ { open }) => {
+    const page = await open(CHAT);
+    await ready(page);
+    const turns = [
+      { role: "user", content: "ما هي عاصمة فرنسا؟" },
+      { role: "assistant", content: "# عنوان\n\nעיר הבירה היא פריז.\n\n- واحد\n- اثنان\n\nIn English: Paris.\n\n```\nlet a = 1;\n```" },
+    ];
+    await page.evaluate((turns) => localStorage.setItem("anygpu.chat", turns), JSON.stringify(turns));
+    await page.reload();
+    await page.waitForSelector("#messages pre");
+    const directions = (/** @type {string} */ selector) =>
+      page.$$eval(selector, (found) => found.map((node) => `${node.localName} ${getComputedStyle(node).direction}`));
+    assert.deepEqual(await directions("#messages .user .text"), ["p rtl"]);
+    assert.deepEqual(await directions("#messages .assistant .text > *"), ["h3 rtl", "p rtl", "ul rtl", "p ltr", "pre ltr"]);
+    await page.type("#message", "שלום");
+    assert.deepEqual(await directions("#message"), ["textarea rtl"]);
+    await page.evaluate(() => document.getElementById("tab-story")?.click());
+    await page.$eval("#opening", (opening) => (opening.textContent = "في يوم من الأيام"));
+    assert.deepEqual(await directions("#story-text"), ["article rtl"]);
+  },
+
   "of a conversation that does not fit the newest turns are kept": async (/** @type {Site} */ { open }) => {
     const page = await open("?tab=models");
     const kept = (/** @type {[string, number][]} */ turns) =>
       page.evaluate(async (turns) => {
-        const { keep, turnsKept } = await import(`${location.origin}/kept.js`);
+        const { keep, takePlace, turnsKept } = await import(`${location.origin}/kept.js`);
+        await takePlace();
         keep(turns.map(([role, length], index) => ({ role, content: String(index).padEnd(length, "\n") })));
         const found = turnsKept().map((/** @type {{ content: string }} */ { content }) => content.trim());
         const { length } = localStorage.getItem("anygpu.chat") ?? "";
@@ -144,13 +222,32 @@ export default {
     assert.ok(outcome.same && outcome.kept, outcome.html);
   },
 
+  "a conversation is kept where the model cannot chat, and goes on with one that can": async (/** @type {Site} */ { open }) => {
+    const page = await open("?tab=chat&backend=cpu&temperature=0&max_tokens=20");
+    const turns = [{ role: "user", content: "Hello" }, { role: "assistant", content: "Hello yourself" }];
+    await page.evaluate((turns) => localStorage.setItem("anygpu.chat", turns), JSON.stringify(turns));
+    await page.reload();
+    await ready(page);
+    await seen(page, "#chat-empty", /gab is a completion model and cannot chat\..*Your conversation is kept, and continues with the model that you choose\./);
+    assert.deepEqual(await texts(page, TURNS), ["Hello", "Hello yourself"]);
+    await page.type("#chat-empty form input", "talker.gguf");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => /** @type {HTMLElement} */ (document.getElementById("chat-empty")).hidden);
+    await page.type("#message", "The little dragon");
+    await page.keyboard.press("Enter");
+    await seen(page, "#messages li:last-child .does .number", /20 tokens/);
+    await still(page);
+    assert.deepEqual((await texts(page, TURNS)).slice(0, 3), ["Hello", "Hello yourself", "The little dragon"]);
+    await press(page, "New chat");
+  },
+
   "a model that only tells stories is no dead end": async (/** @type {Site} */ { open }) => {
     const page = await open("?tab=chat&backend=cpu");
     await ready(page);
-    await seen(page, "#chat-empty h2", /Choose a model to talk with/);
+    await seen(page, "#chat-empty h2", /Choose a chat model/);
     await page.type("#chat-empty form input", "talker.gguf");
     await page.keyboard.press("Enter");
-    await seen(page, "#chat-empty h2", /Talk with talker/);
+    await seen(page, "#chat-empty h2", /Chat with talker/);
     // What cannot be had is told in words, and the model from before stays.
     await page.evaluate(() => document.getElementById("tab-models")?.click());
     await page.waitForSelector("#models form input");

@@ -131,7 +131,7 @@ const flows = {
     assert.deepEqual(await folds(), [false, false, false]);
     // What matters stands in the lines that are left: the backend, and the pace.
     await seen(page, "#report summary", /Running on the CPU/);
-    await seen(page, "#figures-fold summary", /tokens a second/);
+    await seen(page, "#figures-fold summary", /tokens per second/);
     const told = await page.$eval("#story-text", (text) => text.getBoundingClientRect().top);
     assert.ok(told < 500, `the story begins at ${told} px`);
     await page.click("#figures-fold summary");

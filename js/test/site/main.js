@@ -15,7 +15,7 @@ import story from "./story.js";
 /** @type {Record<string, (site: Site) => Promise<void>>} */
 const FLOWS = { ...story, ...chat, ...looks };
 /** What a second browser may do differently; the rest is the page's own and takes its time. */
-const SECOND = /backends race|passed on|led, stopped|state chat/;
+const SECOND = /backends race|passed on|led, stopped|state chat|second visit|two tabs|right to left/;
 
 /**
  * Runs all flows in a browser. Each page is one of a profile of its own, and what it does not catch fails the flow.

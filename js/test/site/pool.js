@@ -221,7 +221,7 @@ export function joins(name, program, backend, origin, programs) {
     const coordinator = await opened(folder, children, programs, ["--seam", "f32"]);
     children.push(await works(programs.anygpu, coordinator, "cpu", MEMORY));
     const member = await page(browser, origin, coordinator, backend);
-    await member.waitForFunction(() => /It has .*; the model has 6 blocks\./.test(document.getElementById("does")?.textContent ?? ""));
+    await member.waitForFunction(() => /Running .*; the model has 6 blocks\./.test(document.getElementById("does")?.textContent ?? ""));
     await up(coordinator);
     assert.equal((await state(coordinator)).chains[0].stages.length, 2, "the page and the worker have a part each");
     await isExact(programs.anygpu, coordinator, TOKENS, 0);

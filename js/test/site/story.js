@@ -31,14 +31,14 @@ export default {
     });
     const of = (/** @type {{ rung?: string, text: string }[]} */ rows, /** @type {string} */ rung) => rows.find((row) => row.rung === rung)?.text;
     const cpu = drawn.map((rows) => of(rows, "cpu")).filter((text) => text !== undefined);
-    assert.match(cpu[0] ?? "", /being tried/);
-    const proven = drawn.findIndex((rows) => /chosen.*a matvec/.test(of(rows, "cpu") ?? ""));
+    assert.match(cpu[0] ?? "", /trying/);
+    const proven = drawn.findIndex((rows) => /chosen.*per matvec/.test(of(rows, "cpu") ?? ""));
     assert.ok(proven >= 0, JSON.stringify(drawn));
     // It is proven while others wait for their turn, and then the next one has it.
-    assert.ok(drawn[proven].some(({ text }) => /to be tried/.test(text)), JSON.stringify(drawn[proven]));
-    const next = drawn.slice(proven).find((rows) => rows.some(({ rung, text }) => rung !== "cpu" && /being tried/.test(text)));
+    assert.ok(drawn[proven].some(({ text }) => /not tried yet/.test(text)), JSON.stringify(drawn[proven]));
+    const next = drawn.slice(proven).find((rows) => rows.some(({ rung, text }) => rung !== "cpu" && /trying/.test(text)));
     assert.ok(next, JSON.stringify(drawn));
-    assert.ok(drawn[drawn.length - 1].every(({ text }) => !/tried$/.test(text)), "the report has nothing left to try");
+    assert.ok(drawn[drawn.length - 1].every(({ text }) => !/(trying|not tried yet)$/.test(text)), "the report has nothing left to try");
   },
 
   "each word shows what else it might have been": async (/** @type {Site} */ { open }) => {
@@ -123,7 +123,7 @@ export default {
       /** @type {any} */ (window).counted = counted;
     });
     await press(page, "Start the race");
-    await seen(page, "#race .verdict", /^\S+ was first, after .* (All \d told the same, word for word|There was no other)\.$/);
+    await seen(page, "#race .verdict", /^\S+ finished first, in .* (All \d gave identical text|It was the only one)\.$/);
     const there = await texts(page, "#race section:not(.absent) .told");
     assert.ok(there.length > 0 && there.every((text) => text.length > 20), there.join("\n"));
     assert.equal(new Set(there).size, 1);
