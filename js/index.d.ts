@@ -571,6 +571,27 @@ export interface GenerateRequest {
   user?: string | null;
 }
 
+/**
+ * The format of an answer. A schema that is not written within the request needs `as const` or `satisfies ResponseFormat`, since
+ * TypeScript takes the type of a variable's `type: "json_schema"` for any string.
+ */
+export type ResponseFormat =
+  | { /** Any text. */ type: "text" }
+  | { /** Any JSON object. */ type: "json_object" }
+  | { /** JSON that follows a schema. */ type: "json_schema"; /** The schema. */ json_schema: JsonSchemaFormat };
+
+/** A schema that an answer follows. Keywords that are not supported are refused by name. */
+export interface JsonSchemaFormat {
+  /** 1 to 64 letters, digits, `_` and `-`. */
+  name: string;
+  /** Makes no difference. */
+  description?: string | null;
+  /** The JSON schema. It is needed, though OpenAI's types let it be left out. */
+  schema?: Readonly<Record<string, unknown>> | null;
+  /** Makes no difference: answers always follow the schema. */
+  strict?: boolean | null;
+}
+
 /** A conversation to go on with. */
 export interface ChatRequest extends GenerateRequest {
   /** The turns so far. */
@@ -599,12 +620,8 @@ export interface ChatRequest extends GenerateRequest {
   functions?: readonly unknown[] | null;
   /** Not supported: only `"none"` and `"auto"`. */
   function_call?: string | object | null;
-  /**
-   * What the answer is to be: `{ type: "text" }`, the default, `{ type: "json_object" }`, or JSON that follows a schema: `{ type:
-   * "json_schema", json_schema: { name, schema } }`. Every word of a schema is held to, or it is refused by name. A module of its own is
-   * loaded for that.
-   */
-  response_format?: { type: string } | null;
+  /** The format of the answer; text by default. A module of its own is loaded for the others. */
+  response_format?: ResponseFormat | null;
   /** Only `["text"]`. */
   modalities?: readonly string[] | null;
   /** Not supported: only null. */

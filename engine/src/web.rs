@@ -54,15 +54,36 @@ pub(crate) async fn prepare_cpu() {
     }
 }
 
-/// The event loop of a page or a worker.
+/// The event loop of a page, a worker or a runtime.
 pub struct WebHost {
-    port: MessagePort,
+    soon: Soon,
     state: Rc<State>,
-    /// Called by the channel for as long as the host lives.
-    _on_message: Closure<dyn FnMut(MessageEvent)>,
     on_timer: Closure<dyn FnMut()>,
     set_timeout: Function,
     now: Box<dyn Fn() -> f64>,
+}
+
+/// The way to a turn that comes at once.
+enum Soon {
+    /// `setImmediate` of Node.js, Deno and Bun. A channel that posts to itself is served there up to a thousand times before any
+    /// other port, so that an abort would arrive seconds late.
+    Immediate(Function),
+    /// Browsers do not have `setImmediate`. They serve ports in turn.
+    Message {
+        port: MessagePort,
+        /// Called by the channel for as long as the host lives.
+        _on_message: Closure<dyn FnMut(MessageEvent)>,
+    },
+}
+
+impl Soon {
+    /// Asks for a turn; returns whether it will come.
+    fn ask(&self, on_turn: &JsValue) -> bool {
+        match self {
+            Soon::Immediate(set_immediate) => set_immediate.call1(&JsValue::UNDEFINED, on_turn).is_ok(),
+            Soon::Message { port, .. } => port.post_message(&JsValue::NULL).is_ok(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -83,23 +104,28 @@ impl State {
 }
 
 impl WebHost {
-    /// A host for the page or worker that this runs in.
+    /// A host for the page, worker or runtime that this runs in.
     ///
-    /// *Errors*: this is neither; the missing function is named.
+    /// *Errors*: a function that it needs is missing; it is named.
     pub fn new() -> Result<WebHost, JsValue> {
         let global = js_sys::global();
         let set_timeout: Function = Reflect::get(&global, &"setTimeout".into())?.dyn_into()?;
         let performance: web_sys::Performance = Reflect::get(&global, &"performance".into())?.dyn_into()?;
         let now = move || performance.now();
-        let channel = MessageChannel::new()?;
         let state = Rc::new(State::default());
-        let (woken, clock) = (state.clone(), now.clone());
-        let on_message = Closure::new(move |_: MessageEvent| woken.wake(clock()));
-        channel.port1().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+        let soon = match Reflect::get(&global, &"setImmediate".into())?.dyn_into() {
+            Ok(set_immediate) => Soon::Immediate(set_immediate),
+            Err(_) => {
+                let channel = MessageChannel::new()?;
+                let (woken, clock) = (state.clone(), now.clone());
+                let on_message = Closure::new(move |_: MessageEvent| woken.wake(clock()));
+                channel.port1().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+                Soon::Message { port: channel.port2(), _on_message: on_message }
+            }
+        };
         let (woken, clock) = (state.clone(), now.clone());
         let on_timer = Closure::new(move || woken.wake(clock()));
-        let port = channel.port2();
-        Ok(WebHost { port, state, _on_message: on_message, on_timer, set_timeout, now: Box::new(now) })
+        Ok(WebHost { soon, state, on_timer, set_timeout, now: Box::new(now) })
     }
 }
 
@@ -119,7 +145,7 @@ impl Host for WebHost {
         }
         let eager = now - self.state.idle_since.get() < EAGER_MS;
         // A message that cannot be posted is no reason to stop: the timer remains.
-        if !(eager && self.port.post_message(&JsValue::NULL).is_ok()) {
+        if !(eager && self.soon.ask(self.on_timer.as_ref())) {
             // Fails only if `setTimeout` throws, which it does not for these arguments.
             let _ = self.set_timeout.call2(&JsValue::UNDEFINED, self.on_timer.as_ref(), &JsValue::from(1));
         }
@@ -136,6 +162,8 @@ impl Host for WebHost {
 
 impl Drop for WebHost {
     fn drop(&mut self) {
-        self.port.close();
+        if let Soon::Message { port, .. } = &self.soon {
+            port.close();
+        }
     }
 }

@@ -42,14 +42,14 @@ const END_LIMIT = 2_000;
  * @property {Record<"today" | "older", StartHere>} here A page must not wait for threads, so that there are none.
  */
 
-// Bundlers recognise exactly these forms of workers and imports.
+// Bundlers recognise exactly these forms of workers and imports. Webpack makes one file of all workers that share a name.
 
 /** @type {Served} */
 export const ENGINE = {
   worker: {
     today: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "anygpu" }),
-    older: () => new Worker(new URL("./worker-older.js", import.meta.url), { type: "module", name: "anygpu" }),
-    threads: () => new Worker(new URL("./worker-threads.js", import.meta.url), { type: "module", name: "anygpu" }),
+    older: () => new Worker(new URL("./worker-older.js", import.meta.url), { type: "module", name: "anygpu-older" }),
+    threads: () => new Worker(new URL("./worker-threads.js", import.meta.url), { type: "module", name: "anygpu-threads" }),
   },
   script: { today: "worker.js", older: "worker-older.js", threads: "worker-threads.js" },
   here: {
@@ -62,8 +62,8 @@ export const ENGINE = {
 export const SUITE = {
   worker: {
     today: () => new Worker(new URL("./suite-worker.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
-    older: () => new Worker(new URL("./suite-worker-older.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
-    threads: () => new Worker(new URL("./suite-worker-threads.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
+    older: () => new Worker(new URL("./suite-worker-older.js", import.meta.url), { type: "module", name: "anygpu-suite-older" }),
+    threads: () => new Worker(new URL("./suite-worker-threads.js", import.meta.url), { type: "module", name: "anygpu-suite-threads" }),
   },
   script: { today: "suite-worker.js", older: "suite-worker-older.js", threads: "suite-worker-threads.js" },
   here: {

@@ -21,7 +21,7 @@ const today = () => new Worker(new URL("./format-worker.js", import.meta.url), {
 export const FORMAT = {
   worker: {
     today,
-    older: () => new Worker(new URL("./format-worker-older.js", import.meta.url), { type: "module", name: "anygpu-format" }),
+    older: () => new Worker(new URL("./format-worker-older.js", import.meta.url), { type: "module", name: "anygpu-format-older" }),
     threads: today,
   },
   script: { today: "format-worker.js", older: "format-worker-older.js", threads: "format-worker.js" },

@@ -1,7 +1,7 @@
 //! A model for JavaScript.
 
 use crate::kept::Kept;
-use crate::request::{Counters, Request};
+use crate::request::{Counters, Request, chat_template};
 use anygpu::web::WebHost;
 use anygpu::{
     ChatPrompt, Embedder, Engine, EngineError, Host, LoadTimes, Message, ModelError, Pooling, Progress, Proofs,
@@ -170,6 +170,7 @@ impl WasmEngine {
 
     /// The tokens of a conversation: messages as OpenAI's API has them, as JSON.
     pub fn encode_chat(&self, messages: &str) -> Result<Vec<u32>, JsValue> {
+        chat_template(&self.0.engine)?;
         self.0.engine.encode_chat(&conversation(messages)?).map_err(|e| error::engine(&e))
     }
 
@@ -190,8 +191,8 @@ impl WasmEngine {
         let chat = Request::read(options)?.chat.unwrap_or_default();
         let options = chat.options(name.map_or(ToolChoice::Required, ToolChoice::Named));
         let messages = conversation(messages)?;
-        let form = self.0.engine.chat().and_then(|chat| Ok(chat.call_form(&messages, &options)?));
-        Ok(format!("{{\"calls\":{}}}", json(&form.map_err(|e| error::engine(&e))?)?))
+        let form = chat_template(&self.0.engine)?.call_form(&messages, &options);
+        Ok(format!("{{\"calls\":{}}}", json(&form.map_err(|e| error::engine(&e.into()))?)?))
     }
 
     /// Returns the bytes of all tokens, one behind the other, for the module of formats.

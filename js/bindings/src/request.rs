@@ -4,6 +4,7 @@ use anygpu::{
     Adjust, ChatOptions, ChatTemplate, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling,
     SavedRequest, Stats, ToolChoice, TopK,
 };
+use bindings_common::error::coded;
 use bindings_common::{engine_error as error, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,13 +74,25 @@ impl Conversation {
     /// The model's template for it.
     pub fn template(self, engine: &Engine) -> Result<ChatTemplate, JsValue> {
         let options = self.options(ToolChoice::Auto);
-        engine.chat().and_then(|chat| Ok(chat.with(&options)?)).map_err(|e| error::engine(&e))
+        chat_template(engine)?.with(&options).map_err(|e| error::engine(&e.into()))
     }
 
     pub fn options(self, tool_choice: ToolChoice) -> ChatOptions {
         let Conversation { tools, one_call, variables } = self;
         ChatOptions { tools, tool_choice, one_call, variables }
     }
+}
+
+/// The chat template of a model's file.
+///
+/// *Errors*: the file does not have one, or has one that cannot be used.
+pub fn chat_template(engine: &Engine) -> Result<&ChatTemplate, JsValue> {
+    if engine.metadata().value("tokenizer.chat_template").is_none() {
+        let message = "the file has no chat template, so this model cannot chat; send a prompt to completions, or load a \
+                       model that chats";
+        return Err(coded("template", message).into());
+    }
+    engine.chat().map_err(|e| error::engine(&e))
 }
 
 impl Request {

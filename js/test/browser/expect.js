@@ -2,6 +2,7 @@
 
 import { AnyGpu, beat, errors, options, reference } from "./run.js";
 import { difference } from "./generate.js";
+import { CHATML, withTemplate } from "./gguf.js";
 
 /** The model of all checks, by its file; small enough to be loaded over and over. */
 export const FILE = "gab-q4_0.gguf";
@@ -47,6 +48,12 @@ export function load(source = `/files/${FILE}`, more = {}) {
       onProgress?.(progress);
     },
   });
+}
+
+/** The model with a chat template, as a file of the visitor's. */
+export async function talker() {
+  const bytes = new Uint8Array(await (await fetch(`/files/${FILE}`)).arrayBuffer());
+  return new Blob([withTemplate(bytes, CHATML)]);
 }
 
 /** Fails a check unless an engine gives the reference's tokens. */

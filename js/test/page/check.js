@@ -1,6 +1,8 @@
 /** What pages of the small projects run; the results go to the server. */
 
 export const MODEL = "model.gguf";
+/** The same with a chat template. */
+export const TALKER = "talker.gguf";
 export const STORY = ", there was a little dragon";
 
 /**
@@ -21,19 +23,73 @@ export async function tells(AnyGpu, options, model = MODEL) {
   return engine;
 }
 
-/** Workers that have said something: where one does not start, the page's own thread does the same in its place. */
-const heard = new Set();
+/**
+ * Workers that have said something, and all that they said since the last `clear`: where one does not start, the page's own
+ * thread does the same in its place.
+ *
+ * @type {Map<unknown, any[]>}
+ */
+const heard = new Map();
+const hears = (/** @type {unknown} */ worker, /** @type {any} */ message) => {
+  if (!heard.has(worker)) heard.set(worker, []);
+  heard.get(worker)?.push(message);
+};
 
 if (globalThis.Worker === undefined) {
-  /** @type {any} */ (globalThis).process.on("worker", (/** @type {any} */ thread) => thread.on("message", () => heard.add(thread)));
+  const { process } = /** @type {any} */ (globalThis);
+  process.on("worker", (/** @type {any} */ thread) => thread.on("message", (/** @type {any} */ message) => hears(thread, message)));
 } else {
   globalThis.Worker = class extends Worker {
     /** @param {string | URL} url @param {WorkerOptions} [options] */
     constructor(url, options) {
       super(url, options);
-      this.addEventListener("message", () => heard.add(this));
+      this.addEventListener("message", ({ data }) => hears(this, data));
     }
   };
+}
+
+/** How many tokens workers have told of since the last `clear`. */
+const tokens = () => [...heard.values()].flat().filter(({ event }) => event?.token !== undefined).length;
+
+/** A generation without end, for the ways to end it. */
+const ENDLESS = { prompt: "Once upon a time", max_tokens: 1_000_000, ignore_eos: true, overflow: "shift", stream: true };
+/** So many tokens may still come until the engine hears of the end. One that does not hear makes hundreds. */
+const FEW = 100;
+
+/**
+ * A generation that is left, aborted, or whose engine is disposed of, ends in the worker, too: the next request begins then.
+ *
+ * @param {typeof import("anygpu").AnyGpu} AnyGpu
+ * @param {import("anygpu").LoadOptions} [options]
+ * @param {import("anygpu").ModelSource} [model]
+ */
+export async function stops(AnyGpu, options, model = MODEL) {
+  const engine = await AnyGpu.load(model, { backend: "cpu", ...options });
+  const endless = (/** @type {AbortSignal} */ signal) => engine.completions.create(/** @type {any} */ ({ ...ENDLESS, signal }));
+  const few = async (/** @type {string} */ how, /** @type {() => Promise<unknown>} */ end) => {
+    heard.clear();
+    await end();
+    await engine.completions.create({ prompt: "Once upon a time", max_tokens: 1 });
+    if (tokens() > FEW) throw new Error(`${tokens()} tokens came of a generation that was ${how}`);
+  };
+  await few("left", async () => {
+    for await (const _ of endless(new AbortController().signal)) break;
+  });
+  await few("aborted", async () => {
+    const controller = new AbortController();
+    const reading = async () => {
+      for await (const _ of endless(controller.signal)) controller.abort(new Error("enough"));
+    };
+    const error = await reading().catch((error) => error);
+    if (error?.message !== "enough") throw error;
+  });
+  heard.clear();
+  const stream = endless(new AbortController().signal);
+  await stream.next();
+  await engine.dispose();
+  // A worker that does not answer is terminated in the midst of its tokens.
+  const last = [...heard.values()].flat().pop();
+  if (last.event !== undefined || tokens() > FEW) throw new Error(`${tokens()} tokens came of an engine that was disposed of, at last ${JSON.stringify(last)}`);
 }
 
 /**
@@ -43,12 +99,14 @@ if (globalThis.Worker === undefined) {
  * @param {import("anygpu").LoadOptions} [options]
  * @param {import("anygpu").ModelSource} [model]
  */
-export async function formats(AnyGpu, options, model = MODEL) {
+export async function formats(AnyGpu, options, model = TALKER) {
   const engine = await AnyGpu.load(model, { backend: "cpu", ...options });
   const schema = { type: "object", properties: { colour: { enum: ["red", "green"] } }, required: ["colour"], additionalProperties: false };
-  const response_format = /** @type {const} */ ({ type: "json_schema", json_schema: { name: "choice", schema } });
   heard.clear();
-  const { choices } = await engine.chat.completions.create({ messages: [{ role: "user", content: "Which?" }], response_format });
+  const { choices } = await engine.chat.completions.create({
+    messages: [{ role: "user", content: "Which?" }],
+    response_format: { type: "json_schema", json_schema: { name: "choice", schema } },
+  });
   const { content } = choices[0].message;
   if (!["red", "green"].includes(JSON.parse(content ?? "").colour)) throw new Error(`it answers ${content}`);
   if (heard.size < 2) throw new Error("the worker of formats did not start");

@@ -1,13 +1,14 @@
-// What a program does with the package: arguments are files of models, the second for conversations. Prints the results.
+// What a program does with the package: arguments are files of models, the second with a chat template, the third for
+// conversations. Prints the results.
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { relative } from "node:path";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import { AnyGpu, FileError } from "anygpu";
-import { STORY, checked, formats, tells } from "./page/check.js";
+import { STORY, checked, formats, stops, tells } from "./page/check.js";
 
-const [, , story, chat] = argv;
+const [, , story, talker, chat] = argv;
 
 /** @param {(url: string) => Promise<unknown>} action */
 async function served(action) {
@@ -32,7 +33,21 @@ const results = await checked({
   "a file URL": () => tells(AnyGpu, {}, pathToFileURL(story)),
   "an address": () => served((url) => tells(AnyGpu, {}, url)),
   "bytes": async () => tells(AnyGpu, {}, await readFile(story)),
-  "an answer in a format": () => formats(AnyGpu, {}, story),
+  "an answer in a format": () => formats(AnyGpu, {}, talker),
+  "a generation that is left, aborted or disposed of ends": () => stops(AnyGpu, {}, story),
+  "a model without a chat template does not chat": async () => {
+    const engine = await AnyGpu.load(story, { backend: "cpu" });
+    const messages = [{ role: "user", content: "A story, please." }];
+    const error = await engine.chat.completions.create({ messages }).catch((error) => error);
+    const encoding = await engine.encode(messages).catch((error) => error);
+    const reading = async () => {
+      for await (const _ of engine.chat.completions.create({ messages, stream: true }));
+    };
+    for (const refused of [error, encoding, await reading().catch((error) => error)]) {
+      if (!(refused instanceof FileError) || refused.code !== "template" || !refused.message.includes("completions")) throw refused;
+    }
+    await engine.dispose();
+  },
   "a file that is not there": () => isMissing("no such file.gguf"),
   "on this thread, whatever is there": async () => {
     const engine = await AnyGpu.load(story, { worker: false });

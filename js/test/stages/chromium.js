@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createReadStream, existsSync, statSync } from "node:fs";
 import http from "node:http";
 import { extname, join } from "node:path";
-import { CHROMIUM, ROOT, WORK } from "./common.js";
+import { CHROMIUM, STORY, WORK, talker } from "./common.js";
 
 /** @import { Result } from "./common.js" */
 
@@ -18,6 +18,9 @@ const TYPES = /** @type {Record<string, string>} */ ({
   ".wasm": "application/wasm",
 });
 
+/** What is served in every folder. @type {Record<string, () => string>} */
+const MODELS = { "model.gguf": () => STORY, "talker.gguf": talker };
+
 /**
  * @typedef {object} Site
  * @property {string} folder What it serves, under `/some/path/` as well, as some hosts do.
@@ -26,7 +29,7 @@ const TYPES = /** @type {Record<string, string>} */ ({
  */
 
 /**
- * Serves a folder, with the built-in model as `model.gguf`.
+ * Serves a folder, with the built-in model as `model.gguf`, and as `talker.gguf` with a chat template.
  *
  * @param {Site} site
  * @param {(body: string) => void | Promise<void>} [onPost] Answered when it is done.
@@ -48,8 +51,8 @@ export async function serve({ folder, files = {}, open = false }, onPost) {
       response.setHeader("Access-Control-Allow-Headers", "*");
     }
     const name = path.replace(/^\/(some\/path\/)?/, "").replace(/(^|\/)$/, "$1index.html");
-    const own = /(^|\/)model\.gguf$/.test(name) ? join(ROOT, "models", "gab-q4_0.gguf") : join(folder, name);
-    const file = files[name] ?? own;
+    const model = MODELS[name.split("/").pop() ?? ""];
+    const file = files[name] ?? model?.() ?? join(folder, name);
     if (path.includes("..") || !existsSync(file) || !statSync(file).isFile()) return response.writeHead(404).end();
     send(file, request, response);
   });

@@ -1,9 +1,10 @@
 /** What the stages share: paths, commands, the package as npm packs it. */
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withTemplate } from "../browser/gguf.js";
 
 export const JS = fileURLToPath(new URL("../..", import.meta.url));
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -76,6 +77,16 @@ export function tarball() {
   must("npm", ["pack", "--pack-destination", WORK], folder);
   packed = join(WORK, readdirSync(WORK).find((name) => name.endsWith(".tgz")) ?? "");
   return packed;
+}
+
+/** The built-in model. */
+export const STORY = join(ROOT, "models", "gab-q4_0.gguf");
+
+/** The built-in model with a chat template. */
+export function talker() {
+  const file = join(WORK, "talker.gguf");
+  if (!existsSync(file)) writeFileSync(file, withTemplate(readFileSync(STORY)));
+  return file;
 }
 
 /**

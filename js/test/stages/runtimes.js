@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { JS, ROOT, WORK, counted, project, run, tarball } from "./common.js";
+import { JS, ROOT, STORY, WORK, counted, project, run, talker, tarball } from "./common.js";
 
 /** @import { Result, Tally } from "./common.js" */
 
@@ -33,7 +33,7 @@ function chatted(results) {
 export function runtimes() {
   const folder = project("runtimes");
   const bin = (/** @type {string} */ name) => join(folder, "node_modules", ".bin", name);
-  const args = ["main.mjs", join(ROOT, "models", "gab-q4_0.gguf"), ...(existsSync(CHAT) ? [CHAT] : [])];
+  const args = ["main.mjs", STORY, talker(), ...(existsSync(CHAT) ? [CHAT] : [])];
   return chatted([
     ...told("node", process.execPath, args, folder),
     ...told("deno", bin("deno"), ["run", "--quiet", "--allow-all", ...args], folder),
@@ -45,7 +45,7 @@ export function runtimes() {
 export function sdk() {
   const folder = project("sdk");
   const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", name);
-  const models = [join(ROOT, "models", "gab-q4_0.gguf"), fixture("by-heart.gguf")];
+  const models = [talker(), fixture("by-heart.gguf")];
   const args = ["main.mjs", ...models, ...(existsSync(CHAT) ? [CHAT] : [])];
   const shown = ["readme.mjs", join(ROOT, "README.md"), join(JS, "README.md"), ...models, fixture("bert-mean.gguf")];
   return chatted([...told("sdk", process.execPath, args, folder), ...told("documents", process.execPath, shown, folder)]);

@@ -25,8 +25,8 @@ async function prepared() {
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder);
   if (!existsSync(join(DIST, "index.html"))) throw new Error("dist is not there; run cargo xtask web");
   const load = (/** @type {string} */ name) => import(pathToFileURL(join(folder, name)).href);
-  const [{ flows }, { areVendored }, { withTemplate }, pools] = await Promise.all(["main", "vendored", "gguf", "pool"].map((name) => load(`${name}.js`)));
-  return { folder, flows, areVendored, withTemplate, pools };
+  const [{ flows }, { areVendored }, pools] = await Promise.all(["main", "vendored", "pool"].map((name) => load(`${name}.js`)));
+  return { flows, areVendored, pools };
 }
 
 /** The programs that pages and pools take; null for what is missing, which is said. */
@@ -50,10 +50,8 @@ export async function mixed() {
 }
 
 export async function site() {
-  const { folder, flows, areVendored, withTemplate, pools } = await prepared();
-  const talker = join(folder, "talker.gguf");
-  withTemplate(join(ROOT, "models", "gab-q4_0.gguf"), talker);
-  const server = await serve({ folder: DIST, files: { "talker.gguf": talker } });
+  const { flows, areVendored, pools } = await prepared();
+  const server = await serve({ folder: DIST });
   try {
     const { browsers, nats } = programs();
     // Both at once: much of the time is spent on waiting.

@@ -66,8 +66,22 @@ export const sameText: Same<typeof TEXT, declared.CompletionRequest> = true;
 type Keys<T> = T extends unknown ? keyof T : never;
 export const message: Record<Keys<ChatCompletionMessageParam | ChatCompletionMessage>, unknown> = MESSAGE;
 
-// What cannot be meant is no request.
 const say = { role: "user", content: "hi" };
+// Formats as they are written within a request, and a schema by itself.
+const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+export const formats = (api: Chat) => [
+  api.create({ messages: [say], response_format: { type: "text" } }),
+  api.create({ messages: [say], response_format: { type: "json_object" }, stream: true }),
+  api.create({ messages: [say], response_format: { type: "json_schema", json_schema: { name: "person", schema } } }),
+  api.create({
+    messages: [say],
+    response_format: { type: "json_schema", json_schema: { name: "person", strict: true, schema: { type: "object", required: ["name"] } } },
+  }),
+];
+const format = { type: "json_schema", json_schema: { name: "person", schema } } satisfies declared.ResponseFormat;
+export const separate = (api: Chat) => api.create({ messages: [say], response_format: format });
+
+// What cannot be meant is no request.
 export const wrong = (api: Chat) => [
   // @ts-expect-error A field that is not known.
   api.create({ messages: [say], max_token: 5 }),
@@ -77,4 +91,12 @@ export const wrong = (api: Chat) => [
   api.create({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "" } }] }] }),
   // @ts-expect-error No number.
   api.create({ messages: [say], temperature: "1" }),
+  // @ts-expect-error A format that is misspelt.
+  api.create({ messages: [say], response_format: { type: "json_shema" } }),
+  // @ts-expect-error A format without its schema.
+  api.create({ messages: [say], response_format: { type: "json_schema" } }),
+  // @ts-expect-error A schema in the wrong place.
+  api.create({ messages: [say], response_format: { type: "json_schema", schema } }),
+  // @ts-expect-error A field of a schema's that is misspelt.
+  api.create({ messages: [say], response_format: { type: "json_schema", json_schema: { name: "person", shema: schema } } }),
 ];

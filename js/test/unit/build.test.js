@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { buildFor } from "../../src/build.js";
 import { AnyGpu, BrowserError } from "../../src/index.js";
@@ -37,4 +38,15 @@ test("loading in such a browser is refused before anything is started", async ()
   } finally {
     Object.assign(globalThis, { WebAssembly });
   }
+});
+
+test("each worker's script has a name of its own, since webpack makes one file of those that share one", () => {
+  const folder = new URL("../../src/", import.meta.url);
+  const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8"));
+  const found = sources.flatMap((source) => [...source.matchAll(/new Worker\(new URL\("(.*?)", import\.meta\.url\), .*?name: "(.*?)"/g)]);
+  const scripts = new Map(found.map(([, script, name]) => [`${name} of ${script}`, name]));
+  assert.ok(scripts.size >= 10, [...scripts.keys()].join("\n"));
+  // In other runtimes no bundler reads it, and it stands for the engine's.
+  scripts.delete("anygpu of ./with-node-worker.js");
+  assert.equal(new Set(scripts.values()).size, scripts.size, [...scripts.keys()].join("\n"));
 });

@@ -1,7 +1,7 @@
 // Answers in a format: they follow it, and are those of the CPU, whatever backend runs.
 
 import { AnyGpu, beat, errors } from "../run.js";
-import { FILE, assert, equal, load, rejection } from "../expect.js";
+import { assert, equal, load, rejection, talker } from "../expect.js";
 
 const MESSAGES = [{ role: "user", content: "Who?" }];
 const NAMES = ["Ann", "Bob", "Zoë"];
@@ -39,8 +39,9 @@ async function told(engine, more) {
 
 export default {
   "answers follow a schema, and are those of the CPU": async () => {
-    const cpu = await AnyGpu.load(`/files/${FILE}`, { backend: "cpu", nCtx: 128, cache: false, onProgress: beat });
-    const engine = await load();
+    const file = await talker();
+    const cpu = await AnyGpu.load(file, { backend: "cpu", nCtx: 128, cache: false, onProgress: beat });
+    const engine = await load(file);
     for (const more of [{}, { temperature: 1, seed: 1 }, { temperature: 2, seed: 2 }]) {
       const text = await told(engine, more);
       const { name, age, ...others } = JSON.parse(text);

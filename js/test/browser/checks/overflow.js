@@ -1,7 +1,7 @@
 // Texts and conversations that outgrow the context.
 
 import { beat, errors } from "../run.js";
-import { assert, equal, load, rejection } from "../expect.js";
+import { assert, equal, load, rejection, talker } from "../expect.js";
 
 const N_CTX = 16;
 /** Half of the context: the model's texts begin with no token of their own, which would stay. */
@@ -14,7 +14,7 @@ const text = (tokens) => JSON.stringify([...tokens]);
 
 export default {
   "a conversation that outgrows the context goes on": async () => {
-    const engine = await load(undefined, { nCtx: 112 });
+    const engine = await load(await talker(), { nCtx: 112 });
     const messages = [{ role: "system", content: "You tell stories." }];
     const sampled = { max_tokens: 8, ignore_eos: true, temperature: 0.8, top_k: 40 };
     let dropped = 0;
