@@ -10,7 +10,7 @@ mod template;
 mod text;
 
 pub use adjust::AdjustArgs;
-pub use chat::ChatArgs;
+pub use chat::{ChatArgs, RunArgs, TalkArgs};
 pub use format::FormatArgs;
 pub use serve::{HttpArgs, ServeArgs};
 pub use session::SessionArgs;
@@ -67,6 +67,10 @@ pub enum Command {
     /// What is typed is answered; /help lists what else can be typed. Of a pipe each line is a turn, and the standard
     /// output has the answers and nothing else.
     Chat(Box<OnDevice<ChatArgs>>),
+    /// Talk with a model, or have one prompt answered: `anygpu run MODEL [PROMPT]`
+    ///
+    /// Without a prompt it is `chat`. What is piped in follows the prompt, or is the prompt.
+    Run(Box<OnDevice<RunArgs>>),
     /// The logits of a prompt
     Logits(OnDevice<LogitsArgs>),
     /// The embeddings of texts: vectors that point in like directions where texts mean like things
@@ -110,6 +114,7 @@ pub enum Command {
         model: Reference,
     },
     /// List the models that were fetched
+    #[command(visible_alias = "list")]
     Ls {
         /// {"models": [{"model": "...", "bytes": N, "whole": true, "path": "...", "address": "..."}]}
         #[arg(long, help_heading = "Output")]
@@ -136,8 +141,12 @@ pub enum Command {
         #[arg(value_enum)]
         shell: Shell,
     },
-    /// Write the manual page, in roff: `anygpu man | man -l -`
-    Man,
+    /// Write the manual page, or that of a command, in roff: `anygpu man generate | man -l -`
+    Man {
+        /// A command, such as generate or pool serve [default: all commands on one page]
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
     /// Find out what is fastest on this device, and keep it for the next time
     ///
     /// Runs a model with one value after another of each tunable of the backend. Results are the same with all of them. It
@@ -153,6 +162,7 @@ impl Cli {
             Some(Command::Probe(on)) => &on.device,
             Some(Command::Generate(on)) => &on.device,
             Some(Command::Chat(on)) => &on.device,
+            Some(Command::Run(on)) => &on.device,
             Some(Command::Logits(on)) => &on.device,
             Some(Command::Embed(on)) => &on.device,
             Some(Command::Serve(on)) => &on.device,
@@ -169,7 +179,7 @@ impl Cli {
                 | Command::Rm { .. }
                 | Command::Pool(_)
                 | Command::Completions { .. }
-                | Command::Man,
+                | Command::Man { .. },
             ) => return None,
         })
     }
@@ -238,7 +248,7 @@ pub enum Layout {
 pub struct ModelArgs {
     /// A GGUF file, of a split model any of its files; https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it, which is
     /// fetched once and kept; or gab: the built-in story model
-    #[arg(long, value_name = "MODEL", default_value = "gab")]
+    #[arg(short, long, value_name = "MODEL", default_value = "gab")]
     pub model: Reference,
 }
 
@@ -264,7 +274,7 @@ pub struct DraftArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Model")]
 pub struct ContextArgs {
-    /// Tokens that the context holds [default: what the model was trained for, at most 2048]
+    /// Tokens that the context holds; more take memory [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
     /// What the KV cache holds: f32, f16 in half the memory of a GPU, q8_0 in about a quarter, or fewer bits down to about a seventh
@@ -342,7 +352,19 @@ pub struct GenerateArgs {
     pub load: LoadArgs,
     #[command(flatten)]
     pub draft: DraftArgs,
-    /// The text to continue, or - for what the standard input has; with --chat the message to answer
+    /// The prompt, or what to do with a text that is piped in or in --file, which then follows it
+    #[arg(value_name = "PROMPT", conflicts_with_all = ["prompt", "instruction"], help_heading = "Text")]
+    pub words: Option<String>,
+    /// The same as PROMPT, which may begin with a hyphen here
+    #[arg(
+        short = 'p',
+        value_name = "PROMPT",
+        allow_hyphen_values = true,
+        conflicts_with = "prompt",
+        help_heading = "Text"
+    )]
+    pub instruction: Option<String>,
+    /// The whole text to continue, or - for what the standard input has; with --chat the message to answer
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true, help_heading = "Text")]
     pub prompt: Option<String>,
     /// The same from a file, without a line break at its end

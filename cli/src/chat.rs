@@ -3,55 +3,70 @@
 mod commands;
 mod conversation;
 mod input;
+mod settings;
 
-use crate::args::{ChatArgs, DeviceArgs, SessionArgs};
+use crate::args::{DeviceArgs, LoadArgs, RunArgs, SessionArgs, TalkArgs};
 use crate::load::Loaded;
 use crate::models::Reference;
-use crate::{embedded, interrupt, output};
+use crate::{embedded, interrupt, output, text};
 use anygpu::{ChatOptions, ChatPrompt, Constraint, Finish, GenerateOptions, Generation, Part, Sampling};
 use anyhow::{Result, anyhow, bail};
 use commands::{Ask, HELP};
 use conversation::Conversation;
 use input::{Input, Next};
+use output::Words;
+use settings::Settings;
 use std::cell::Cell;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::rc::Rc;
 
 /// A model that can chat, for whoever has none.
 const SUGGESTED: &str = "hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF";
 
-/// Runs `chat`. Whether it was interrupted.
-pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<bool> {
-    if args.load.model.model == Reference::BuiltIn {
+/// Runs `run`: answers one message, or begins a conversation if there is none. Whether it was interrupted.
+pub fn asked(args: &RunArgs, device: &DeviceArgs) -> Result<bool> {
+    let load = args.load();
+    check(&load)?;
+    let message = text::instructed(&args.prompt.join(" "), None)?;
+    if message.is_empty() && io::stdin().is_terminal() {
+        return run(&load, &args.talk, device);
+    }
+    if message.trim().is_empty() {
+        bail!(
+            "nothing is asked: give a prompt, as in `anygpu run MODEL \"Why is the sky blue?\"`, or a text through a pipe"
+        );
+    }
+    Chat::new(&load, &args.talk, device)?.answer(&message)?;
+    Ok(interrupt::interrupted())
+}
+
+/// Refuses models that are known not to chat.
+fn check(load: &LoadArgs) -> Result<()> {
+    if load.model.model == Reference::BuiltIn {
         bail!(
             "{}, the built-in model, tells stories and cannot chat; name a model that can, such as `anygpu chat --model \
              {SUGGESTED}`, which is fetched once (386 MB)",
             embedded::NAME
         );
     }
-    let mut input = Input::new(!args.no_history)?;
-    let format = args.format.format()?;
-    let loaded = Loaded::going_on(&args.load, &args.draft, device, &SessionArgs::default())?;
-    let mut chat = Chat {
-        constraint: format.as_ref().map(|format| loaded.constraint(format)).transpose()?,
-        loaded,
-        conversation: Conversation::new(args.system.as_deref().unwrap_or_default()),
-        args,
-        last: None,
-        dropped: 0,
-    };
-    if !chat.loaded.has_chat_template() {
-        output::note(&format!(
-            "note: {} has no chat template, so it was hardly made to chat; its answers may be odd",
-            chat.loaded.name
-        ));
-    }
+    Ok(())
+}
+
+/// Runs `chat`. Whether it was interrupted.
+pub fn run(load: &LoadArgs, talk: &TalkArgs, device: &DeviceArgs) -> Result<bool> {
+    check(load)?;
+    let mut input = Input::new(!talk.no_history)?;
+    let mut chat = Chat::new(load, talk, device)?;
     if input.is_terminal() {
         interrupt::conversing();
         let info = chat.loaded.info();
         output::aside(&format!(
-            "{} on {} ({}). /help says what can be typed, Ctrl-D leaves.\n",
-            chat.loaded.name, info.name, info.adapter
+            "{} on {} ({}); {}. /help says what can be typed, Ctrl-D leaves.\n",
+            chat.loaded.name,
+            info.name,
+            info.adapter,
+            chat.loaded.context()
         ));
     }
     loop {
@@ -80,7 +95,8 @@ pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<bool> {
 struct Chat<'a> {
     loaded: Loaded,
     conversation: Conversation,
-    args: &'a ChatArgs,
+    talk: &'a TalkArgs,
+    settings: Settings,
     /// What answers are to be, if that is not anything.
     constraint: Option<Rc<dyn Constraint>>,
     /// The last answer, and the tokens of its text.
@@ -90,6 +106,29 @@ struct Chat<'a> {
 }
 
 impl Chat<'_> {
+    /// A conversation in which nothing was said, after the model was loaded.
+    ///
+    /// *Errors*: the format cannot be held to, or as [`Loaded::going_on`].
+    fn new<'a>(load: &LoadArgs, talk: &'a TalkArgs, device: &DeviceArgs) -> Result<Chat<'a>> {
+        let format = talk.format.format()?;
+        let loaded = Loaded::going_on(load, &talk.draft, device, &SessionArgs::default())?;
+        if !loaded.has_chat_template() {
+            output::note(&format!(
+                "note: {} has no chat template, so it was hardly made to chat; its answers may be odd",
+                loaded.name
+            ));
+        }
+        Ok(Chat {
+            constraint: format.as_ref().map(|format| loaded.constraint(format)).transpose()?,
+            loaded,
+            conversation: Conversation::new(talk.system.as_deref().unwrap_or_default()),
+            settings: Settings::new(&talk.sampling, talk.max_tokens),
+            talk,
+            last: None,
+            dropped: 0,
+        })
+    }
+
     /// Does what was asked. Whether that is to leave.
     fn follow(&mut self, ask: Ask<'_>) -> Result<bool> {
         match ask {
@@ -97,6 +136,11 @@ impl Chat<'_> {
             Ask::Answer(message) => self.answer(&message)?,
             Ask::System(text) => self.conversation.set_system(text),
             Ask::Reset => self.conversation.reset(),
+            Ask::Again => self.again()?,
+            Ask::Set(change) => {
+                self.settings.change(change)?;
+                output::aside(&self.settings.to_string());
+            }
             Ask::Save(file) => {
                 self.conversation.save(Path::new(file))?;
                 output::aside(&format!("saved to {file}\n"));
@@ -106,7 +150,7 @@ impl Chat<'_> {
                 output::aside(&format!("{} messages, after which the conversation goes on\n", self.conversation.len()));
             }
             Ask::Stats => output::aside(&self.stats()),
-            Ask::Help => HELP.iter().for_each(|(name, about)| output::aside(&format!("{name:<14} {about}\n"))),
+            Ask::Help => HELP.iter().for_each(|(name, about)| output::aside(&format!("{name:<16} {about}\n"))),
             Ask::Exit => return Ok(true),
         }
         Ok(false)
@@ -126,24 +170,40 @@ impl Chat<'_> {
         Ok(())
     }
 
+    /// Answers the last message again. The answer before stays if there is no other one.
+    fn again(&mut self) -> Result<()> {
+        let Some(before) = self.conversation.unanswer() else { bail!("nothing was answered yet; type a message") };
+        if self.settings.sampling() == Sampling::Greedy {
+            output::aside("(always the likeliest token; /set temperature 0.8 gives other answers)\n");
+        }
+        self.settings.next_seed();
+        let answered = self.generate();
+        let answer = answered.as_ref().ok().filter(|said| !said.is_empty()).unwrap_or(&before);
+        self.conversation.say("assistant", answer);
+        if answered?.is_empty() {
+            output::aside("(no answer; the one before stays)\n");
+        }
+        Ok(())
+    }
+
     /// Shows the answer as it comes. Gives what was said.
     fn generate(&mut self) -> Result<String> {
         let cancel = Rc::new(Cell::new(false));
         let mut options = GenerateOptions {
-            max_tokens: Some(self.args.max_tokens),
-            overflow: self.args.overflow,
-            sampling: self.args.sampling.sampling().unwrap_or(Sampling::Greedy),
+            max_tokens: Some(self.settings.max_tokens),
+            overflow: self.talk.overflow,
+            sampling: self.settings.sampling(),
             constraint: self.constraint.clone(),
             cancel: Some(cancel.clone()),
             ..self.loaded.generate_options(None)
         };
         let messages = self.conversation.messages();
-        let chat = ChatOptions { variables: self.args.template.variables(), ..ChatOptions::default() };
+        let chat = ChatOptions { variables: self.talk.template.variables(), ..ChatOptions::default() };
         let chat = self.loaded.template(&chat)?;
         let ChatPrompt { tokens, keep, dropped_messages } = self.loaded.chat(&chat, &messages, &options)?;
         let (mut parts, shown) = self.loaded.parts(&chat, &tokens)?;
         options.shown = shown;
-        options.overflow = self.args.overflow.keeping(None, keep)?;
+        options.overflow = self.talk.overflow.keeping(None, keep)?;
         if dropped_messages > self.dropped {
             let n_ctx = self.loaded.n_ctx();
             output::aside(&format!(
@@ -153,19 +213,22 @@ impl Chat<'_> {
         self.dropped = dropped_messages;
 
         let (mut said, mut written, mut thought) = (String::new(), Ok(()), false);
+        let (mut thoughts, mut words) = (Words::thought(), Words::said());
         let mut show = |part: Part| match part {
             Part::Thought(text) => {
-                output::aside(&text);
+                // The standard error says nothing of those who do not read it.
+                let _ = thoughts.push(&text);
                 thought = true;
             }
             Part::Said(text) => {
                 if thought {
+                    let _ = thoughts.end();
                     output::aside("\n\n");
                     thought = false;
                 }
                 said += &text;
                 if written.is_ok() {
-                    written = output::said(&text);
+                    written = words.push(&text);
                     cancel.set(written.is_err());
                 }
             }
@@ -183,10 +246,12 @@ impl Chat<'_> {
         interrupt::generating(false);
         parts.finish().into_iter().for_each(&mut show);
         if thought {
+            let _ = thoughts.end();
             output::aside("\n");
         }
         written?;
         if !said.is_empty() {
+            words.end()?;
             output::text("\n")?;
         }
         let generation = generated?;

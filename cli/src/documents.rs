@@ -1,7 +1,7 @@
 //! `completions` and `man`: what is known of the command line, for shells and for `man`.
 
 use crate::args::Cli;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::{self, Write};
@@ -13,11 +13,23 @@ pub fn completions(shell: Shell) -> Result<()> {
     write(&script)
 }
 
-/// Runs `man`: one page, with the commands behind each other.
-pub fn manual() -> Result<()> {
+/// Runs `man`: the page of a command, or one page with the commands behind each other.
+///
+/// *Errors*: there is no such command.
+pub fn manual(names: &[String]) -> Result<()> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     let mut page = Vec::new();
+    if !names.is_empty() {
+        let mut found = &command;
+        for name in names {
+            found = found
+                .find_subcommand(name)
+                .with_context(|| format!("there is no command {:?}; `anygpu --help` lists them", names.join(" ")))?;
+        }
+        clap_mangen::Man::new(found.clone()).render(&mut page)?;
+        return write(&page);
+    }
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
     for command in command.get_subcommands() {
         writeln!(page, ".SH \"{}\"", command.get_name().to_uppercase())?;

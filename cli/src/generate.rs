@@ -174,7 +174,12 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     if !args.chat && !args.template.template_arg.is_empty() {
         bail!("--template-arg is for chat templates; use it with --chat");
     }
-    let text = text::given(args.prompt.as_deref(), args.file.as_deref())?;
+    let file = args.file.as_deref();
+    // A whole prompt leaves the standard input alone: scripts may have other uses for it.
+    let text = match args.words.as_deref().or(args.instruction.as_deref()) {
+        Some(words) => text::instructed(words, file)?,
+        None => text::given(args.prompt.as_deref(), file)?,
+    };
     let mut loaded = Loaded::going_on(&args.load, &args.draft, device, &args.session)?;
     let (mut prompt, mut options, parts) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
@@ -251,10 +256,11 @@ fn stream(
         (0, Ok(()), alloc::PerToken::new(options.fetch_interval.unwrap_or(SAMPLE_EVERY)));
     let (show, mut begin) = (begin.is_some(), begin.unwrap_or_default());
     let mut steady = true;
+    let mut words = output::Words::said();
     let mut write = |text: &str| -> io::Result<()> {
         // What it begins with waits for the first token: until then there may be an error instead of a text.
         let parts = [mem::take(&mut begin), text];
-        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(output::said)
+        parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(|part| words.push(part))
     };
 
     interrupt::generating(true);
@@ -291,6 +297,7 @@ fn summary(loaded: &Loaded, generation: &Generation) {
         generation.prefill_ms,
         generation.tokens.len(),
     ));
+    output::note(&loaded.context());
     if generation.drafted_tokens > 0 {
         let Generation { drafted_tokens, accepted_tokens, .. } = generation;
         output::note(&format!("{accepted_tokens} of {drafted_tokens} drafted tokens were right"));

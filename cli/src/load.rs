@@ -342,6 +342,19 @@ impl Loaded {
         self.engine.model().recipe().sizes().n_ctx
     }
 
+    /// How many tokens the context holds, and how to have more if the model allows it.
+    pub fn context(&self) -> String {
+        let sizes = self.engine.model().recipe().sizes();
+        let (n_ctx, trained) = (sizes.n_ctx, sizes.n_ctx_train);
+        if n_ctx < trained {
+            format!(
+                "the context holds {n_ctx} tokens; --n-ctx N allows more, up to the {trained} that it was trained for"
+            )
+        } else {
+            format!("the context holds {n_ctx} tokens, as many as the model was trained for")
+        }
+    }
+
     /// Options that suit the backend, with a fetch interval that was asked for.
     pub fn generate_options(&self, fetch_interval: Option<usize>) -> GenerateOptions {
         let options = self.engine.generate_options();

@@ -27,6 +27,7 @@ mod text;
 mod tokens;
 mod trace;
 mod tune;
+mod wrap;
 
 use anygpu::Choice;
 use args::pool::PoolCommand;
@@ -83,7 +84,8 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Generate(on)) => return generate::run(&on.args, &on.device),
         Some(Command::Serve(on)) => return serve::run(&on.args, &on.device),
         Some(Command::Pool(command)) => return pool::run(command),
-        Some(Command::Chat(on)) => return chat::run(&on.args, &on.device),
+        Some(Command::Chat(on)) => return chat::run(&on.args.load, &on.args.talk, &on.device),
+        Some(Command::Run(on)) => return chat::asked(&on.args, &on.device),
         Some(Command::Probe(on)) => probe::run(&on.device, on.args.json)?,
         Some(Command::Logits(on)) => logits::run(&on.args, &on.device)?,
         Some(Command::Embed(on)) => embed::run(&on.args, &on.device)?,
@@ -92,7 +94,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
             tokens::decode(model, tokens, !no_special, *json)?;
         }
         Some(Command::Completions { shell }) => documents::completions(*shell)?,
-        Some(Command::Man) => documents::manual()?,
+        Some(Command::Man { command }) => documents::manual(command)?,
         Some(Command::Pull { model }) => models::pull(model)?,
         Some(Command::Ls { json }) => models::list(*json)?,
         Some(Command::Rm { model }) => models::remove(model)?,

@@ -1,10 +1,12 @@
 //! The standard output and the standard error. Results go to the one and nothing else does; a reader who has gone away
 //! is no error.
 
+use crate::wrap::Wrap;
 use anstyle::{AnsiColor, Style};
+use console::Term;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 /// Of what is wrong, as clap writes it.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -20,11 +22,69 @@ pub fn text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes what a model said at once. What would command a terminal does not reach one.
-///
-/// *Errors*: as [`text`].
-pub fn said(words: &str) -> io::Result<()> {
-    text(&if io::stdout().is_terminal() { harmless(words) } else { words.into() })
+/// What a model says, as it comes. On a terminal lines end between words, and nothing commands it; elsewhere the text is as
+/// it is.
+pub struct Words {
+    wrap: Wrap,
+    terminal: Term,
+    is_aside: bool,
+}
+
+impl Words {
+    /// Words for the standard output.
+    pub fn said() -> Words {
+        Words { wrap: Wrap::new(), terminal: Term::stdout(), is_aside: false }
+    }
+
+    /// Words for the standard error, beside something else.
+    pub fn thought() -> Words {
+        Words { wrap: Wrap::new(), terminal: Term::stderr(), is_aside: true }
+    }
+
+    /// Shows what comes next, but for a word that may not be whole.
+    ///
+    /// *Errors*: as [`text`]; none of the standard error.
+    pub fn push(&mut self, words: &str) -> io::Result<()> {
+        if !self.terminal.is_term() {
+            return self.show(words);
+        }
+        let shown = self.wrap.push(&harmless(words), width(&self.terminal));
+        self.show(&shown)
+    }
+
+    /// Shows what was held back. What comes then is at the beginning of a line.
+    ///
+    /// *Errors*: as [`Self::push`].
+    pub fn end(&mut self) -> io::Result<()> {
+        let shown = self.wrap.finish(width(&self.terminal));
+        self.wrap = Wrap::new();
+        self.show(&shown)
+    }
+
+    fn show(&self, words: &str) -> io::Result<()> {
+        match (words, self.is_aside) {
+            ("", _) => {}
+            (_, true) => styled(words),
+            (_, false) => text(words)?,
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a terminal; one of unknown size has no end.
+fn width(terminal: &Term) -> usize {
+    terminal.size_checked().map_or(usize::MAX, |(_, columns)| columns.into())
+}
+
+/// Whole lines for the standard error. On a terminal they end between words.
+fn lines(text: &str) -> Cow<'_, str> {
+    let terminal = Term::stderr();
+    if !terminal.is_term() {
+        return text.into();
+    }
+    let (mut wrap, width) = (Wrap::new(), width(&terminal));
+    let begin = wrap.push(text, width);
+    (begin + &wrap.finish(width)).into()
 }
 
 /// A text without control characters but for line breaks and tabs.
@@ -50,18 +110,23 @@ pub fn reader_left(error: &anyhow::Error) -> bool {
 
 /// Writes a line to the standard error. Where nobody can read that, it is not said, and the exit code tells as much.
 pub fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", lines(line));
 }
 
 /// The same about what went wrong, on one line whatever a driver's message looks like.
 pub fn error(error: &anyhow::Error) {
     let message = format!("{error:#}");
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let _ = writeln!(anstream::stderr().lock(), "{ERROR}error:{ERROR:#} {line}");
+    let line = lines(&format!("error: {line}")).replacen("error:", &format!("{ERROR}error:{ERROR:#}"), 1);
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
-/// Writes a part of what is said beside something else to the standard error.
+/// Writes lines beside something else to the standard error.
 pub fn aside(words: &str) {
+    styled(&lines(words));
+}
+
+fn styled(words: &str) {
     let mut out = anstream::stderr().lock();
     let _ = write!(out, "{ASIDE}{}{ASIDE:#}", harmless(words)).and_then(|()| out.flush());
 }

@@ -2,31 +2,58 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
+
+/// The name of the standard input in errors.
+const STANDARD_INPUT: &str = "the standard input";
 
 /// Longer ones fit no context.
 pub const MOST_BYTES: u64 = 16 << 20;
+
+/// Begins files of some editors, to say that they are UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// What the command line gives: words, the standard input if those are `-`, a file, or nothing. Of what is read a line break
 /// at the end, which editors and shells put there, is left out.
 ///
 /// *Errors*: as [`read`].
 pub fn given(words: Option<&str>, file: Option<&Path>) -> Result<String> {
-    let mut text = match (words, file) {
-        (Some("-"), _) => read(io::stdin().lock(), "the standard input")?,
-        (Some(words), _) => return Ok(words.into()),
+    match (words, file) {
+        (Some("-"), _) => Ok(without_end(read(io::stdin().lock(), STANDARD_INPUT)?)),
+        (Some(words), _) => Ok(words.into()),
         (None, Some(path)) => {
             let name = format!("{path:?}");
-            read(File::open(path).with_context(|| format!("cannot open {name}"))?, &name)?
+            Ok(without_end(read(File::open(path).with_context(|| format!("cannot open {name}"))?, &name)?))
         }
-        (None, None) => return Ok(String::new()),
+        (None, None) => Ok(String::new()),
+    }
+}
+
+/// An instruction and the text that it is about: that of a file, or else what is piped in. Either may be missing.
+///
+/// *Errors*: as [`read`].
+pub fn instructed(words: &str, file: Option<&Path>) -> Result<String> {
+    let about = match (words, file) {
+        ("-", None) => return given(Some("-"), None),
+        (_, Some(_)) => given(None, file)?,
+        (_, None) if io::stdin().is_terminal() => String::new(),
+        (_, None) => given(Some("-"), None)?,
     };
+    Ok(match (words.is_empty(), about.is_empty()) {
+        (true, _) => about,
+        (_, true) => words.into(),
+        (false, false) => format!("{words}\n\n{about}"),
+    })
+}
+
+/// A text without a line break at its end.
+fn without_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();
         text.truncate(text.strip_suffix('\r').unwrap_or(&text).len());
     }
-    Ok(text)
+    text
 }
 
 /// A text whose source has a name in errors.
@@ -41,14 +68,18 @@ pub fn read(source: impl Read, name: &str) -> Result<String> {
     utf8(bytes, name)
 }
 
-/// Bytes as text.
+/// Bytes as text, without a byte order mark at the beginning.
 ///
 /// *Errors*: they are not UTF-8.
 pub fn utf8(bytes: Vec<u8>, name: &str) -> Result<String> {
-    String::from_utf8(bytes).map_err(|error| {
+    let mut text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         anyhow!("{name} is not UTF-8: byte {at} belongs to no character; convert it to UTF-8")
-    })
+    })?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.remove(0);
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -58,6 +89,7 @@ mod tests {
     #[test]
     fn what_is_no_text_or_too_long_is_refused() {
         assert_eq!(read(&b"a\xc3\xa9\n"[..], "it").unwrap(), "aé\n");
+        assert_eq!(read(&b"\xef\xbb\xbfa\xef\xbb\xbf"[..], "it").unwrap(), "a\u{feff}");
         let message = |source: &mut dyn Read| read(source, "it").unwrap_err().to_string();
         assert!(message(&mut &b"abc\xff"[..]).contains("byte 3"));
         assert!(message(&mut io::repeat(b'a')).contains("more than 16777216 bytes"));

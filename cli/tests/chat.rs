@@ -98,6 +98,48 @@ fn thoughts_are_no_part_of_an_answer() {
 }
 
 #[test]
+fn one_message_is_answered_and_what_is_piped_belongs_to_it() {
+    let model = with_template("chat-run", PLAIN);
+    let run = |words: &[&str], lines: &[u8]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+        command.args(["run", "--max-tokens", "12"]).arg(&model).args(words).env("ANYGPU_BACKEND", "cpu");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(lines);
+        child.wait_with_output().unwrap()
+    };
+    let [expected, _] = texts(&piped(&model, &[], b"\"\"\"Tell it:\n\na\nb\"\"\"\n"));
+    for (words, lines) in
+        [(&["Tell", "it:"][..], &b"a\nb\n"[..]), (&["Tell it:\n\na\nb"], b""), (&[], b"\xef\xbb\xbfTell it:\n\na\nb\n")]
+    {
+        let output = run(words, lines);
+        assert_eq!((texts(&output)[0].as_str(), output.status.code()), (&*expected, Some(0)), "{words:?}");
+    }
+    let output = run(&[], b"");
+    assert!(output.status.code() == Some(1) && texts(&output)[1].contains("nothing is asked"), "{:?}", texts(&output));
+    std::fs::remove_file(&model).unwrap();
+}
+
+#[test]
+fn an_answer_is_made_again_with_other_settings() {
+    let model = with_template("chat-again", PLAIN);
+    let lines = b"Hm?\n/regen\n/set temperature 2\n/set\n/regen\n/regen\n/set max_tokens 2\n/regen\n/stats\n";
+    let output = piped(&model, &[], lines);
+    let [said, notes] = texts(&output);
+    assert!(output.status.success(), "{notes}");
+    assert!(notes.contains("temperature  2 (") && notes.contains("/set temperature 0.8"), "{notes}");
+    assert!(notes.contains("conversation  2 messages") && notes.contains("2 tokens at"), "{notes}");
+    // Answers may have several lines.
+    let greedy = texts(&piped(&model, &[], b"Hm?\n"))[0].clone();
+    let rest = said.strip_prefix(&format!("{greedy}{greedy}")).unwrap_or_else(|| panic!("{said:?}"));
+    assert!(!rest.contains(&greedy), "{said:?}");
+    for (lines, part) in [(&b"/regen\n"[..], "nothing was answered yet"), (b"/set heat 1\n", "no setting \"heat\"")] {
+        let output = piped(&model, &[], lines);
+        assert!(output.status.code() == Some(1) && texts(&output)[1].contains(part), "{:?}", texts(&output));
+    }
+    std::fs::remove_file(&model).unwrap();
+}
+
+#[test]
 fn what_cannot_be_is_said_in_one_line() {
     let refused = |output: &Output, part: &str| {
         let [said, notes] = texts(output);
@@ -116,7 +158,7 @@ fn what_cannot_be_is_said_in_one_line() {
 #[cfg(target_os = "linux")]
 mod terminal {
     use super::*;
-    use nix::pty::openpty;
+    use nix::pty::{Winsize, openpty};
     use std::fs::File;
     use std::io::Read;
     use std::process::Child;
@@ -187,6 +229,7 @@ mod terminal {
         let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
         command.args(["chat", "--model"]).arg(&model).args(endless);
         let mut terminal = Terminal::new(command, &folder);
+        terminal.shows("the context holds 2048 tokens");
         terminal.shows("Ctrl-D leaves");
         terminal.shows("> ");
         terminal.types("\x03");
@@ -211,6 +254,32 @@ mod terminal {
         assert!(history.contains("/nothing") && history.contains("more."), "{history}");
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::remove_file(&model).unwrap();
+    }
+
+    #[test]
+    fn lines_end_between_words_in_a_terminal_and_nowhere_else() {
+        let generate = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
+            command.args(["generate", "--backend", "cpu", "--max-tokens", "60", "--prompt", "Once upon a time"]);
+            command.stdin(Stdio::null()).stderr(Stdio::null());
+            command
+        };
+        let whole = String::from_utf8(generate().output().unwrap().stdout).unwrap();
+        let paragraphs = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert!(whole.lines().any(|line| line.len() > 120), "{whole}");
+        for columns in [20, 40, 80, 120] {
+            let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+            let pty = openpty(Some(&size), None).unwrap();
+            let mut child = generate().stdout(Stdio::from(pty.slave)).spawn().unwrap();
+            let mut shown = Vec::new();
+            // Its end is an error, once nobody has the other end any more.
+            let _ = File::from(pty.master).read_to_end(&mut shown);
+            assert!(child.wait().unwrap().success());
+            let shown = String::from_utf8(shown).unwrap();
+            let longest = shown.lines().map(str::len).max().unwrap();
+            assert!(longest <= columns.into() && longest + 12 > columns.into(), "{columns}: {shown}");
+            assert_eq!(paragraphs(&shown), paragraphs(&whole), "{columns}");
+        }
     }
 
     #[test]

@@ -173,8 +173,9 @@ fn drivers_are_silent_unless_asked_for() {
         let (text, errors) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert!(output.status.success(), "{errors}");
         assert!(text.lines().any(|line| line.starts_with("* ")), "{text}");
-        // The story ends with a line of ours.
-        let lines: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !line.starts_with("gab on ")).collect();
+        // The story ends with lines of ours.
+        let is_ours = |line: &str| line.starts_with("gab on ") || line.starts_with("the context holds ");
+        let lines: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !is_ours(line)).collect();
         assert!(lines.is_empty(), "{args:?}: {errors}");
     }
 }
@@ -394,6 +395,16 @@ fn help_is_in_groups_and_shells_and_man_are_told_the_same() {
         page.contains(".TH anygpu") && page.contains(".SH \"GENERATE\"") && page.contains("load\\-session"),
         "{page}"
     );
+    let page = text(&["man", "generate"]);
+    assert!(
+        page.contains(".TH anygpu-generate") && !page.contains("rerank") && page.contains("max\\-tokens"),
+        "{page}"
+    );
+    assert!(text(&["man", "pool", "serve"]).contains(".TH anygpu-pool-serve"));
+    let refused = anygpu(&["man", "pool", "swim"]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && error.contains("no command \"pool swim\""), "{error}");
+    assert_eq!(text(&["list", "--help"]), text(&["ls", "--help"]));
 }
 
 /// Options stand behind the command that they are for.
@@ -403,7 +414,7 @@ fn options_of_devices_are_those_of_commands_that_run_on_one() {
         let help = text(&[name, "--help"]);
         assert!(!help.contains("--threads"), "{name}: {help}");
     }
-    for name in ["probe", "generate", "chat", "serve", "logits", "embed", "inspect", "bench", "trace", "tune"] {
+    for name in ["probe", "generate", "chat", "run", "serve", "logits", "embed", "inspect", "bench", "trace", "tune"] {
         assert!(text(&[name, "--help"]).contains("--threads"), "{name}");
     }
     let before = anygpu(&["--threads", "1", "ls"]);

@@ -152,5 +152,27 @@ fn prompts_come_from_files_and_pipes() {
         assert_eq!(both.status.code(), Some(2), "{name}");
     }
     assert_eq!(run(&["generate", "--system", "a"], b"").status.code(), Some(2), "a system prompt without --chat");
+
+    let generated = |args: &[&str], stdin: &[u8]| {
+        let output = run(&[&["generate", "-m", "gab", "--max-tokens", "3"], args].concat(), stdin);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    std::fs::write(&file, "\u{feff}upon\n").unwrap();
+    let together = generated(&["--prompt", "Once\n\nupon"], b"");
+    for (args, stdin) in [
+        (&["Once"][..], &b"upon\n"[..]),
+        (&["-p", "Once"], b"\xef\xbb\xbfupon\n"),
+        (&["-p", "Once", "--file", path], b"time"),
+        (&["Once", "--file", path], b""),
+    ] {
+        assert_eq!(generated(args, stdin), together, "{args:?}");
+    }
+    let alone = generated(&["--prompt", "Once"], b"");
+    assert_eq!(generated(&["--prompt", "Once"], b"upon"), alone, "a whole prompt");
+    for args in [["-p", "Once"], ["Once", "--greedy"]] {
+        assert_eq!(generated(&args, b""), alone, "{args:?}");
+    }
+    assert_eq!(run(&["generate", "Once", "--prompt", "a"], b"").status.code(), Some(2));
     std::fs::remove_file(&file).unwrap();
 }

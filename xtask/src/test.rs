@@ -1,10 +1,9 @@
 //! All tests, and what they add up to.
 
 use crate::browsers::{self, Kind};
-use crate::crashed::Crashed;
 use crate::runs::{NIGHTLY, Need, PAGE, PAGE_WITH_THREADS, Program, RUNS, Run};
 use crate::tally::Tally;
-use crate::{arm, drivers, nats, process, programs, root, toolchain};
+use crate::{arm, crashed, drivers, nats, process, programs, root, toolchain};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
@@ -13,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The oldest version of Node.js that can run the tests of the JavaScript package.
 const NODE: u64 = 20;
@@ -269,7 +268,7 @@ impl Need {
 impl Program {
     fn command(&self) -> Result<Command> {
         Ok(match self {
-            Program::Cargo => Command::new(process::cargo()),
+            Program::Cargo => crashed::with_cores(&process::cargo()),
             Program::Suite => Command::new(programs::built("conformance")?),
             Program::Page | Program::Task => Command::new(programs::path(TASKS)),
             Program::Node => Command::new("node"),
@@ -284,19 +283,15 @@ impl Run {
         self.args.iter().any(|arg| ["conformance", "generate", "size"].contains(arg))
     }
 
-    /// Runs it. A run that exits with an error without having counted a failure counts as one. A test program that a
-    /// signal ended is run once more.
+    /// Runs it. A run that exits with an error without having counted a failure counts as one, so that a test program that a
+    /// signal ended fails it.
     fn start(&self, skip: &str, screen: &Screen) -> Result<Tally> {
-        let (mut tally, status, crashed) = self.once(self.args.iter().copied(), skip, screen)?;
-        let mut good = status.success() || crashed.are_all();
-        for program in &crashed.programs {
-            screen.out(&format!("RUN AGAIN, because a signal ended it: cargo test {program}\n"));
-            let args = ["test", "--release"].into_iter().chain(program.split(' '));
-            let (again, status, _) = self.once(args.chain(["--", "--show-output"]), skip, screen)?;
-            tally.add(again);
-            good &= status.success();
+        let begin = SystemTime::now();
+        let (mut tally, status) = self.once(skip, screen)?;
+        if matches!(self.program, Program::Cargo) {
+            screen.out(&crashed::backtraces(begin)?);
         }
-        if !good && tally.failed == 0 {
+        if !status.success() && tally.failed == 0 {
             screen.out(&format!("{}: ended with {status}\n", self.title));
             tally.failed = 1;
         }
@@ -306,19 +301,14 @@ impl Run {
         }
     }
 
-    /// Runs it once with these arguments: what it counted, how it ended, and the test programs that a signal ended.
-    fn once<'a>(
-        &self,
-        args: impl Iterator<Item = &'a str>,
-        skip: &str,
-        screen: &Screen,
-    ) -> Result<(Tally, ExitStatus, Crashed)> {
+    /// Runs it to its end: what it counted, and how it ended.
+    fn once(&self, skip: &str, screen: &Screen) -> Result<(Tally, ExitStatus)> {
         // The tests of the package know it by another name.
         let chromium = Kind::Chromium.find().ok();
         let mut child = self
             .program
             .command()?
-            .args(args)
+            .args(self.args)
             .current_dir(root())
             .env("ANYGPU_SKIP", skip)
             .envs(chromium.map(|program| ("CHROMIUM", program)))
@@ -328,23 +318,17 @@ impl Run {
             .spawn()
             .with_context(|| format!("cannot start {}", self.title))?;
         let mut tally = Tally::default();
-        let mut crashed = Crashed::default();
         let stdout = child.stdout.take().context("no output to read")?;
         let stderr = child.stderr.take().context("no errors to read")?;
         std::thread::scope(|scope| {
-            let errors = scope.spawn(|| {
-                each_line(stderr, |text| {
-                    screen.err(text);
-                    crashed.read(text);
-                })
-            });
+            let errors = scope.spawn(|| each_line(stderr, |text| screen.err(text)));
             each_line(stdout, |text| {
                 screen.out(text);
                 tally.read(text);
             })?;
             errors.join().map_err(|_| anyhow!("the errors could not be read"))?
         })?;
-        Ok((tally, child.wait()?, crashed))
+        Ok((tally, child.wait()?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a conversation takes.
 
-use super::{DraftArgs, FormatArgs, LoadArgs, SamplingArgs, TemplateArgs};
+use super::{ContextArgs, DraftArgs, FormatArgs, LoadArgs, ModelArgs, SamplingArgs, TemplateArgs};
+use crate::models::Reference;
 use anygpu::Overflow;
 use clap::Args;
 
@@ -9,6 +10,35 @@ use clap::Args;
 pub struct ChatArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// With whom to talk, the model first.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A GGUF file, of a split model any of its files; https://..., or hf:OWNER/NAME with :QUANT or :FILE behind it, which is
+    /// fetched once and kept
+    pub model: Reference,
+    /// The message to answer, of one or more words [default: a conversation]
+    #[arg(value_name = "PROMPT")]
+    pub prompt: Vec<String>,
+    #[command(flatten)]
+    pub context: ContextArgs,
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+impl RunArgs {
+    /// The model, as the other commands name it.
+    pub fn load(&self) -> LoadArgs {
+        LoadArgs { model: ModelArgs { model: self.model.clone() }, context: self.context.clone() }
+    }
+}
+
+/// How to talk.
+#[derive(Debug, Args)]
+pub struct TalkArgs {
     #[command(flatten)]
     pub draft: DraftArgs,
     /// What the model is told before the conversation: who it is, how it answers

@@ -1,9 +1,11 @@
 //! What a line of a conversation asks for: an answer, or something of the program.
 
 /// What is typed beside messages, and what it does.
-pub const HELP: [(&str, &str); 8] = [
+pub const HELP: [(&str, &str); 10] = [
     ("/system TEXT", "tell the model who it is to be; without a text, take that back"),
     ("/reset", "begin a new conversation, with the same system prompt"),
+    ("/regen", "answer the last message again"),
+    ("/set NAME VALUE", "change how answers are made, such as temperature 0.8; /set alone shows what can be set"),
     ("/save FILE", "write the conversation to a file, as JSON"),
     ("/load FILE", "go on with a conversation that was saved, with this model or another"),
     ("/stats", "how full the context is, and how fast the last answer was"),
@@ -22,6 +24,10 @@ pub enum Ask<'a> {
     /// Another system prompt; an empty one is none.
     System(&'a str),
     Reset,
+    /// Another answer to the last message.
+    Again,
+    /// Another value of a setting; nothing shows all.
+    Set(&'a str),
     Save(&'a str),
     Load(&'a str),
     Stats,
@@ -50,6 +56,8 @@ pub fn read(lines: &str) -> Result<Ask<'_>, String> {
     match word {
         "/system" => Ok(Ask::System(rest)),
         "/reset" => named(Ask::Reset),
+        "/regen" | "/regenerate" | "/retry" => named(Ask::Again),
+        "/set" => Ok(Ask::Set(rest)),
         "/save" => file().map(Ask::Save),
         "/load" => file().map(Ask::Load),
         "/stats" => named(Ask::Stats),
@@ -92,6 +100,8 @@ mod tests {
         assert_eq!(read(" /system"), answer("/system"));
         assert_eq!(read("/system  You are a cat.\nA big one."), Ok(Ask::System("You are a cat.\nA big one.")));
         assert_eq!(read("/system"), Ok(Ask::System("")));
+        assert_eq!([read("/regen"), read("/retry")], [const { Ok(Ask::Again) }; 2]);
+        assert_eq!([read("/set"), read("/set seed  7 ")], [Ok(Ask::Set("")), Ok(Ask::Set("seed  7"))]);
         assert_eq!(read("/save my chat.json "), Ok(Ask::Save("my chat.json")));
         assert_eq!([read("/bye"), read("/quit"), read("/exit")], [const { Ok(Ask::Exit) }; 3]);
         assert!(read("/load").unwrap_err().contains("/load FILE"));

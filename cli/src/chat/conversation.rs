@@ -56,6 +56,11 @@ impl Conversation {
         self.turns.pop();
     }
 
+    /// Takes the last answer back, so that its message waits for another one. Gives it, if there is one.
+    pub fn unanswer(&mut self) -> Option<String> {
+        self.turns.pop_if(|last| last.role == "assistant").map(|last| last.content)
+    }
+
     /// How many messages there are, without the system prompt.
     pub fn len(&self) -> usize {
         self.turns.len()
