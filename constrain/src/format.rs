@@ -21,10 +21,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// From the text of a schema.
+    /// From the text of a schema, which may have a byte order mark.
     ///
     /// *Errors*: it is no JSON.
     pub fn schema(text: &str) -> Result<Format, FormatError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         serde_json::from_str(text).map(Format::Schema).map_err(|error| FormatError::NotJson(error.to_string()))
     }
 

@@ -9,7 +9,13 @@ use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use model::{AllowFuture, Constraint, MAX_CONSTRAINT, ModelError};
 
+use crate::dead_ends;
 use crate::error::FormatError;
+
+/// Error of a format that an answer could begin in, and not finish.
+pub(crate) const DEAD_END: &str = "a part of it leads to where nothing can follow";
+/// Words of the library for a schema that no value follows.
+pub(crate) const UNSATISFIABLE: &str = "Unsatisfiable schema";
 
 /// A format, ready to be held to. It can be sent to the thread that generates, and clones are for other answers.
 #[derive(Clone)]
@@ -29,7 +35,14 @@ impl Grammar {
         if source.len() > MAX_CONSTRAINT {
             return Err(FormatError::TooLarge { what: "bytes", found: source.len(), most: MAX_CONSTRAINT });
         }
-        let parser = deep(|| factory.create_parser(top))?.map_err(|error| reason(&error))?;
+        let parser = deep(|| {
+            let parser = factory.create_parser(top).map_err(|error| reason(&error))?;
+            match dead_ends::has_some(parser.parser.grammar(), factory.limits()) {
+                Ok(false) => Ok(parser),
+                Ok(true) => Err(FormatError::Grammar(DEAD_END.into())),
+                Err(error) => Err(reason(&error)),
+            }
+        })??;
         let mut matcher = Matcher::new(Ok(parser));
         // A part that is only half held to is a warning there.
         if let Some(warning) = matcher.grammar_warnings().first() {

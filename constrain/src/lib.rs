@@ -26,9 +26,13 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod dead_ends;
 mod error;
 mod format;
 mod grammar;
+mod one_of;
+mod pattern;
+mod pointer;
 pub mod schema;
 mod vocabulary;
 

@@ -3,21 +3,30 @@
 //! - Values: `type`, `const`, `enum`, `anyOf`, `allOf`, `$ref` within the document, and `oneOf` where no two of its
 //!   alternatives can hold at once.
 //! - Objects: `properties`, `required`, `additionalProperties`, `patternProperties`, `maxProperties`, and `minProperties` as
-//!   far as keys cannot be repeated for it. Named properties come in the schema's order.
+//!   far as keys cannot be repeated for it. Named properties come in the schema's order. An object with `properties` has
+//!   no other keys, unless `additionalProperties` or `patternProperties` allow some, or the object is put together of
+//!   several schemas (`allOf`, `anyOf` beside `properties`, and so on).
 //! - Arrays: `items`, `prefixItems`, `additionalItems`, `minItems`, `maxItems`.
-//! - Strings: `minLength`, `maxLength`, `pattern` without look-around, and `format` where it is known.
+//! - Strings: `minLength`, `maxLength`, `pattern` without look-around, back-references and word boundaries, and `format`
+//!   where it is known. A pattern is held to as both ECMA-262 and Python read it: `\d` is a digit of ASCII, and `\D` is
+//!   no digit of any script.
 //! - Numbers: `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`.
 //!
-//! Titles, descriptions and the like ask for nothing. Everything else is refused by name. A schema may have
-//! [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels, and [`MAX_LEVELS`] on the way through all places that are referred to.
+//! Titles, descriptions, keywords that begin with `x-`, formats that are not known and the like ask for nothing.
+//! Everything else is refused by name, and so is a schema with a part that no answer could finish. Only definitions that
+//! are referred to are read. A schema may have [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels, and [`MAX_LEVELS`] on the way
+//! through all places that are referred to.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use llguidance::JsonCompileOptions;
 use llguidance::api::TopLevelGrammar;
 use serde_json::{Map, Value};
 
 use crate::error::FormatError;
+use crate::one_of;
+use crate::pattern::{self, Use};
+use crate::pointer;
 
 /// Bytes of a schema, at most.
 pub const MAX_BYTES: usize = 64 << 10;
@@ -25,6 +34,10 @@ pub const MAX_BYTES: usize = 64 << 10;
 pub const MAX_DEPTH: usize = 64;
 /// Levels times places that are referred to, at most: so deep the stack can become, of which browsers have less.
 pub const MAX_LEVELS: usize = if cfg!(target_arch = "wasm32") { 128 } else { 1024 };
+/// Bytes of a schema as the library reads it, at most: classes of Unicode in patterns are long.
+const MAX_WRITTEN: usize = 1 << 20;
+/// Schemas that are looked at for the one that no answer follows, at most.
+const MAX_PARTS: usize = 32;
 /// Bytes of a pattern, at most.
 const MAX_PATTERN: usize = 4096;
 /// Digits of a number that others are multiples of, at most: each remainder takes memory.
@@ -39,25 +52,47 @@ const SPACE: &str = r" |\n[ \t]{0,32}";
 /// in disguise.
 const ESCAPES: &str = "nrbtf\\\"";
 
-/// Keywords that ask nothing of an answer.
+/// Keywords that ask nothing of an answer. Definitions are read where they are referred to.
 const ANNOTATIONS: &[&str] = &[
+    "$anchor",
     "$comment",
     "$defs",
     "contentEncoding",
     "contentMediaType",
+    "contentSchema",
     "default",
     "definitions",
     "deprecated",
     "description",
     "discriminator",
+    "example",
     "examples",
+    "externalDocs",
+    "nullable",
     "readOnly",
     "title",
     "writeOnly",
+    "xml",
 ];
 /// Those of the whole document only.
 const OF_DOCUMENT: &[&str] = &["$id", "$schema", "id"];
 const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
+/// Formats of strings that answers are held to. Others are annotations.
+const FORMATS: &[&str] = &["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"];
+/// Keywords that put a schema together of others, or of values.
+const COMBINE: &[&str] = &["$ref", "allOf", "anyOf", "const", "enum", "oneOf"];
+/// Keywords of objects that have to do with their keys.
+const OF_OBJECTS: &[&str] = &[
+    "additionalProperties",
+    "maxProperties",
+    "minProperties",
+    "patternProperties",
+    "properties",
+    "required",
+    "unevaluatedProperties",
+];
+/// Keywords that say which keys objects have beside named properties.
+const OTHER_KEYS: &[&str] = &["additionalProperties", "patternProperties", "unevaluatedProperties"];
 
 /// The grammar of a schema.
 ///
@@ -70,49 +105,94 @@ pub(crate) fn grammar(schema: &Value) -> Result<TopLevelGrammar, FormatError> {
 ///
 /// *Errors*: as [`grammar`].
 pub(crate) fn document(schema: &Value) -> Result<Value, FormatError> {
-    let bytes = schema.to_string().len();
-    if bytes > MAX_BYTES {
-        return Err(FormatError::TooLarge { what: "bytes", found: bytes, most: MAX_BYTES });
-    }
-    let mut check = Check { place: Vec::new(), level: 0, deepest: 0, refs: HashSet::new() };
-    let mut document = match schema {
-        Value::Bool(true) => Map::new(),
-        Value::Bool(false) => return check.wrong("allows nothing; give one that allows something"),
-        Value::Object(map) => map.clone(),
-        _ => return check.wrong("must be an object"),
+    let mut writer = Writer::new(schema)?;
+    let top = writer.schema(schema, true)?;
+    let definitions = writer.definitions()?;
+    Ok(whole(top, &definitions))
+}
+
+/// Each schema of a document as a document of its own, as the library takes it, and its place. Those within a schema come
+/// before it, and of many there are only the first ones.
+///
+/// *Errors*: as [`grammar`].
+pub(crate) fn parts(schema: &Value) -> Result<Vec<(String, Value)>, FormatError> {
+    let mut writer = Writer { parts: Some(Vec::new()), ..Writer::new(schema)? };
+    writer.schema(schema, true)?;
+    let definitions = writer.definitions()?;
+    let parts = writer.parts.unwrap_or_default();
+    Ok(parts.into_iter().map(|(place, part)| (place, whole(part, &definitions))).collect())
+}
+
+/// A schema with what it refers to, and the options of the library.
+fn whole(top: Value, definitions: &Map<String, Value>) -> Value {
+    let mut document = match top {
+        Value::Object(map) => map,
+        other => Map::from_iter([("allOf".to_owned(), Value::from(vec![other]))]),
     };
-    // All keywords are understood as the latest draft has them, or refused.
-    document.retain(|key, _| !OF_DOCUMENT.contains(&key.as_str()));
-    let mut document = Value::Object(document);
-    check.schema(&document)?;
-    let levels = check.deepest * (check.refs.len() + 1);
-    if levels > MAX_LEVELS {
-        return Err(FormatError::TooLarge { what: "levels times references", found: levels, most: MAX_LEVELS });
+    if !definitions.is_empty() {
+        document.insert("$defs".into(), definitions.clone().into());
     }
     let options = JsonCompileOptions {
         whitespace_pattern: Some(SPACE.into()),
         json_allowed_escapes: Some(ESCAPES.into()),
         ..JsonCompileOptions::default()
     };
+    let mut document = Value::Object(document);
     options.apply_to(&mut document);
-    Ok(document)
+    document
 }
 
-/// Walks a schema.
-struct Check<'s> {
+/// Whether an object of this schema has no keys but those that it names. `closes` says whether nothing around the schema
+/// adds to it.
+pub(crate) fn is_closed(schema: &Map<String, Value>, closes: bool) -> bool {
+    let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.contains_key(*keyword));
+    schema.get("additionalProperties") == Some(&Value::Bool(false)) && !schema.contains_key("patternProperties")
+        || closes && schema.contains_key("properties") && !has(OTHER_KEYS) && !has(COMBINE)
+}
+
+/// Writes a schema as the library takes it.
+struct Writer<'s> {
+    root: &'s Value,
     /// Where it is.
-    place: Vec<&'s str>,
+    place: Vec<String>,
     /// Schemas around this place, and around the one that has most.
     level: usize,
     deepest: usize,
-    /// Places that are referred to.
-    refs: HashSet<&'s str>,
+    /// Places that are referred to, and whether what is there closes, with the names that they get.
+    refs: HashMap<(String, bool), usize>,
+    /// Those that have to be written yet.
+    pending: Vec<(String, bool)>,
+    /// Bytes of patterns so far.
+    written: usize,
+    /// Each schema that was written, if they are wanted.
+    parts: Option<Vec<(String, Value)>>,
 }
 
-impl<'s> Check<'s> {
+impl<'s> Writer<'s> {
+    fn new(root: &'s Value) -> Result<Writer<'s>, FormatError> {
+        let bytes = root.to_string().len();
+        if bytes > MAX_BYTES {
+            return Err(FormatError::TooLarge { what: "bytes", found: bytes, most: MAX_BYTES });
+        }
+        let writer = Writer {
+            root,
+            place: Vec::new(),
+            level: 0,
+            deepest: 0,
+            refs: HashMap::new(),
+            pending: Vec::new(),
+            written: 0,
+            parts: None,
+        };
+        match root {
+            Value::Bool(false) => writer.wrong("allows nothing; give one that allows something"),
+            Value::Bool(true) | Value::Object(_) => Ok(writer),
+            _ => writer.wrong("must be an object"),
+        }
+    }
+
     fn place(&self) -> String {
-        let shown: String = self.place.iter().flat_map(|part| ["/", part]).collect();
-        let short: String = shown.chars().take(120).collect();
+        let short: String = pointer::written(&self.place).chars().take(120).collect();
         format!("#{short}")
     }
 
@@ -121,136 +201,331 @@ impl<'s> Check<'s> {
     }
 
     /// Goes into a part.
-    fn within(
+    fn within<T>(
         &mut self,
-        part: &'s str,
-        check: impl FnOnce(&mut Check<'s>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
-        self.place.push(part);
+        part: &str,
+        write: impl FnOnce(&mut Writer<'s>) -> Result<T, FormatError>,
+    ) -> Result<T, FormatError> {
+        self.place.push(part.to_owned());
         if self.place.len() > MAX_DEPTH {
             return Err(FormatError::TooLarge { what: "levels", found: self.place.len(), most: MAX_DEPTH });
         }
-        check(self)?;
+        let written = write(self)?;
         self.place.pop();
-        Ok(())
+        Ok(written)
     }
 
-    fn schema(&mut self, schema: &'s Value) -> Result<(), FormatError> {
+    /// What is referred to, by the names that [`Self::reference`] gave.
+    fn definitions(&mut self) -> Result<Map<String, Value>, FormatError> {
+        let mut definitions = Map::new();
+        while let Some((place, closes)) = self.pending.pop() {
+            let name = self.refs[&(place.clone(), closes)].to_string();
+            self.place = pointer::parts(&place);
+            let found = pointer::find(self.root, &self.place);
+            let Some(schema) = found else { return self.wrong("is referred to, and is not found") };
+            let written = self.schema(schema, closes)?;
+            definitions.insert(name, written);
+        }
+        let levels = self.deepest * (self.refs.len() + 1);
+        if levels > MAX_LEVELS {
+            return Err(FormatError::TooLarge { what: "levels times references", found: levels, most: MAX_LEVELS });
+        }
+        Ok(definitions)
+    }
+
+    fn schema(&mut self, schema: &'s Value, closes: bool) -> Result<Value, FormatError> {
         let map = match schema {
-            Value::Bool(_) => return Ok(()),
+            Value::Bool(_) => return Ok(schema.clone()),
             Value::Object(map) => map,
             _ => return self.wrong("must be a schema: an object, true or false"),
         };
         self.level += 1;
         self.deepest = self.deepest.max(self.level);
-        map.iter().try_for_each(|(key, value)| self.within(key, |check| check.keyword(map, key, value)))?;
+        // What is put together of several schemas that have keys is not closed: one would not allow the other's.
+        let combines = map.keys().filter(|key| COMBINE.contains(&key.as_str())).count();
+        let has_keys = map.keys().any(|key| OF_OBJECTS.contains(&key.as_str()));
+        let within = closes && combines == 1 && !has_keys;
+        let (mut combined, mut simple) = (Map::new(), Map::new());
+        let mut is_simple_first = None;
+        for (key, value) in map {
+            let Some((key, value)) = self.within(key, |writer| writer.keyword(map, key, value, within))? else {
+                continue;
+            };
+            let is_simple = !COMBINE.contains(&key.as_str());
+            is_simple_first.get_or_insert(is_simple);
+            let to = if is_simple { &mut simple } else { &mut combined };
+            to.insert(key, value);
+        }
+        name_keys(&mut simple);
+        if is_closed(map, closes) {
+            self.close(map, &mut simple);
+        }
+        // The library reads simple keywords that are not in a row as schemas of their own.
+        let (mut written, then) = if is_simple_first == Some(true) { (simple, combined) } else { (combined, simple) };
+        written.extend(then);
         self.level -= 1;
-        Ok(())
+        let place = self.place();
+        if let Some(parts) = self.parts.as_mut().filter(|parts| parts.len() < MAX_PARTS) {
+            parts.push((place, written.clone().into()));
+        }
+        Ok(Value::Object(written))
     }
 
-    fn keyword(&mut self, schema: &'s Map<String, Value>, key: &str, value: &'s Value) -> Result<(), FormatError> {
-        match key {
-            "properties" | "patternProperties" | "$defs" | "definitions" => self.schemas_by_name(value),
-            key if ANNOTATIONS.contains(&key) => Ok(()),
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.schemas(value),
-            "items" if value.is_array() => self.schemas(value),
-            "items" | "additionalItems" | "additionalProperties" => {
-                let old = key == "additionalItems" || value.is_array();
-                if old && schema.contains_key("prefixItems") {
+    /// Leaves the keys of an object at those that are named.
+    fn close(&self, schema: &Map<String, Value>, written: &mut Map<String, Value>) {
+        if schema.contains_key("additionalProperties") {
+            return;
+        }
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        if let Some(Value::Object(properties)) = written.get_mut("properties") {
+            for name in required.filter_map(Value::as_str) {
+                properties.entry(name).or_insert(Value::Bool(true));
+            }
+        }
+        written.insert("additionalProperties".into(), false.into());
+    }
+
+    /// A keyword as it is written, if it asks for anything. `within` says whether schemas that this one is put together of
+    /// close.
+    fn keyword(
+        &mut self,
+        schema: &'s Map<String, Value>,
+        key: &str,
+        value: &'s Value,
+        within: bool,
+    ) -> Result<Option<(String, Value)>, FormatError> {
+        let written = match key {
+            key if ANNOTATIONS.contains(&key) || key.starts_with("x-") => return Ok(None),
+            key if OF_DOCUMENT.contains(&key) && self.place.len() == 1 => return Ok(None),
+            "properties" => self.schemas_by_name(value, |writer, name| {
+                writer.text(name)?;
+                Ok(name.to_owned())
+            })?,
+            "patternProperties" => self.schemas_by_name(value, |writer, name| writer.pattern(name, Use::Key))?,
+            "allOf" => self.schemas(value, within && value.as_array().is_some_and(|schemas| schemas.len() == 1))?,
+            "anyOf" => self.schemas(value, within)?,
+            "oneOf" => {
+                let schemas = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                let root = self.root;
+                let apart = |closes| one_of::are_apart(root, schemas, closes);
+                let closes = within && apart(true);
+                let written = self.schemas(value, closes)?;
+                // Where no two can hold at once, any of them is one of them.
+                let is_any = !schema.contains_key("anyOf") && (closes || apart(false));
+                return Ok(Some((if is_any { "anyOf" } else { key }.into(), written)));
+            }
+            "prefixItems" => self.schemas(value, true)?,
+            "items" if value.is_array() => {
+                if schema.contains_key("prefixItems") {
                     return self.wrong("is of an older draft than prefixItems; use items for those that follow");
                 }
-                self.schema(value)
+                self.schemas(value, true)?
             }
-            "const" => self.value(value),
+            "additionalItems" if schema.contains_key("prefixItems") => {
+                return self.wrong("is of an older draft than prefixItems; use items for those that follow");
+            }
+            "items" | "additionalItems" | "additionalProperties" => self.schema(value, true)?,
+            // Without others beside it, it is that.
+            "unevaluatedProperties"
+                if !COMBINE.iter().chain(&["additionalProperties"]).any(|other| schema.contains_key(*other)) =>
+            {
+                return Ok(Some(("additionalProperties".into(), self.schema(value, true)?)));
+            }
+            "uniqueItems" if value == &Value::Bool(false) => return Ok(None),
+            "const" => self.value(value)?,
             "enum" => match value.as_array().filter(|values| !values.is_empty()) {
-                Some(values) => values.iter().try_for_each(|value| self.value(value)),
-                None => self.wrong("must be an array with at least one value"),
+                Some(values) => values.iter().map(|value| self.value(value)).collect::<Result<Vec<_>, _>>()?.into(),
+                None => return self.wrong("must be an array with at least one value"),
             },
             "type" => {
                 let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
                 let some = |values: &Vec<Value>| !values.is_empty() && values.iter().all(known);
-                if known(value) || value.as_array().is_some_and(some) {
-                    return Ok(());
+                if !known(value) && !value.as_array().is_some_and(some) {
+                    return self.wrong(format!("must be one of {}, or an array of them", TYPES.join(", ")));
                 }
-                self.wrong(format!("must be one of {}, or an array of them", TYPES.join(", ")))
+                value.clone()
             }
-            "$ref" => self.reference(value),
+            "$ref" => self.reference(value, within)?,
             "required" => match value.as_array() {
-                Some(names) if names.iter().all(Value::is_string) => Ok(()),
-                _ => self.wrong("must be an array of strings"),
-            },
-            "pattern" | "format" => match value.as_str() {
-                Some(text) if text.len() <= MAX_PATTERN => Ok(()),
-                Some(text) => {
-                    Err(FormatError::TooLarge { what: "bytes in a pattern", found: text.len(), most: MAX_PATTERN })
+                Some(names) if names.iter().all(Value::is_string) => {
+                    names.iter().filter_map(Value::as_str).try_for_each(|name| self.text(name))?;
+                    value.clone()
                 }
-                None => self.wrong("must be a string"),
+                _ => return self.wrong("must be an array of strings"),
+            },
+            "pattern" => match value.as_str() {
+                Some(pattern) => self.pattern(pattern, Use::Value)?.into(),
+                None => return self.wrong("must be a string"),
+            },
+            "format" => match value.as_str() {
+                Some(format) if FORMATS.contains(&format) => value.clone(),
+                Some(_) => return Ok(None),
+                None => return self.wrong("must be a string"),
             },
             "minProperties" => {
                 // Keys that are not named may come twice: of those, no more than one can be counted on.
                 let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len) as u64;
-                match value.as_u64() {
-                    Some(least) if least <= required + 1 => Ok(()),
-                    Some(_) => self.wrong("asks for more keys than are named; name them in required"),
-                    None => self.wrong("must be an integer from 0 up"),
+                match integer(value) {
+                    Some(least) if least <= required + 1 => least.into(),
+                    Some(_) => return self.wrong("asks for more keys than are named; name them in required"),
+                    None => return self.wrong("must be an integer from 0 up"),
                 }
             }
             "minLength" | "maxLength" | "minItems" | "maxItems" | "maxProperties" => {
-                match value.as_u64().filter(|number| u32::try_from(*number).is_ok()) {
-                    Some(_) => Ok(()),
-                    None => self.wrong("must be an integer from 0 to 4294967295"),
+                match integer(value).filter(|number| u32::try_from(*number).is_ok()) {
+                    Some(number) => number.into(),
+                    None => return self.wrong("must be an integer from 0 to 4294967295"),
                 }
             }
             // Of draft 4.
-            "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => Ok(()),
+            "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => value.clone(),
             "multipleOf" if digits(value) > MAX_DIGITS => {
-                self.wrong(format!("has more than {MAX_DIGITS} digits; check that of the answer yourself"))
+                return self.wrong(format!("has more than {MAX_DIGITS} digits; check that of the answer yourself"));
             }
-            "multipleOf" if value.as_f64().is_none_or(|number| number <= 0.0) => self.wrong("must be a number above 0"),
+            "multipleOf" if value.as_f64().is_none_or(|number| number <= 0.0) => {
+                return self.wrong("must be a number above 0");
+            }
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => match value {
-                Value::Number(_) => self.value(value),
-                _ => self.wrong("must be a number"),
+                Value::Number(_) => self.value(value)?,
+                _ => return self.wrong("must be a number"),
             },
             key => {
                 self.place.pop();
-                Err(FormatError::Keyword { keyword: key.chars().take(80).collect(), place: self.place() })
+                return Err(FormatError::Keyword { keyword: key.chars().take(80).collect(), place: self.place() });
             }
-        }
+        };
+        Ok(Some((key.to_owned(), written)))
     }
 
-    fn schemas(&mut self, value: &'s Value) -> Result<(), FormatError> {
+    fn schemas(&mut self, value: &'s Value, closes: bool) -> Result<Value, FormatError> {
         match value.as_array().filter(|schemas| !schemas.is_empty()) {
-            Some(schemas) => schemas.iter().try_for_each(|schema| self.within("*", |check| check.schema(schema))),
+            Some(schemas) => {
+                let each = schemas.iter().enumerate();
+                let each =
+                    each.map(|(at, schema)| self.within(&at.to_string(), |writer| writer.schema(schema, closes)));
+                each.collect::<Result<Vec<_>, _>>().map(Value::from)
+            }
             None => self.wrong("must be an array with at least one schema"),
         }
     }
 
-    fn schemas_by_name(&mut self, value: &'s Value) -> Result<(), FormatError> {
+    fn schemas_by_name(
+        &mut self,
+        value: &'s Value,
+        key: impl Fn(&mut Writer<'s>, &str) -> Result<String, FormatError>,
+    ) -> Result<Value, FormatError> {
         let Some(schemas) = value.as_object() else { return self.wrong("must be an object of schemas") };
-        schemas.iter().try_for_each(|(name, schema)| self.within(name, |check| check.schema(schema)))
+        let mut written = Map::new();
+        for (name, schema) in schemas {
+            let (key, schema) = self.within(name, |writer| Ok((key(writer, name)?, writer.schema(schema, true)?)))?;
+            if written.insert(key, schema).is_some() {
+                return self.wrong("has one pattern twice; put their schemas together with allOf");
+            }
+        }
+        Ok(written.into())
     }
 
-    fn reference(&mut self, value: &'s Value) -> Result<(), FormatError> {
-        match value.as_str() {
-            Some(place) if place == "#" || place.starts_with("#/") => {
-                self.refs.insert(place);
-                Ok(())
-            }
-            _ => self.wrong("must be a place in this schema, such as #/$defs/name: nothing is fetched"),
+    fn reference(&mut self, value: &'s Value, closes: bool) -> Result<Value, FormatError> {
+        let place = value.as_str().and_then(pointer::of_reference);
+        let Some(place) = place else {
+            return self.wrong("must be a place in this schema, such as #/$defs/name: nothing is fetched");
+        };
+        if pointer::find(self.root, &pointer::parts(&place)).is_none() {
+            return self.wrong("refers to a place that is not found in this schema");
+        }
+        let next = self.refs.len();
+        let name = *self.refs.entry((place.clone(), closes)).or_insert_with(|| {
+            self.pending.push((place, closes));
+            next
+        });
+        Ok(format!("#/$defs/{name}").into())
+    }
+
+    fn pattern(&mut self, pattern: &str, asked: Use) -> Result<String, FormatError> {
+        if pattern.len() > MAX_PATTERN {
+            return Err(FormatError::TooLarge { what: "bytes in a pattern", found: pattern.len(), most: MAX_PATTERN });
+        }
+        let written = match pattern::written(pattern, asked) {
+            Ok(written) => written,
+            Err(why) => return self.wrong(why),
+        };
+        self.written += written.len();
+        if self.written > MAX_WRITTEN {
+            return Err(FormatError::TooLarge { what: "bytes in patterns", found: self.written, most: MAX_WRITTEN });
+        }
+        Ok(written)
+    }
+
+    /// Sees to it that answers can have a text.
+    fn text(&self, text: &str) -> Result<(), FormatError> {
+        match text.chars().find(|c| !pattern::is_writable(*c)) {
+            Some(c) => self.wrong(format!("has the control character {c:?}, which answers do not have; leave it out")),
+            None => Ok(()),
         }
     }
 
     /// A value that an answer may have.
-    fn value(&mut self, value: &'s Value) -> Result<(), FormatError> {
-        match value {
-            Value::Number(number) if number.as_f64().is_none_or(|number| number.abs() >= MAX_INTEGER) => {
-                self.wrong(format!("has {number}, and numbers must be between -2^53 and 2^53"))
+    fn value(&mut self, value: &'s Value) -> Result<Value, FormatError> {
+        Ok(match value {
+            Value::Number(number) => match number.as_f64() {
+                Some(float) if float.abs() >= MAX_INTEGER => {
+                    return self.wrong(format!("has {number}, and numbers must be between -2^53 and 2^53"));
+                }
+                Some(float) if float.fract() == 0.0 => Value::from(float as i64),
+                _ => value.clone(),
+            },
+            Value::Array(values) => {
+                let each = values.iter().map(|value| self.within("*", |writer| writer.value(value)));
+                each.collect::<Result<Vec<_>, _>>()?.into()
             }
-            Value::Array(values) => values.iter().try_for_each(|value| self.within("*", |check| check.value(value))),
-            Value::Object(map) => map.iter().try_for_each(|(key, value)| self.within(key, |check| check.value(value))),
-            _ => Ok(()),
-        }
+            Value::Object(map) => {
+                let mut written = Map::new();
+                for (key, value) in map {
+                    self.text(key)?;
+                    written.insert(key.clone(), self.within(key, |writer| writer.value(value))?);
+                }
+                written.into()
+            }
+            Value::String(text) => {
+                self.text(text)?;
+                value.clone()
+            }
+            Value::Null | Value::Bool(_) => value.clone(),
+        })
     }
+}
+
+/// Makes patterns of keys that match one key properties: beside a property of that name, the library would offer a key that
+/// cannot come.
+fn name_keys(simple: &mut Map<String, Value>) {
+    let Some(Value::Object(patterns)) = simple.get_mut("patternProperties") else { return };
+    let mut named = Vec::new();
+    patterns.retain(|pattern, schema| match pattern::only_text(pattern) {
+        Some(name) => {
+            named.push((name, schema.take()));
+            false
+        }
+        None => true,
+    });
+    if patterns.is_empty() {
+        simple.shift_remove("patternProperties");
+    }
+    if named.is_empty() {
+        return;
+    }
+    let properties = simple.entry("properties").or_insert_with(|| Map::new().into());
+    for (name, schema) in named {
+        let also = &mut properties[name];
+        *also = if also.is_null() { schema } else { serde_json::json!({ "allOf": [also.take(), schema] }) };
+    }
+}
+
+/// A count, which may be written as `5.0`.
+fn integer(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let float = value.as_f64().filter(|float| float.fract() == 0.0)?;
+        (0.0..MAX_INTEGER).contains(&float).then_some(float as u64)
+    })
 }
 
 /// Digits of a number, but for zeros around them.

@@ -8,11 +8,12 @@ use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use model::Tokenizer;
+use serde_json::Value;
 
 use crate::calls;
 use crate::error::FormatError;
 use crate::format::Format;
-use crate::grammar::{Grammar, reason};
+use crate::grammar::{DEAD_END, Grammar, UNSATISFIABLE, reason};
 use crate::schema;
 
 /// Bytes of a token, at most: longer ones are never chosen in a format. The tree goes no deeper than 1,024.
@@ -93,6 +94,32 @@ impl Vocabulary {
             Format::Regex(regex) => TopLevelGrammar::from_regex(regex),
             Format::Calls(form) => calls::grammar(form, self.0.tok_env().tok_trie())?,
         };
-        Grammar::new(&self.0, top, format.source())
+        let made = Grammar::new(&self.0, top, format.source());
+        match (format, made) {
+            (Format::Schema(schema), Err(FormatError::Grammar(why))) if is_impossible(&why) => {
+                Err(self.blame(schema, why))
+            }
+            (_, made) => made,
+        }
     }
+
+    /// The first schema within another one that no answer follows.
+    fn blame(&self, schema: &Value, why: String) -> FormatError {
+        let parts = schema::parts(schema).unwrap_or_default();
+        let impossible = |(place, part): &(String, Value)| match Grammar::new(
+            &self.0,
+            TopLevelGrammar::from_json_schema(part.clone()),
+            String::new(),
+        ) {
+            Err(FormatError::Grammar(why)) if is_impossible(&why) => Some((place.clone(), why)),
+            _ => None,
+        };
+        let (place, why) = parts.iter().find_map(impossible).unwrap_or_else(|| ("#".into(), why));
+        FormatError::Schema { place, why: format!("allows no answer ({why}); change it or leave it out") }
+    }
+}
+
+/// Whether an error says that no answer follows a schema.
+fn is_impossible(why: &str) -> bool {
+    why == DEAD_END || why.contains(UNSATISFIABLE)
 }

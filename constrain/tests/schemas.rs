@@ -1,55 +1,20 @@
 //! Answers of random tokens, of those that a format allows: without a model, so that many are made in a moment.
 
 mod common;
+#[path = "common/held.rs"]
+mod held;
 #[path = "common/now.rs"]
 mod now;
+#[path = "schemas/patterns.rs"]
+mod patterns;
+#[path = "schemas/reports.rs"]
+mod reports;
 
-use std::sync::OnceLock;
-
-use anygpu_constrain::{Format, FormatError, Grammar, Vocabulary};
+use anygpu_constrain::{Format, FormatError, Grammar};
 use common::{Random, fault, schema};
-use model::{BytesSource, Gguf, ModelError, Tokenizer};
+use held::{allows, bytes, gab, grammar, text};
 use now::now;
 use serde_json::{Value, json};
-
-/// The tokenizer of the built-in model, and its tokens.
-fn gab() -> &'static (Tokenizer, Vocabulary) {
-    static GAB: OnceLock<(Tokenizer, Vocabulary)> = OnceLock::new();
-    GAB.get_or_init(|| {
-        let source = BytesSource(include_bytes!("../../models/gab-q4_0.gguf"));
-        let gguf = now(Gguf::read(&source)).unwrap();
-        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).unwrap();
-        let vocabulary = Vocabulary::new(&tokenizer).unwrap();
-        (tokenizer, vocabulary)
-    })
-}
-
-fn grammar(schema: &Value) -> Result<Grammar, FormatError> {
-    gab().1.grammar(&Format::Schema(schema.clone()))
-}
-
-/// Whether a bit is set.
-fn is_set(mask: &[u32], id: usize) -> bool {
-    mask[id / 32] >> (id % 32) & 1 == 1
-}
-
-/// A text of random tokens, and whether it ended by itself.
-fn text(grammar: &Grammar, random: &mut Random, most: usize) -> Result<(String, bool), ModelError> {
-    let (tokenizer, constraint) = (&gab().0, grammar.constraint());
-    let (mut tokens, mut mask) = (Vec::new(), vec![0; tokenizer.vocab_len().div_ceil(32)]);
-    while tokens.len() < most {
-        mask.fill(0);
-        let may_end = now(constraint.allow(&tokens, &mut mask))?;
-        let allowed: Vec<u32> =
-            (0..tokenizer.vocab_len()).filter(|id| is_set(&mask, *id)).map(|id| id as u32).collect();
-        if allowed.is_empty() || may_end && random.below(4) == 0 {
-            assert!(may_end, "nothing can follow {:?}", tokenizer.decode(&tokens, false));
-            return Ok((tokenizer.decode(&tokens, false), true));
-        }
-        tokens.push(allowed[random.below(allowed.len())]);
-    }
-    Ok((tokenizer.decode(&tokens, false), false))
-}
 
 #[test]
 fn random_texts_follow_random_schemas() {
@@ -71,10 +36,9 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     let (tokenizer, vocabulary) = gab();
     let constraint = grammar(&json!({ "type": "object" })).unwrap().constraint();
     let mut mask = vec![0; tokenizer.vocab_len().div_ceil(32)];
-    let tokens = |text: &str| text.bytes().map(single).collect::<Vec<_>>();
     let mut ends = |text: &str| {
         mask.fill(0);
-        let may_end = now(constraint.allow(&tokens(text), &mut mask)).unwrap();
+        let may_end = now(constraint.allow(&bytes(text), &mut mask)).unwrap();
         (may_end, mask.iter().all(|word| *word == 0))
     };
     assert_eq!(ends(""), (false, false));
@@ -85,13 +49,13 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     assert_eq!(ends("{\"b\":{}}"), (true, true));
     for wrong in ["x", " {", "[", "{}}", "{a", "{\"a\":01"] {
         mask.fill(0);
-        let refused = now(constraint.allow(&tokens(wrong), &mut mask)).unwrap_err().to_string();
+        let refused = now(constraint.allow(&bytes(wrong), &mut mask)).unwrap_err().to_string();
         assert!(refused.contains("cannot go on in the format") && !refused.contains('\n'), "{wrong}: {refused}");
     }
     // No more than that goes between words.
     for (text, sound) in [("{ ", true), ("{  ", false), ("{\n \t", true), ("{\n\n", false), ("{\t", false)] {
         mask.fill(0);
-        assert_eq!(now(constraint.allow(&tokens(text), &mut mask)).is_ok(), sound, "{text:?}");
+        assert_eq!(now(constraint.allow(&bytes(text), &mut mask)).is_ok(), sound, "{text:?}");
     }
     let regex = vocabulary.grammar(&Format::Regex("a/(b|c)+\"?".into())).unwrap();
     let mut random = Random::new(3);
@@ -102,24 +66,12 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     }
 }
 
-/// The token of one byte.
-fn single(byte: u8) -> u32 {
-    let mut piece = Vec::new();
-    let is = |id: &u32| {
-        piece.clear();
-        gab().0.write_piece(*id, false, &mut piece);
-        piece == [byte]
-    };
-    (0..gab().0.vocab_len() as u32).rfind(is).unwrap()
-}
-
 #[test]
 fn what_cannot_be_held_to_is_refused_by_name() {
     let refused = [
         (json!({ "not": {} }), "\"not\" at #"),
         (json!({ "properties": { "a": { "uniqueItems": true } } }), "\"uniqueItems\" at #/properties/a"),
         (json!({ "type": "object", "requierd": ["a"] }), "\"requierd\""),
-        (json!({ "x-guidance": { "lenient": true } }), "\"x-guidance\""),
         (json!({ "if": {}, "then": false }), "\"if\""),
         (json!({ "type": "strnig" }), "#/type must be one of null"),
         (json!({ "type": [] }), "#/type must be"),
@@ -131,13 +83,18 @@ fn what_cannot_be_held_to_is_refused_by_name() {
         (json!({ "prefixItems": [true], "additionalItems": false }), "older draft"),
         (json!({ "oneOf": [{ "minLength": 1 }, { "type": "string" }] }), "use anyOf"),
         (json!({ "type": "string", "pattern": "(?=a)b" }), "look"),
-        (json!({ "type": "string", "format": "no-such" }), "no-such"),
         (json!({ "type": "integer", "minimum": 3, "maximum": 2 }), "nsatisfiable"),
         (json!({ "multipleOf": 0 }), "above 0"),
         (json!({ "multipleOf": 12.34 }), "digits"),
         (json!(false), "allows nothing"),
         (json!([1]), "must be an object"),
         (json!({ "items": 3 }), "#/items must be a schema"),
+        (json!({ "$ref": "#/$defs/none/x" }), "#/$ref refers to"),
+        (json!({ "$ref": "#name" }), "nothing is fetched"),
+        (json!({ "enum": ["a\u{1}b"] }), "#/enum has the control character"),
+        (json!({ "const": { "k": "\u{7f}" } }), "#/const/k has the control character"),
+        (json!({ "properties": { "a\u{0}": {} } }), "control character"),
+        (json!({ "type": "string", "pattern": "a\\u0001" }), "control character"),
         // More than a hundred bytes of characters that take two.
         (json!({ "type": "array", "minItems": "ä".repeat(99) }), "#/minItems must be an integer"),
     ];
@@ -153,6 +110,120 @@ fn what_cannot_be_held_to_is_refused_by_name() {
     {
         grammar(&sound).unwrap();
     }
+}
+
+/// What an answer could begin with, and not finish.
+#[test]
+fn dead_ends_are_refused_with_their_place() {
+    let no_range = json!({ "type": "integer", "minimum": 3, "maximum": 4, "multipleOf": 5 });
+    let schemas = [
+        (
+            json!({ "properties": { "aa": {}, "ab": {} }, "patternProperties": { "^a[ab]$": {} }, "additionalProperties": false, "type": "object" }),
+            "#",
+        ),
+        (
+            json!({ "properties": { "a": true }, "required": ["b"], "type": "object", "additionalProperties": false }),
+            "#",
+        ),
+        (json!({ "type": "object", "properties": { "a": no_range }, "required": ["a"] }), "#/properties/a"),
+        (json!({ "type": "array", "items": no_range, "minItems": 1 }), "#/items"),
+        (json!({ "type": "array", "prefixItems": [true], "items": false, "minItems": 2 }), "#"),
+        (json!({ "type": "array", "minItems": 3, "maxItems": 2 }), "#"),
+        (json!({ "properties": { "a": { "$ref": "#" } }, "required": ["a"], "type": "object" }), "#/properties/a"),
+        (json!({ "$ref": "#" }), "#"),
+        (json!({ "type": "string", "pattern": "^a", "maxLength": 0 }), "#"),
+        (json!({ "type": "string", "pattern": "^[\\x00-\\x07]$" }), "#"),
+        (json!({ "type": "string", "enum": [1, 2] }), "#"),
+        (json!({ "anyOf": [{ "$ref": "#/$defs/a" }], "$defs": { "a": { "type": "null", "const": 1 } } }), "#/anyOf/0"),
+        (json!({ "type": "number", "exclusiveMinimum": 1, "exclusiveMaximum": 1 }), "#"),
+        (json!({ "allOf": [{ "type": "string" }, { "type": "null" }] }), "#"),
+        (json!({ "type": "object", "required": ["a", "b"], "maxProperties": 1 }), "#"),
+    ];
+    for (schema, place) in schemas {
+        let refused = grammar(&schema).unwrap_err();
+        let is_there = matches!(&refused, FormatError::Schema { place: found, .. } if found == place);
+        assert!(is_there, "{schema}: {refused}");
+    }
+    // What may be left out is left out.
+    let optional =
+        grammar(&json!({ "properties": { "a": { "enum": [1], "type": "null" } }, "type": "object" })).unwrap();
+    assert!(allows(&optional, "{}") && !allows(&optional, "{\"a\":1}"));
+}
+
+#[test]
+fn keywords_that_ask_nothing_are_read_over() {
+    let schema = json!({
+        "$id": "x", "$anchor": "a", "type": "object", "x-guidance": { "lenient": true }, "x-order": 1, "example": {},
+        "properties": {
+            "a": { "type": "string", "format": "color", "nullable": true, "deprecated": true, "contentEncoding": "base64" },
+            "n": { "type": "array", "items": { "$ref": "#/$defs/a~1b%3C%7E0" }, "uniqueItems": false, "maxItems": 2.0 },
+        },
+        "required": ["a", "n"], "unevaluatedProperties": false,
+        "$defs": { "a/b<~": { "type": "integer", "minimum": 5.0, "maximum": 5.0 }, "unused": { "not": {} } },
+    });
+    let held = grammar(&schema).unwrap();
+    assert!(allows(&held, "{\"a\":\"\",\"n\":[5,5]}"));
+    for wrong in [
+        "{\"a\":null,\"n\":[]}",
+        "{\"a\":\"\",\"n\":[5,5,5]}",
+        "{\"a\":\"\",\"n\":[5.0]}",
+        "{\"a\":\"\",\"n\":[],\"z\":1}",
+    ] {
+        assert!(!allows(&held, wrong), "{wrong}");
+    }
+    assert_eq!(Format::schema("\u{feff}{}").unwrap(), Format::Schema(json!({})));
+}
+
+#[test]
+fn objects_with_properties_have_no_others_unless_something_allows_them() {
+    let a = json!({ "type": "object", "properties": { "a": { "type": "null" } } });
+    let with = |key: &str, value: Value| {
+        let mut schema = a.clone();
+        schema[key] = value;
+        schema
+    };
+    let b = json!({ "type": "object", "properties": { "b": { "type": "null" } }, "required": ["b"] });
+    let both = "{\"a\":null,\"b\":null}";
+    for (schema, is_open) in [
+        (a.clone(), false),
+        (with("required", json!(["b"])), true),
+        (with("additionalProperties", json!(true)), true),
+        (with("additionalProperties", json!(false)), false),
+        (with("patternProperties", json!({ "^b": {} })), true),
+        (json!({ "anyOf": [a, { "type": "null" }] }), false),
+        (json!({ "allOf": [a] }), false),
+        (json!({ "allOf": [a, b] }), true),
+        (json!({ "$ref": "#/$defs/a", "$defs": { "a": a } }), false),
+        (json!({ "$ref": "#/$defs/a", "properties": { "b": {} }, "$defs": { "a": a } }), true),
+        (with("anyOf", json!([b, { "required": ["a"] }])), true),
+        (json!({ "type": "object" }), true),
+    ] {
+        assert_eq!(allows(&grammar(&schema).unwrap(), both), is_open, "{schema}");
+    }
+}
+
+#[test]
+fn alternatives_that_exclude_each_other_are_a_one_of() {
+    let kind = |name: &str, key: &str| {
+        json!({ "type": "object", "required": ["kind"],
+                "properties": { "kind": { "const": name }, key: { "type": "null" } } })
+    };
+    let schema = json!({
+        "oneOf": [{ "$ref": "#/$defs/cat" }, { "$ref": "#/$defs/dog" }], "discriminator": { "propertyName": "kind" },
+        "$defs": { "cat": kind("cat", "meow"), "dog": kind("dog", "bark") },
+    });
+    let held = grammar(&schema).unwrap();
+    assert!(allows(&held, "{\"kind\":\"cat\",\"meow\":null}") && allows(&held, "{\"kind\":\"dog\"}"));
+    assert!(!allows(&held, "{\"kind\":\"cat\",\"bark\":null}"));
+    let key = |name: &str, required: bool| {
+        let required = if required { json!([name]) } else { json!([]) };
+        json!({ "type": "object", "properties": { name: {} }, "required": required })
+    };
+    let held = grammar(&json!({ "oneOf": [key("a", true), key("b", true)] })).unwrap();
+    assert!(allows(&held, "{\"a\":1}") && !allows(&held, "{\"a\":1,\"b\":1}"));
+    // An object with the first key is one of both.
+    assert!(grammar(&json!({ "oneOf": [key("a", true), key("b", false)] })).is_err());
+    assert!(grammar(&json!({ "oneOf": [{ "enum": [1, 2] }, { "const": 2.0 }] })).is_err());
 }
 
 /// Within the limits of size, on the stack of a thread.
