@@ -28,13 +28,13 @@ impl Bpe {
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         for piece in self.splitter.split(text) {
             if self.ignore_merges {
-                let mapped: String = piece.bytes().map(byte_char).collect();
+                let mapped: String = piece.iter().copied().map(byte_char).collect();
                 if let Some(id) = vocab.id(&mapped) {
                     out.push(id);
                     continue;
                 }
             }
-            for symbol in self.merges.apply(piece.bytes().map(|b| self.bytes[usize::from(b)])) {
+            for symbol in self.merges.apply(piece.iter().map(|b| self.bytes[usize::from(*b)])) {
                 // One that is not a token is spelled by its characters, as far as those are tokens.
                 match self.merges.text(symbol) {
                     None => out.push(symbol),

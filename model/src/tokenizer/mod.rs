@@ -1,7 +1,8 @@
 //! Text to tokens and back, from a file's metadata.
 //!
 //! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`), to SentencePiece (`llama`), to
-//! WordPiece (`bert`) or to BPE of characters (`gemma4`). Results equal llama.cpp's, and the publisher's where WordPiece differs.
+//! WordPiece (`bert`) or to BPE of characters (`gemma4`). Results equal llama.cpp's, but for what it cuts or normalizes otherwise
+//! than the publishers: words of `gpt-4o`, `tekken` and `falcon`, and WordPiece.
 
 mod bpe;
 mod char_bpe;

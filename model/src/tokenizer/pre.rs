@@ -6,6 +6,7 @@
 //! *Source*: the `tokenizer.json` files of the model families, by the names GGUF converters give them.
 
 use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
 
 use super::TokenizerError;
 
@@ -40,26 +41,40 @@ const fn plain(pattern: &'static str) -> Pass {
     Pass { pattern, spaces: false }
 }
 
+/// Contractions whose letters may be of either case. U+017F is an s of another case, as Unicode has it.
+macro_rules! contraction {
+    () => {
+        r"(?:(?i-u:'s|'t|'re|'ve|'m|'ll|'d)|'\x{17F})"
+    };
+}
+
+/// A word of gpt-4o and tekken: capitals, then small letters, one of which may be missing. Letters without case and marks are
+/// both. The argument follows each of the two ways to write one.
+macro_rules! cased_word {
+    ($tail:expr) => {
+        concat!(
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+            $tail,
+            r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
+            $tail
+        )
+    };
+}
+
 const GPT2: Pass = words(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+");
 const LLAMA3: Pass =
-    words(r"(?i-u:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+");
+    words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"));
 const QWEN2: Pass =
-    words(r"(?i-u:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+");
-const QWEN35: Pass = words(
-    r"(?i-u:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+",
-);
-const GPT4O: Pass = words(concat!(
-    r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]*[\p{L}&&[^A-Z]]+(?i-u:'s|'t|'re|'ve|'m|'ll|'d)?|",
-    r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]+[\p{L}&&[^A-Z]]*(?i-u:'s|'t|'re|'ve|'m|'ll|'d)?|",
-    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"
-));
-const TEKKEN: Pass = words(concat!(
-    r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]*[\p{L}&&[^A-Z]]+|",
-    r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]+[\p{L}&&[^A-Z]]*|",
-    r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"
-));
+    words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"));
+const QWEN35: Pass =
+    words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+"));
+const GPT4O: Pass =
+    words(concat!(cased_word!(concat!(contraction!(), "?")), r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
+const TEKKEN: Pass = words(concat!(cased_word!(""), r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
 const DIGIT: Pass = plain(r"\p{N}");
 const THREE_DIGITS: Pass = plain("[0-9][0-9][0-9]");
+/// Numbers among the characters that stand for bytes, each of which is its byte: falcon cuts at them, within characters too.
+const NUMERIC_BYTES: Pass = plain(r"(?-u:[0-9\xB2\xB3\xB9\xBC-\xBE])+");
 
 /// What most entries of the table have.
 const BASE: Pre = Pre { names: &[], passes: &[GPT2], ignore_merges: false, add_bos: false, clean_spaces: true };
@@ -125,7 +140,7 @@ const TABLE: &[Pre] = &[
         ..BASE
     },
     Pre { names: &["tekken"], passes: &[TEKKEN], ignore_merges: true, add_bos: true, clean_spaces: false },
-    Pre { names: &["falcon"], passes: &[plain(r"[\p{P}$+<=>^~|`]+"), GPT2, THREE_DIGITS], ..BASE },
+    Pre { names: &["falcon"], passes: &[plain(r"[\p{P}$+<=>^~|`]+"), GPT2, NUMERIC_BYTES, THREE_DIGITS], ..BASE },
     Pre { names: &["default"], passes: &[plain(r"[\p{P}$+<=>^~|]+"), GPT2, plain(r"\p{N}+"), THREE_DIGITS], ..BASE },
 ];
 
@@ -148,14 +163,18 @@ impl Splitter {
         let mut passes = Vec::new();
         for pass in pre.passes {
             let patterns: &[&str] = if pass.spaces { &[pass.pattern, r"\s+"] } else { &[pass.pattern] };
-            passes.push(Regex::new_many(patterns).map_err(|e| TokenizerError::Expression(e.to_string()))?);
+            let regex = Regex::builder()
+                .syntax(syntax::Config::new().utf8(false))
+                .build_many(patterns)
+                .map_err(|e| TokenizerError::Expression(e.to_string()))?;
+            passes.push(regex);
         }
         Ok(Splitter { passes })
     }
 
-    /// The pieces of a text: matches, and the gaps between them.
-    pub fn split<'t>(&self, text: &'t str) -> Vec<&'t str> {
-        let mut pieces = vec![text];
+    /// The pieces of a text: matches, and the gaps between them. They need not be whole characters.
+    pub fn split<'t>(&self, text: &'t str) -> Vec<&'t [u8]> {
+        let mut pieces = vec![text.as_bytes()];
         for regex in &self.passes {
             let mut cut = Vec::new();
             for piece in pieces {
@@ -170,13 +189,13 @@ impl Splitter {
 /// The pattern that stands for `\s+(?!\S)|\s+` in a regex of two.
 const SPACES: usize = 1;
 
-fn cut_piece<'t>(regex: &Regex, piece: &'t str, out: &mut Vec<&'t str>) {
+fn cut_piece<'t>(regex: &Regex, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
     let mut rest = piece;
     while let Some(found) = regex.find(rest) {
         let mut end = found.end();
         let run = &rest[found.range()];
         if found.pattern().as_usize() == SPACES && end < rest.len() {
-            let last = run.chars().next_back().map_or(0, char::len_utf8);
+            let last = 1 + run.iter().rev().take_while(|&&byte| byte & 0xC0 == 0x80).count();
             if last < run.len() {
                 end -= last;
             }
@@ -202,7 +221,9 @@ mod tests {
     #[track_caller]
     fn check(name: &str, text: &str, pieces: &[&str]) {
         let pre = Pre::find(name).expect("in the table");
-        assert_eq!(Splitter::new(pre).unwrap().split(text), pieces, "{name}: {text:?}");
+        let splitter = Splitter::new(pre).unwrap();
+        let found: Vec<_> = splitter.split(text).into_iter().map(String::from_utf8_lossy).collect();
+        assert_eq!(found, pieces, "{name}: {text:?}");
     }
 
     #[test]
@@ -210,12 +231,38 @@ mod tests {
         let text = "It's  3.14159 \t\n\n HTTPServer2024's ÄÖ ünï 日本語 🦙🦙 \u{301}x  $$`~`\r\n DON'T   ";
         for pre in TABLE {
             let pieces = Splitter::new(pre).unwrap().split(text);
-            assert_eq!(pieces.concat(), text, "{:?}", pre.names);
+            assert_eq!(pieces.concat(), text.as_bytes(), "{:?}", pre.names);
             assert!(pieces.len() > 8 && pieces.iter().all(|p| !p.is_empty()), "{:?}", pre.names);
         }
         let mut names: Vec<_> = TABLE.iter().flat_map(|p| p.names).collect();
         names.sort();
         assert!(names.windows(2).all(|w| w[0] != w[1]), "names are unique");
+    }
+
+    /// Lengths of pieces that publishers' own expressions make, by `tests/pretokenizers/make.py`.
+    const SPLITS: &str = include_str!("../../tests/pretokenizers/splits.txt");
+
+    #[test]
+    fn texts_of_many_scripts_are_cut_as_published() {
+        let mut splitters = std::collections::BTreeMap::new();
+        let (mut text, mut wrong) = (String::new(), Vec::new());
+        for line in SPLITS.lines() {
+            if line.starts_with('"') {
+                text = serde_json::from_str(line).unwrap();
+                continue;
+            }
+            let (names, lengths) = line.split_once(": ").unwrap();
+            for name in names.split(' ') {
+                let splitter =
+                    splitters.entry(name).or_insert_with(|| Splitter::new(Pre::find(name).unwrap()).unwrap());
+                let found: Vec<String> = splitter.split(&text).iter().map(|piece| piece.len().to_string()).collect();
+                if found.join(" ") != lengths {
+                    wrong.push(format!("{name} {text:?}: {}, not {lengths}", found.join(" ")));
+                }
+            }
+        }
+        assert_eq!(splitters.len(), 8);
+        assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
     }
 
     #[test]
@@ -234,17 +281,23 @@ mod tests {
         check("llama-bpe", "IT'S 12345", &["IT", "'S", " ", "123", "45"]);
         check("qwen2", "x 12\n", &["x", " ", "1", "2", "\n"]);
         check("gpt-4o", "helloWorld's 1234", &["hello", "World's", " ", "123", "4"]);
+        check(
+            "gpt-4o",
+            "\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}'S",
+            &["\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}'S"],
+        );
         check("tekken", "helloWorld's 12", &["hello", "World", "'s", " ", "1", "2"]);
-        check("falcon", "a.b 1234", &["a", ".", "b", " ", "123", "4"]);
+        check("falcon", "a.b 1234 12", &["a", ".", "b", " ", "123", "4", " ", "12"]);
         check("default", "a$$ 1234", &["a", "$$", " ", "123", "4"]);
         check("qwen35", "e\u{301}a", &["e\u{301}a"]);
     }
 
     #[test]
     fn long_runs_take_linear_time() {
-        let text = format!("{}x{}", " ".repeat(1 << 20), "\n ".repeat(1 << 18));
-        for name in ["gpt-2", "llama-bpe", "gpt-4o", "default"] {
-            assert_eq!(Splitter::new(Pre::find(name).unwrap()).unwrap().split(&text).concat(), text);
+        let marks = "A\u{301}".repeat(1 << 18);
+        let text = format!("{}x{}{marks}{}", " ".repeat(1 << 20), "\n ".repeat(1 << 18), "\u{301}".repeat(1 << 18));
+        for name in ["gpt-2", "llama-bpe", "gpt-4o", "tekken", "falcon", "default"] {
+            assert_eq!(Splitter::new(Pre::find(name).unwrap()).unwrap().split(&text).concat(), text.as_bytes());
         }
     }
 }
