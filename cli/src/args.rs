@@ -274,12 +274,13 @@ pub struct DraftArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Model")]
 pub struct ContextArgs {
-    /// Tokens that the context holds; more take memory [default: what the model was trained for, at most 2048]
+    /// Tokens that the context holds [default: what the model was trained for, at most 2048; serve: as much as there is memory for]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
-    /// What the KV cache holds: f32, f16 in half the memory of a GPU, q8_0 in about a quarter, or fewer bits down to about a seventh
-    #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0", default_value = "f32")]
-    pub kv_cache: KvCache,
+    /// What the KV cache holds: f32, f16 in half the memory of a GPU, q8_0 in about a quarter, or fewer bits down to about a
+    /// seventh [default: f32; serve: f16]
+    #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0")]
+    pub kv_cache: Option<KvCache>,
     /// Most memory that weights and states may take, such as 800M or 6G [default: states may take what suits the weights]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_memory: Option<u64>,

@@ -267,7 +267,7 @@ fn stream(
     let generation = loaded.generate(prompt, &options, &mut |piece| {
         // What is left of a text that outgrew the context is computed again, which takes memory of its own.
         steady &= piece.overflow.is_none();
-        if steady {
+        if steady && !piece.is_pause() {
             heap.token();
         }
         shown += piece.text.len();

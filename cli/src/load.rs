@@ -8,8 +8,8 @@ use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DraftModel,
-    Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, KernelInfo, KvCache, Message, Parts, Piece,
-    Pooling, Progress, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KernelInfo, KvCache, Message, Parts,
+    Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
 };
 use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
@@ -71,7 +71,7 @@ impl LoadArgs {
 impl ContextArgs {
     /// The same, as the engine takes it.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
-        let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache, self.max_memory);
+        let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache.unwrap_or_default(), self.max_memory);
         let select = device.options();
         EngineOptions { select, n_ctx, kv_cache, max_memory, ..EngineOptions::default() }
     }
@@ -145,12 +145,21 @@ pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Eng
     load(model.name(), &*source, options)
 }
 
-/// The same for a thread of its own, which may have to load it again.
+/// A model for a server, on a thread of its own, which may have to load it again. Unless it is told otherwise, a language
+/// model has as long a context as there is memory for, with a cache in f16.
 ///
 /// *Errors*: as [`engine`].
 pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
     let (source, draft) = (args.model.open()?, draft.open()?);
-    let options = EngineOptions { pooling, draft, ..args.options(device) };
+    let mut options = EngineOptions { pooling, draft, ..args.options(device) };
+    let gguf = block_on(Gguf::read(&*source)).with_context(|| args.model.name())?;
+    let context = &args.context;
+    let makes_text = || Recipe::new(&gguf, context.n_ctx).is_ok_and(|recipe| recipe.pooling().is_none());
+    if pooling.is_none() && makes_text() {
+        options.kv_cache = context.kv_cache.unwrap_or(KvCache::F16);
+        let longest = || Recipe::longest_context(&gguf, options.kv_cache, context.max_memory);
+        options.n_ctx = Some(context.n_ctx.map_or_else(longest, Ok).with_context(|| args.model.name())?);
+    }
     let (_, engine) = load(args.model.name(), &*source, &options)?;
     Ok(Opened { engine, source, options })
 }

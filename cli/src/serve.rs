@@ -6,8 +6,10 @@ mod connections;
 mod error;
 mod fields;
 mod format;
+mod hosts;
 mod messages;
 mod metrics;
+mod prompts;
 mod request;
 mod routes;
 
@@ -19,7 +21,9 @@ use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::http::HeaderValue;
 use format::Formats;
+use hosts::Hosts;
 use metrics::Metrics;
+use prompts::Prompts;
 use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -69,6 +73,10 @@ struct Server {
     started: u64,
     metrics: Metrics,
     formats: Formats,
+    prompts: Prompts,
+    hosts: Hosts,
+    /// Whether fields that change nothing are refused.
+    is_strict: bool,
     phase: watch::Receiver<Phase>,
 }
 
@@ -149,6 +157,9 @@ async fn serve(
         started: answer::now(),
         metrics: Metrics::default(),
         formats: Formats::default(),
+        prompts: Prompts::default(),
+        hosts: Hosts::new(&http.allowed_host),
+        is_strict: http.strict,
         phase: phase.clone(),
     });
     greet(&server, address);
@@ -196,6 +207,8 @@ fn greet(server: &Server, address: SocketAddr) {
     };
     let key = if server.key.is_some() { " -H 'Authorization: Bearer KEY'" } else { "" };
     output::note(&format!("serving {model} at {base} on {} ({})", status.backend, status.adapter));
+    let cache = facts.kv_cache.map(|cache| format!(", with a KV cache in {cache}")).unwrap_or_default();
+    output::note(&format!("  {} tokens of context{cache}", facts.n_ctx));
     output::note(&format!("  curl {base}/{path}{key} -H 'Content-Type: application/json' -d '{body}'"));
     if server.key.is_none() && !address.ip().is_loopback() {
         output::note("  anybody who reaches this machine can ask; --api-key lets only those who have the key");

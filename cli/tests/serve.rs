@@ -8,10 +8,21 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::process::{Command, Output};
 
-/// What the command line says of the same.
+/// What the command line says of the same, with a cache as servers have it.
 fn generated(prompt: &str, tokens: &str) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
-    command.args(["generate", "--backend", "cpu", "--prompt", prompt, "--max-tokens", tokens, "--json"]);
+    command.args([
+        "generate",
+        "--backend",
+        "cpu",
+        "--kv-cache",
+        "f16",
+        "--prompt",
+        prompt,
+        "--max-tokens",
+        tokens,
+        "--json",
+    ]);
     serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
 }
 
@@ -64,7 +75,7 @@ fn texts_are_those_of_the_command_line_whole_and_as_a_stream() {
 
 #[test]
 fn what_cannot_be_answered_is_refused_by_name() {
-    let server = Server::new(&["--max-body", "2000", "--alias", "other", "--queue", "4"]);
+    let server = Server::new(&["--max-body", "2000", "--alias", "other", "--queue", "4", "--strict"]);
     let error = |path: &str, body: &Value| {
         let (status, value) = server.post(path, body);
         let error = &value["error"];
@@ -100,6 +111,13 @@ fn what_cannot_be_answered_is_refused_by_name() {
             "messages[0].tool_calls[0].function.arguments",
         ),
         (json!({ "messages": say, "presence_penalty": 3 }), "presence_penalty"),
+        (json!({ "messages": say, "store": true }), "store"),
+        (json!({ "messages": say, "grammar": "root ::= x" }), "grammar"),
+        (json!({ "messages": say, "guided_choice": [] }), "guided_choice"),
+        (json!({ "messages": say, "guided_regex": "a", "guided_json": {} }), "guided_regex"),
+        (json!({ "messages": say, "structured_outputs": { "grammar": "x" } }), "structured_outputs.grammar"),
+        (json!({ "messages": say, "max_tokens": 5.5 }), "max_tokens"),
+        (json!({ "messages": say, "max_tokens": -2 }), "max_tokens"),
         (json!({ "messages": say, "logit_bias": { "x": 1 } }), "logit_bias"),
         (json!({ "messages": say, "logit_bias": { "1": 200 } }), "logit_bias.1"),
         (json!({ "messages": say, "response_format": { "type": "xml" } }), "response_format.type"),
@@ -130,11 +148,13 @@ fn what_cannot_be_answered_is_refused_by_name() {
         let (status, named, _) = error(CHAT, &body);
         assert_eq!((status, named.as_str()), (400, param), "{body}");
     }
-    assert_eq!(error(TEXT, &json!({ "prompt": ["a", "b"] })).1, "prompt");
+    assert_eq!(error(TEXT, &json!({ "prompt": ["a", "b", "c", "d", "e"] })).1, "prompt");
     assert_eq!(error(TEXT, &json!({ "prompt": [5000000] })).0, 400);
-    assert_eq!(error(TEXT, &json!({ "prompt": "a", "max_tokens": 1000000 })).2, "context_length_exceeded");
+    let mut long = json!({ "prompt": "a", "max_tokens": 1000000, "overflow": "error" });
+    assert_eq!(error(TEXT, &long).2, "context_length_exceeded");
     // Of a stream, too, before it begins.
-    assert_eq!(error(TEXT, &json!({ "prompt": "a", "max_tokens": 1000000, "stream": true })).0, 400);
+    long["stream"] = json!(true);
+    assert_eq!(error(TEXT, &long).0, 400);
     assert_eq!(error("/v1/embeddings", &json!({ "input": "a" })).0, 400);
     assert_eq!(
         error(CHAT, &json!({ "messages": say, "model": "gpt-4o" })),

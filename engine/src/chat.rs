@@ -84,7 +84,7 @@ pub(crate) fn answer_parts(chat: &ChatTemplate, tokenizer: &Tokenizer, prompt: &
     chat.parts(&tokenizer.decode(ending, true))
 }
 
-fn fit(
+pub(crate) fn fit(
     chat: &ChatTemplate,
     tokenizer: &Tokenizer,
     messages: &[Message],

@@ -296,9 +296,15 @@ impl Engine {
     /// Returns the maker of prompts of requests.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn prompter(&self) -> crate::handle::Prompter<'_> {
-        let sizes = self.model.recipe().sizes();
+        let n_ctx = self.model.recipe().sizes().n_ctx;
         let (tokenizer, chat) = (self.tokenizer.as_deref(), self.chat.as_ref());
-        crate::handle::Prompter { tokenizer, chat, n_ctx: sizes.n_ctx, n_vocab: sizes.n_vocab }
+        crate::handle::Prompter { tokenizer, chat, n_ctx, most_bytes: None }
+    }
+
+    /// What makes prompts of texts on other threads.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn texts(&self) -> crate::handle::Texts {
+        crate::handle::Texts::new(self.tokenizer.clone(), self.chat.clone())
     }
 
     /// Tells the chat template what time it is, for engines that live for days.

@@ -88,11 +88,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures_channel::oneshot;
-use model::{ByteSource, ChatOptions, ChatTemplate, GenerateOptions, Message, Metadata, Pooling, Recipe, Tokenizer};
+use model::{
+    ByteSource, ChatError, ChatOptions, ChatTemplate, GenerateOptions, KvCache, Message, Metadata, Overflow, Parts,
+};
+use model::{Pooling, Recipe, Tokenizer, TokenizerError};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
-use crate::native::{NativeHost, block_on, open_model};
+use crate::native::{NativeHost, block_on, open_model, seconds};
 use actor::{Actor, Job};
 pub use answer::{Answer, Outcome, Told};
 pub(crate) use prompter::Prompter;
@@ -146,6 +149,34 @@ pub enum Prompt {
     Tokens(Vec<u32>),
     /// A conversation whose next turn is the model's.
     Chat(Vec<Message>),
+    /// A prompt that [`Handle::encode`] has made tokens of.
+    Encoded(Arc<Encoded>),
+}
+
+/// A prompt as tokens, with what is known of the answer by then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Encoded {
+    tokens: Vec<u32>,
+    /// Tokens at the beginning that stay where others make room.
+    keep: usize,
+    dropped_messages: usize,
+    parts: Parts,
+    /// See [`GenerateOptions::shown`].
+    shown: Vec<u32>,
+    /// Whether the answer must call tools.
+    demands: bool,
+}
+
+impl Encoded {
+    /// How many tokens there are.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
 }
 
 type Configure = Box<dyn FnOnce(&mut GenerateOptions) + Send>;
@@ -241,6 +272,8 @@ pub struct Facts {
     pub architecture: &'static str,
     /// Tokens that the context holds.
     pub n_ctx: usize,
+    /// What the KV cache holds; none if that is the business of others.
+    pub kv_cache: Option<KvCache>,
     /// How an embedding model makes one vector of a text; none for a language model.
     pub pooling: Option<Pooling>,
     /// See [`Engine::has_chat_template`].
@@ -258,6 +291,7 @@ impl Facts {
             name: metadata.get::<&str>("general.name").ok().flatten().map(Into::into),
             architecture: recipe.architecture(),
             n_ctx: recipe.sizes().n_ctx,
+            kv_cache: Some(recipe.kv_cache()),
             pooling: recipe.pooling(),
             has_chat_template: can_chat && metadata.value("tokenizer.chat_template").is_some(),
             load_ms: 0.0,
@@ -329,9 +363,25 @@ pub struct Handle {
     jobs: Sender<Job>,
     shared: Arc<Shared>,
     facts: Arc<Facts>,
-    tokenizer: Option<Arc<Tokenizer>>,
-    chat: Option<Arc<ChatTemplate>>,
+    texts: Arc<Texts>,
     limits: Limits,
+}
+
+/// What makes prompts of texts, and texts of tokens.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    pub tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
+    pub chat: Result<Arc<ChatTemplate>, ChatError>,
+    /// See [`Tokenizer::most_bytes`].
+    pub most_bytes: Option<usize>,
+}
+
+impl Texts {
+    /// Those of a file.
+    pub fn new(tokenizer: Result<Arc<Tokenizer>, TokenizerError>, chat: Result<ChatTemplate, ChatError>) -> Texts {
+        let most_bytes = tokenizer.as_ref().ok().and_then(|tokenizer| tokenizer.most_bytes());
+        Texts { tokenizer, chat: chat.map(Arc::new), most_bytes }
+    }
 }
 
 impl Handle {
@@ -370,7 +420,7 @@ impl Handle {
         let begin = move || match Actor::new(open, limits, on_thread) {
             Ok(mut actor) => {
                 // Nobody listens if loading was given up.
-                if ready.send(Ok((actor.facts(), actor.tokenizer(), actor.chat()))).is_ok() {
+                if ready.send(Ok((actor.facts(), actor.texts()))).is_ok() {
                     actor.run(&received);
                 }
             }
@@ -379,8 +429,8 @@ impl Handle {
         let thread = thread::Builder::new().name("anygpu".into()).spawn(begin);
         async move {
             let thread = thread.map_err(|_| HandleError::Stopped)?;
-            let (facts, tokenizer, chat) = loaded.await.map_err(|_| HandleError::Stopped)??;
-            Ok((Handle { jobs, shared, facts: Arc::new(facts), tokenizer, chat, limits }, thread))
+            let (facts, texts) = loaded.await.map_err(|_| HandleError::Stopped)??;
+            Ok((Handle { jobs, shared, facts: Arc::new(facts), texts: Arc::new(texts), limits }, thread))
         }
     }
 
@@ -391,12 +441,12 @@ impl Handle {
 
     /// The tokenizer, if the file has one that can be used.
     pub fn tokenizer(&self) -> Option<&Arc<Tokenizer>> {
-        self.tokenizer.as_ref()
+        self.texts.tokenizer.as_ref().ok()
     }
 
     /// The chat template, if the file has one that can be used.
     pub fn chat(&self) -> Option<&Arc<ChatTemplate>> {
-        self.chat.as_ref()
+        self.texts.chat.as_ref().ok()
     }
 
     /// What goes on.
@@ -407,6 +457,34 @@ impl Handle {
     /// Requests that are there: those that are being answered, and those that wait.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
+    }
+
+    /// Makes tokens of a prompt on the calling thread, so that a long one does not keep the engine's thread from those that
+    /// are answered. Of a conversation whose answer may take `room` tokens, the oldest turns are left out if `overflow` says so.
+    /// The request's [`Generate::chatting`] is of no account then.
+    ///
+    /// *Errors*: the model has no tokenizer or template, or the template fails; the text is longer than any prompt that fits
+    /// the context.
+    pub fn encode(
+        &self,
+        prompt: &Prompt,
+        chat: &ChatOptions,
+        overflow: Overflow,
+        room: usize,
+    ) -> Result<Encoded, EngineError> {
+        let (tokenizer, template) = (self.texts.tokenizer.as_ref(), self.texts.chat.as_ref());
+        let template = template.map(|template| {
+            let mut template = (**template).clone();
+            template.set_now(seconds());
+            template
+        });
+        let prompter = Prompter {
+            tokenizer: tokenizer.map(|tokenizer| &**tokenizer),
+            chat: template.as_ref().map_err(|error| *error),
+            n_ctx: self.facts.n_ctx,
+            most_bytes: self.texts.most_bytes,
+        };
+        prompter.encode(prompt, chat, overflow, room)
     }
 
     /// Asks for text. The answer begins with [`Told::Begun`] as soon as the request was found sound; dropping it cancels.

@@ -143,7 +143,11 @@ impl Engine {
         let generation = Box::pin(async move {
             let (tokens, options) = asked()?;
             let mut text = Text { session, has_ended: false };
-            let on_piece = &mut |piece: Piece<'_>| tell.borrow_mut().push_back(piece.into());
+            let on_piece = &mut |piece: Piece<'_>| {
+                if !piece.is_pause() {
+                    tell.borrow_mut().push_back(piece.into());
+                }
+            };
             let generation = self.generate(text.session, &tokens, &options, on_piece).await;
             text.has_ended = true;
             generation

@@ -4,6 +4,8 @@ use backend_api::{DType, Shape, Tensor};
 
 use crate::arch::{Contents, Head, Recipe};
 use crate::error::ModelError;
+use crate::gguf::Gguf;
+use crate::kv_cache::KvCache;
 
 /// Bytes of states and tables that are in order for any model.
 const FREE: u64 = 512 << 20;
@@ -14,8 +16,47 @@ const SHARE: u64 = 4;
 const TENSOR: u64 = 256 << 20;
 /// Rows of the longest steps.
 const ROWS: usize = 128;
+/// Bytes of one state that every device can bind: WebGPU's smallest limit.
+const STATE: u64 = 128 << 20;
+/// Tokens of the longest context that is made unasked: its tables of positions are made while the model is loaded.
+const LONGEST: usize = 1 << 17;
+/// Tokens by which contexts that memory bounds differ.
+const STEP: usize = 256;
 
 impl Recipe {
+    /// The longest context that a file's model should have unless another one is asked for: as many tokens as it was trained
+    /// for, but no more than 131,072, than [`Self::check_memory`] allows with `most`, and than take 128 MiB for one state,
+    /// which every device can bind.
+    ///
+    /// *Errors*: as [`Recipe::new`].
+    pub fn longest_context(gguf: &Gguf, kv_cache: KvCache, most: Option<u64>) -> Result<usize, ModelError> {
+        let usual = Recipe::new(gguf, None)?;
+        let longest = usual.sizes().n_ctx_train.min(LONGEST);
+        let usual = usual.sizes().n_ctx;
+        let fits = |n_ctx| {
+            let recipe = Recipe::new(gguf, Some(n_ctx))?.with_kv_cache(kv_cache);
+            match recipe.check_memory(most) {
+                Err(ModelError::Memory { .. }) => return Ok(false),
+                checked => checked?,
+            }
+            for state in recipe.states()? {
+                if bytes(&state.shape, state.dtype)? > STATE {
+                    return Ok(false);
+                }
+            }
+            Ok::<_, ModelError>(true)
+        };
+        if longest <= usual || fits(longest)? {
+            return Ok(longest.max(usual));
+        }
+        let (mut few, mut many) = (usual / STEP, longest.div_ceil(STEP));
+        while many - few > 1 {
+            let middle = few.midpoint(many);
+            if fits(middle * STEP)? { few = middle } else { many = middle }
+        }
+        Ok(usual.max(few * STEP))
+    }
+
     /// Whether it takes no more memory than it may: `most` bytes for weights and states, or, without a word, no more for
     /// states than suits its weights.
     ///

@@ -85,10 +85,15 @@ impl Session {
         }
         let wanted = if budget == 0 { Head::None } else { head };
         let (front, again) = prompt.split_at(prompt.len() - again);
+        let chosen = (wanted, &sampling);
         let last = if again.is_empty() {
-            self.prefill(prompt, wanted, &sampling, host).await?
+            self.prefill_while(prompt, chosen, host, &mut || sink.goes_on()).await?
         } else {
-            self.prefill_again(front, again, (wanted, &sampling), host).await?
+            self.prefill_again(front, again, chosen, host, &mut || sink.goes_on()).await?
+        };
+        let Some(last) = last else {
+            self.settle_states(host).await?;
+            return Ok(Stretch { finish: Some(Finish::Cancelled), broken: None, known: 0, first_ms: host.now_ms() });
         };
 
         let n_vocab = self.model().recipe().sizes().n_vocab;

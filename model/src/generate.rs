@@ -85,10 +85,11 @@ impl Generation {
     }
 }
 
-/// Report of each new token as it arrives.
+/// Report of each new token as it arrives. Between two steps of a long prompt a report has neither token nor text, so that the
+/// caller may cancel.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
-    /// The token; none when text that was held back is reported at the end.
+    /// The token; none when text that was held back is reported at the end, and while a prompt is computed.
     pub token: Option<u32>,
     /// Text that is certain by now: it may be empty, or include that of earlier tokens.
     pub text: &'a str,
@@ -96,6 +97,13 @@ pub struct Piece<'a> {
     pub overflow: Option<Overflowed>,
     /// How likely the token was, if that was asked for.
     pub log_prob: Option<&'a LogProb>,
+}
+
+impl Piece<'_> {
+    /// Whether it tells nothing, but that a prompt is computed.
+    pub fn is_pause(&self) -> bool {
+        self.token.is_none() && self.text.is_empty() && self.overflow.is_none()
+    }
 }
 
 /// Takes tokens until the text ends.
@@ -129,10 +137,20 @@ impl Sink<'_> {
 
     /// Whether the text ends here.
     pub fn push(&mut self, token: u32) -> Option<Finish> {
-        if self.options.cancel.as_ref().is_some_and(|c| c.get()) {
+        if self.is_cancelled() {
             return Some(Finish::Cancelled);
         }
         self.take(token, true)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.options.cancel.as_ref().is_some_and(|c| c.get())
+    }
+
+    /// Lets the caller cancel between two steps of a prompt. Whether it goes on.
+    pub fn goes_on(&mut self) -> bool {
+        (self.on_piece)(Piece { token: None, text: "", overflow: None, log_prob: None });
+        !self.is_cancelled()
     }
 
     /// Whether the text ends here; the caller is told of the token unless it knows it.

@@ -9,6 +9,9 @@ use std::str::FromStr;
 pub struct KvCache(Option<Codec>);
 
 impl KvCache {
+    /// Half of the bits, and hardly another text.
+    pub const F16: KvCache = KvCache(Some(Codec::F16));
+
     /// In a codec.
     pub fn coded(codec: Codec) -> KvCache {
         KvCache(Some(codec))

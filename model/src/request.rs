@@ -97,7 +97,7 @@ pub struct GenerateOptions {
     /// ([`Session::set_draft`](crate::Session::set_draft)), and verified in one step: more are a gain where they are right. The
     /// text is the same to the last bit, whatever this is. 0 drafts nothing; without it, as many as suit the device.
     pub draft_max: Option<usize>,
-    /// Set to true, it ends the generation at the next token.
+    /// Set to true, it ends the generation at the next token, or at the next step of a long prompt.
     pub cancel: Option<Rc<Cell<bool>>>,
     /// The tokens that were generated already, if this goes on with a generation that was broken off: the prompt ends with
     /// them. They count as new ones, but are not told again.

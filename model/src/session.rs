@@ -364,37 +364,51 @@ impl Session {
         sampling: &StepParams,
         host: &dyn Host,
     ) -> Result<usize, ModelError> {
+        Ok(self.prefill_while(tokens, (head, sampling), host, &mut || true).await?.unwrap_or_default())
+    }
+
+    /// Adds tokens as [`Self::prefill`] does, as long as `goes_on`, which is asked between the steps, says so; nothing if
+    /// it did not. The text then has the tokens whose steps were submitted.
+    pub(crate) async fn prefill_while(
+        &mut self,
+        tokens: &[u32],
+        (head, sampling): (Head, &StepParams),
+        host: &dyn Host,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<usize>, ModelError> {
         self.begin(tokens, host).await?;
         let (front, last) = tokens.split_at(tokens.len() - self.last_apart(tokens.len(), head));
         if last.is_empty() {
-            return self.advance(tokens, head, sampling, host).await;
+            return self.advance_while(tokens, (head, sampling), host, goes_on).await;
         }
-        self.advance(front, Head::None, sampling, host).await?;
+        if self.advance_while(front, (Head::None, sampling), host, goes_on).await?.is_none() {
+            return Ok(None);
+        }
         let backend = self.model.backend().clone();
         self.rewritten.copy(&*backend, host).await?;
-        self.advance(last, head, sampling, host).await
+        self.advance(last, head, sampling, host).await.map(Some)
     }
 
-    /// Adds a prompt and tokens that were decoded after it: those one by one, as they were. Gives the rows of the last
-    /// step's program.
+    /// Adds a prompt and tokens that were decoded after it: those one by one, as they were, as long as `goes_on` says so.
+    /// Gives the rows of the last step's program; nothing if it did not go on.
     pub(crate) async fn prefill_again(
         &mut self,
         prompt: &[u32],
         decoded: &[u32],
         (head, sampling): (Head, &StepParams),
         host: &dyn Host,
-    ) -> Result<usize, ModelError> {
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<usize>, ModelError> {
         let (front, apart) = prompt.split_at(prompt.len() - self.last_apart(prompt.len(), head));
-        let greedy = StepParams::at(0, 1);
-        for part in [front, apart].into_iter().filter(|part| !part.is_empty()) {
-            self.prefill(part, Head::None, &greedy, host).await?;
-        }
         let (last, before) = decoded.split_last().ok_or(ModelError::EmptyPrompt)?;
-        for token in before {
-            self.prefill(&[*token], Head::None, &greedy, host).await?;
+        let parts = [front, apart].into_iter().filter(|part| !part.is_empty()).chain(before.chunks(1));
+        for part in parts {
+            if self.prefill_while(part, (Head::None, &StepParams::at(0, 1)), host, goes_on).await?.is_none() {
+                return Ok(None);
+            }
         }
         self.begin(&[*last], host).await?;
-        self.advance(&[*last], head, sampling, host).await
+        self.advance(&[*last], head, sampling, host).await.map(Some)
     }
 
     /// Waits for the copy of states that a prompt began to make.
@@ -411,8 +425,22 @@ impl Session {
         sampling: &StepParams,
         host: &dyn Host,
     ) -> Result<usize, ModelError> {
+        Ok(self.advance_while(tokens, (head, sampling), host, &mut || true).await?.unwrap_or_default())
+    }
+
+    /// Runs the steps of [`Self::advance`] as long as `goes_on`, which is asked between them, says so; nothing if it did not.
+    async fn advance_while(
+        &mut self,
+        tokens: &[u32],
+        (head, sampling): (Head, &StepParams),
+        host: &dyn Host,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<usize>, ModelError> {
         let (mut left, mut last, most) = (tokens, 0, self.most_rows(tokens.len()));
         while !left.is_empty() {
+            if last > 0 && !goes_on() {
+                return Ok(None);
+            }
             let (bucket, rows) = self.bucket(left.len(), most);
             let (now, later) = left.split_at(rows);
             let head = if later.is_empty() { head } else { Head::None };
@@ -422,7 +450,7 @@ impl Session {
             (left, last) = (later, bucket);
             run::turn(self.pace.as_mut(), host).await;
         }
-        Ok(last)
+        Ok(Some(last))
     }
 
     /// Makes ready for more tokens: states that steps rewrite are brought to the end of the text, and the tokens put

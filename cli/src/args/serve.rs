@@ -42,6 +42,13 @@ pub struct HttpArgs {
     /// Let pages of this origin, such as https://example.org, or of all (*) ask; may be given several times [default: none]
     #[arg(long, value_name = "ORIGIN")]
     pub cors: Vec<String>,
+    /// Answer requests that call the server by this name, as a proxy may, or by any (*); may be given several times. Addresses
+    /// and localhost always may, and with --api-key all names [default: none]
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub allowed_host: Vec<String>,
+    /// Refuse fields of requests that are not known, instead of noting them in the header x-anygpu-warning
+    #[arg(long)]
+    pub strict: bool,
     /// Another name that requests may give the model; may be given several times
     #[arg(long, value_name = "NAME")]
     pub alias: Vec<String>,
@@ -57,6 +64,16 @@ pub struct HttpArgs {
 fn at_most_a_million(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
     number.ok_or_else(|| "give a number from 1 to 1000000".into())
+}
+
+/// A name as the head of a request has it, without a port.
+fn name(text: &str) -> Result<String, String> {
+    let sound = text == "*" || !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    if sound {
+        Ok(text.into())
+    } else {
+        Err("give a name such as box.example, without a scheme and a port, or *".into())
+    }
 }
 
 /// An address of this machine; browsers and people say localhost for one of them.

@@ -2,7 +2,7 @@
 
 use super::choice::Choice;
 use super::error::{ApiError, respond};
-use super::request::{Shape, TextRequest, random};
+use super::request::{Shape, random};
 use super::{Phase, Server, reached};
 use anygpu::EngineError;
 use anygpu::handle::{Embedded, Generate, HandleError, Outcome, Told};
@@ -86,13 +86,20 @@ impl Head {
     }
 }
 
-/// Tokens of the prompt, which all choices have in common, and of all choices.
-fn usage(choices: &[Choice]) -> Value {
-    let outcomes = || choices.iter().filter_map(|choice| choice.outcome.as_ref());
-    let sum = |count: fn(&Outcome) -> usize| outcomes().map(count).sum::<usize>();
-    let prompt = outcomes().map(|outcome| outcome.prompt_tokens).next().unwrap_or(0);
+/// Tokens of the prompts, each of which `n` choices have in common, and of all choices.
+fn usage(choices: &[Choice], n: usize) -> Value {
+    let sum = |count: fn(&Outcome) -> usize| {
+        choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(count).sum::<usize>()
+    };
+    let of_prompts = |count: fn(&Outcome) -> usize| {
+        let least = |choices: &[Choice]| {
+            choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(count).min().unwrap_or(0)
+        };
+        choices.chunks(n.max(1)).map(least).sum::<usize>()
+    };
+    let prompt = of_prompts(|outcome| outcome.prompt_tokens);
     // Those that come later find what the first has computed.
-    let cached = outcomes().map(|outcome| outcome.cached_tokens).min().unwrap_or(0);
+    let cached = of_prompts(|outcome| outcome.cached_tokens);
     let completion = sum(|outcome| outcome.tokens.len());
     json!({
         "prompt_tokens": prompt,
@@ -150,15 +157,22 @@ struct Responding {
     /// When the client has gone, the server's part of the connection goes, and all of this with it.
     answers: Answers,
     choices: Vec<Choice>,
+    /// Choices of each prompt.
+    n: usize,
     head: Head,
 }
 
 impl Responding {
-    /// Once all answers are known to come.
-    async fn begin(server: Arc<Server>, shape: Shape, generate: Vec<Generate>) -> Result<Responding, ApiError> {
+    /// Once all answers, `n` to each prompt, are known to come.
+    async fn begin(
+        server: Arc<Server>,
+        shape: Shape,
+        generate: Vec<Generate>,
+        n: usize,
+    ) -> Result<Responding, ApiError> {
         let (mut answers, mut choices) = (Answers::new(), Vec::new());
-        for (index, generate) in generate.into_iter().enumerate() {
-            let mut answer = server.handle.generate(generate)?;
+        let asked = generate.into_iter().map(|generate| server.handle.generate(generate));
+        for (index, mut answer) in asked.collect::<Result<Vec<_>, _>>()?.into_iter().enumerate() {
             let mut phase = server.phase.clone();
             let begun = tokio::select! {
                 begun = answer.next() => begun,
@@ -171,7 +185,7 @@ impl Responding {
             answers.push(answer.map(move |told| (index, told)).boxed());
         }
         let head = Head::new(shape, &server);
-        Ok(Responding { server, answers, choices, head })
+        Ok(Responding { server, answers, choices, n, head })
     }
 
     /// What comes next: the choice, what it adds, and whether that was its last.
@@ -193,15 +207,19 @@ impl Responding {
     }
 }
 
+/// How a request for text is answered.
+pub struct How {
+    pub shape: Shape,
+    /// Answers to each prompt.
+    pub n: usize,
+    pub stream: bool,
+    pub include_usage: bool,
+}
+
 /// Answers a request for text. Of a stream the response begins once the request was found sound.
-pub async fn text(server: Arc<Server>, shape: Shape, request: TextRequest) -> Result<Response, ApiError> {
-    let TextRequest { generate, stream, include_usage, .. } = request;
-    let queue = server.queue;
-    if generate.len() > queue {
-        let message = format!("n can be at most {queue}, as this server has that many requests at a time");
-        return Err(ApiError::request(message).about("n"));
-    }
-    let mut responding = Responding::begin(server, shape, generate).await?;
+pub async fn text(server: Arc<Server>, generate: Vec<Generate>, how: How) -> Result<Response, ApiError> {
+    let How { shape, n, stream, include_usage } = how;
+    let mut responding = Responding::begin(server, shape, generate, n).await?;
     if stream {
         return Ok(events(responding, include_usage));
     }
@@ -209,7 +227,7 @@ pub async fn text(server: Arc<Server>, shape: Shape, request: TextRequest) -> Re
         responding.next().await?;
     }
     let Responding { mut choices, head, .. } = responding;
-    let (usage, timings) = (usage(&choices), timings(&choices));
+    let (usage, timings) = (usage(&choices, n), timings(&choices));
     let mut whole = head.object(shape.whole(), choices.iter_mut().map(Choice::whole).collect());
     whole.insert("usage".into(), usage);
     whole.insert("timings".into(), timings);
@@ -264,9 +282,9 @@ impl Streamed {
 
     fn end(&mut self) {
         if self.include_usage {
-            let Responding { choices, head, .. } = &self.responding;
+            let Responding { choices, head, n, .. } = &self.responding;
             let mut chunk = head.object(head.shape.part(), json!([]));
-            chunk.insert("usage".into(), usage(choices));
+            chunk.insert("usage".into(), usage(choices, *n));
             self.push(chunk);
         }
         self.ready.push_back(Event::default().data("[DONE]"));

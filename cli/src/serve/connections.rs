@@ -2,6 +2,8 @@
 
 use super::{Phase, reached};
 use axum::Router;
+use axum::http::Uri;
+use axum::http::uri::PathAndQuery;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -55,6 +57,24 @@ pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receive
 #[derive(Debug, Clone, Copy)]
 pub struct Client(pub IpAddr);
 
+/// A path with the slashes and the `/v1` that belong in it, if some are too many or missing: clients put paths behind whatever
+/// address a person gave them.
+fn straightened(uri: &Uri) -> Option<Uri> {
+    const ROOTS: [&str; 4] = ["models", "chat", "completions", "embeddings"];
+    let mut names: Vec<&str> = uri.path().split('/').filter(|name| !name.is_empty()).collect();
+    if names.first().is_some_and(|name| ROOTS.contains(name)) {
+        names.insert(0, "v1");
+    }
+    let path = format!("/{}", names.join("/"));
+    if path == uri.path() || !uri.path().starts_with('/') {
+        return None;
+    }
+    let path = uri.query().map_or(path.clone(), |query| format!("{path}?{query}"));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
 /// One connection. Whatever ends it, there is nobody to tell.
 async fn answer(stream: TcpStream, from: Client, app: Router, mut phase: watch::Receiver<Phase>) {
     // Each token is sent as it comes.
@@ -64,6 +84,9 @@ async fn answer(stream: TcpStream, from: Client, app: Router, mut phase: watch::
     let app = TowerToHyperService::new(app);
     let marked = service_fn(move |mut request: hyper::Request<_>| {
         request.extensions_mut().insert(from);
+        if let Some(uri) = straightened(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         app.call(request)
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), marked));
@@ -74,5 +97,28 @@ async fn answer(stream: TcpStream, from: Client, app: Router, mut phase: watch::
     if !ended {
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_behind_any_address_are_understood() {
+        let straight = |path: &str| straightened(&path.parse().unwrap()).map(|uri| uri.to_string());
+        for path in ["/", "/v1/models", "/health", "/v1/chat/completions?a=b//", "*"] {
+            assert_eq!(straight(path), None, "{path}");
+        }
+        for (path, expected) in [
+            ("/v1//chat/completions", "/v1/chat/completions"),
+            ("/v1/models/", "/v1/models"),
+            ("//models?a=b", "/v1/models?a=b"),
+            ("/chat/completions", "/v1/chat/completions"),
+        ] {
+            assert_eq!(straight(path).as_deref(), Some(expected), "{path}");
+        }
+        let whole = straight("http://127.0.0.1:8080/models");
+        assert_eq!(whole.as_deref(), Some("http://127.0.0.1:8080/v1/models"));
     }
 }

@@ -91,6 +91,7 @@ impl From<HandleError> for ApiError {
                 | ModelError::NoPooling { .. }
                 | ModelError::NoText { .. },
             )
+            | EngineError::Tokenizer(_)
             | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),
             EngineError::Chat(ChatError::NothingToCall) => ApiError::request(message).about("tool_choice"),
             EngineError::Chat(error @ (ChatError::NoTools | ChatError::Calls)) => unsupported(&error, "tools"),

@@ -1,19 +1,22 @@
-//! `response_format`: what an answer is to be.
+//! `response_format`, and other fields that hold an answer to a format.
 
 use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Object, OneOf, Text};
-use super::fields::Rule::Use;
-use super::fields::{Table, check, refused};
+use super::fields::Rule::{Ignored, Only, Use};
+use super::fields::{Notes, Table, check, refused};
 use anygpu::CallForm;
 use anygpu::handle::{Generate, Handle};
 use anygpu_constrain::{Format, FormatError, Vocabulary};
 use axum::http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 const FIELD: &str = "response_format";
+
+/// Texts of which an answer may be one.
+const MOST_CHOICES: usize = 1024;
 
 const FORMAT: Table = &[
     ("type", Use(OneOf(&["text", "json_object", "json_schema"]))),
@@ -23,25 +26,52 @@ const FORMAT: Table = &[
             ("name", Use(Checked(check_name))),
             ("description", Use(Text)),
             ("schema", Use(Checked(check_schema))),
-            // Answers always follow it.
-            ("strict", Use(Boolean)),
+            // Answers always follow it. LM Studio's examples have it as a string.
+            ("strict", Ignored),
         ])),
     ),
 ];
 
-fn check_name(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_name(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let sound = value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.bytes().all(of_name));
     if sound { Ok(()) } else { Err(refused(name, "1 to 64 letters, digits, underscores and dashes", value)) }
 }
 
-fn check_schema(name: &str, value: &Value) -> Result<(), ApiError> {
+pub fn check_schema(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     if value.is_object() { Ok(()) } else { Err(refused(name, "an object", value)) }
 }
 
+/// A schema, or the text of one.
+pub fn check_schema_or_text(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
+    let sound = value.is_object() || value.as_str().is_some_and(|text| Format::schema(text).is_ok());
+    if sound { Ok(()) } else { Err(refused(name, "a schema as an object, or as its text", value)) }
+}
+
+/// Texts of which the answer is one.
+pub fn check_choices(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
+    let sound = |texts: &Vec<Value>| {
+        (1..=MOST_CHOICES).contains(&texts.len())
+            && texts.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
+    };
+    let expected = format!("1 to {MOST_CHOICES} strings that are not empty");
+    if value.as_array().is_some_and(sound) { Ok(()) } else { Err(refused(name, &expected, value)) }
+}
+
+/// vLLM's field for formats.
+pub const STRUCTURED: Table = &[
+    ("json", Use(Checked(check_schema_or_text))),
+    ("regex", Use(Text)),
+    ("choice", Use(Checked(check_choices))),
+    ("json_object", Use(Boolean)),
+    ("grammar", Only(&["\"\""], "grammars are not read; use json, regex or choice")),
+    ("structural_tag", Only(&["\"\""], "tags are not read; use json, regex or choice")),
+    ("disable_fallback", Ignored),
+];
+
 /// Checks the field.
-pub fn check_format(name: &str, value: &Value) -> Result<(), ApiError> {
-    let fields = check(name, value, &[FORMAT])?;
+pub fn check_format(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    let fields = check(name, value, &[FORMAT], notes)?;
     let missing = |part: &str, what| Err(refused(&format!("{name}.{part}"), what, &Value::Null));
     let schema = fields.get("json_schema").filter(|schema| !schema.is_null());
     match (fields.get("type").and_then(Value::as_str), schema) {
@@ -57,13 +87,68 @@ pub fn check_format(name: &str, value: &Value) -> Result<(), ApiError> {
 pub struct Asked {
     format: Format,
     /// The field that asks for it, and what messages call that.
-    field: &'static str,
+    pub field: &'static str,
     name: String,
 }
 
+/// The schema that a sound field has.
+fn schema(value: &Value) -> Option<Format> {
+    value.as_str().map_or_else(|| Some(Format::Schema(value.clone())), |text| Format::schema(text).ok())
+}
+
+fn regex(value: &Value) -> Option<Format> {
+    Some(Format::Regex(value.as_str().filter(|text| !text.is_empty())?.to_owned()))
+}
+
+/// The regular expression of some texts.
+fn one_of(value: &Value) -> Option<Format> {
+    let escaped = |text: &str| -> String {
+        let of = |c: char| r"\.+*?()|[]{}^$#&-~".contains(c).then_some('\\').into_iter().chain([c]);
+        text.chars().flat_map(of).collect()
+    };
+    let texts: Vec<String> = value.as_array()?.iter().filter_map(Value::as_str).map(escaped).collect();
+    Some(Format::Regex(texts.join("|")))
+}
+
+/// A field that holds answers to a format: its path, and what it asks for.
+type Source = (&'static str, fn(&Value) -> Option<Format>);
+
+const SOURCES: [Source; 9] = [
+    ("guided_json", schema),
+    ("guided_regex", regex),
+    ("guided_choice", one_of),
+    ("json_schema", schema),
+    ("regex", regex),
+    ("structured_outputs.json", schema),
+    ("structured_outputs.regex", regex),
+    ("structured_outputs.choice", one_of),
+    ("structured_outputs.json_object", |value| (*value == true).then_some(Format::Object)),
+];
+
 impl Asked {
-    /// From a field that was found sound.
-    pub fn read(value: &Value) -> Option<Asked> {
+    /// From the fields of a request that was found sound.
+    ///
+    /// *Errors*: several formats at once.
+    pub fn read(fields: &Map<String, Value>) -> Result<Option<Asked>, ApiError> {
+        let of_field = |(path, format): &Source| {
+            let (field, part) = path.split_once('.').unwrap_or((*path, ""));
+            let value = fields.get(field).map(|value| if part.is_empty() { value } else { &value[part] });
+            let format = value.filter(|value| !value.is_null()).and_then(format)?;
+            Some(Asked { format, field: *path, name: (*path).into() })
+        };
+        let standard = fields.get(FIELD).and_then(Asked::response_format);
+        let mut asked = standard.into_iter().chain(SOURCES.iter().filter_map(of_field));
+        match (asked.next(), asked.next()) {
+            (Some(one), Some(other)) => {
+                let message =
+                    format!("an answer cannot be held to {} and to {} at once; leave one out", one.field, other.field);
+                Err(ApiError::request(message).about(other.field))
+            }
+            (one, _) => Ok(one),
+        }
+    }
+
+    fn response_format(value: &Value) -> Option<Asked> {
         let schema = &value["json_schema"];
         let format = match value["type"].as_str()? {
             "json_object" => Format::Object,

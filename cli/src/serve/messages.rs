@@ -3,8 +3,8 @@
 use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Integer, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
-use super::fields::{Table, check, refused};
-use anygpu::{ChatOptions, Message, ToolChoice, call_arguments};
+use super::fields::{Notes, Table, check, refused};
+use anygpu::{ChatOptions, ChatTemplate, Message, ToolChoice, call_arguments};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -29,6 +29,7 @@ const MESSAGE: Table = &[
     ("audio", Only(&[], "only text is read; leave it out")),
     ("annotations", Ignored),
     ("parsed", Ignored),
+    ("cache_control", Ignored),
 ];
 
 /// The fields of a part of a turn.
@@ -40,6 +41,7 @@ const PART: Table = &[
     ("file", Only(&[], ONLY_TEXT)),
     ("refusal", Only(&[], ONLY_TEXT)),
     ("prompt_cache_breakpoint", Ignored),
+    ("cache_control", Ignored),
 ];
 
 const FUNCTION: &[&str] = &["function"];
@@ -50,12 +52,14 @@ const CALL: Table = &[
     ("type", Use(OneOf(FUNCTION))),
     ("function", Use(Checked(check_called))),
     ("index", Use(Integer(0, MOST_TOOLS as u64))),
+    ("cache_control", Ignored),
 ];
 
 const CALLED: Table =
     &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments))), ("parsed_arguments", Ignored)];
 
-const TOOL: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_function)))];
+const TOOL: Table =
+    &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_function))), ("cache_control", Ignored)];
 
 const DESCRIBED: Table = &[
     ("name", Use(Checked(check_name))),
@@ -69,28 +73,28 @@ const CHOICE: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked
 const CHOSEN: Table = &[("name", Use(Checked(check_name)))];
 
 /// Checks an object, some of whose fields must be there.
-fn check_with(name: &str, value: &Value, table: Table, required: &[&str]) -> Result<(), ApiError> {
-    let fields = check(name, value, &[table])?;
+fn check_with(name: &str, value: &Value, (table, required): (Table, &[&str]), notes: &Notes) -> Result<(), ApiError> {
+    let fields = check(name, value, &[table], notes)?;
     match required.iter().find(|key| fields.get(**key).is_none_or(Value::is_null)) {
         Some(key) => Err(refused(&format!("{name}.{key}"), "given", &Value::Null)),
         None => Ok(()),
     }
 }
 
-fn check_role(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_role(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = value.as_str().is_some_and(|role| !role.is_empty());
     if sound { Ok(()) } else { Err(refused(name, "a string such as user", value)) }
 }
 
 /// The text of a turn: a string, or parts of it.
-fn check_content(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_content(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     let Value::Array(parts) = value else {
         let expected = "a string, or an array of { type: \"text\", text }";
         return if value.is_string() { Ok(()) } else { Err(refused(name, expected, value)) };
     };
     for (index, part) in parts.iter().enumerate() {
         let path = format!("{name}[{index}]");
-        let part = check(&path, part, &[PART])?;
+        let part = check(&path, part, &[PART], notes)?;
         for key in ["type", "text"] {
             if part.get(key).is_none_or(Value::is_null) {
                 return Err(refused(&format!("{path}.{key}"), "a string", &Value::Null));
@@ -100,27 +104,27 @@ fn check_content(name: &str, value: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn check_calls(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_calls(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     let calls = value.as_array().ok_or_else(|| refused(name, "an array of calls", value))?;
-    let check = |(at, call)| check_with(&format!("{name}[{at}]"), call, CALL, &["function"]);
+    let check = |(at, call)| check_with(&format!("{name}[{at}]"), call, (CALL, &["function"]), notes);
     calls.iter().enumerate().try_for_each(check)
 }
 
-fn check_called(name: &str, value: &Value) -> Result<(), ApiError> {
-    check_with(name, value, CALLED, &["name"])
+fn check_called(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    check_with(name, value, (CALLED, &["name"]), notes)
 }
 
-fn check_arguments(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_arguments(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = value.as_str().is_some_and(|text| call_arguments(text).is_some());
     if sound { Ok(()) } else { Err(refused(name, "a string that is an object as JSON", value)) }
 }
 
-pub fn check_messages(name: &str, value: &Value) -> Result<(), ApiError> {
+pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     let turns = value.as_array().filter(|turns| !turns.is_empty());
     let turns = turns.ok_or_else(|| refused(name, "an array with at least one message", value))?;
     for (index, turn) in turns.iter().enumerate() {
         let path = format!("{name}[{index}]");
-        let turn = check(&path, turn, &[MESSAGE])?;
+        let turn = check(&path, turn, &[MESSAGE], notes)?;
         let has = |field: &str| turn.get(field).is_some_and(|value| !value.is_null() && value != "");
         let Some(role) = turn.get("role").and_then(Value::as_str) else {
             return Err(refused(&format!("{path}.role"), "a string such as user", &Value::Null));
@@ -132,51 +136,46 @@ pub fn check_messages(name: &str, value: &Value) -> Result<(), ApiError> {
         if role == "tool" && !has("tool_call_id") {
             return Err(refused(&format!("{path}.tool_call_id"), "the id of the call that this answers", &Value::Null));
         }
-        if role != "tool" && has("name") {
-            let path = format!("{path}.name");
-            let error = format!("{path} is not supported: templates are given roles only; put it into the content");
-            return Err(ApiError::request(error).about(&path).with_code("unsupported_parameter"));
-        }
     }
     Ok(())
 }
 
 /// A name as OpenAI's API takes it.
-fn check_name(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_name(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let sound = value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.chars().all(is));
     if sound { Ok(()) } else { Err(refused(name, "1 to 64 letters, digits, _ and -", value)) }
 }
 
-fn check_object(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_object(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     if value.is_object() { Ok(()) } else { Err(refused(name, "an object", value)) }
 }
 
-fn check_function(name: &str, value: &Value) -> Result<(), ApiError> {
-    check_with(name, value, DESCRIBED, &["name"])
+fn check_function(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    check_with(name, value, (DESCRIBED, &["name"]), notes)
 }
 
-pub fn check_tools(name: &str, value: &Value) -> Result<(), ApiError> {
+pub fn check_tools(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     let expected = format!("an array of at most {MOST_TOOLS} tools");
     let tools = value.as_array().filter(|tools| tools.len() <= MOST_TOOLS);
     let tools = tools.ok_or_else(|| refused(name, &expected, value))?;
-    let check = |(at, tool)| check_with(&format!("{name}[{at}]"), tool, TOOL, &["type", "function"]);
+    let check = |(at, tool)| check_with(&format!("{name}[{at}]"), tool, (TOOL, &["type", "function"]), notes);
     tools.iter().enumerate().try_for_each(check)
 }
 
-fn check_chosen(name: &str, value: &Value) -> Result<(), ApiError> {
-    check_with(name, value, CHOSEN, &["name"])
+fn check_chosen(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    check_with(name, value, (CHOSEN, &["name"]), notes)
 }
 
-pub fn check_choice(name: &str, value: &Value) -> Result<(), ApiError> {
+pub fn check_choice(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     match value {
-        Value::Object(_) => check_with(name, value, CHOICE, &["type", "function"]),
-        _ => OneOf(&["none", "auto", "required"]).check(name, value),
+        Value::Object(_) => check_with(name, value, (CHOICE, &["type", "function"]), notes),
+        _ => OneOf(&["none", "auto", "required"]).check(name, value, notes),
     }
 }
 
 /// Variables of the template.
-pub fn check_variables(name: &str, value: &Value) -> Result<(), ApiError> {
+pub fn check_variables(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = value.as_object().is_some_and(|variables| variables.len() <= MOST_VARIABLES);
     let expected = format!("an object of at most {MOST_VARIABLES} values");
     if sound { Ok(()) } else { Err(refused(name, &expected, value)) }
@@ -185,6 +184,18 @@ pub fn check_variables(name: &str, value: &Value) -> Result<(), ApiError> {
 /// The messages of a request that was found sound.
 pub fn messages(value: &Value) -> Vec<Message> {
     value.as_array().into_iter().flatten().map(Message::from_openai).collect()
+}
+
+/// The path of the first speaker's name in a conversation, if the template takes no notice of it.
+pub fn unread_name(chat: &ChatTemplate, value: &Value) -> Option<String> {
+    let is_unread = |role: &str| {
+        let (turn, user) = (Message::new(role, "?"), Message::new("user", "?"));
+        let said = |turn: Message| chat.render(&[turn, user.clone()], true).ok();
+        said(turn.clone()) == said(turn.with("name", "name".into()))
+    };
+    let has_name = |turn: &Value| turn["role"] != "tool" && turn["name"].as_str().is_some_and(|name| !name.is_empty());
+    let (at, turn) = value.as_array()?.iter().enumerate().find(|(_, turn)| has_name(turn))?;
+    is_unread(turn["role"].as_str()?).then(|| format!("messages[{at}].name"))
 }
 
 /// What else there is in a request that was found sound.

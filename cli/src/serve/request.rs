@@ -2,15 +2,16 @@
 //! tables like these.
 
 use super::error::ApiError;
-use super::fields::Kind::{Boolean, Checked, Integer, Number, Object, OneOf, Text};
-use super::fields::Rule::{Ignored, Only, Use};
-use super::fields::{Table, check, refused};
+use super::fields::Kind::{Boolean, Checked, Count, Integer, Number, Object, OneOf, Seed, Text};
+use super::fields::Rule::{Ignored, Noted, Only, Use};
+use super::fields::{Notes, Table, check, integer, refused};
 use super::format::{self, check_format};
 use super::messages;
-use anygpu::handle::{Embed, Generate, Prompt};
+use anygpu::handle::{Encoded, Generate, Prompt};
 use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Message, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 /// Lengths and counts.
 const MOST: u64 = u32::MAX as u64;
@@ -23,16 +24,18 @@ const MOST_TEXTS: usize = 2048;
 const MOST_ANSWERS: u64 = 16;
 
 const RENAMED: &str = "its name is tools, and tool_choice";
+const NO_GRAMMARS: &str = "grammars are not read; use response_format, guided_regex or guided_choice";
+const NO_FILTERS: &str = "the choice of tokens cannot be held to that; leave it out, or use logit_bias";
 
 /// Fields of both kinds of requests for text.
 const COMMON: Table = &[
     ("model", Use(Text)),
-    ("max_tokens", Use(Integer(1, MOST))),
-    ("max_completion_tokens", Use(Integer(1, MOST))),
+    ("max_tokens", Use(Count(1, MOST))),
+    ("max_completion_tokens", Use(Count(1, MOST))),
     ("temperature", Use(Number(0.0, 100.0))),
-    ("top_k", Use(Integer(0, MOST))),
+    ("top_k", Use(Count(0, MOST))),
     ("top_p", Use(Number(0.0, 1.0))),
-    ("seed", Use(Integer(0, u64::MAX))),
+    ("seed", Use(Seed)),
     ("stop", Use(Checked(check_stop))),
     ("stream", Use(Boolean)),
     ("stream_options", Use(Object(&[("include_usage", Use(Boolean)), ("include_obfuscation", Ignored)]))),
@@ -45,9 +48,26 @@ const COMMON: Table = &[
     ("presence_penalty", Use(Number(-2.0, 2.0))),
     ("frequency_penalty", Use(Number(-2.0, 2.0))),
     ("repetition_penalty", Use(Number(0.01, 100.0))),
-    ("repeat_penalty", Only(&["1"], "its name is repetition_penalty")),
+    ("repeat_penalty", Use(Number(0.01, 100.0))),
     ("min_p", Use(Number(0.0, 1.0))),
     ("logit_bias", Use(Checked(check_biases))),
+    ("response_format", Use(Checked(check_format))),
+    ("guided_json", Use(Checked(format::check_schema_or_text))),
+    ("guided_regex", Use(Text)),
+    ("guided_choice", Use(Checked(format::check_choices))),
+    ("structured_outputs", Use(Object(format::STRUCTURED))),
+    ("json_schema", Use(Checked(format::check_schema))),
+    ("regex", Use(Text)),
+    ("guided_grammar", Only(&["\"\""], NO_GRAMMARS)),
+    ("grammar", Only(&["\"\""], NO_GRAMMARS)),
+    ("ebnf", Only(&["\"\""], NO_GRAMMARS)),
+    ("format", Only(&["\"\""], "its name is response_format")),
+    ("logits_processors", Only(&["[]"], NO_FILTERS)),
+    ("allowed_token_ids", Only(&["[]"], NO_FILTERS)),
+    ("bad_words", Only(&["[]"], NO_FILTERS)),
+    ("min_tokens", Only(&["0"], "answers end where the model ends them; leave it out, or use ignore_eos")),
+    ("stop_token_ids", Only(&["[]"], "its name is stop, and it has the texts of tokens")),
+    ("cache_control", Ignored),
     ("user", Ignored),
     ("metadata", Ignored),
     ("prompt_cache_key", Ignored),
@@ -63,16 +83,15 @@ const CHAT: Table = &[
     ("parallel_tool_calls", Use(Boolean)),
     ("functions", Only(&["[]"], RENAMED)),
     ("function_call", Only(&["\"none\"", "\"auto\""], RENAMED)),
-    ("response_format", Use(Checked(check_format))),
     ("modalities", Only(&["[\"text\"]"], "answers are text")),
     ("audio", Only(&[], "answers are text; leave it out")),
     ("reasoning_effort", Use(Text)),
     ("chat_template_kwargs", Use(Checked(messages::check_variables))),
-    ("verbosity", Only(&["\"medium\""], "the model decides; ask for it in the messages")),
+    ("verbosity", Noted(&["\"medium\""], "is not a setting of the model: messages may ask for it")),
     ("web_search_options", Only(&[], "nothing is looked up; leave it out")),
     ("moderation", Only(&[], "nothing is moderated; leave it out")),
-    ("service_tier", Only(&["\"auto\"", "\"default\""], "there is one tier; leave it out")),
-    ("store", Only(&["false"], "answers are not kept; leave it out")),
+    ("service_tier", Noted(&["\"auto\"", "\"default\""], "is always the default one")),
+    ("store", Noted(&["false"], "cannot be: answers are not kept")),
     ("prediction", Ignored),
     ("prompt_cache_options", Ignored),
     ("prompt_cache_retention", Ignored),
@@ -83,7 +102,7 @@ const CHAT: Table = &[
 
 /// The other fields of a request to continue a text.
 const TEXT: Table = &[
-    ("prompt", Use(Checked(check_prompt))),
+    ("prompt", Use(Checked(check_texts))),
     ("best_of", Only(&["1"], "one answer is made at a time; leave it out")),
     ("echo", Only(&["false"], "answers do not repeat the prompt; put it before them")),
     ("logprobs", Use(Checked(check_logprobs))),
@@ -92,7 +111,7 @@ const TEXT: Table = &[
 
 /// The fields of a request for embeddings.
 const EMBEDDING: Table = &[
-    ("input", Use(Checked(check_input))),
+    ("input", Use(Checked(check_texts))),
     ("model", Use(Text)),
     ("encoding_format", Use(OneOf(&["float", "base64"]))),
     ("dimensions", Use(Integer(1, MOST))),
@@ -100,7 +119,7 @@ const EMBEDDING: Table = &[
     ("user", Ignored),
 ];
 
-fn check_stop(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_stop(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
     let all = match value {
         Value::Array(texts) => texts.len() <= 64 && texts.iter().all(sound),
@@ -110,32 +129,32 @@ fn check_stop(name: &str, value: &Value) -> Result<(), ApiError> {
 }
 
 /// How many of the likeliest tokens are told for each; some clients say false for none.
-fn check_logprobs(name: &str, value: &Value) -> Result<(), ApiError> {
-    if *value == false { Ok(()) } else { Integer(0, MAX_TOP as u64).check(name, value) }
+fn check_logprobs(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    if *value == false { Ok(()) } else { Integer(0, MAX_TOP as u64).check(name, value, notes) }
 }
 
 /// Token ids, and what is added to their logits. The engine knows how many there may be.
-fn biases(name: &str, value: &Value) -> Result<Vec<(u32, f32)>, ApiError> {
+fn biases(name: &str, value: &Value, notes: &Notes) -> Result<Vec<(u32, f32)>, ApiError> {
     let biases = value.as_object().ok_or_else(|| refused(name, "an object of token ids and numbers", value))?;
     let bias = |(id, bias): (&String, &Value)| {
         let path = format!("{name}.{id}");
         let id = id.parse().map_err(|_| refused(name, "an object of token ids and numbers", value))?;
-        Number(-100.0, 100.0).check(&path, bias)?;
+        Number(-100.0, 100.0).check(&path, bias, notes)?;
         Ok((id, bias.as_f64().unwrap_or_default() as f32))
     };
     biases.iter().map(bias).collect()
 }
 
-fn check_biases(name: &str, value: &Value) -> Result<(), ApiError> {
-    biases(name, value).map(|_| ())
+fn check_biases(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    biases(name, value, notes).map(|_| ())
 }
 
-/// A text, or its tokens.
+/// A text, or its tokens. A text that was read from a file may begin with the mark of its encoding.
 fn text(name: &str, value: &Value) -> Result<Prompt, ApiError> {
     if let Value::String(text) = value {
-        return Ok(Prompt::Text(text.clone()));
+        return Ok(Prompt::Text(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()));
     }
-    let id = |id: &Value| u32::try_from(id.as_u64()?).ok();
+    let id = |id: &Value| u32::try_from(integer(id)?).ok();
     let tokens = value.as_array().and_then(|ids| ids.iter().map(id).collect());
     tokens.map(Prompt::Tokens).ok_or_else(|| refused(name, "a string or an array of token ids", value))
 }
@@ -152,18 +171,8 @@ fn texts(name: &str, value: &Value) -> Result<Vec<Prompt>, ApiError> {
     }
 }
 
-fn check_input(name: &str, value: &Value) -> Result<(), ApiError> {
+fn check_texts(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     texts(name, value).map(|_| ())
-}
-
-fn check_prompt(name: &str, value: &Value) -> Result<(), ApiError> {
-    match texts(name, value)?.len() {
-        1 => Ok(()),
-        several => {
-            let message = format!("{name} can only be one text, not {several}: ask once for each");
-            Err(ApiError::request(message).about(name).with_code("unsupported_parameter"))
-        }
-    }
 }
 
 /// The fields of a request that was found sound.
@@ -174,8 +183,9 @@ impl Sound<'_> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
+    /// None, too, for the -1 that stands for as many as there may be.
     fn integer(&self, name: &str) -> Option<u64> {
-        self.get(name)?.as_u64()
+        integer(self.get(name)?).and_then(|number| u64::try_from(number).ok())
     }
 
     fn size(&self, name: &str) -> Option<usize> {
@@ -221,11 +231,15 @@ impl Sound<'_> {
         let neutral = Adjust::default();
         let number = |name, neutral| self.number(name).map_or(neutral, |number| number as f32);
         Adjust {
-            repetition_penalty: number("repetition_penalty", neutral.repetition_penalty),
+            // Its name with llama.cpp and ollama is the other one.
+            repetition_penalty: number("repetition_penalty", number("repeat_penalty", neutral.repetition_penalty)),
             presence_penalty: number("presence_penalty", neutral.presence_penalty),
             frequency_penalty: number("frequency_penalty", neutral.frequency_penalty),
             min_p: number("min_p", neutral.min_p),
-            logit_bias: self.get("logit_bias").and_then(|value| biases("logit_bias", value).ok()).unwrap_or_default(),
+            logit_bias: self
+                .get("logit_bias")
+                .and_then(|value| biases("logit_bias", value, &Notes::new(false)).ok())
+                .unwrap_or_default(),
         }
     }
 
@@ -237,15 +251,23 @@ impl Sound<'_> {
         }
     }
 
+    fn max_tokens(&self) -> Option<usize> {
+        self.size("max_tokens").or(self.size("max_completion_tokens"))
+    }
+
+    /// Clients ask for more tokens than any context holds, so that an answer ends with the context unless they say otherwise.
+    fn overflow(&self) -> Overflow {
+        self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or(Overflow::Stop)
+    }
+
     /// What the engine is asked.
-    fn generate(&self, prompt: Prompt, chat: ChatOptions, seed: u64) -> Generate {
-        let max_tokens = self.size("max_tokens").or(self.size("max_completion_tokens"));
-        let overflow = self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or_default();
+    fn generate(&self, prompt: Prompt, seed: u64) -> Generate {
+        let (max_tokens, overflow) = (self.max_tokens(), self.overflow());
         let (sampling, adjust, stop) = (self.sampling(seed), self.adjust(), self.stop());
         let log_probs = self.log_probs();
         let ignore_eos = self.is_true("ignore_eos");
         let (fetch_interval, draft_max) = (self.size("fetch_interval"), self.size("draft_max"));
-        let generate = Generate::new(prompt).chatting(chat).with(move |options| {
+        let generate = Generate::new(prompt).with(move |options| {
             *options = GenerateOptions {
                 max_tokens,
                 overflow,
@@ -280,8 +302,11 @@ pub enum Shape {
 
 /// A request for text.
 pub struct TextRequest {
-    /// One for each answer.
-    pub generate: Vec<Generate>,
+    fields: Map<String, Value>,
+    pub prompts: Vec<Prompt>,
+    pub chat: ChatOptions,
+    /// Answers to each prompt.
+    pub n: usize,
     pub model: Option<String>,
     /// Whom the client asks for.
     pub user: Option<String>,
@@ -294,65 +319,90 @@ pub struct TextRequest {
 
 impl TextRequest {
     /// *Errors*: what is wrong with it, by the field.
-    pub fn read(shape: Shape, value: &Value) -> Result<TextRequest, ApiError> {
+    pub fn read(shape: Shape, value: &Value, notes: &Notes) -> Result<TextRequest, ApiError> {
         let own = if shape == Shape::Chat { CHAT } else { TEXT };
-        let sound = Sound(check("", value, &[COMMON, own])?);
-        let prompt = match shape {
+        let sound = Sound(check("", value, &[COMMON, own], notes)?);
+        let prompts = match shape {
             Shape::Chat if sound.get("messages").is_none() => {
                 return Err(refused("messages", "an array with at least one message", &Value::Null));
             }
             Shape::Chat if sound.get("top_logprobs").is_some_and(|top| *top != 0) && !sound.is_true("logprobs") => {
                 return Err(ApiError::request("top_logprobs needs logprobs to be true").about("top_logprobs"));
             }
-            Shape::Chat => Prompt::Chat(messages::messages(&value["messages"])),
+            Shape::Chat => vec![Prompt::Chat(messages::messages(&value["messages"]))],
             Shape::Text => match value.get("prompt") {
                 None => return Err(refused("prompt", "a string or an array of token ids", &Value::Null)),
-                Some(Value::Null) => Prompt::Text(String::new()),
-                Some(prompt) => texts("prompt", prompt)?.swap_remove(0),
+                Some(Value::Null) => vec![Prompt::Text(String::new())],
+                Some(prompt) => texts("prompt", prompt)?,
             },
         };
         let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let chat = messages::options(sound.0)?;
-        let demanded = match &prompt {
-            Prompt::Chat(messages) if chat.tool_choice.demands() => Some((messages.clone(), chat.clone())),
+        let demanded = match &prompts[..] {
+            [Prompt::Chat(messages)] if chat.tool_choice.demands() => Some((messages.clone(), chat.clone())),
             _ => None,
         };
-        let format = sound.get("response_format").and_then(format::Asked::read);
-        if demanded.is_some() && format.is_some() {
-            let message = "an answer cannot be held to response_format and to calls at once; leave one of them out";
-            return Err(ApiError::request(message).about("response_format"));
+        let format = format::Asked::read(sound.0)?;
+        if let Some(format) = format.as_ref().filter(|_| demanded.is_some()) {
+            let field = format.field;
+            let message = format!("an answer cannot be held to {field} and to calls at once; leave one of them out");
+            return Err(ApiError::request(message).about(field));
         }
-        // Answers differ by their seeds: that of the request, and those after it. Without one, any.
-        let seed = sound.integer("seed").unwrap_or_else(random);
-        let seeds = (0..sound.integer("n").unwrap_or(1)).map(|at| seed.wrapping_add(at));
         Ok(TextRequest {
-            generate: seeds.map(|seed| sound.generate(prompt.clone(), chat.clone(), seed)).collect(),
+            prompts,
+            chat,
+            n: sound.size("n").unwrap_or(1),
             model: sound.string("model").map(Into::into),
             user: sound.string("user").map(Into::into),
             stream: sound.is_true("stream"),
             include_usage,
             format,
             demanded,
+            fields: sound.0.clone(),
         })
+    }
+
+    /// What becomes of a text that outgrows the context, and the tokens that are to have room in it.
+    pub fn room(&self) -> (Overflow, usize) {
+        let sound = Sound(&self.fields);
+        let neutral = GenerateOptions { max_tokens: sound.max_tokens(), ..GenerateOptions::default() };
+        (sound.overflow(), neutral.most())
+    }
+
+    /// What the engine is asked: for each of the prompts `n` answers, one after the other.
+    pub fn generate(&self, prompts: &[Arc<Encoded>]) -> Vec<Generate> {
+        let sound = Sound(&self.fields);
+        // Answers differ by their seeds: that of the request, and those after it. Without one, any.
+        let seed = sound.get("seed").and_then(integer).filter(|seed| *seed != -1);
+        let seed = seed.map_or_else(random, |seed| seed as u64);
+        let seeds = || (0..self.n as u64).map(move |at| seed.wrapping_add(at));
+        let answers = |prompt: &Arc<Encoded>| {
+            let prompt = Prompt::Encoded(prompt.clone());
+            seeds().map(|seed| sound.generate(prompt.clone(), seed)).collect::<Vec<_>>()
+        };
+        prompts.iter().flat_map(answers).collect()
     }
 }
 
 /// A request for embeddings.
 pub struct EmbedRequest {
-    pub embed: Embed,
+    pub texts: Vec<Prompt>,
+    pub dimensions: Option<usize>,
+    pub normalize: bool,
     pub model: Option<String>,
     pub base64: bool,
 }
 
 impl EmbedRequest {
     /// *Errors*: what is wrong with it, by the field.
-    pub fn read(value: &Value) -> Result<EmbedRequest, ApiError> {
-        let sound = Sound(check("", value, &[EMBEDDING])?);
+    pub fn read(value: &Value, notes: &Notes) -> Result<EmbedRequest, ApiError> {
+        let sound = Sound(check("", value, &[EMBEDDING], notes)?);
         let expected = "a string, an array of token ids, or an array of either";
         let input = sound.get("input").ok_or_else(|| refused("input", expected, &Value::Null))?;
-        let normalize = sound.get("normalize").is_none_or(|normalize| normalize == true);
         Ok(EmbedRequest {
-            embed: Embed { texts: texts("input", input)?, dimensions: sound.size("dimensions"), normalize },
+            texts: texts("input", input)?,
+            dimensions: sound.size("dimensions"),
+            normalize: sound.get("normalize").is_none_or(|normalize| normalize == true),
             model: sound.string("model").map(Into::into),
             base64: sound.string("encoding_format") == Some("base64"),
         })

@@ -1,20 +1,23 @@
 //! Paths, keys and bodies.
 
-use super::answer;
+use super::answer::{self, How};
 use super::connections::Client;
 use super::error::{ApiError, respond};
+use super::fields::Notes;
 use super::format::Asked;
+use super::messages;
 use super::request::{EmbedRequest, Shape, TextRequest};
 use super::{Phase, Server, reached};
-use anygpu::EngineError;
-use anygpu::handle::Generate;
+use anygpu::handle::{Embed, Generate, Prompt};
+use anygpu::{ChatOptions, EngineError, Overflow};
 use axum::Router;
-use axum::body::to_bytes;
+use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -25,6 +28,9 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 /// In which the body of a request has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a request asked for in vain.
+const WARNING: HeaderName = HeaderName::from_static("x-anygpu-warning");
 
 type Answered = Result<Response, ApiError>;
 
@@ -40,17 +46,37 @@ pub fn router(server: Arc<Server>, origins: &[HeaderValue]) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(method)
         .layer(middleware::from_fn_with_state(server.clone(), key));
-    let open = Router::new().route("/health", get(health));
-    let app = open.merge(keyed).layer(middleware::from_fn_with_state(server.clone(), count)).with_state(server);
+    let open = Router::new().route("/health", get(health)).method_not_allowed_fallback(method);
+    let app = open.merge(keyed).layer(middleware::from_fn_with_state(server.clone(), count));
+    let named = middleware::from_fn_with_state(server.clone(), named);
+    let app = app.with_state(server);
     if origins.is_empty() {
-        return app;
+        return app.layer(named);
     }
     let any = origins.iter().any(|origin| origin == "*");
     let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins.to_vec()) };
     let methods = [Method::GET, Method::POST];
     app.layer(
-        CorsLayer::new().allow_origin(origins).allow_methods(methods).allow_headers(AllowHeaders::mirror_request()),
+        CorsLayer::new()
+            .allow_origin(origins)
+            .allow_methods(methods)
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([WARNING]),
     )
+    .layer(named)
+}
+
+/// Lets those by who call the server by a name that it goes by. Whoever has its key need not.
+async fn named(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let hosts = request.headers().get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    let mut names = hosts.chain(request.uri().authority().map(|authority| authority.as_str()));
+    let foreign = names.find(|name| server.key.is_none() && !server.hosts.admit(name));
+    let foreign = foreign.map(|name| name.chars().take(80).collect::<String>());
+    let Some(name) = foreign else { return next.run(request).await };
+    let message = format!(
+        "this server does not go by the name {name:?}; ask it by its address, or start it with --allowed-host and that name"
+    );
+    ApiError::new(StatusCode::FORBIDDEN, message).with_code("host_not_allowed").into_response()
 }
 
 /// The path of a request as it is counted: clients cannot make up others.
@@ -151,8 +177,24 @@ fn serves(server: &Server, name: Option<&str>) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::NOT_FOUND, message).about("model").with_code("model_not_found"))
 }
 
-/// The JSON of a request.
-async fn body(server: &Server, request: Request) -> Result<Value, ApiError> {
+/// The bytes of a request.
+async fn bytes(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
+    let (mut bytes, mut data) = (Vec::new(), body.into_data_stream());
+    while let Some(more) = data.next().await {
+        let more = more.map_err(|_| ApiError::request("the request was cut off before its end; send all of it"))?;
+        if bytes.len() + more.len() > most {
+            let message = format!(
+                "the request is longer than {most} bytes; send less, or start the server with a larger --max-body"
+            );
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        bytes.extend_from_slice(&more);
+    }
+    Ok(bytes)
+}
+
+/// The JSON of a request, and its length.
+async fn body(server: &Server, request: Request) -> Result<(Value, usize), ApiError> {
     if *server.phase.borrow() != Phase::Running {
         return Err(ApiError::stopping());
     }
@@ -162,13 +204,22 @@ async fn body(server: &Server, request: Request) -> Result<Value, ApiError> {
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to come; send it again");
-    let bytes = timeout(PATIENCE, to_bytes(request.into_body(), server.max_body)).await.map_err(late)?;
-    let bytes = bytes.map_err(|_| {
-        let message = format!("the request is longer than {} bytes, or was cut off; send less", server.max_body);
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-    })?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| ApiError::request(format!("the request is not JSON: {error}; send an object")))
+    let bytes = timeout(PATIENCE, bytes(request.into_body(), server.max_body)).await.map_err(late)??;
+    // Some clients read it from a file, which may begin with the mark of its encoding.
+    let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let value = serde_json::from_slice(json)
+        .map_err(|error| ApiError::request(format!("the request is not JSON: {error}; send an object")))?;
+    Ok((value, bytes.len()))
+}
+
+/// A response with what the request asked for in vain.
+fn noted(mut response: Response, notes: Notes) -> Response {
+    // Names of fields are the client's, and headers do not hold all characters.
+    let plain = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
+    let text = |note: String| HeaderValue::try_from(note.chars().map(plain).collect::<String>()).ok();
+    let noted = notes.into_noted().into_iter().filter_map(text);
+    response.headers_mut().extend(noted.map(|note| (WARNING, note)));
+    response
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -206,21 +257,40 @@ fn user(name: Option<&str>, client: Option<&Client>) -> u64 {
 
 async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
     let (key, client) = (idempotency(request.headers()), request.extensions().get::<Client>().copied());
-    let mut request = TextRequest::read(shape, &body(&server, request).await?)?;
-    let user = user(request.user.as_deref(), client.as_ref());
-    let generate = request.generate.into_iter().zip(0..);
-    request.generate = generate.map(|(it, at)| keyed(it, key.as_deref(), at).by(user)).collect();
+    let (value, length) = body(&server, request).await?;
+    let notes = Notes::new(server.is_strict);
+    let mut request = TextRequest::read(shape, &value, &notes)?;
     serves(&server, request.model.as_deref())?;
+    let (n, queue) = (request.n, server.queue);
+    if request.prompts.len() * n > queue {
+        let (field, each) = if n > 1 { ("n", "answers") } else { ("prompt", "prompts") };
+        let message = format!(
+            "a request can ask for {queue} answers, as many as this server has requests at a time; ask for fewer {each}"
+        );
+        return Err(ApiError::request(message).about(field));
+    }
+    if let Some(chat) = server.handle.chat()
+        && let Some(name) = messages::unread_name(chat, &value["messages"])
+    {
+        notes.note(&name, "is not read by the template of the model")?;
+    }
     if let Some((messages, options)) = request.demanded.take()
         && let Some(chat) = server.handle.chat()
     {
         let form = chat.call_form(&messages, &options).map_err(EngineError::from)?;
         request.format = form.map(Asked::calls);
     }
+    let room = request.room();
+    let prompts = std::mem::take(&mut request.prompts);
+    let encoded = server.prompts.encode(&server.handle, length, prompts, request.chat.clone(), room).await?;
+    let user = user(request.user.as_deref(), client.as_ref());
+    let generate = request.generate(&encoded).into_iter().zip(0..);
+    let mut generate: Vec<_> = generate.map(|(it, at)| keyed(it, key.as_deref(), at).by(user)).collect();
     if let Some(format) = request.format.take() {
-        request.generate = server.formats.hold(&server.handle, request.generate, format).await?;
+        generate = server.formats.hold(&server.handle, generate, format).await?;
     }
-    answer::text(server, shape, request).await
+    let how = How { shape, n, stream: request.stream, include_usage: request.include_usage };
+    Ok(noted(answer::text(server, generate, how).await?, notes))
 }
 
 async fn chat(State(server): State<Arc<Server>>, request: Request) -> Answered {
@@ -232,8 +302,13 @@ async fn completions(State(server): State<Arc<Server>>, request: Request) -> Ans
 }
 
 async fn embeddings(State(server): State<Arc<Server>>, request: Request) -> Answered {
-    let EmbedRequest { embed, model, base64 } = EmbedRequest::read(&body(&server, request).await?)?;
+    let (value, length) = body(&server, request).await?;
+    let notes = Notes::new(server.is_strict);
+    let EmbedRequest { texts, dimensions, normalize, model, base64 } = EmbedRequest::read(&value, &notes)?;
     serves(&server, model.as_deref())?;
+    let whole = (Overflow::Error, 0);
+    let texts = server.prompts.encode(&server.handle, length, texts, ChatOptions::default(), whole).await?;
+    let embed = Embed { texts: texts.into_iter().map(Prompt::Encoded).collect(), dimensions, normalize };
     let embedded = server.handle.embed(embed)?;
     let mut phase = server.phase.clone();
     let embedded = tokio::select! {
@@ -241,7 +316,7 @@ async fn embeddings(State(server): State<Arc<Server>>, request: Request) -> Answ
         () = reached(&mut phase, Phase::Ending) => return Err(ApiError::stopping()),
     };
     server.metrics.embedded(embedded.prompt_tokens);
-    Ok(answer::embeddings(&server, &embedded, base64))
+    Ok(noted(answer::embeddings(&server, &embedded, base64), notes))
 }
 
 #[cfg(test)]

@@ -32,20 +32,30 @@ impl Server {
     }
 
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+        self.send_to("localhost", method, path, headers, body)
+    }
+
+    /// Calls the server by a name.
+    fn send_to(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         let head =
-            format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: {length}\r\n");
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n");
         stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes()).unwrap();
         stream
     }
 
-    /// The status, the head and the body of a response.
-    pub fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+    /// The status, the head and the body of a response to a request that calls the server by a name.
+    pub fn ask_as(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
         let mut response = String::new();
-        self.send(method, path, headers, body).read_to_string(&mut response).unwrap();
+        self.send_to(host, method, path, headers, body).read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
+    }
+
+    /// The status, the head and the body of a response.
+    pub fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+        self.ask_as("localhost", method, path, headers, body)
     }
 
     pub fn get(&self, path: &str) -> (u16, String) {

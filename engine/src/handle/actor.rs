@@ -6,11 +6,11 @@ use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use futures_channel::oneshot;
-use model::{ChatTemplate, Embedder, Model, ModelError, Sessions, Tokenizer};
+use model::{Embedder, Model, ModelError, Sessions};
 
 use super::answer::Teller;
 use super::turns::Turns;
-use super::{Embed, Embedded, Facts, Generate, HandleError, Limits, Opened, Place, Shared, Status};
+use super::{Embed, Embedded, Facts, Generate, HandleError, Limits, Opened, Place, Shared, Status, Texts};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::native::block_on;
@@ -91,14 +91,9 @@ impl Actor {
         Facts { load_ms: engine.model().load_ms(), ..facts }
     }
 
-    /// The tokenizer, if the file has one that can be used.
-    pub fn tokenizer(&self) -> Option<Arc<Tokenizer>> {
-        self.opened.engine.shared_tokenizer()
-    }
-
-    /// The chat template, if the file has one that can be used.
-    pub fn chat(&self) -> Option<Arc<ChatTemplate>> {
-        self.opened.engine.chat().ok().cloned().map(Arc::new)
+    /// What makes prompts of texts.
+    pub fn texts(&self) -> Texts {
+        self.opened.engine.texts()
     }
 
     /// Answers until nobody can ask any more.

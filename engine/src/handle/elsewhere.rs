@@ -13,7 +13,7 @@ use reference_cpu::Cpu;
 use super::actor::{Job, since};
 use super::answer::Teller;
 use super::prompter::{Prepared, Prompter};
-use super::{Facts, Generate, Handle, HandleError, Limits, Outcome, Place, Shared, Status, Told};
+use super::{Facts, Generate, Handle, HandleError, Limits, Outcome, Place, Shared, Status, Texts, Told};
 use crate::error::EngineError;
 use crate::native::seconds;
 
@@ -84,6 +84,7 @@ impl Elsewhere {
         let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map(Arc::new);
         let chat = ChatTemplate::from_metadata(&gguf.metadata);
         let facts = Facts::of(&gguf.metadata, &recipe, chat.is_ok() && tokenizer.is_ok());
+        let facts = Facts { kv_cache: None, ..facts };
         let (n_vocab, n_blocks) = (recipe.sizes().n_vocab, recipe.sizes().n_blocks);
         let width = recipe.hidden();
         Ok(Elsewhere { facts, gguf, n_vocab, n_blocks, width, tokenizer, chat })
@@ -117,9 +118,9 @@ impl Elsewhere {
     pub fn open(self, limits: Limits, status: Status) -> (Handle, Requests) {
         let (sender, jobs) = mpsc::channel();
         let shared = Arc::new(Shared { status: Mutex::new(status), ..Shared::default() });
-        let chat = self.chat.clone().ok().map(Arc::new);
-        let (facts, tokenizer) = (Arc::new(self.facts.clone()), self.tokenizer.clone().ok());
-        let handle = Handle { jobs: sender, shared: shared.clone(), facts, tokenizer, chat, limits };
+        let texts = Arc::new(Texts::new(self.tokenizer.clone(), self.chat.clone()));
+        let handle =
+            Handle { jobs: sender, shared: shared.clone(), facts: Arc::new(self.facts.clone()), texts, limits };
         (handle, Requests { jobs, elsewhere: self, shared })
     }
 
@@ -130,9 +131,9 @@ impl Elsewhere {
             tokenizer: self.tokenizer.as_deref(),
             chat: self.chat.as_ref(),
             n_ctx: self.facts.n_ctx,
-            n_vocab: self.n_vocab,
+            most_bytes: None,
         };
-        let prepared = prompter.prepare(request, GenerateOptions::default())?;
+        let prepared = prompter.prepare(request, GenerateOptions::default(), self.n_vocab)?;
         let Prepared { prompt, options, .. } = &prepared;
         options.check(prompt.len(), self.facts.n_ctx, self.n_vocab)?;
         let refused = |why: &str| Err(ModelError::Options(why.into()).into());

@@ -3,16 +3,17 @@
 use model::{ChatError, ChatOptions, ChatTemplate, GenerateOptions, ModelError, Overflow, Parts};
 use model::{Tokenizer, TokenizerError};
 
-use super::{Generate, Prompt};
+use super::{Encoded, Generate, Prompt};
 use crate::chat::{self, ChatPrompt};
 use crate::error::EngineError;
 
-/// What a request's prompt depends on: a model's tokenizer, its template and its sizes.
+/// What a request's prompt depends on: a model's tokenizer, its template and its context.
 pub(crate) struct Prompter<'a> {
     pub tokenizer: Result<&'a Tokenizer, &'a TokenizerError>,
     pub chat: Result<&'a ChatTemplate, &'a ChatError>,
     pub n_ctx: usize,
-    pub n_vocab: usize,
+    /// Bytes that a token stands for at most, if texts are to be refused by their length.
+    pub most_bytes: Option<usize>,
 }
 
 /// A request that was found sound.
@@ -24,31 +25,26 @@ pub(crate) struct Prepared {
 }
 
 impl Prompter<'_> {
-    /// The prompt of a request whose options are `options` unless it has others.
-    pub fn prepare(&self, request: Generate, mut options: GenerateOptions) -> Result<Prepared, EngineError> {
+    /// The prompt of a request whose options are `options` unless it has others, for a vocabulary of `n_vocab` tokens.
+    pub fn prepare(
+        &self,
+        request: Generate,
+        mut options: GenerateOptions,
+        n_vocab: usize,
+    ) -> Result<Prepared, EngineError> {
         let Generate { prompt, keep, chat, configure, .. } = request;
         configure(&mut options);
-        let mut parts = Parts::default();
-        let (prompt, usual, dropped_messages) = match prompt {
-            // Without a constraint nothing would see to it.
-            Prompt::Chat(_) if chat.tool_choice.demands() && options.constraint.is_none() => {
-                return Err(ChatError::Demanded.into());
-            }
-            Prompt::Chat(messages) => {
-                let (chat, tokenizer) = (self.chat(&chat)?, self.tokenizer()?);
-                let ChatPrompt { tokens, keep, dropped_messages } =
-                    chat::prompt(&chat, tokenizer, self.n_ctx, &messages, &options)?;
-                self.check(&tokens)?;
-                parts = chat::answer_parts(&chat, tokenizer, &tokens);
-                options.shown = chat.marks(tokenizer);
-                (tokens, keep, dropped_messages)
-            }
-            prompt => {
-                let tokens = self.tokens(&prompt)?;
-                let kept = self.tokenizer().map_or(0, |tokenizer| chat::kept(tokenizer, &tokens));
-                (tokens, kept, 0)
-            }
+        let encoded = match prompt {
+            Prompt::Encoded(encoded) => (*encoded).clone(),
+            prompt => self.encode(&prompt, &chat, options.overflow, options.most())?,
         };
+        let Encoded { tokens: prompt, keep: usual, dropped_messages, parts, shown, demands } = encoded;
+        // Without a constraint nothing would see to it.
+        if demands && options.constraint.is_none() {
+            return Err(ChatError::Demanded.into());
+        }
+        check(&prompt, n_vocab)?;
+        options.shown.extend(shown);
         options.overflow = options.overflow.keeping(keep, usual)?;
         let room = match options.overflow {
             Overflow::Shift { .. } => self.n_ctx,
@@ -59,15 +55,69 @@ impl Prompter<'_> {
         Ok(Prepared { prompt, options, dropped_messages, parts })
     }
 
-    /// The tokens of a text.
-    pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<u32>, EngineError> {
-        let tokens = match prompt {
-            Prompt::Text(text) => chat::encode(self.tokenizer()?, text),
-            Prompt::Tokens(tokens) => tokens.clone(),
-            Prompt::Chat(messages) => self.chat(&ChatOptions::default())?.encode(self.tokenizer()?, messages, true)?,
+    /// The tokens of a prompt; see [`Handle::encode`](super::Handle::encode).
+    pub fn encode(
+        &self,
+        prompt: &Prompt,
+        options: &ChatOptions,
+        overflow: Overflow,
+        room: usize,
+    ) -> Result<Encoded, EngineError> {
+        let plain = |tokens: Vec<u32>, keep| Encoded {
+            tokens,
+            keep,
+            dropped_messages: 0,
+            parts: Parts::default(),
+            shown: Vec::new(),
+            demands: false,
         };
-        self.check(&tokens)?;
+        match prompt {
+            Prompt::Encoded(encoded) => Ok((**encoded).clone()),
+            Prompt::Tokens(tokens) => {
+                Ok(plain(tokens.clone(), self.tokenizer().map_or(0, |tokenizer| chat::kept(tokenizer, tokens))))
+            }
+            Prompt::Text(text) => {
+                let tokenizer = self.tokenizer()?;
+                if !matches!(overflow, Overflow::Shift { .. }) {
+                    self.fits(text)?;
+                }
+                let tokens = chat::encode(tokenizer, text);
+                let keep = chat::kept(tokenizer, &tokens);
+                Ok(plain(tokens, keep))
+            }
+            Prompt::Chat(messages) => {
+                let (chat, tokenizer) = (self.chat(options)?, self.tokenizer()?);
+                let ChatPrompt { tokens, keep, dropped_messages } = match overflow {
+                    Overflow::Shift { .. } => {
+                        chat::fit(&chat, tokenizer, messages, room.min(self.n_ctx / 2), self.n_ctx)?
+                    }
+                    Overflow::Error | Overflow::Stop => {
+                        let text = chat.render(messages, true)?;
+                        self.fits(&text)?;
+                        ChatPrompt { tokens: chat.tokens(tokenizer, &text), keep: 0, dropped_messages: 0 }
+                    }
+                };
+                let parts = chat::answer_parts(&chat, tokenizer, &tokens);
+                let (shown, demands) = (chat.marks(tokenizer), options.tool_choice.demands());
+                Ok(Encoded { tokens, keep, dropped_messages, parts, shown, demands })
+            }
+        }
+    }
+
+    /// The tokens of a text, for a vocabulary of `n_vocab` tokens.
+    pub fn tokens(&self, prompt: &Prompt, n_vocab: usize) -> Result<Vec<u32>, EngineError> {
+        let Encoded { tokens, .. } = self.encode(prompt, &ChatOptions::default(), Overflow::Error, 0)?;
+        check(&tokens, n_vocab)?;
         Ok(tokens)
+    }
+
+    /// Refuses a text that is too long for the context, whatever its tokens are.
+    fn fits(&self, text: &str) -> Result<(), EngineError> {
+        let least = self.most_bytes.map_or(0, |most| text.len().div_ceil(most));
+        if least > self.n_ctx {
+            return Err(ModelError::ContextFull { tokens: least, used: 0, n_ctx: self.n_ctx }.into());
+        }
+        Ok(())
     }
 
     fn tokenizer(&self) -> Result<&Tokenizer, EngineError> {
@@ -78,13 +128,13 @@ impl Prompter<'_> {
         let chat = self.chat.map_err(Clone::clone)?;
         Ok(chat.with(options)?)
     }
+}
 
-    /// Refuses tokens that the model does not know, or none.
-    fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {
-        match tokens.iter().find(|id| **id as usize >= self.n_vocab) {
-            Some(&id) => Err(ModelError::Token { id, vocab: self.n_vocab }.into()),
-            None if tokens.is_empty() => Err(ModelError::EmptyPrompt.into()),
-            None => Ok(()),
-        }
+/// Refuses tokens that the model does not know, or none.
+fn check(tokens: &[u32], n_vocab: usize) -> Result<(), EngineError> {
+    match tokens.iter().find(|id| **id as usize >= n_vocab) {
+        Some(&id) => Err(ModelError::Token { id, vocab: n_vocab }.into()),
+        None if tokens.is_empty() => Err(ModelError::EmptyPrompt.into()),
+        None => Ok(()),
     }
 }

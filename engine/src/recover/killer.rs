@@ -110,6 +110,7 @@ fn hold(
         };
         let mut prefilled = None;
         let mut on_event = |event: Event<'_>| match event {
+            Event::Piece(piece) if piece.token.is_none() => {}
             Event::Piece(_) => drop(prefilled.get_or_insert(fault.calls.get())),
             Event::Recovered(event) => recovered.borrow_mut().push(event.ms),
         };

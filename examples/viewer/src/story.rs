@@ -117,6 +117,9 @@ async fn write(args: Args, backend: Box<dyn Backend>, told: Rc<RefCell<Told>>) -
         ..engine.generate_options()
     };
     let on_piece = &mut |piece: Piece<'_>| {
+        if piece.is_pause() {
+            return;
+        }
         let told = &mut *told.borrow_mut();
         told.pieces.push(piece.text.into());
         told.tokens.extend(piece.token);

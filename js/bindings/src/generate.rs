@@ -61,6 +61,9 @@ impl WasmEngine {
             });
             let tokenizer = loaded.engine.tokenizer().ok();
             let mut told = |piece: Piece<'_>| {
+                if piece.is_pause() {
+                    return;
+                }
                 let token = piece.token.map_or(JsValue::UNDEFINED, JsValue::from);
                 let overflow = piece.overflow.and_then(|overflow| json(&overflow).ok());
                 let overflow = overflow.map_or(JsValue::UNDEFINED, JsValue::from);

@@ -107,7 +107,7 @@ const CHECKS = {
     const unsupported = await refused(client.chat.completions.create({ model: "gab", messages, tools }), 400);
     assert.deepEqual([unsupported.param, unsupported.code, unsupported.type], ["tools", "unsupported_parameter", "invalid_request_error"]);
     assert.equal((await refused(client.chat.completions.create({ model: "gpt-5", messages }), 404)).code, "model_not_found");
-    const long = await refused(client.completions.create({ ...story, max_tokens: 1e6, stream: true }), 400);
+    const long = await refused(client.completions.create({ ...story, max_tokens: 1e6, overflow: "error", stream: true }), 400);
     assert.equal(long.code, "context_length_exceeded");
     await refused(client.embeddings.create({ model: "gab", input: "a" }), 400);
   },

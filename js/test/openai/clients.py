@@ -150,7 +150,9 @@ def errors():
     equal((unsupported.param, unsupported.code, unsupported.type), ("tools", "unsupported_parameter", "invalid_request_error"))
     absent = refused(lambda: client.chat.completions.create(model="gpt-5", messages=messages), 404)
     equal((type(absent), absent.code), (openai.NotFoundError, "model_not_found"))
-    long = refused(lambda: client.completions.create(**{**story, "max_tokens": 10**6}), 400)
+    long = refused(
+        lambda: client.completions.create(**{**story, "max_tokens": 10**6}, extra_body={"overflow": "error"}), 400
+    )
     equal(long.code, "context_length_exceeded")
 
 

@@ -188,15 +188,18 @@ impl ChatTemplate {
         messages: &[Message],
         add_generation_prompt: bool,
     ) -> Result<Vec<u32>, ChatError> {
-        let text = self.render(messages, add_generation_prompt)?;
-        let mut text = text.as_str();
+        Ok(self.tokens(tokenizer, &self.render(messages, add_generation_prompt)?))
+    }
+
+    /// The tokens of what [`Self::render`] gave. What the tokenizer adds around a text is not added twice.
+    pub fn tokens(&self, tokenizer: &Tokenizer, mut text: &str) -> Vec<u32> {
         if tokenizer.add_bos() {
             text = text.strip_prefix(&*self.bos).unwrap_or(text);
         }
         if tokenizer.add_eos() {
             text = text.strip_suffix(&*self.eos).unwrap_or(text);
         }
-        Ok(tokenizer.encode(text, true, true))
+        tokenizer.encode(text, true, true)
     }
 }
 

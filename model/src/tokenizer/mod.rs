@@ -263,6 +263,24 @@ impl Tokenizer {
         word
     }
 
+    /// Bytes of text that one token stands for at most, but for white space that goes around special tokens: a longer text
+    /// has more tokens. None if a token may stand for a word of any length.
+    ///
+    /// *Units*: bytes.
+    pub fn most_bytes(&self) -> Option<usize> {
+        if matches!(self.model, Model::WordPiece(_)) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let lengths = (0..self.vocab.len() as u32).map(|id| {
+            bytes.clear();
+            self.write_piece(id, true, &mut bytes);
+            bytes.len()
+        });
+        // What is not known, a character of up to four bytes.
+        Some(lengths.max().unwrap_or_default().max(4))
+    }
+
     /// Whether a token ends the generation.
     pub fn is_eog(&self, id: u32) -> bool {
         self.eog.binary_search(&id).is_ok()

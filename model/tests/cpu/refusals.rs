@@ -7,8 +7,8 @@ use backend_api::run::NativeHost;
 
 use crate::common::{self, block_on, load, models};
 use anygpu_model::{
-    BytesSource, Embedder, Finish, GenerateOptions, Gguf, Head, Model, ModelError, Overflow, Pooling, Recipe, Sampling,
-    Session, Stage,
+    BytesSource, Embedder, Finish, GenerateOptions, Gguf, Head, Model, ModelError, Overflow, Piece, Pooling, Recipe,
+    Sampling, Session, Stage,
 };
 use reference_cpu::{Cpu, Options};
 
@@ -170,6 +170,35 @@ fn texts_end_at_the_context_at_stop_tokens_and_when_cancelled() {
     let cancel = Rc::new(Cell::new(true));
     let cancelled = generate(&[1, 2, 3], &GenerateOptions { cancel: Some(cancel), ..options });
     assert_eq!((cancelled.tokens.len(), cancelled.finish), (0, Finish::Cancelled));
+}
+
+#[test]
+fn a_long_prompt_is_cancelled_between_its_steps() {
+    for file in ["fixtures/llama-q8_0.gguf", "fixtures/falcon-h1-tiny.gguf"] {
+        let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
+        let (host, mut session) =
+            (NativeHost::default(), Session::new(load(models(file), Some(256), backend)).unwrap());
+        let prompt: Vec<u32> = (0..200).map(|at| 1 + at % 50).collect();
+        let options = GenerateOptions { max_tokens: Some(8), ..GenerateOptions::default() };
+        let whole = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
+
+        session.rewind(0);
+        let cancel = Rc::new(Cell::new(false));
+        let cancelling = GenerateOptions { cancel: Some(cancel.clone()), ..options.clone() };
+        let mut pauses = 0;
+        let mut on_piece = |piece: Piece<'_>| {
+            pauses += usize::from(piece.is_pause());
+            cancel.set(true);
+        };
+        let cancelled = block_on(session.generate(&prompt, &cancelling, None, &host, &mut on_piece)).unwrap();
+        assert_eq!((cancelled.tokens.len(), cancelled.finish, pauses), (0, Finish::Cancelled, 1), "{file}");
+        let computed = session.tokens().len();
+        assert!((1..199).contains(&computed), "{file}: {computed}");
+
+        // The text goes on from there as if nothing had been.
+        let ended = block_on(session.generate_after(&prompt, &options, None, &host, &mut |_| {})).unwrap();
+        assert_eq!((ended.tokens, ended.cached_tokens), (whole.tokens, computed), "{file}");
+    }
 }
 
 #[test]

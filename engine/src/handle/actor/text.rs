@@ -52,7 +52,8 @@ impl Text {
         texts: Result<&Sessions, EngineError>,
     ) -> Option<Text> {
         let prepared = texts.and_then(|sessions| {
-            let prepared = engine.prompter().prepare(request, engine.generate_options())?;
+            let n_vocab = engine.model().recipe().sizes().n_vocab;
+            let prepared = engine.prompter().prepare(request, engine.generate_options(), n_vocab)?;
             let Prepared { prompt, options, .. } = &prepared;
             sessions.session().check_request(prompt.len(), options, engine.tokenizer().ok())?;
             Ok(prepared)
@@ -245,10 +246,10 @@ impl<'a> Turn<'a> {
         let heard = match event {
             Event::Recovered(to) => self.told.tell(Ok(Told::Recovered((*to).clone()))),
             Event::Piece(Piece { overflow: Some(overflow), .. }) => self.told.tell(Ok(Told::Overflowed(*overflow))),
-            // At the end of a turn it may still turn out to be part of a stop string.
+            // At the end of a turn it may still turn out to be part of a stop string. In a prompt there is none.
             Event::Piece(Piece { token: None, text, .. }) => {
                 self.tail.push_str(text);
-                true
+                self.told.is_heard()
             }
             Event::Piece(Piece { token, text, log_prob, .. }) => {
                 self.fresh.extend(*token);

@@ -28,7 +28,8 @@ impl Vectors {
     ) -> Option<Vectors> {
         let Embed { texts, dimensions, normalize } = request;
         let texts = if is_for_embeddings {
-            texts.iter().map(|text| engine.prompter().tokens(text)).collect()
+            let n_vocab = engine.model().recipe().sizes().n_vocab;
+            texts.iter().map(|text| engine.prompter().tokens(text, n_vocab)).collect()
         } else {
             Err(ModelError::NoPooling { architecture: engine.model().recipe().architecture() }.into())
         };
