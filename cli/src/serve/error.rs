@@ -93,6 +93,7 @@ impl From<HandleError> for ApiError {
             )
             | EngineError::Tokenizer(_)
             | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),
+            EngineError::Chat(ChatError::Role(_)) => ApiError::request(message).about("messages"),
             EngineError::Chat(ChatError::NothingToCall) => ApiError::request(message).about("tool_choice"),
             EngineError::Chat(error @ (ChatError::NoTools | ChatError::Calls)) => unsupported(&error, "tools"),
             EngineError::Chat(error @ ChatError::Demanded) => unsupported(&error, "tool_choice"),

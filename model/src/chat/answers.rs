@@ -289,7 +289,7 @@ fn what_a_template_cannot_do_is_refused() {
     assert!(with.render(&[], true).unwrap().starts_with("False"));
     // Tools that the model is not to know of ask for nothing of the template.
     let none = ChatOptions { tool_choice: ToolChoice::None, ..options };
-    let plain = template("{{ messages[0].content }}{{ tools }}").unwrap().with(&none).unwrap();
+    let plain = template("{{ messages[0].content }}{{ tools or '' }}").unwrap().with(&none).unwrap();
     assert_eq!(plain.render(&[Message::new("user", "U")], true).unwrap(), "U");
 }
 

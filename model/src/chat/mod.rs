@@ -8,11 +8,14 @@ mod answers;
 mod bodies;
 mod calls;
 mod clock;
+#[cfg(test)]
+mod corpus;
 mod demanded;
 mod harmony;
 mod jinja;
 mod parts;
 mod python;
+mod takes;
 #[cfg(test)]
 mod tests;
 mod thoughts;
@@ -27,6 +30,7 @@ use serde::Serialize;
 use crate::gguf::{GgufError, Metadata, StringArray};
 use crate::tokenizer::Tokenizer;
 use jinja::{Input, Template};
+use takes::Takes;
 use tools::Answers;
 
 pub use demanded::CallForm;
@@ -44,7 +48,7 @@ const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message.r
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Who speaks: `system`, `user` or `assistant`.
+    /// Who speaks: `system`, `developer`, `user`, `assistant`, `tool`, or another role that the template knows.
     pub role: String,
     /// What is said.
     pub content: String,
@@ -86,6 +90,9 @@ pub enum ChatError {
         "the chat template refuses these messages ({0}); change their roles or order, or send the prompt without it"
     )]
     Render(String),
+    /// A message is of somebody whom the template does not know.
+    #[error("the chat template of the file knows no role {0:?}; use system, developer, user, assistant or tool")]
+    Role(String),
     /// The template does not read a variable that the caller gives, or has one of its own by that name.
     #[error("the chat template of the file takes no argument {0}; leave it out")]
     Variable(String),
@@ -120,7 +127,10 @@ pub enum ChatError {
 #[derive(Debug, Clone)]
 pub struct ChatTemplate {
     template: Arc<Template>,
+    takes: Arc<Takes>,
     answers: Answers,
+    /// The one for conversations with tools, if the file has another for them.
+    for_tools: Option<Result<Arc<ChatTemplate>, ChatError>>,
     variables: BTreeMap<String, serde_json::Value>,
     now: Option<i64>,
     bos: String,
@@ -133,6 +143,13 @@ impl ChatTemplate {
     /// *Errors*: the template is malformed or too large.
     pub fn from_metadata(metadata: &Metadata) -> Result<ChatTemplate, ChatError> {
         let source = metadata.get::<&str>("tokenizer.chat_template")?.unwrap_or(CHATML);
+        let mut chat = ChatTemplate::read(source, metadata)?;
+        let for_tools = metadata.get::<&str>("tokenizer.chat_template.tool_use")?;
+        chat.for_tools = for_tools.map(|source| ChatTemplate::read(source, metadata).map(Arc::new));
+        Ok(chat)
+    }
+
+    fn read(source: &str, metadata: &Metadata) -> Result<ChatTemplate, ChatError> {
         if source.len() > MAX_TEMPLATE {
             return Err(ChatError::TooLarge { size: source.len(), limit: MAX_TEMPLATE });
         }
@@ -144,7 +161,9 @@ impl ChatTemplate {
         };
         Ok(ChatTemplate {
             template: Arc::new(template),
+            takes: Arc::default(),
             answers: Answers::of(source),
+            for_tools: None,
             variables: BTreeMap::new(),
             now: None,
             bos: token("tokenizer.ggml.bos_token_id")?,
@@ -166,8 +185,16 @@ impl ChatTemplate {
 
     /// The text of a conversation. `add_generation_prompt` adds the beginning of the assistant's turn.
     ///
-    /// *Errors*: the template refuses the messages, fails, or produces too much.
+    /// The template gets a `developer` that it does not know as `system`, a system message that it does not take within
+    /// the next message of the user, and texts as typed parts if it reads nothing else.
+    ///
+    /// *Errors*: the template refuses the messages, knows no such role, fails, or produces too much.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
+        self.rendered(&self.suited(messages)?, add_generation_prompt)
+    }
+
+    /// The text of a conversation as it is.
+    fn rendered(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
         let input = Input {
             messages,
             add_generation_prompt,

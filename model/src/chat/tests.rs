@@ -358,3 +358,113 @@ fn hostile_templates_end() {
     assert!(matches!(error("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), ChatError::Render(_)));
     assert!(matches!(error("{{ 'x' * 90000000 }}"), ChatError::Render(_)));
 }
+
+/// A template like that of Gemma 2.
+const NO_SYSTEM: &str = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}\
+    {% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}\
+    [{{ m.role }}]{{ m.content }}{% endfor %}";
+
+#[test]
+fn a_system_message_that_is_refused_joins_the_users() {
+    let chat = template(NO_SYSTEM).unwrap();
+    let render = |turns: &[(&str, &str)]| {
+        let messages: Vec<Message> = turns.iter().map(|(role, text)| Message::new(*role, *text)).collect();
+        chat.render(&messages, true)
+    };
+    assert_eq!(render(&[("system", "S"), ("user", "U")]).unwrap(), "[user]S\n\nU");
+    assert_eq!(render(&[("system", "S"), ("developer", "D"), ("user", "U")]).unwrap(), "[user]S\n\nD\n\nU");
+    assert_eq!(render(&[("system", ""), ("user", "U"), ("assistant", "A")]).unwrap(), "[user]U[assistant]A");
+    assert_eq!(render(&[("system", "S")]).unwrap(), "[user]S");
+    assert!(render(&[("user", "U"), ("user", "V")]).is_err());
+}
+
+#[test]
+fn developers_are_system_unless_the_template_knows_them() {
+    let developer = [Message::new("developer", "D"), Message::new("user", "U")];
+    let plain = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}";
+    assert_eq!(template(plain).unwrap().render(&developer, true).unwrap(), "[system]D[user]U");
+    let capital = "{% for m in messages %}[{{ m.role|capitalize }}]{{ m.content }}{% endfor %}";
+    assert_eq!(template(capital).unwrap().render(&developer, true).unwrap(), "[System]D[User]U");
+    let knows = "{% for m in messages %}{% if m.role in ['user', 'developer'] %}[{{ m.role }}]{{ m.content }}{% endif %}{% endfor %}";
+    assert_eq!(template(knows).unwrap().render(&developer, true).unwrap(), "[developer]D[user]U");
+    let both = [Message::new("system", "S"), developer[0].clone(), developer[1].clone()];
+    assert_eq!(template(plain).unwrap().render(&both, true).unwrap(), "[system]S\n\nD[user]U");
+}
+
+#[test]
+fn a_role_that_nobody_knows_is_named() {
+    let plain = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}";
+    let error = template(plain).unwrap().render(&[Message::new("narrator\n", "N")], true).unwrap_err();
+    assert_eq!(error, ChatError::Role("narrator ".into()));
+    assert!(error.to_string().contains("\"narrator \"") && error.to_string().contains("use system"), "{error}");
+    let knows = "{% for m in messages %}{{ 'N:' if m.role == 'narrator' }}{{ m.content }}{% endfor %}";
+    assert_eq!(template(knows).unwrap().render(&[Message::new("narrator", "N")], true).unwrap(), "N:N");
+}
+
+#[test]
+fn texts_are_parts_where_nothing_else_is_read() {
+    let typed = "{% for m in messages %}[{{ m.role }}]{% for p in m.content if p.type == 'text' %}{{ p.text }}{% endfor %}{% endfor %}";
+    renders(typed, "[system]S[user]U");
+    let either =
+        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}parts{% endif %}{% endfor %}";
+    renders(either, "SU");
+}
+
+#[test]
+fn another_template_may_be_for_tools() {
+    let mut m = Metadata::default();
+    m.insert("tokenizer.chat_template", gguf::Value::String("plain".into()));
+    let of_tools = "<tool_call>{% for tool in tools %}{{ tool.function.name }}{% endfor %}{{ mood }}";
+    m.insert("tokenizer.chat_template.tool_use", gguf::Value::String(of_tools.into()));
+    let chat = ChatTemplate::from_metadata(&m).unwrap();
+    assert_eq!(chat.render(&system_user(), true).unwrap(), "plain");
+    let tool = serde_json::json!({ "type": "function", "function": { "name": "sum" } });
+    let mut options = ChatOptions { tools: vec![tool], ..ChatOptions::default() };
+    options.variables.insert("mood".into(), "!".into());
+    // Whatever the way in which calls are written, it is the other template that is asked.
+    match chat.with(&options) {
+        Ok(chat) => assert_eq!(chat.render(&system_user(), true).unwrap(), "<tool_call>sum!"),
+        Err(error) => assert_eq!(error, ChatError::Calls),
+    }
+    options.tool_choice = ToolChoice::None;
+    assert_eq!(chat.with(&options).unwrap_err(), ChatError::Variable("mood".into()));
+}
+
+#[test]
+fn json_has_the_options_of_transformers() {
+    let value = "{'b': ['ü', 1.0], 'a': {}}";
+    renders(&format!("{{{{ {value}|tojson(separators=(',', ':')) }}}}"), "{\"b\":[\"ü\",1.0],\"a\":{}}");
+    renders(&format!("{{{{ {value}|tojson(true, none, none, true) }}}}"), "{\"a\": {}, \"b\": [\"\\u00fc\", 1.0]}");
+    renders("{{ '🦀'|tojson(ensure_ascii=True) }}", "\"\\ud83e\\udd80\"");
+    renders("{{ {'b': 1, 'a': [2]}|tojson(indent='-', sort_keys=true) }}", "{\n-\"a\": [\n--2\n-],\n-\"b\": 1\n}");
+}
+
+#[test]
+fn formats_are_pythons() {
+    renders("{{ '%s: %05.1f%%, %d|%-4s|%+d|%x' % ('a', 3.14159, 7, 'b', 5, 255) }}", "a: 003.1%, 7|b   |+5|ff");
+    renders("{{ '%(role)s' % messages[0] }}{{ '%s' % 1 }}{{ '%s'|format([1]) }}", "system1[1]");
+    renders("{{ '%g %g %e %.3g %s' % (0.0001, 1e20, 12345.678, 2.0, none) }}", "0.0001 1e+20 1.234568e+04 2 None");
+    renders(
+        "{{ '{} {1}'.replace('1', '').format(1, 'b') }}{{ '{0[role]} {n:>4} {{}}'.format(messages[0], n=7) }}",
+        "1 bsystem    7 {}",
+    );
+    renders("{{ '{:,} {:06.2f} {:^5}| {!r}'.format(1234567, -1.5, 'x', 'q') }}", "1,234,567 -01.50   x  | 'q'");
+    for wrong in ["'%s %s' % 1", "'%s' % (1, 2)", "'%d' % 'a'", "'%5000d' % 1", "'{} {}'.format(1)", "'%q' % 1"] {
+        let error = template(&format!("{{{{ {wrong} }}}}")).unwrap().render(&system_user(), true);
+        assert!(error.is_err(), "{wrong}: {error:?}");
+    }
+}
+
+#[test]
+fn what_has_no_such_place_is_undefined() {
+    renders(
+        "{{ {'a': 1}[[]] is defined }}{{ [1]['x'] is defined }}{{ 'ab'[true] }}{{ nope is iterable }}",
+        "FalseFalsebTrue",
+    );
+    renders(
+        "{% set m = {'items': 1} %}{{ m['items'] }}{{ m.items is callable }}{{ [m]|map(attribute='items')|first }}",
+        "1True1",
+    );
+    renders("{{ (1, 'a') }}{{ (1,) }}{{ {'a': 1}.items()|list }}{{ (1, 2)|list }}", "(1, 'a')(1,)[('a', 1)][1, 2]");
+    renders("{% macro f(a, b) %}{{ a }}{{ b }}{% endmacro %}{{ f(*[1, 2]) }}{{ f(0, *[3]) }}", "1203");
+}

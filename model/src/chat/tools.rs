@@ -111,14 +111,21 @@ impl ChatTemplate {
     /// *Errors*: the template does not read a variable, tells the model of no functions, or has it write calls in a way
     /// that is not known here.
     pub fn with(&self, options: &ChatOptions) -> Result<ChatTemplate, ChatError> {
-        let mut chat = self.clone();
+        let has_tools = !options.tools.is_empty() && options.tool_choice != ToolChoice::None;
+        let mut chat = match &self.for_tools {
+            Some(for_tools) if has_tools => {
+                let chat = for_tools.as_ref().map_err(Clone::clone)?;
+                ChatTemplate { variables: self.variables.clone(), now: self.now, ..(**chat).clone() }
+            }
+            _ => self.clone(),
+        };
         for (name, value) in &options.variables {
-            if OWN.contains(&name.as_str()) || !self.template.names(name) {
+            if OWN.contains(&name.as_str()) || !chat.template.names(name) {
                 return Err(ChatError::Variable(super::one_line(name)));
             }
             chat.set_variable(name, value);
         }
-        if options.tools.is_empty() || options.tool_choice == ToolChoice::None {
+        if !has_tools {
             return Ok(chat);
         }
         // What it does tells more than what it says.

@@ -65,6 +65,7 @@ pub(super) enum Expr {
     Constant(Value),
     Name(Name),
     List(Vec<Expr>),
+    Tuple(Vec<Expr>),
     Map(Vec<(Expr, Expr)>),
     /// Operators of one precedence, applied from the left.
     Chain(Box<Expr>, Vec<(Operator, Expr)>),
@@ -95,6 +96,8 @@ pub(super) enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     pub positional: Vec<Expr>,
+    /// A list after `*`, whose elements are positional arguments too.
+    pub rest: Option<Expr>,
     pub named: Vec<(Name, Expr)>,
 }
 

@@ -35,7 +35,10 @@ pub(super) fn holds(name: &str, value: &Value, arguments: &[Value], budget: &mut
         "number" => matches!(value, Value::Bool(_) | Value::Int(_) | Value::Float(_)),
         "string" => matches!(value, Value::Str(_)),
         "mapping" => matches!(value, Value::Map(_)),
-        "sequence" | "iterable" => matches!(value, Value::Str(_) | Value::List(_) | Value::Map(_)),
+        // To Jinja2 undefined values are empty.
+        "sequence" | "iterable" => {
+            matches!(value, Value::Undefined | Value::Str(_) | Value::List(_) | Value::Map(_))
+        }
         "callable" => matches!(value, Value::Function(_)),
         "sameas" => same(value, argument()?, budget)?,
         "odd" => value.as_int()?.rem_euclid(2) == 1,

@@ -21,7 +21,7 @@ pub(super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, F
             a == b
         }
         (Value::List(a), Value::List(b)) => {
-            if a.len() != b.len() {
+            if a.len() != b.len() || a.is_tuple != b.is_tuple {
                 return Ok(false);
             }
             for (a, b) in a.iter().zip(b.iter()) {

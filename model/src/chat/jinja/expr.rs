@@ -166,7 +166,7 @@ impl Parser {
             Some(Token::Operator("(")) => {
                 self.next();
                 if self.accept(")") {
-                    return Ok(Expr::List(Vec::new()));
+                    return Ok(Expr::Tuple(Vec::new()));
                 }
                 let inner = self.tuple()?;
                 self.expect(")")?;
@@ -291,6 +291,8 @@ impl Parser {
                 let name = self.name()?;
                 self.expect("=")?;
                 arguments.named.push((name, self.expr()?));
+            } else if arguments.rest.is_none() && self.accept("*") {
+                arguments.rest = Some(self.expr()?);
             } else {
                 arguments.positional.push(self.expr()?);
             }

@@ -3,9 +3,8 @@
 use super::Fault;
 use super::budget::CELL;
 use super::machine::{Given, Machine};
-use super::text::Text;
 use super::value::Value;
-use super::{checks, lists, numbers, strings, subscript};
+use super::{checks, format, json, lists, numbers, strings, subscript};
 
 pub(super) fn apply(machine: &mut Machine<'_>, name: &str, value: Value, given: &Given) -> Result<Value, Fault> {
     // Filters may be applied by filters.
@@ -21,8 +20,20 @@ pub(super) fn apply(machine: &mut Machine<'_>, name: &str, value: Value, given: 
 /// Filters that look at their value as text.
 #[inline(never)]
 fn of_text(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) -> Result<Option<Value>, Fault> {
-    const NAMES: [&str; 11] =
-        ["capitalize", "e", "escape", "indent", "lower", "replace", "split", "string", "title", "trim", "upper"];
+    const NAMES: [&str; 12] = [
+        "capitalize",
+        "e",
+        "escape",
+        "format",
+        "indent",
+        "lower",
+        "replace",
+        "split",
+        "string",
+        "title",
+        "trim",
+        "upper",
+    ];
     if !NAMES.contains(&name) {
         return Ok(None);
     }
@@ -32,6 +43,7 @@ fn of_text(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) 
         "capitalize" => strings::capitalized(&text, false, budget)?,
         "title" => strings::capitalized(&text, true, budget)?,
         "e" | "escape" => strings::escape(&text, budget)?,
+        "format" => format::filter(&text, given, budget)?,
         "lower" => strings::cased(&text, false, budget)?,
         "upper" => strings::cased(&text, true, budget)?,
         "trim" => strings::strip(&text, given.get(0, "chars"), (true, true), budget)?,
@@ -80,13 +92,8 @@ fn of_values(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given
         }
         "length" | "count" => lists::length(value, budget)?,
         "tojson" => {
-            let indent = match given.get(0, "indent") {
-                None | Some(Value::None) => None,
-                Some(width) => Some(width.as_int()?),
-            };
-            let mut text = Text::new(budget);
-            text.json(value, indent)?;
-            Value::Str(text.out.into())
+            let style = json::Style::of(given, budget)?;
+            Value::Str(json::written(value, &style, budget)?.into())
         }
         "items" => match value {
             Value::Map(map) => lists::pairs(map, budget)?,
@@ -107,7 +114,13 @@ fn of_elements(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Giv
     let attribute = given.named.iter().find(|(key, _)| **key == *"attribute").map(|(_, value)| value.clone());
     let unknown = || Fault::new(format!("there is no filter \"{name}\""));
     Ok(match name {
-        "list" => Value::List(value.items(&mut machine.budget)?),
+        "list" => match value.items(&mut machine.budget)? {
+            items if items.is_tuple => {
+                machine.budget.pay_each(items.len(), CELL)?;
+                Value::list(items.to_vec())?
+            }
+            items => Value::List(items),
+        },
         "first" => value.items(&mut machine.budget)?.first().cloned().unwrap_or_default(),
         "last" => value.items(&mut machine.budget)?.last().cloned().unwrap_or_default(),
         "reverse" => lists::reversed(value, &mut machine.budget)?,
@@ -256,6 +269,9 @@ fn read(machine: &mut Machine<'_>, value: &Value, path: &Value) -> Result<Value,
     for part in path.split('.') {
         value = match part.parse() {
             Ok(at) => subscript::index(&value, &Value::Int(at), &mut machine.budget)?,
+            Err(_) if matches!(value, Value::Map(_)) => {
+                subscript::index(&value, &Value::str(part), &mut machine.budget)?
+            }
             Err(_) => machine.field(&value, part)?,
         };
     }

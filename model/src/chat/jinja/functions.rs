@@ -34,6 +34,9 @@ impl Machine<'_> {
                 self.budget.pay(STEP * format.len())?;
                 Ok(Value::Str(clock::strftime(format, self.now.unwrap_or(0)).into()))
             }
+            Function::Method => {
+                Err(Fault::new("methods that change maps, or that are kept as values, are not supported"))
+            }
             Function::Macro(number) => {
                 let template = self.template;
                 self.deeper(|machine| machine.call_macro(&template.macros[*number], given))

@@ -9,11 +9,11 @@ use super::numbers;
 use super::text::Text;
 use super::value::{List, Map, Value};
 
-/// The pairs of a map, as lists of two.
+/// The pairs of a map, as tuples.
 pub(super) fn pairs(map: &Map, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay_each(map.len(), 4 * CELL)?;
     let pairs: Result<Vec<Value>, Fault> =
-        map.pairs().iter().map(|(key, value)| Value::list(vec![key.clone(), value.clone()])).collect();
+        map.pairs().iter().map(|(key, value)| Value::tuple(vec![key.clone(), value.clone()])).collect();
     Value::list(pairs?)
 }
 

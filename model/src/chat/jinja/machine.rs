@@ -116,6 +116,7 @@ impl<'t> Machine<'t> {
             Expr::Constant(value) => Ok(value.clone()),
             Expr::Name(name) => self.variable(name),
             Expr::List(items) => Value::list(self.all(items)?),
+            Expr::Tuple(items) => Value::tuple(self.all(items)?),
             Expr::Map(pairs) => self.map(pairs),
             Expr::Chain(first, rest) => {
                 let mut value = self.eval(first)?;
@@ -227,7 +228,7 @@ impl<'t> Machine<'t> {
             Step::Field(name) => self.field(&value, name),
             Step::Index(index) => {
                 let index = self.eval(index)?;
-                if let (Value::Namespace(_), Value::Str(name)) = (&value, &index) {
+                if let (Value::Namespace(_) | Value::Loop(_), Value::Str(name)) = (&value, &index) {
                     return self.field(&value, name);
                 }
                 subscript::index(&value, &index, &mut self.budget)
@@ -270,7 +271,12 @@ impl<'t> Machine<'t> {
 
     #[inline(never)]
     fn given(&mut self, arguments: &Arguments) -> Result<Given, Fault> {
-        let positional = self.all(&arguments.positional)?;
+        let mut positional = self.all(&arguments.positional)?;
+        if let Some(rest) = &arguments.rest {
+            let rest = self.eval(rest)?.items(&mut self.budget)?;
+            self.budget.pay_each(rest.len(), CELL)?;
+            positional.extend(rest.iter().cloned());
+        }
         let mut named = Vec::with_capacity(arguments.named.len());
         for (name, value) in &arguments.named {
             self.budget.pay(2 * CELL)?;
@@ -284,6 +290,8 @@ impl<'t> Machine<'t> {
         let budget = &mut self.budget;
         Ok(match value {
             Value::Undefined => return Err(Fault::new(format!("an undefined value has no \"{name}\""))),
+            // To Python `map.items` is the method, whatever keys there are.
+            Value::Map(_) if methods::OF_MAPS.contains(&name) => Value::Function(Function::Method),
             Value::Map(map) => map.get_str(name, budget)?.cloned().unwrap_or_default(),
             Value::Namespace(number) => {
                 let fields = self.namespaces.get(*number);

@@ -5,7 +5,11 @@ use super::budget::{Budget, CELL};
 use super::functions::cycle;
 use super::machine::Given;
 use super::value::{Map, Value};
-use super::{compare, lists, strings};
+use super::{compare, format, lists, strings};
+
+/// Names that maps have of their own, so that `map.name` is no key.
+pub(super) const OF_MAPS: [&str; 11] =
+    ["clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"];
 
 /// What a method gives, or nothing if the value has none of that name.
 pub(super) fn call(value: &Value, name: &str, given: &Given, budget: &mut Budget) -> Result<Option<Value>, Fault> {
@@ -104,6 +108,7 @@ fn of_string(text: &str, name: &str, given: &Given, budget: &mut Budget) -> Resu
             budget.pay(part.len())?;
             Value::Int(text.matches(&**part).count() as i64)
         }
+        "format" => format::braces(text, given, budget)?,
         "join" => lists::join(given.require(0, "iterable")?, text, budget)?,
         "isdigit" | "isnumeric" | "isdecimal" => all(char::is_numeric),
         "isalpha" => all(char::is_alphabetic),

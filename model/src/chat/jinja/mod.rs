@@ -16,7 +16,9 @@ mod checks;
 mod compare;
 mod expr;
 mod filters;
+mod format;
 mod functions;
+mod json;
 mod lexer;
 mod lists;
 mod machine;
@@ -132,6 +134,9 @@ fn globals(input: &Input<'_>, machine: &mut Machine<'_>) -> Result<(), Fault> {
         }
         messages.push(Value::map(map));
     }
+    // As `transformers` has them where a caller gives none.
+    machine.define("tools", Value::None);
+    machine.define("documents", Value::None);
     for (name, value) in input.variables {
         let value = from_json(value, 0, machine)?;
         machine.define(name, value);
@@ -139,10 +144,7 @@ fn globals(input: &Input<'_>, machine: &mut Machine<'_>) -> Result<(), Fault> {
     machine.define("messages", Value::list(messages)?);
     machine.define("bos_token", Value::str(input.bos));
     machine.define("eos_token", Value::str(input.eos));
-    // Templates may ask whether it is defined rather than whether it is true.
-    if input.add_generation_prompt {
-        machine.define("add_generation_prompt", Value::Bool(true));
-    }
+    machine.define("add_generation_prompt", Value::Bool(input.add_generation_prompt));
     Ok(())
 }
 

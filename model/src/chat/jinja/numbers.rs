@@ -3,8 +3,8 @@
 use super::Fault;
 use super::ast::Operator;
 use super::budget::{Budget, CELL};
-use super::text;
 use super::value::Value;
+use super::{format, text};
 
 pub(super) fn apply(operator: Operator, left: &Value, right: &Value, budget: &mut Budget) -> Result<Value, Fault> {
     match (operator, left, right) {
@@ -20,8 +20,10 @@ pub(super) fn apply(operator: Operator, left: &Value, right: &Value, budget: &mu
         }
         (Operator::Add, Value::List(a), Value::List(b)) => {
             budget.pay_each(a.len() + b.len(), CELL)?;
-            Value::list([&***a, &***b].concat())
+            let items = [&***a, &***b].concat();
+            if a.is_tuple && b.is_tuple { Value::tuple(items) } else { Value::list(items) }
         }
+        (Operator::Remainder, Value::Str(text), value) => format::percent(text, value, budget),
         (Operator::Multiply, Value::Str(text), Value::Int(count))
         | (Operator::Multiply, Value::Int(count), Value::Str(text)) => {
             budget.pay_each(self::count(*count), text.len().max(1))?;

@@ -335,6 +335,6 @@ impl Parser {
             }
             all.push(each(self)?);
         }
-        Ok(Expr::List(all))
+        Ok(Expr::Tuple(all))
     }
 }

@@ -9,15 +9,16 @@ use super::value::Value;
 pub(super) fn index(value: &Value, index: &Value, budget: &mut Budget) -> Result<Value, Fault> {
     Ok(match (value, index) {
         (Value::Undefined, _) => return Err(Fault::new("an undefined value has no elements")),
-        (Value::Map(map), key) => map.get(key, budget)?.cloned().unwrap_or_default(),
-        (Value::List(list), Value::Int(at)) => {
-            place(*at, list.len()).and_then(|at| list.get(at)).cloned().unwrap_or_default()
+        // What cannot be a key is not there either.
+        (Value::Map(map), key) if key.is_key() => map.get(key, budget)?.cloned().unwrap_or_default(),
+        (Value::List(list), Value::Int(_) | Value::Bool(_)) => {
+            place(index.as_int()?, list.len()).and_then(|at| list.get(at)).cloned().unwrap_or_default()
         }
-        (Value::Str(text), Value::Int(at)) => {
+        (Value::Str(text), Value::Int(_) | Value::Bool(_)) => {
             budget.pay(text.len())?;
-            let character = match *at {
-                0.. => text.chars().nth(count(*at)),
-                _ => text.chars().rev().nth(count(-(at + 1))),
+            let character = match index.as_int()? {
+                at @ 0.. => text.chars().nth(count(at)),
+                at => text.chars().rev().nth(count(-(at + 1))),
             };
             character.map_or(Value::Undefined, |c| Value::str(c.encode_utf8(&mut [0; 4])))
         }
@@ -38,7 +39,8 @@ pub(super) fn slice(value: &Value, bounds: [Option<i64>; 3], budget: &mut Budget
         Value::List(list) => {
             let places = Places::new(bounds, list.len())?;
             budget.pay_each(places.count(), CELL)?;
-            Value::list(places.filter_map(|at| list.get(at)).cloned().collect())
+            let items = places.filter_map(|at| list.get(at)).cloned().collect();
+            if list.is_tuple { Value::tuple(items) } else { Value::list(items) }
         }
         Value::Str(text) => {
             // As characters, for a moment.

@@ -1,11 +1,8 @@
-//! Values as text: what `{{ }}` shows, and JSON.
+//! Values as text: what `{{ }}` shows.
 
 use super::Fault;
 use super::budget::Budget;
-use super::value::{Map, Value};
-
-/// The widest indentation of JSON that is accepted; more is a mistake or an attack.
-const MAX_INDENT: i64 = 16;
+use super::value::Value;
 
 /// Text that is paid for as it grows.
 pub(super) struct Text<'b> {
@@ -44,12 +41,16 @@ impl Text<'_> {
             Value::Float(value) => self.push(&float(*value)),
             Value::Str(text) => self.quoted(text),
             Value::List(list) => {
-                self.push("[")?;
+                self.push(if list.is_tuple { "(" } else { "[" })?;
                 for (i, item) in list.iter().enumerate() {
                     self.push(if i > 0 { ", " } else { "" })?;
                     self.repr(item)?;
                 }
-                self.push("]")
+                match (list.is_tuple, list.len()) {
+                    (true, 1) => self.push(",)"),
+                    (true, _) => self.push(")"),
+                    (false, _) => self.push("]"),
+                }
             }
             Value::Map(map) => {
                 self.push("{")?;
@@ -86,103 +87,6 @@ impl Text<'_> {
         self.out.push(quote);
         Ok(())
     }
-
-    /// JSON as Python's `json.dumps` writes it, with characters beyond ASCII as they are. With a width, one element a
-    /// line.
-    pub fn json(&mut self, value: &Value, indent: Option<i64>) -> Result<(), Fault> {
-        let indent = indent.map(|width| width.clamp(0, MAX_INDENT) as usize);
-        self.json_at(value, indent, 1)
-    }
-
-    fn json_at(&mut self, value: &Value, indent: Option<usize>, level: usize) -> Result<(), Fault> {
-        match value {
-            Value::None => self.push("null"),
-            Value::Bool(value) => self.push(if *value { "true" } else { "false" }),
-            Value::Int(value) => self.push(&value.to_string()),
-            Value::Float(value) if value.is_nan() => self.push("NaN"),
-            Value::Float(value) if value.is_infinite() => {
-                self.push(if *value > 0.0 { "Infinity" } else { "-Infinity" })
-            }
-            Value::Float(value) => self.push(&float(*value)),
-            Value::Str(text) => self.json_string(text),
-            Value::List(list) if list.is_empty() => self.push("[]"),
-            Value::Map(map) if map.len() == 0 => self.push("{}"),
-            Value::List(list) => {
-                self.push("[")?;
-                for (i, item) in list.iter().enumerate() {
-                    self.separate(i, indent, level)?;
-                    self.json_at(item, indent, level + 1)?;
-                }
-                self.end(indent, level)?;
-                self.push("]")
-            }
-            Value::Map(map) => self.json_map(map, indent, level),
-            other => Err(Fault::new(format!("{} cannot be written as JSON", other.kind()))),
-        }
-    }
-
-    fn json_map(&mut self, map: &Map, indent: Option<usize>, level: usize) -> Result<(), Fault> {
-        self.push("{")?;
-        for (i, (key, item)) in map.pairs().iter().enumerate() {
-            self.separate(i, indent, level)?;
-            match key {
-                Value::Str(text) => self.json_string(text)?,
-                // Keys are strings in JSON.
-                other => {
-                    self.push("\"")?;
-                    self.json_at(other, None, level)?;
-                    self.push("\"")?;
-                }
-            }
-            self.push(": ")?;
-            self.json_at(item, indent, level + 1)?;
-        }
-        self.end(indent, level)?;
-        self.push("}")
-    }
-
-    fn separate(&mut self, at: usize, indent: Option<usize>, level: usize) -> Result<(), Fault> {
-        match indent {
-            None => self.push(if at > 0 { ", " } else { "" }),
-            Some(_) => {
-                self.push(if at > 0 { "," } else { "" })?;
-                self.line(indent, level)
-            }
-        }
-    }
-
-    fn end(&mut self, indent: Option<usize>, level: usize) -> Result<(), Fault> {
-        self.line(indent, level - 1)
-    }
-
-    fn line(&mut self, indent: Option<usize>, level: usize) -> Result<(), Fault> {
-        let Some(width) = indent else { return Ok(()) };
-        self.budget.pay(width * level + 1)?;
-        self.out.push('\n');
-        self.out.extend(std::iter::repeat_n(' ', width * level));
-        Ok(())
-    }
-
-    fn json_string(&mut self, text: &str) -> Result<(), Fault> {
-        // A control character takes six.
-        self.budget.pay(text.len().saturating_mul(6))?;
-        self.out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => self.out.push_str("\\\""),
-                '\\' => self.out.push_str("\\\\"),
-                '\n' => self.out.push_str("\\n"),
-                '\r' => self.out.push_str("\\r"),
-                '\t' => self.out.push_str("\\t"),
-                '\u{8}' => self.out.push_str("\\b"),
-                '\u{c}' => self.out.push_str("\\f"),
-                c if c < ' ' => self.out.push_str(&format!("\\u{:04x}", c as u32)),
-                c => self.out.push(c),
-            }
-        }
-        self.out.push('"');
-        Ok(())
-    }
 }
 
 /// The text of a value.
@@ -192,8 +96,15 @@ pub(super) fn shown(value: &Value, budget: &mut Budget) -> Result<String, Fault>
     Ok(text.out)
 }
 
+/// The text of a value as Python's `repr` has it.
+pub(super) fn represented(value: &Value, budget: &mut Budget) -> Result<String, Fault> {
+    let mut text = Text::new(budget);
+    text.repr(value)?;
+    Ok(text.out)
+}
+
 /// As Python's `repr` of a float.
-fn float(value: f64) -> String {
+pub(super) fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();
     }

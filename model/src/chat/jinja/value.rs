@@ -33,6 +33,8 @@ pub(super) enum Function {
     Dict,
     RaiseException,
     StrftimeNow,
+    /// A method of a map that is not called where it is named.
+    Method,
     /// By its number among those of the template.
     Macro(usize),
 }
@@ -42,6 +44,8 @@ pub(super) enum Function {
 pub(super) struct List {
     items: Vec<Value>,
     nesting: usize,
+    /// Whether it is a tuple, which is shown in another way and is what `%` takes several values from.
+    pub is_tuple: bool,
 }
 
 /// Pairs in the order in which they came. Maps of templates are small: a key is searched for one by one, and paid for.
@@ -69,6 +73,10 @@ impl Value {
         Ok(Value::List(Arc::new(List::new(items)?)))
     }
 
+    pub fn tuple(items: Vec<Value>) -> Result<Value, Fault> {
+        Ok(Value::List(Arc::new(List { is_tuple: true, ..List::new(items)? })))
+    }
+
     pub fn map(map: Map) -> Value {
         Value::Map(Arc::new(map))
     }
@@ -93,6 +101,11 @@ impl Value {
             Value::Map(map) => !map.pairs.is_empty(),
             Value::Namespace(_) | Value::Loop(_) | Value::Function(_) => true,
         }
+    }
+
+    /// Whether maps may have it as a key.
+    pub fn is_key(&self) -> bool {
+        matches!(self, Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None)
     }
 
     /// What errors call it.
@@ -152,7 +165,7 @@ impl List {
     /// A list of elements that are paid for.
     pub fn new(items: Vec<Value>) -> Result<List, Fault> {
         let nesting = nested(items.iter())?;
-        Ok(List { items, nesting })
+        Ok(List { items, nesting, is_tuple: false })
     }
 
     pub fn get(&self, at: usize) -> Option<&Value> {
@@ -211,7 +224,7 @@ impl Map {
     }
 
     fn position(&self, key: &Value, budget: &mut Budget) -> Result<Option<usize>, Fault> {
-        if !matches!(key, Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None) {
+        if !key.is_key() {
             return Err(Fault::new(format!("{} cannot be a key", key.kind())));
         }
         for (at, (found, _)) in self.pairs.iter().enumerate() {

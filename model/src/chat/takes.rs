@@ -1,0 +1,152 @@
+//! Conversations as a template takes them. What it takes is found by rendering probes, once: templates do not say it
+//! otherwise.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use serde_json::json;
+
+use super::{ChatError, ChatTemplate, Message, one_line};
+
+/// A text that no template has of itself, and that none changes.
+const NEEDLE: &str = "Zq7 pv";
+/// A role that no template knows.
+const NOBODY: &str = "xwkqj";
+/// Roles of OpenAI's API.
+const USUAL: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
+
+/// What a template takes, as far as it was asked.
+#[derive(Debug, Default)]
+pub(super) struct Takes {
+    only_parts: OnceLock<bool>,
+    system: OnceLock<bool>,
+    developer: OnceLock<bool>,
+}
+
+impl ChatTemplate {
+    /// The conversation in such a way that the template loses nothing of it: a `developer` that it does not know is
+    /// `system`, a system message that it does not take joins the next message of the user, and texts are parts where
+    /// it reads nothing else.
+    ///
+    /// *Errors*: a role that the template does not know.
+    pub(super) fn suited<'m>(&self, messages: &'m [Message]) -> Result<Cow<'m, [Message]>, ChatError> {
+        let mut unusual = messages.iter().map(|message| &*message.role).filter(|role| !USUAL.contains(role));
+        if let Some(role) = unusual.find(|role| !self.knows(role)) {
+            return Err(ChatError::Role(one_line(role)));
+        }
+        let mut suited = Cow::Borrowed(messages);
+        if has(&suited, "developer") && !*self.takes.developer.get_or_init(|| self.knows("developer")) {
+            suited = developers_as_system(&suited).into();
+        }
+        if has(&suited, "system") && !*self.takes.system.get_or_init(|| self.takes_system()) {
+            suited = system_within_user(&suited).into();
+        }
+        if *self.takes.only_parts.get_or_init(|| self.takes_only_parts()) {
+            suited = suited.iter().map(in_parts).collect();
+        }
+        Ok(suited)
+    }
+
+    /// Whether a conversation shows the needle.
+    fn shows(&self, messages: &[Message]) -> bool {
+        self.rendered(messages, true).is_ok_and(|text| text.contains(NEEDLE))
+    }
+
+    /// Whether a text gets lost that is not in parts.
+    fn takes_only_parts(&self) -> bool {
+        let probe = [Message::new("user", NEEDLE)];
+        !self.shows(&probe) && self.shows(&probe.map(|message| in_parts(&message)))
+    }
+
+    /// Whether system messages are shown. A template that shows no conversation at all counts as one that takes them.
+    fn takes_system(&self) -> bool {
+        let shows = |messages: &[Message]| {
+            let in_parts: Vec<Message> = messages.iter().map(in_parts).collect();
+            self.shows(messages) || self.shows(&in_parts)
+        };
+        shows(&[Message::new("system", NEEDLE), Message::new("user", "?")]) || !shows(&[Message::new("user", NEEDLE)])
+    }
+
+    /// Whether the template shows messages of a role, and not just as it shows those of any role.
+    fn knows(&self, role: &str) -> bool {
+        let differs = |at_start: bool, in_parts: bool| {
+            let text = |role: &str| {
+                let mut probe = vec![Message::new("user", "?"), Message::new(role, NEEDLE)];
+                if at_start {
+                    probe.reverse();
+                }
+                if in_parts {
+                    probe = probe.iter().map(self::in_parts).collect();
+                }
+                self.rendered(&probe, true)
+            };
+            let Ok(text_of_role) = text(role) else { return false };
+            // Some write roles in capitals.
+            let as_nobody = |text: String| text.to_lowercase().replace(NOBODY, &role.to_lowercase());
+            text_of_role.contains(NEEDLE)
+                && text(NOBODY).map_or(true, |text| as_nobody(text) != text_of_role.to_lowercase())
+        };
+        [(true, false), (false, false), (true, true), (false, true)].into_iter().any(|(at, parts)| differs(at, parts))
+    }
+}
+
+fn has(messages: &[Message], role: &str) -> bool {
+    messages.iter().any(|message| message.role == role)
+}
+
+/// The same with its text as a part, which is what some templates read.
+fn in_parts(message: &Message) -> Message {
+    if message.fields.contains_key("content") {
+        return message.clone();
+    }
+    message.clone().with("content", json!([{ "type": "text", "text": message.content }]))
+}
+
+/// Developer messages as system messages. One that follows a system message joins it, since templates take one.
+fn developers_as_system(messages: &[Message]) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::new();
+    for message in messages {
+        let follows = out.last_mut().filter(|last| last.role == "system" && message.role == "developer");
+        match follows {
+            Some(before) => *before = joined(before, message),
+            None if message.role == "developer" => out.push(Message { role: "system".into(), ..message.clone() }),
+            None => out.push(message.clone()),
+        }
+    }
+    out
+}
+
+/// System messages at the beginning of the user's next message; behind the last of them, one of their own.
+fn system_within_user(messages: &[Message]) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::new();
+    let mut waiting: Option<Message> = None;
+    for message in messages {
+        match (&*message.role, waiting.take()) {
+            ("system", Some(before)) => waiting = Some(joined(&before, message)),
+            ("system", None) => waiting = Some(Message { role: "user".into(), ..message.clone() }),
+            ("user", Some(system)) => out.push(joined(&system, message)),
+            (_, system) => {
+                waiting = system;
+                out.push(message.clone());
+            }
+        }
+    }
+    out.extend(waiting.filter(|system| !system.content.is_empty() || system.fields.contains_key("content")));
+    out
+}
+
+/// Two messages as one of the first one's role.
+fn joined(first: &Message, second: &Message) -> Message {
+    let parts = |message: &Message| message.fields.get("content").and_then(|content| content.as_array()).cloned();
+    let mut both = Message { role: first.role.clone(), ..second.clone() };
+    if let (None, None) = (parts(first), parts(second)) {
+        let texts = [&*first.content, &*second.content];
+        both.content = texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+        return both;
+    }
+    let as_parts = |message: &Message| parts(&in_parts(message)).unwrap_or_default();
+    let between = [json!({ "type": "text", "text": "\n\n" })];
+    let all = as_parts(first).into_iter().chain(between).chain(as_parts(second)).collect();
+    both.fields.insert("content".into(), serde_json::Value::Array(all));
+    both
+}
