@@ -14,7 +14,7 @@ const KEYS: &[&str] = &[
     "tokenizer.ggml.fim_sep_token_id",
 ];
 
-/// Texts of such tokens, whatever the metadata says: many files name only one of several.
+/// Texts of such tokens: many files name only one of several.
 const TEXTS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
@@ -55,14 +55,22 @@ const TEXTS: &[&str] = &[
 /// `<|end|>` only separates where a vocabulary has one of these pairs.
 const STRONGER_THAN_END: &[[&str; 2]] = &[["<|return|>", "<|call|>"], ["<|calls|>", "<|flush|>"]];
 
-/// The tokens that end a generation, ordered. Those known by their text become control tokens.
+/// The tokens that end a generation, ordered: those that the metadata names, and control tokens of a known text.
+///
+/// A token of another kind is text whatever it looks like: `</s>` is HTML to Gemma and Qwen. Its text counts only where the file
+/// leaves open which tokens end a turn: it has no kinds, its chat template writes the token, or nothing else ends a text.
+/// Such tokens become control tokens.
 pub(super) fn find(metadata: &Metadata, vocab: &mut Vocab, eos: Option<u32>) -> Result<Vec<u32>, TokenizerError> {
     let mut ids: Vec<u32> = eos.into_iter().collect();
     for key in KEYS {
         ids.extend(metadata.get::<u32>(key)?.filter(|&id| (id as usize) < vocab.len()));
     }
-    for text in TEXTS {
-        if let Some(id) = vocab.id(text) {
+    let known: Vec<u32> = TEXTS.iter().filter_map(|text| vocab.id(text)).collect();
+    ids.extend(known.iter().filter(|id| vocab.kind(**id) == TokenKind::Control));
+    let all = !vocab.has_kinds() || ids.is_empty();
+    let template = metadata.get::<&str>("tokenizer.chat_template")?.unwrap_or_default();
+    for id in known {
+        if all || template.contains(vocab.text(id)) {
             vocab.set_kind(id, TokenKind::Control);
             ids.push(id);
         }

@@ -95,9 +95,55 @@ fn sentencepiece_splits_at_special_tokens() {
     assert_eq!(t.encode("ab<tag>ab", false, false), [10, 12, 10], "user-defined tokens always count");
     assert_eq!(t.encode("</s>ab", false, true), [2, 10]);
     assert!(!t.encode("</s>ab", false, false).contains(&2));
+    assert_eq!(t.encode("ab<|end|>ab", false, false), [10, 11, 10]);
+}
+
+/// Files with one token of each kind that looks as if it ended a text, and the tokens that do.
+#[test]
+fn what_ends_a_text_is_what_the_file_says() {
+    let tokens = [
+        ("<unk>", 0.0, 2),
+        ("a", 0.0, 1),
+        ("</s>", 0.0, 4),
+        ("<|end|>", 0.0, 4),
+        ("<EOT>", 0.0, 1),
+        ("<|eot_id|>", 0.0, 3),
+        ("<|eom_id|>", 0.0, 3),
+    ];
+    let file = |tokens: &[(&str, f32, i32)], more: &[(&str, Value)]| {
+        let mut m = metadata("gpt2", tokens);
+        m.insert("tokenizer.ggml.merges", Value::Strings(Arc::new(["a b"].into_iter().collect())));
+        for (key, value) in more {
+            m.insert(&format!("tokenizer.{key}"), value.clone());
+        }
+        Tokenizer::from_metadata(&m).unwrap()
+    };
+    let t = file(&tokens, &[]);
+    assert_eq!(t.eog(), [5, 6], "control tokens of a known text");
+    assert_eq!([2, 3, 4].map(|id| t.token_kind(id)), [TokenKind::User, TokenKind::User, TokenKind::Normal]);
+    assert_eq!(t.decode(&[1, 2, 3, 4, 5], false), "a</s><|end|><EOT>");
+    assert_eq!(t.encode("a</s>", false, false), [1, 2]);
+    let named = file(&tokens, &[("ggml.eos_token_id", Value::Uint(2)), ("ggml.eot_token_id", Value::Uint(4))]);
+    assert_eq!(named.eog(), [2, 4, 5, 6], "those that are named, whatever they are");
+    let written = file(&tokens, &[("chat_template", Value::String("{{ messages }}<|end|>".into()))]);
+    assert_eq!(written.eog(), [3, 5, 6], "one that the template writes");
+    assert_eq!(written.token_kind(3), TokenKind::Control);
+    let silent = file(&tokens[..5], &[]);
+    assert_eq!(silent.eog(), [2, 3, 4], "the file says nothing");
+    assert!(silent.eog().iter().all(|id| silent.token_kind(*id) == TokenKind::Control));
+    let harmony = [&tokens[..], &[("<|return|>", 0.0, 3), ("<|call|>", 0.0, 3)]].concat();
+    assert_eq!(file(&harmony, &[("chat_template", Value::String("<|end|>".into()))]).eog(), [5, 6, 7, 8]);
+}
+
+#[test]
+fn without_kinds_texts_say_what_ends_a_text() {
+    let mut m = Metadata::default();
+    for (key, value) in metadata("llama", SPM).iter().filter(|(key, _)| !key.ends_with("token_type")) {
+        m.insert(key, value.clone());
+    }
+    let t = Tokenizer::from_metadata(&m).unwrap();
     assert_eq!(t.eog(), [2, 11]);
-    assert_eq!(t.token_kind(11), TokenKind::Control, "an end token is made a control token");
-    assert_eq!((t.is_eog(11), t.is_eog(1)), (true, false));
+    assert_eq!(t.token_kind(11), TokenKind::Control);
 }
 
 #[test]

@@ -40,6 +40,8 @@ impl TokenKind {
 pub(super) struct Vocab {
     tokens: Arc<StringArray>,
     kinds: Vec<TokenKind>,
+    /// Whether the file says what tokens are for.
+    has_kinds: bool,
     /// Ids ordered by text, the last of equal texts only. A quarter the size of a hash map, and fast enough.
     by_text: Vec<u32>,
 }
@@ -52,7 +54,9 @@ impl Vocab {
             tokens = Arc::new(tokens.iter().enumerate().map(named).collect());
         }
         let key = "tokenizer.ggml.token_type";
-        let kinds = match metadata.get::<Vec<u32>>(key)? {
+        let types = metadata.get::<Vec<u32>>(key)?;
+        let has_kinds = types.is_some();
+        let kinds = match types {
             Some(types) => types.into_iter().map(TokenKind::from_gguf).collect(),
             None => vec![TokenKind::Normal; tokens.len()],
         };
@@ -62,7 +66,7 @@ impl Vocab {
         let text = |id: &u32| tokens.get(*id as usize);
         by_text.sort_unstable_by(|a, b| text(a).cmp(&text(b)).then(b.cmp(a)));
         by_text.dedup_by(|a, b| text(a) == text(b));
-        Ok(Vocab { tokens, kinds, by_text })
+        Ok(Vocab { tokens, kinds, has_kinds, by_text })
     }
 
     pub fn len(&self) -> usize {
@@ -76,6 +80,11 @@ impl Vocab {
 
     pub fn kind(&self, id: u32) -> TokenKind {
         self.kinds.get(id as usize).copied().unwrap_or(TokenKind::Unused)
+    }
+
+    /// Whether the file says what tokens are for.
+    pub fn has_kinds(&self) -> bool {
+        self.has_kinds
     }
 
     pub fn set_kind(&mut self, id: u32, kind: TokenKind) {
