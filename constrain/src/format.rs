@@ -1,6 +1,6 @@
 //! What answers can be held to.
 
-use model::CallForm;
+use model::{CallForm, Preface};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +18,8 @@ pub enum Format {
     Regex(String),
     /// Calls of functions, as the family of a model writes them.
     Calls(Box<CallForm>),
+    /// Another format, and what may stand before the answer that is held to it. Not for calls, which have that themselves.
+    After(Box<Preface>, Box<Format>),
 }
 
 impl Format {
@@ -26,6 +28,14 @@ impl Format {
     /// *Errors*: it is no JSON.
     pub fn schema(text: &str) -> Result<Format, FormatError> {
         serde_json::from_str(text).map(Format::Schema).map_err(|error| FormatError::NotJson(error.to_string()))
+    }
+
+    /// This format for the answer to a conversation ([`ChatTemplate::preface`](model::ChatTemplate::preface)).
+    pub fn after(self, preface: Option<Preface>) -> Format {
+        match preface {
+            Some(preface) => Format::After(preface.into(), self.into()),
+            None => self,
+        }
     }
 
     /// From what [`Constraint::source`](model::Constraint::source) gave.

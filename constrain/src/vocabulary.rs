@@ -9,11 +9,11 @@ use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use model::Tokenizer;
 
-use crate::calls;
 use crate::error::FormatError;
 use crate::format::Format;
 use crate::grammar::{Grammar, reason};
 use crate::schema;
+use crate::{before, calls};
 
 /// Bytes of a token, at most: longer ones are never chosen in a format. The tree goes no deeper than 1,024.
 const MAX_TOKEN: usize = 1000;
@@ -84,15 +84,20 @@ impl Vocabulary {
     ///
     /// *Errors*: a format that answers cannot be held to, or not within the limits.
     pub fn grammar(&self, format: &Format) -> Result<Grammar, FormatError> {
-        let top = match format {
+        Grammar::new(&self.0, self.top(format)?, format.source())
+    }
+
+    fn top(&self, format: &Format) -> Result<TopLevelGrammar, FormatError> {
+        let tokens = || self.0.tok_env().tok_trie();
+        Ok(match format {
             Format::Object => schema::grammar(&serde_json::json!({ "type": "object" }))?,
             Format::Schema(value) => schema::grammar(value)?,
             Format::Regex(regex) if regex.len() > MAX_REGEX => {
                 return Err(FormatError::TooLarge { what: "bytes", found: regex.len(), most: MAX_REGEX });
             }
             Format::Regex(regex) => TopLevelGrammar::from_regex(regex),
-            Format::Calls(form) => calls::grammar(form, self.0.tok_env().tok_trie())?,
-        };
-        Grammar::new(&self.0, top, format.source())
+            Format::Calls(form) => calls::grammar(form, tokens())?,
+            Format::After(preface, format) => before::grammar(preface, self.top(format)?, tokens())?,
+        })
     }
 }

@@ -193,6 +193,17 @@ impl WasmEngine {
         Ok(format!("{{\"calls\":{}}}", json(&form.map_err(|e| error::engine(&e))?)?))
     }
 
+    /// A format for the answer to a conversation, which thoughts may precede, as the module of formats reads it.
+    pub fn format_after(&self, messages: &str, options: &str, format: &str) -> Result<String, JsValue> {
+        let options = Request::read(options)?.chat.unwrap_or_default().options(ToolChoice::Auto);
+        let messages = conversation(messages)?;
+        let preface = self.0.engine.chat().and_then(|chat| Ok(chat.preface(&messages, &options)?));
+        match preface.map_err(|e| error::engine(&e))? {
+            Some(preface) => Ok(format!("{{\"after\":[{},{format}]}}", json(&preface)?)),
+            None => Ok(format.into()),
+        }
+    }
+
     /// What tokens are to who builds answers of them, one behind the other.
     pub fn words(&self) -> Result<Vec<u8>, JsValue> {
         Ok(self.all_words()?.concat())

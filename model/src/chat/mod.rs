@@ -11,8 +11,10 @@ mod clock;
 mod demanded;
 mod harmony;
 mod jinja;
+mod json;
+mod literals;
 mod parts;
-mod python;
+mod preface;
 #[cfg(test)]
 mod tests;
 mod thoughts;
@@ -31,6 +33,7 @@ use tools::Answers;
 
 pub use demanded::CallForm;
 pub use parts::{Part, Parts, ToolCall};
+pub use preface::Preface;
 pub use tools::{ChatOptions, ToolChoice};
 pub use turn::arguments as call_arguments;
 

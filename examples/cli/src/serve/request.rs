@@ -288,8 +288,8 @@ pub struct TextRequest {
     pub stream: bool,
     pub include_usage: bool,
     pub format: Option<format::Asked>,
-    /// The conversation, if its answer must call tools.
-    pub demanded: Option<(Vec<Message>, ChatOptions)>,
+    /// The conversation, if its answer must call tools or have a format.
+    pub held: Option<(Vec<Message>, ChatOptions)>,
 }
 
 impl TextRequest {
@@ -313,12 +313,13 @@ impl TextRequest {
         };
         let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let chat = messages::options(sound.0)?;
-        let demanded = match &prompt {
-            Prompt::Chat(messages) if chat.tool_choice.demands() => Some((messages.clone(), chat.clone())),
+        let format = sound.get("response_format").and_then(format::Asked::read);
+        let demands = chat.tool_choice.demands();
+        let held = match &prompt {
+            Prompt::Chat(messages) if demands || format.is_some() => Some((messages.clone(), chat.clone())),
             _ => None,
         };
-        let format = sound.get("response_format").and_then(format::Asked::read);
-        if demanded.is_some() && format.is_some() {
+        if demands && format.is_some() {
             let message = "an answer cannot be held to response_format and to calls at once; leave one of them out";
             return Err(ApiError::request(message).about("response_format"));
         }
@@ -332,7 +333,7 @@ impl TextRequest {
             stream: sound.is_true("stream"),
             include_usage,
             format,
-            demanded,
+            held,
         })
     }
 }

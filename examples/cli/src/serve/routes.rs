@@ -211,11 +211,15 @@ async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
     let generate = request.generate.into_iter().zip(0..);
     request.generate = generate.map(|(it, at)| keyed(it, key.as_deref(), at).by(user)).collect();
     serves(&server, request.model.as_deref())?;
-    if let Some((messages, options)) = request.demanded.take()
+    if let Some((messages, options)) = request.held.take()
         && let Some(chat) = server.handle.chat()
     {
         let form = chat.call_form(&messages, &options).map_err(EngineError::from)?;
-        request.format = form.map(Asked::calls);
+        request.format = match (form, request.format.take()) {
+            (Some(form), _) => Some(Asked::calls(form)),
+            (None, Some(asked)) => Some(asked.after(chat.preface(&messages, &options).map_err(EngineError::from)?)),
+            (None, None) => None,
+        };
     }
     if let Some(format) = request.format.take() {
         request.generate = server.formats.hold(&server.handle, request.generate, format).await?;
