@@ -464,7 +464,7 @@ export interface ToolCall {
   id: string;
   /** What is called. */
   type: "function";
-  /** The function, which is one of those of the request, and its arguments: an object as JSON. */
+  /** The function, which is one of those of the request, and its arguments: an object as JSON, of which an answer that was cut off has the beginning. */
   function: { name: string; arguments: string };
 }
 
@@ -614,7 +614,7 @@ export interface ChatRequest extends GenerateRequest {
    * calls in other ways than JSON are refused then.
    */
   tool_choice?: string | object | null;
-  /** Whether an answer may have more than one call; true by default. */
+  /** Whether an answer may have more than one call; true by default, unless `tool_choice` demands a call. */
   parallel_tool_calls?: boolean | null;
   /** Not supported: only `[]`. */
   functions?: readonly unknown[] | null;
@@ -861,8 +861,20 @@ export interface ChatDelta {
   refusal?: null;
   /** What is thought. */
   reasoning_content?: string;
-  /** Functions to call, each as a whole. */
-  tool_calls?: (ToolCall & { /** Which of the answer's calls. */ index: number })[];
+  /** Functions to call, and more of the arguments of the last one. */
+  tool_calls?: ToolCallDelta[];
+}
+
+/** What a piece adds to a call: its id, its type and its name with the first piece of it, and more of its arguments. */
+export interface ToolCallDelta {
+  /** Which of the answer's calls. */
+  index: number;
+  /** Its name, unlike any other's. */
+  id?: string;
+  /** What is called. */
+  type?: "function";
+  /** The function's name, and a part of its arguments. */
+  function: { name?: string; arguments: string };
 }
 
 /** One of the answers. */

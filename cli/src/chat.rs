@@ -9,7 +9,8 @@ use crate::args::{DeviceArgs, LoadArgs, RunArgs, SessionArgs, TalkArgs};
 use crate::load::Loaded;
 use crate::models::Reference;
 use crate::{embedded, interrupt, output, text};
-use anygpu::{ChatOptions, ChatPrompt, Constraint, Finish, GenerateOptions, Generation, Part, Sampling};
+use anygpu::{ChatOptions, ChatPrompt, Constraint, Finish, GenerateOptions, Generation, Message, Part, Sampling};
+use anygpu_constrain::Format;
 use anyhow::{Result, anyhow, bail};
 use commands::{Ask, HELP};
 use conversation::Conversation;
@@ -98,7 +99,9 @@ struct Chat<'a> {
     talk: &'a TalkArgs,
     settings: Settings,
     /// What answers are to be, if that is not anything.
-    constraint: Option<Rc<dyn Constraint>>,
+    format: Option<Format>,
+    /// The format of the last answer with what could stand before it, and what holds to it.
+    held: Option<(Format, Rc<dyn Constraint>)>,
     /// The last answer, and the tokens of its text.
     last: Option<(Generation, usize)>,
     /// Messages that the last answer did not see.
@@ -119,7 +122,8 @@ impl Chat<'_> {
             ));
         }
         Ok(Chat {
-            constraint: format.as_ref().map(|format| loaded.constraint(format)).transpose()?,
+            format,
+            held: None,
             loaded,
             conversation: Conversation::new(talk.system.as_deref().unwrap_or_default()),
             settings: Settings::new(&talk.sampling, talk.max_tokens),
@@ -186,6 +190,17 @@ impl Chat<'_> {
         Ok(())
     }
 
+    /// Holds the answer to the format, if there is one. That is made anew only if something else may stand before the answer.
+    fn constraint(&mut self, messages: &[Message], options: &ChatOptions) -> Result<Option<Rc<dyn Constraint>>> {
+        let Some(format) = self.format.clone() else { return Ok(None) };
+        let format = self.loaded.answering(format, messages, options)?;
+        if self.held.as_ref().is_none_or(|(held, _)| *held != format) {
+            let constraint = self.loaded.held(Some(&format))?;
+            self.held = constraint.map(|constraint| (format, constraint));
+        }
+        Ok(self.held.as_ref().map(|(_, constraint)| constraint.clone()))
+    }
+
     /// Shows the answer as it comes. Gives what was said.
     fn generate(&mut self) -> Result<String> {
         let cancel = Rc::new(Cell::new(false));
@@ -193,13 +208,13 @@ impl Chat<'_> {
             max_tokens: Some(self.settings.max_tokens),
             overflow: self.talk.overflow,
             sampling: self.settings.sampling(),
-            constraint: self.constraint.clone(),
             cancel: Some(cancel.clone()),
             ..self.loaded.generate_options(None)
         };
         let messages = self.conversation.messages();
-        let chat = ChatOptions { variables: self.talk.template.variables(), ..ChatOptions::default() };
-        let chat = self.loaded.template(&chat)?;
+        let asked = ChatOptions { variables: self.talk.template.variables(), ..ChatOptions::default() };
+        options.constraint = self.constraint(&messages, &asked)?;
+        let chat = self.loaded.template(&asked)?;
         let ChatPrompt { tokens, keep, dropped_messages } = self.loaded.chat(&chat, &messages, &options)?;
         let (mut parts, shown) = self.loaded.parts(&chat, &tokens)?;
         options.shown = shown;
@@ -233,7 +248,7 @@ impl Chat<'_> {
                 }
             }
             // There are no tools here.
-            Part::Call(_) => {}
+            Part::Call(_) | Part::Arguments(_) => {}
         };
         interrupt::forget();
         interrupt::generating(true);

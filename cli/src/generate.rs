@@ -114,7 +114,6 @@ impl AdjustArgs {
 fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions, Option<Parts>)> {
     let OverflowArgs { overflow, keep } = args.overflow;
     let format = args.format.format()?;
-    let constraint = format.map(|format| loaded.constraint(&format)).transpose()?;
     let sampling = args.sampling.sampling();
     if text.is_empty()
         && let Some((text, before)) = loaded.broken_off()?
@@ -124,7 +123,7 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
             sampling: sampling.unwrap_or(before.sampling),
             adjust: args.adjust.adjust(before.adjust),
             log_probs: args.logprobs,
-            constraint: constraint.or(before.constraint),
+            constraint: loaded.held(format.as_ref())?.or(before.constraint),
             // The text is shown from its beginning on.
             untold: before.done.len(),
             draft_max: args.draft_max,
@@ -140,7 +139,6 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         sampling: sampling.or(loaded.sampling()).unwrap_or(Sampling::Greedy),
         adjust: args.adjust.adjust(Adjust::default()),
         log_probs: args.logprobs,
-        constraint,
         stop_tokens: args.ignore_eos.then(Vec::new),
         stop: args.stop.clone(),
         draft_max: args.draft_max,
@@ -152,15 +150,18 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         let tools = args.tools.clone().map_or_else(Vec::new, |Tools(tools)| tools);
         let tool_choice = args.tool_choice.clone().unwrap_or_default();
         let asked = ChatOptions { tools, tool_choice, variables: args.template.variables(), ..ChatOptions::default() };
-        if let Some(form) = loaded.call_form(&messages, &asked)? {
-            options.constraint = Some(loaded.constraint(&Format::Calls(Box::new(form)))?);
-        }
+        let format = match loaded.call_form(&messages, &asked)? {
+            Some(form) => Some(Format::Calls(Box::new(form))),
+            None => format.map(|format| loaded.answering(format, &messages, &asked)).transpose()?,
+        };
+        options.constraint = loaded.held(format.as_ref())?;
         let chat = loaded.template(&asked)?;
         let ChatPrompt { tokens, keep, .. } = loaded.chat(&chat, &messages, &options)?;
         let (found, shown) = loaded.parts(&chat, &tokens)?;
         (parts, options.shown) = (Some(found), shown);
         (tokens, keep)
     } else {
+        options.constraint = loaded.held(format.as_ref())?;
         let tokens = loaded.prompt(text)?;
         let kept = loaded.kept(&tokens);
         (tokens, kept)

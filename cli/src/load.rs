@@ -236,17 +236,25 @@ impl Loaded {
     pub fn broken_off(&self) -> Result<Option<(Vec<u32>, GenerateOptions)>> {
         let Some(request) = self.request.as_ref().filter(|request| request.finish.is_none()) else { return Ok(None) };
         let format = request.constraint.as_deref().map(Format::from_source).transpose()?;
-        let constraint = format.map(|format| self.constraint(&format)).transpose()?;
+        let constraint = self.held(format.as_ref())?;
         let options = request.options(&self.before, self.sampling.unwrap_or(Sampling::Greedy), constraint)?;
         Ok(Some((self.before.clone(), options)))
     }
 
-    /// What an answer is held to.
+    /// The constraint of a format, if there is one.
     ///
     /// *Errors*: the file has no tokenizer; a format that answers cannot be held to.
-    pub fn constraint(&self, format: &Format) -> Result<Rc<dyn Constraint>> {
+    pub fn held(&self, format: Option<&Format>) -> Result<Option<Rc<dyn Constraint>>> {
+        let Some(format) = format else { return Ok(None) };
         let vocabulary = Vocabulary::new(self.engine.tokenizer()?)?;
-        Ok(vocabulary.grammar(format)?.constraint())
+        Ok(Some(vocabulary.grammar(format)?.constraint()))
+    }
+
+    /// A format for the answer to a conversation, which thoughts may precede.
+    ///
+    /// *Errors*: as [`ChatTemplate::preface`].
+    pub fn answering(&self, format: Format, messages: &[Message], options: &ChatOptions) -> Result<Format> {
+        Ok(format.after(self.engine.chat()?.preface(messages, options)?))
     }
 
     /// Saves the session, whose text this is.

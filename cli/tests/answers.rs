@@ -18,8 +18,15 @@ fn put_together(events: &[String]) -> Value {
         }
         for call in part["delta"]["tool_calls"].as_array().into_iter().flatten() {
             let calls = choice["calls"].as_array_mut().unwrap();
-            assert_eq!(call["index"], calls.len(), "{chunk}");
-            calls.push(call["function"].clone());
+            if call["id"].is_string() {
+                assert_eq!((&call["index"], &call["type"]), (&json!(calls.len()), &json!("function")), "{chunk}");
+                calls.push(call["function"].clone());
+                continue;
+            }
+            assert_eq!((&call["index"], &call["function"]["name"]), (&json!(calls.len() - 1), &Value::Null), "{chunk}");
+            let more = call["function"]["arguments"].as_str().unwrap();
+            let last = calls.last_mut().unwrap();
+            last["arguments"] = json!(last["arguments"].as_str().unwrap().to_owned() + more);
         }
         if part["finish_reason"].is_string() {
             choice["finish"] = part["finish_reason"].clone();
@@ -109,7 +116,13 @@ fn tools_are_called_and_answered() {
             && answer["usage"]["prompt_tokens"].as_u64() > plain["usage"]["prompt_tokens"].as_u64()
     );
     // Who demands a call gets one: what the model would say anyway, if that calls, and else what the grammar leaves.
-    let required = ask(json!({ "tools": both, "tool_choice": "required" }));
+    let single = ask(json!({ "tools": both, "tool_choice": "required" }));
+    assert_eq!(
+        (call(&single, 0), call(&single, 1).0.as_str()),
+        (call(&answer, 0), ""),
+        "one, unless more are asked for"
+    );
+    let required = ask(json!({ "tools": both, "tool_choice": "required", "parallel_tool_calls": true }));
     assert_eq!((call(&required, 0), call(&required, 1)), (call(&answer, 0), call(&answer, 1)));
     assert_eq!(required["choices"][0]["message"]["reasoning_content"], "Let me look.");
     // Without parameters there is only one way to call it.
@@ -123,10 +136,58 @@ fn tools_are_called_and_answered() {
         tool["function"]["strict"] = json!(true);
     }
     for (choice, like) in [("auto", &answer), ("required", &required)] {
-        let answer = ask(json!({ "tools": strict, "tool_choice": choice }));
+        let answer = ask(json!({ "tools": strict, "tool_choice": choice, "parallel_tool_calls": true }));
         assert_eq!((call(&answer, 0), call(&answer, 1)), (call(like, 0), call(like, 1)));
         assert_eq!(answer["usage"]["prompt_tokens"], like["usage"]["prompt_tokens"]);
     }
+}
+
+/// Where an answer that must call is cut off, what there is of the call comes as one, and the rest of its markup not at all.
+#[test]
+fn a_demanded_call_that_is_cut_off_is_a_call() {
+    let server = Server::new(&["--model", &fixture("by-heart")]);
+    let town = json!({ "type": "object", "properties": { "town": { "const": "Lima" } }, "required": ["town"], "additionalProperties": false });
+    let tool = json!({ "type": "function", "function": { "name": "weather", "parameters": town } });
+    // The end of the name, and the midst of the arguments.
+    for (max_tokens, calls) in [(6, 0), (26, 1)] {
+        let mut body = json!({
+            "messages": [{ "role": "user", "content": "Is it warm?" }], "tools": [tool], "tool_choice": "required", "max_tokens": max_tokens,
+        });
+        let (status, answer) = server.post(CHAT, &body);
+        assert_eq!(status, 200, "{answer}");
+        let (choice, message) = (&answer["choices"][0], &answer["choices"][0]["message"]);
+        assert_eq!((&choice["finish_reason"], message["content"].as_str().unwrap_or_default()), (&json!("length"), ""));
+        let told = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        assert_eq!(told.len(), calls, "{answer}");
+        for call in &told {
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            assert!(r#"{"town":"Lima"}"#.starts_with(arguments) && (1..15).contains(&arguments.len()), "{arguments}");
+        }
+        body["stream"] = json!(true);
+        let streamed = put_together(&server.stream(CHAT, &body));
+        assert_eq!((&streamed["finish"], &streamed["content"]), (&json!("length"), &json!("")));
+        assert_eq!(streamed["calls"], told.iter().map(|call| call["function"].clone()).collect::<Value>());
+    }
+}
+
+#[test]
+fn answers_in_a_format_come_behind_thoughts() {
+    let server = Server::new(&["--model", &fixture("by-heart")]);
+    let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "none", "schema": schema } });
+    let ask = |more: Value| {
+        let mut body = json!({ "messages": [{ "role": "user", "content": "Is it warm?" }], "response_format": format, "max_tokens": 64 });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, answer) = server.post(CHAT, &body);
+        assert_eq!(status, 200, "{answer}");
+        let message = &answer["choices"][0]["message"];
+        let said: Value = serde_json::from_str(message["content"].as_str().unwrap()).unwrap();
+        assert_eq!((said, &answer["choices"][0]["finish_reason"]), (json!({}), &json!("stop")));
+        message["reasoning_content"].as_str().unwrap_or_default().to_owned()
+    };
+    // With tools this model thinks by itself.
+    let both = tools(&["weather", "time"]);
+    assert_eq!(ask(json!({ "tools": both })), "Let me look.");
 }
 
 /// Where answers cannot be held to calls, they are not demanded.
@@ -177,7 +238,8 @@ fn the_command_line_tells_calls_too() {
     let forced = message(&["--tools", bare, "--tool-choice", "time"]);
     assert_eq!(forced["tool_calls"][0]["function"], json!({ "name": "time", "arguments": "{}" }));
     assert!(forced["tool_calls"][1].is_null() && forced["content"].is_null(), "{forced}");
-    assert_eq!(message(&["--tools", &both, "--tool-choice", "required"])["tool_calls"], called["tool_calls"]);
+    let required = message(&["--tools", &both, "--tool-choice", "required"]);
+    assert_eq!(required["tool_calls"], json!([called["tool_calls"][0]]), "one call");
     let refused = |more: &[&str], code: i32, why: &str| {
         let output = generated(more);
         let error = String::from_utf8(output.stderr).unwrap();

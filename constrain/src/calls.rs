@@ -3,8 +3,8 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::TokTrie;
 use model::CallForm;
-use serde_json::Value;
 
+use crate::before::{Texts, quoted};
 use crate::error::FormatError;
 use crate::schema;
 
@@ -13,18 +13,13 @@ use crate::schema;
 ///
 /// *Errors*: a schema of arguments that answers cannot be held to.
 pub(crate) fn grammar(form: &CallForm, tokens: &TokTrie) -> Result<TopLevelGrammar, FormatError> {
-    let named = form.thoughts.iter().flat_map(|(begin, end)| [begin, end]).chain(&form.marks);
-    let marks: Vec<_> = named.filter_map(|mark| Some((mark.as_str(), tokens.get_special_token(mark)?))).collect();
-    let text = |text: &str| literal(text, &marks);
+    let texts = Texts::new(form.thoughts.iter().flat_map(|(begin, end)| [begin, end]).chain(&form.marks), tokens);
+    let text = |text: &str| texts.literal(text);
     let (mut start, mut rules) = (Vec::new(), String::new());
     if let Some((begin, end)) = &form.thoughts {
-        // What is thought is any text up to the mark.
-        match tokens.get_special_token(end) {
-            Some(id) => rules += &format!("thoughts: /(?s:.)*/ <[{id}]> BREAK?\n"),
-            None => rules += &format!("thoughts: until BREAK?\nuntil[lazy]: UNTIL\nUNTIL: /(?s:.)*/ {}\n", quoted(end)),
-        }
-        rules += "BREAK: /[ \\n]{1,4}/\n";
-        start.push(if form.thinking { "thoughts".into() } else { format!("({} thoughts)?", text(begin)) });
+        let (thoughts, begun) = texts.thoughts(begin, end, form.thinking);
+        rules += &thoughts;
+        start.push(begun);
     }
     start.push(text(&form.around.0));
     start.push("call".into());
@@ -42,22 +37,4 @@ pub(crate) fn grammar(form: &CallForm, tokens: &TokTrie) -> Result<TopLevelGramm
         names.push(format!("call_{at}"));
     }
     Ok(TopLevelGrammar::from_lark(format!("start: {}\ncall: {}\n{rules}", start.join(" "), names.join(" | "))))
-}
-
-/// A text as a grammar has it: marks that are tokens of their own, and strings between them.
-fn literal(text: &str, marks: &[(&str, u32)]) -> String {
-    let found = marks.iter().filter_map(|(mark, id)| Some((text.find(mark)?, *mark, *id))).min();
-    match found {
-        Some((at, mark, id)) => {
-            let [before, behind] = [&text[..at], &text[at + mark.len()..]].map(|part| literal(part, marks));
-            format!("{before} <[{id}]> {behind}")
-        }
-        None if text.is_empty() => String::new(),
-        None => quoted(text),
-    }
-}
-
-/// Quoted as JSON quotes texts.
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
 }

@@ -1,6 +1,6 @@
 //! What answers can be held to.
 
-use model::CallForm;
+use model::{CallForm, Preface};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +18,8 @@ pub enum Format {
     Regex(String),
     /// Calls of functions, as the family of a model writes them.
     Calls(Box<CallForm>),
+    /// Another format, and what may stand before the answer that is held to it. Not for calls, which have that themselves.
+    After(Box<Preface>, Box<Format>),
 }
 
 impl Format {
@@ -29,11 +31,28 @@ impl Format {
         serde_json::from_str(text).map(Format::Schema).map_err(|error| FormatError::NotJson(error.to_string()))
     }
 
+    /// This format for the answer to a conversation ([`ChatTemplate::preface`](model::ChatTemplate::preface)).
+    pub fn after(self, preface: Option<Preface>) -> Format {
+        match preface {
+            Some(preface) => Format::After(preface.into(), self.into()),
+            None => self,
+        }
+    }
+
     /// From what [`Constraint::source`](model::Constraint::source) gave.
     ///
     /// *Errors*: a format that is not known.
     pub fn from_source(source: &str) -> Result<Format, FormatError> {
         serde_json::from_str(source).map_err(|error| FormatError::NotJson(error.to_string()))
+    }
+
+    /// Returns the schema of this format, if it is one, also after reasoning.
+    pub(crate) fn schema_of(&self) -> Option<&Value> {
+        match self {
+            Format::Schema(schema) => Some(schema),
+            Format::After(_, format) => format.schema_of(),
+            Format::Object | Format::Regex(_) | Format::Calls(_) => None,
+        }
     }
 
     /// What [`Self::from_source`] reads.

@@ -25,6 +25,7 @@
 //! schema may have), and what cannot be held to is refused.
 #![forbid(unsafe_code)]
 
+mod before;
 mod calls;
 mod dead_ends;
 mod error;

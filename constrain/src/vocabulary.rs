@@ -10,11 +10,11 @@ use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokR
 use model::Tokenizer;
 use serde_json::Value;
 
-use crate::calls;
 use crate::error::FormatError;
 use crate::format::Format;
 use crate::grammar::{DEAD_END, Grammar, UNSATISFIABLE, reason};
 use crate::schema;
+use crate::{before, calls};
 
 /// Bytes of a token, at most: longer ones are never chosen in a format. The tree goes no deeper than 1,024.
 const MAX_TOKEN: usize = 1000;
@@ -85,25 +85,28 @@ impl Vocabulary {
     ///
     /// *Errors*: a format that answers cannot be held to, or not within the limits.
     pub fn grammar(&self, format: &Format) -> Result<Grammar, FormatError> {
-        let top = match format {
+        let made = Grammar::new(&self.0, self.top(format)?, format.source());
+        match (format.schema_of(), made) {
+            (Some(schema), Err(FormatError::Grammar(why))) if is_impossible(&why) => Err(self.blame(schema, why)),
+            (_, made) => made,
+        }
+    }
+
+    fn top(&self, format: &Format) -> Result<TopLevelGrammar, FormatError> {
+        let tokens = || self.0.tok_env().tok_trie();
+        Ok(match format {
             Format::Object => schema::grammar(&serde_json::json!({ "type": "object" }))?,
             Format::Schema(value) => schema::grammar(value)?,
             Format::Regex(regex) if regex.len() > MAX_REGEX => {
                 return Err(FormatError::TooLarge { what: "bytes", found: regex.len(), most: MAX_REGEX });
             }
             Format::Regex(regex) => TopLevelGrammar::from_regex(regex),
-            Format::Calls(form) => calls::grammar(form, self.0.tok_env().tok_trie())?,
-        };
-        let made = Grammar::new(&self.0, top, format.source());
-        match (format, made) {
-            (Format::Schema(schema), Err(FormatError::Grammar(why))) if is_impossible(&why) => {
-                Err(self.blame(schema, why))
-            }
-            (_, made) => made,
-        }
+            Format::Calls(form) => calls::grammar(form, tokens())?,
+            Format::After(preface, format) => before::grammar(preface, self.top(format)?, tokens())?,
+        })
     }
 
-    /// The first schema within another one that no answer follows.
+    /// Finds the first schema within another one that no answer follows.
     fn blame(&self, schema: &Value, why: String) -> FormatError {
         let parts = schema::parts(schema).unwrap_or_default();
         let impossible = |(place, part): &(String, Value)| match Grammar::new(

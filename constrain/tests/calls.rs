@@ -12,12 +12,29 @@ use anygpu_constrain::{Format, FormatError, Vocabulary};
 use common::Random;
 use demand::{Demand, TEMPLATES};
 use model::gguf::{StringArray, Value};
-use model::{CallForm, Metadata, Tokenizer};
+use model::{CallForm, ChatOptions, ChatTemplate, Message, Metadata, Part, Preface, Tokenizer};
 use now::now;
 use serde_json::json;
 
-const MARKS: [&str; 8] =
-    ["<think>", "</think>", "[THINK]", "[/THINK]", "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]"];
+const MARKS: [&str; 16] = [
+    "<|channel>",
+    "<channel|>",
+    "<|channel|>",
+    "<|message|>",
+    "<|start|>",
+    "<|end|>",
+    // Where there are these, it ends messages only.
+    "<|return|>",
+    "<|call|>",
+    "<think>",
+    "</think>",
+    "[THINK]",
+    "[/THINK]",
+    "<tool_call>",
+    "</tool_call>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+];
 
 /// A tokenizer with a token for each byte, in which marks are tokens of their own, or are written letter by letter.
 fn tokenizer(marks: bool) -> Tokenizer {
@@ -36,8 +53,8 @@ fn tokenizer(marks: bool) -> Tokenizer {
 }
 
 /// What follows a text, of random tokens.
-fn text(tokenizer: &Tokenizer, form: CallForm, begin: &str, random: &mut Random) -> String {
-    let grammar = Vocabulary::new(tokenizer).unwrap().grammar(&Format::Calls(Box::new(form))).unwrap();
+fn text(tokenizer: &Tokenizer, format: &Format, begin: &str, random: &mut Random) -> String {
+    let grammar = Vocabulary::new(tokenizer).unwrap().grammar(format).unwrap();
     let constraint = grammar.constraint();
     let (mut tokens, mut mask) = (tokenizer.encode(begin, false, true), vec![0; tokenizer.vocab_len().div_ceil(32)]);
     while tokens.len() < 3000 {
@@ -68,7 +85,7 @@ fn random_calls_are_what_families_read() {
                 _ => String::new(),
             };
             let thought = if begin.contains("a < b") { "a < b / c <thin[" } else { "" };
-            let text = text(&tokenizer(seed % 4 < 2), form, &begin, &mut random);
+            let text = text(&tokenizer(seed % 4 < 2), &Format::Calls(Box::new(form)), &begin, &mut random);
             assert_eq!(demand.read(&text), (None, thought.to_owned()), "{seed}: {text}");
         }
     }
@@ -79,7 +96,8 @@ fn thoughts_that_the_prompt_begins_end_before_calls() {
     let demand = Demand::new(TEMPLATES[0], &mut Random::new(2));
     let form = CallForm { thinking: true, ..demand.form() };
     for marks in [true, false] {
-        let text = text(&tokenizer(marks), form.clone(), "hm</think>\n\n", &mut Random::new(3));
+        let text =
+            text(&tokenizer(marks), &Format::Calls(Box::new(form.clone())), "hm</think>\n\n", &mut Random::new(3));
         assert_eq!(demand.read(&format!("<think>{text}")), (None, "hm".into()), "{text}");
     }
 }
@@ -91,4 +109,85 @@ fn arguments_that_calls_cannot_be_held_to_are_refused_by_name() {
     form.functions[0].1 = json!({ "type": "object", "not": {} });
     let refused = Vocabulary::new(&tokenizer(true)).unwrap().grammar(&Format::Calls(Box::new(form))).unwrap_err();
     assert!(matches!(&refused, FormatError::Keyword { keyword, .. } if keyword == "not"), "{refused}");
+}
+
+/// Templates of families that think in different ways, and what may stand before their answers, with and without thoughts.
+const THINKERS: [(&str, &str, &str); 4] = [
+    ("{{ messages }}<think></think>", "<think>\na < b / c <thin[\n</think>\n\n", ""),
+    ("{{ messages }}[THINK][/THINK]", "[THINK]a < b / c <thin[[/THINK]", ""),
+    ("{{ messages }}<|channel>thought<channel|>", "<|channel>thought\na < b / c <thin[\n<channel|>", ""),
+    (
+        "{{ messages }}<|channel|><|message|>",
+        "<|channel|>analysis<|message|>a < b / c <thin[<|end|><|start|>assistant<|channel|>final<|message|>",
+        "<|channel|>final<|message|>",
+    ),
+];
+
+#[test]
+fn formats_hold_behind_thoughts() {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"], "additionalProperties": false });
+    let formats = [Format::Schema(schema), Format::Regex("[a-c/]{2,9}".into())];
+    for (template, thoughts, header) in THINKERS {
+        let mut metadata = Metadata::default();
+        metadata.insert("tokenizer.chat_template", Value::String(template.into()));
+        let chat = ChatTemplate::from_metadata(&metadata).unwrap();
+        let preface = chat.preface(&[Message::new("user", "?")], &ChatOptions::default()).unwrap();
+        for (seed, format) in (0..4).flat_map(|seed| formats.iter().map(move |format| (seed, format))) {
+            let after = format.clone().after(preface.clone());
+            assert_eq!(Format::from_source(&serde_json::to_string(&after).unwrap()).unwrap(), after);
+            // Random bytes would hardly come to the end of thoughts.
+            let first = if matches!(format, Format::Regex(_)) { "ab" } else { "{" };
+            let begin = if seed % 2 == 0 { thoughts.to_owned() } else { format!("{header}{first}") };
+            let text = text(&tokenizer(seed < 2), &after, &begin, &mut Random::new(seed));
+            let mut parts = chat.parts("");
+            let (mut thought, mut said) = (String::new(), String::new());
+            for part in parts.push(&text).into_iter().chain(parts.finish()) {
+                match part {
+                    Part::Thought(text) => thought += &text,
+                    Part::Said(text) => said += &text,
+                    Part::Call(_) | Part::Arguments(_) => panic!("{text}"),
+                }
+            }
+            assert_eq!(thought, if seed % 2 == 0 { "a < b / c <thin[" } else { "" }, "{text}");
+            match format {
+                Format::Regex(_) => {
+                    assert!((2..10).contains(&said.len()) && said.chars().all(|c| "abc/".contains(c)), "{text}")
+                }
+                _ => assert!(serde_json::from_str::<serde_json::Value>(&said).unwrap()["n"].is_number(), "{text}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_a_format_does_not_end_before_it() {
+    let vocabulary = Vocabulary::new(&tokenizer(true)).unwrap();
+    let thinking = |thinking| Preface {
+        thoughts: Some(("<think>".into(), "</think>".into())),
+        thinking,
+        header: String::new(),
+        marks: Vec::new(),
+    };
+    let tokenizer = tokenizer(true);
+    let may_end = |format: &Format, answer: &str| {
+        let constraint = vocabulary.grammar(format).unwrap().constraint();
+        let (tokens, mut mask) = (tokenizer.encode(answer, false, true), vec![0; tokenizer.vocab_len().div_ceil(32)]);
+        now(constraint.allow(&tokens, &mut mask)).ok()
+    };
+    let begun = Format::Object.after(Some(thinking(true)));
+    for (answer, expected) in [("", false), ("hm", false), ("</think>", false), ("hm</think>{}", true), ("{}", false)] {
+        assert_eq!(may_end(&begun, answer), Some(expected), "{answer}");
+    }
+    let free = Format::Object.after(Some(thinking(false)));
+    for (answer, expected) in [
+        ("", Some(false)),
+        ("<think>", Some(false)),
+        ("<think></think>\n\n{}", Some(true)),
+        ("{}", Some(true)),
+        ("hm", None),
+    ] {
+        assert_eq!(may_end(&free, answer), expected, "{answer}");
+    }
+    let twice = free.after(Some(thinking(false)));
+    assert!(matches!(vocabulary.grammar(&twice), Err(FormatError::Grammar(_))));
 }

@@ -75,6 +75,8 @@ export class Core extends Module {
         return this._masked(params);
       case "words":
         return { bytes: this._loaded().words(), lengths: this._loaded().word_lengths() };
+      case "after":
+        return this._loaded().format_after(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.format);
       case "form":
         return this._loaded().call_form(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.name);
       case "embed":

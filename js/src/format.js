@@ -114,7 +114,11 @@ export class Formats {
    * @returns {Promise<{ held_to: string, field: string }>}
    */
   async _asked({ prompt, generate, wanted, demanded }, signal) {
-    if (wanted !== undefined) return { held_to: written(wanted), field: "response_format" };
+    if (wanted !== undefined) {
+      // Models may think before their answers.
+      const held_to = await this._call("after", { prompt, generate, format: written(wanted) }, signal);
+      return { held_to, field: "response_format" };
+    }
     if (demanded !== undefined) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
     // Of an answer that goes on.
     return { held_to: /** @type {string} */ (generate.held_to), field: "response_format" };

@@ -445,11 +445,20 @@ function demanded({ tools = [], tool_choice, response_format }) {
   return { name };
 }
 
+/** What the engine is told of tools. @param {unknown[]} tools @param {unknown} choice @param {boolean | undefined} parallel */
+function called(tools, choice, parallel) {
+  return {
+    tools,
+    ...(parallel === undefined ? {} : { one_call: !parallel }),
+    ...(choice === undefined || choice === "auto" ? {} : { demanded: true }),
+  };
+}
+
 /** What a conversation has besides its messages. @param {Record<string, any>} request */
 function conversation({ tools = [], tool_choice, parallel_tool_calls, chat_template_kwargs, reasoning_effort }) {
   const variables = { ...chat_template_kwargs, ...(reasoning_effort === undefined ? {} : { reasoning_effort }) };
   return {
-    ...(tools.length > 0 && tool_choice !== "none" ? { tools, one_call: parallel_tool_calls === false } : {}),
+    ...(tools.length > 0 && tool_choice !== "none" ? called(tools, tool_choice, parallel_tool_calls) : {}),
     ...(Object.keys(variables).length > 0 ? { variables } : {}),
   };
 }

@@ -1,8 +1,8 @@
 /** The parts of a conversation's answer in the shapes of OpenAI's API: what is said, what is thought, and what is called. */
 
-/** @import { AssistantMessage, ChatDelta, ChatFinishReason, FinishReason, ToolCall } from "../index.d.ts" */
+/** @import { AssistantMessage, ChatDelta, ChatFinishReason, FinishReason, ToolCall, ToolCallDelta } from "../index.d.ts" */
 
-/** @typedef {{ said: string } | { thought: string } | { call: { name: string, arguments: string } }} Part As the engine tells it. */
+/** @typedef {{ said: string } | { thought: string } | { call: { name: string, arguments: string } } | { arguments: string }} Part As the engine tells it. */
 
 const LETTERS = "abcdefghijkmnopqrstuvwxyz2345679";
 
@@ -28,16 +28,31 @@ export class Parts {
     for (const part of parts) {
       if ("said" in part) delta.content = (delta.content ?? "") + part.said;
       else if ("thought" in part) delta.reasoning_content = (delta.reasoning_content ?? "") + part.thought;
-      else {
-        /** @type {ToolCall} */
-        const call = { id: newId(), type: "function", function: part.call };
-        delta.tool_calls = [...(delta.tool_calls ?? []), { index: this._calls.length, ...call }];
-        this._calls.push(call);
-      }
+      else delta.tool_calls = this._called(part, delta.tool_calls ?? []);
     }
     this._said += delta.content ?? "";
     this._thought += delta.reasoning_content ?? "";
     return delta;
+  }
+
+  /**
+   * Calls of a delta with another one, or with more arguments of the last one.
+   *
+   * @param {{ call: { name: string, arguments: string } } | { arguments: string }} part
+   * @param {ToolCallDelta[]} told
+   * @returns {ToolCallDelta[]}
+   */
+  _called(part, told) {
+    if ("call" in part) {
+      const id = newId();
+      this._calls.push({ id, type: "function", function: { ...part.call } });
+      return [...told, { index: this._calls.length - 1, id, type: "function", function: part.call }];
+    }
+    const index = this._calls.length - 1;
+    this._calls[index].function.arguments += part.arguments;
+    const last = told[told.length - 1];
+    if (last === undefined) return [{ index, function: { arguments: part.arguments } }];
+    return [...told.slice(0, -1), { ...last, function: { ...last.function, arguments: last.function.arguments + part.arguments } }];
   }
 
   /** All of them. @returns {AssistantMessage} */

@@ -177,10 +177,14 @@ function format({ schema, name = "answer", description }) {
 async function* streamed(pieces, raw, ended) {
   /** What is being told: text or thoughts. @type {"text" | "reasoning" | null} */
   let telling = null;
-  /** What ends that, if another kind begins. @param {"text" | "reasoning" | null} kind */
+  /** The call whose arguments come. @type {import("../index.d.ts").ToolCall | null} */
+  let call = null;
+  /** What ends that, and the call before it, if another kind begins. @param {"text" | "reasoning" | null} kind */
   const turn = (kind) => {
-    const events = [];
-    if (kind === telling) return [];
+    /** @type {object[]} */
+    const events = call === null ? [] : [{ type: "tool-input-end", id: call.id }, called(call)];
+    call = null;
+    if (kind === telling) return events;
     if (telling !== null) events.push({ type: `${telling}-end`, id: telling });
     if (kind !== null) events.push({ type: `${kind}-start`, id: kind });
     telling = kind;
@@ -207,12 +211,15 @@ async function* streamed(pieces, raw, ended) {
         yield* turn(kind);
         yield { type: `${kind}-delta`, id: kind, delta };
       }
-      for (const call of tool_calls) {
-        yield* turn(null);
-        yield { type: "tool-input-start", id: call.id, toolName: call.function.name };
-        yield { type: "tool-input-delta", id: call.id, delta: call.function.arguments };
-        yield { type: "tool-input-end", id: call.id };
-        yield called(call);
+      for (const { id, function: { name, arguments: more } } of tool_calls) {
+        if (id !== undefined && name !== undefined) {
+          yield* turn(null);
+          call = { id, type: "function", function: { name, arguments: "" } };
+          yield { type: "tool-input-start", id, toolName: name };
+        }
+        if (call === null || more === "") continue;
+        call.function.arguments += more;
+        yield { type: "tool-input-delta", id: call.id, delta: more };
       }
       reason = first?.finish_reason ?? reason;
       used = piece.usage ?? used;

@@ -47,7 +47,7 @@ pub use adjust::Adjust;
 pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
 pub use batch::Batch;
 pub use chat::{
-    CallForm, ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, ToolCall, ToolChoice, call_arguments,
+    CallForm, ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, Preface, ToolCall, ToolChoice, call_arguments,
 };
 pub use constraint::{AllowFuture, Constraint, MAX_CONSTRAINT};
 pub use diagnose::Fault;

@@ -43,6 +43,11 @@ impl Answer {
                     let id = format!("call{:05}", answer.tool_calls.len());
                     answer.tool_calls.push(Call { id, r#type: "function", function });
                 }
+                Part::Arguments(more) => {
+                    if let Some(call) = answer.tool_calls.last_mut() {
+                        call.function.arguments += &more;
+                    }
+                }
             }
         }
         if answer.tool_calls.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::request::Shape;
 use anygpu::handle::Outcome;
-use anygpu::{Finish, LogProbEntry, Part, Parts, ToolCall};
+use anygpu::{Finish, LogProbEntry, Part, Parts, TokenEntry, ToolCall};
 use serde_json::{Map, Value, json};
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,8 +16,9 @@ pub struct Choice {
     calls: Vec<Value>,
     /// Those that were not told yet.
     log_probs: Vec<LogProbEntry>,
-    /// Characters of the tokens before them.
+    /// Characters of the tokens before them, and bytes after these that make no whole character yet.
     offset: usize,
+    partial: Vec<u8>,
     /// Tokens that were thought.
     pub thought_tokens: usize,
     pub outcome: Option<Outcome>,
@@ -27,7 +28,19 @@ impl Choice {
     pub fn new(index: usize, shape: Shape, parts: Parts) -> Choice {
         let (said, thought) = (String::new(), String::new());
         let (calls, log_probs) = (Vec::new(), Vec::new());
-        Choice { index, shape, parts, said, thought, calls, log_probs, offset: 0, thought_tokens: 0, outcome: None }
+        Choice {
+            index,
+            shape,
+            parts,
+            said,
+            thought,
+            calls,
+            log_probs,
+            offset: 0,
+            partial: Vec::new(),
+            thought_tokens: 0,
+            outcome: None,
+        }
     }
 
     pub fn shape(&self) -> Shape {
@@ -71,6 +84,15 @@ impl Choice {
                 self.calls.push(call);
                 json!({ "delta": { "tool_calls": [delta] } })
             }
+            Part::Arguments(more) => {
+                if let Some(Value::String(arguments)) =
+                    self.calls.last_mut().map(|call| &mut call["function"]["arguments"])
+                {
+                    *arguments += &more;
+                }
+                let index = self.calls.len().saturating_sub(1);
+                json!({ "delta": { "tool_calls": [{ "index": index, "function": { "arguments": more } }] } })
+            }
         }
     }
 
@@ -112,6 +134,26 @@ impl Choice {
         self.dress(choice, Some(finish))
     }
 
+    /// Where in the text a token begins; one that goes on with a character begins where that does.
+    fn offset_of(&mut self, bytes: &[u8]) -> usize {
+        let at = self.offset;
+        self.partial.extend(bytes);
+        let mut whole = 0;
+        for chunk in self.partial.utf8_chunks() {
+            self.offset += chunk.valid().chars().count();
+            whole += chunk.valid().len();
+            let invalid = chunk.invalid();
+            let may_go_on = whole + invalid.len() == self.partial.len()
+                && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
+            if !invalid.is_empty() && !may_go_on {
+                self.offset += 1;
+                whole += invalid.len();
+            }
+        }
+        self.partial.drain(..whole);
+        at
+    }
+
     /// How likely the tokens were that were not told yet.
     fn log_probs(&mut self) -> Value {
         let entries = std::mem::take(&mut self.log_probs);
@@ -119,21 +161,14 @@ impl Choice {
             _ if entries.is_empty() => Value::Null,
             Shape::Chat => json!({ "content": entries, "refusal": null }),
             Shape::Text => {
-                let offsets: Vec<usize> = entries
-                    .iter()
-                    .map(|entry| {
-                        let at = self.offset;
-                        self.offset += entry.chosen.token.chars().count();
-                        at
-                    })
-                    .collect();
+                let offsets: Vec<usize> = entries.iter().map(|entry| self.offset_of(&entry.chosen.bytes)).collect();
                 let likeliest = |entry: &LogProbEntry| -> Map<String, Value> {
                     let all = entry.top_logprobs.iter().chain([&entry.chosen]);
-                    all.map(|token| (token.token.clone(), json!(token.logprob))).collect()
+                    all.map(|token| (named(token), json!(token.logprob))).collect()
                 };
                 let chosen = || entries.iter().map(|entry| &entry.chosen);
                 json!({
-                    "tokens": chosen().map(|token| &token.token).collect::<Vec<_>>(),
+                    "tokens": chosen().map(named).collect::<Vec<_>>(),
                     "token_logprobs": chosen().map(|token| token.logprob).collect::<Vec<_>>(),
                     "top_logprobs": entries.iter().map(likeliest).collect::<Vec<_>>(),
                     "text_offset": offsets,
@@ -141,6 +176,14 @@ impl Choice {
             }
         }
     }
+}
+
+/// The text of a token, or its bytes where those are no whole characters: by their text alone many tokens would be one.
+fn named(token: &TokenEntry) -> String {
+    if !token.token.contains(char::REPLACEMENT_CHARACTER) {
+        return token.token.clone();
+    }
+    token.bytes.iter().fold("bytes:".into(), |name, byte| format!("{name}\\x{byte:02x}"))
 }
 
 /// What tells a call from others. Mistral's templates take nine letters and digits, and others anything.
@@ -153,6 +196,13 @@ fn id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_are_those_of_characters() {
+        let mut choice = Choice::new(0, Shape::Text, Parts::default());
+        let tokens: [&[u8]; 7] = [b"Hi ", b"\xf0\x9f", b"\x98\x8a", b"!", b"\xff", "\u{e4}b".as_bytes(), b"c"];
+        assert_eq!(tokens.map(|bytes| choice.offset_of(bytes)), [0, 3, 3, 4, 5, 6, 8]);
+    }
 
     #[test]
     fn ids_are_what_mistral_takes() {

@@ -4,8 +4,8 @@ use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Object, OneOf, Text};
 use super::fields::Rule::{Ignored, Only, Use};
 use super::fields::{Notes, Table, check, refused};
-use anygpu::CallForm;
 use anygpu::handle::{Generate, Handle};
+use anygpu::{CallForm, Preface};
 use anygpu_constrain::{Format, FormatError, Vocabulary};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
@@ -157,6 +157,11 @@ impl Asked {
         };
         let name = format!("schema for {FIELD} '{}'", schema["name"].as_str().unwrap_or("json_object"));
         Some(Asked { format, field: FIELD, name })
+    }
+
+    /// For the answer to a conversation, before which there may be something else.
+    pub fn after(self, preface: Option<Preface>) -> Asked {
+        Asked { format: self.format.after(preface), ..self }
     }
 
     /// From tools of which some must be called.

@@ -225,6 +225,6 @@ pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
     let given = get("chat_template_kwargs").and_then(Value::as_object);
     let mut variables: BTreeMap<String, Value> = given.cloned().into_iter().flatten().collect();
     variables.extend(get("reasoning_effort").map(|effort| ("reasoning_effort".into(), effort.clone())));
-    let one_call = get("parallel_tool_calls").is_some_and(|several| several == false);
+    let one_call = get("parallel_tool_calls").map(|several| several == false);
     Ok(ChatOptions { tools, tool_choice, one_call, variables })
 }

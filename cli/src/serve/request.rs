@@ -313,8 +313,8 @@ pub struct TextRequest {
     pub stream: bool,
     pub include_usage: bool,
     pub format: Option<format::Asked>,
-    /// The conversation, if its answer must call tools.
-    pub demanded: Option<(Vec<Message>, ChatOptions)>,
+    /// The conversation, if its answer must call tools or have a format.
+    pub held: Option<(Vec<Message>, ChatOptions)>,
 }
 
 impl TextRequest {
@@ -338,12 +338,13 @@ impl TextRequest {
         };
         let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let chat = messages::options(sound.0)?;
-        let demanded = match &prompts[..] {
-            [Prompt::Chat(messages)] if chat.tool_choice.demands() => Some((messages.clone(), chat.clone())),
+        let demands = chat.tool_choice.demands();
+        let format = format::Asked::read(sound.0)?;
+        let held = match &prompts[..] {
+            [Prompt::Chat(messages)] if demands || format.is_some() => Some((messages.clone(), chat.clone())),
             _ => None,
         };
-        let format = format::Asked::read(sound.0)?;
-        if let Some(format) = format.as_ref().filter(|_| demanded.is_some()) {
+        if let Some(format) = format.as_ref().filter(|_| demands) {
             let field = format.field;
             let message = format!("an answer cannot be held to {field} and to calls at once; leave one of them out");
             return Err(ApiError::request(message).about(field));
@@ -357,7 +358,7 @@ impl TextRequest {
             stream: sound.is_true("stream"),
             include_usage,
             format,
-            demanded,
+            held,
             fields: sound.0.clone(),
         })
     }

@@ -274,11 +274,15 @@ async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
     {
         notes.note(&name, "is not read by the template of the model")?;
     }
-    if let Some((messages, options)) = request.demanded.take()
+    if let Some((messages, options)) = request.held.take()
         && let Some(chat) = server.handle.chat()
     {
         let form = chat.call_form(&messages, &options).map_err(EngineError::from)?;
-        request.format = form.map(Asked::calls);
+        request.format = match (form, request.format.take()) {
+            (Some(form), _) => Some(Asked::calls(form)),
+            (None, Some(asked)) => Some(asked.after(chat.preface(&messages, &options).map_err(EngineError::from)?)),
+            (None, None) => None,
+        };
     }
     let room = request.room();
     let prompts = std::mem::take(&mut request.prompts);

@@ -28,7 +28,7 @@ impl Demand {
         let tool = |name| json!({ "type": "function", "function": { "name": name, "parameters": schema(random) } });
         let tools: Vec<Value> = ["weather", "time"].map(tool).to_vec();
         let tool_choice = if random.below(2) == 0 { ToolChoice::Named("time".into()) } else { ToolChoice::Required };
-        let options = ChatOptions { tools, tool_choice, ..ChatOptions::default() };
+        let options = ChatOptions { tools, tool_choice, one_call: Some(false), ..ChatOptions::default() };
         Demand { chat: ChatTemplate::from_metadata(&metadata).unwrap(), options }
     }
 
@@ -39,21 +39,23 @@ impl Demand {
     /// What is wrong with an answer, and what it thinks.
     pub fn read(&self, text: &str) -> (Option<String>, String) {
         let mut parts = self.chat.with(&self.options).unwrap().parts("");
-        let (mut thoughts, mut count, mut wrong) = (String::new(), 0, None);
+        let (mut thoughts, mut calls, mut wrong) = (String::new(), Vec::new(), None);
         for part in parts.push(text).into_iter().chain(parts.finish()) {
             match part {
                 Part::Thought(text) => thoughts += &text,
                 Part::Said(text) => wrong = Some(format!("says {text}")),
-                Part::Call(call) => {
-                    count += 1;
-                    let tool = self.options.tools.iter().find(|tool| tool["function"]["name"] == *call.name).unwrap();
-                    let schema = &tool["function"]["parameters"];
-                    let value = serde_json::from_str(&call.arguments).unwrap();
-                    wrong = fault(schema, schema, &value).or(wrong);
-                    if matches!(&self.options.tool_choice, ToolChoice::Named(name) if *name != call.name) {
-                        wrong = Some(format!("calls {}", call.name));
-                    }
-                }
+                Part::Call(call) => calls.push(call),
+                Part::Arguments(more) => calls.last_mut().unwrap().arguments += &more,
+            }
+        }
+        let count = calls.len();
+        for call in calls {
+            let tool = self.options.tools.iter().find(|tool| tool["function"]["name"] == *call.name).unwrap();
+            let schema = &tool["function"]["parameters"];
+            let value = serde_json::from_str(&call.arguments).unwrap();
+            wrong = fault(schema, schema, &value).or(wrong);
+            if matches!(&self.options.tool_choice, ToolChoice::Named(name) if *name != call.name) {
+                wrong = Some(format!("calls {}", call.name));
             }
         }
         let named = matches!(self.options.tool_choice, ToolChoice::Named(_));

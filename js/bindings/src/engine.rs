@@ -195,6 +195,17 @@ impl WasmEngine {
         Ok(format!("{{\"calls\":{}}}", json(&form.map_err(|e| error::engine(&e.into()))?)?))
     }
 
+    /// Returns a format for the answer to a conversation, which thoughts may precede, as the module of formats reads it.
+    pub fn format_after(&self, messages: &str, options: &str, format: &str) -> Result<String, JsValue> {
+        let options = Request::read(options)?.chat.unwrap_or_default().options(ToolChoice::Auto);
+        let messages = conversation(messages)?;
+        let preface = chat_template(&self.0.engine)?.preface(&messages, &options);
+        match preface.map_err(|e| error::engine(&e.into()))? {
+            Some(preface) => Ok(format!("{{\"after\":[{},{format}]}}", json(&preface)?)),
+            None => Ok(format.into()),
+        }
+    }
+
     /// Returns the bytes of all tokens, one behind the other, for the module of formats.
     pub fn words(&self) -> Result<Vec<u8>, JsValue> {
         Ok(self.all_words()?.concat())

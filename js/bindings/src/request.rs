@@ -66,19 +66,22 @@ pub struct Request {
 #[serde(deny_unknown_fields, default)]
 pub struct Conversation {
     tools: Vec<Value>,
-    one_call: bool,
+    one_call: Option<bool>,
+    /// Whether the answer must call tools.
+    demanded: bool,
     variables: BTreeMap<String, Value>,
 }
 
 impl Conversation {
     /// The model's template for it.
     pub fn template(self, engine: &Engine) -> Result<ChatTemplate, JsValue> {
-        let options = self.options(ToolChoice::Auto);
+        let tool_choice = if self.demanded { ToolChoice::Required } else { ToolChoice::Auto };
+        let options = self.options(tool_choice);
         chat_template(engine)?.with(&options).map_err(|e| error::engine(&e.into()))
     }
 
     pub fn options(self, tool_choice: ToolChoice) -> ChatOptions {
-        let Conversation { tools, one_call, variables } = self;
+        let Conversation { tools, one_call, variables, .. } = self;
         ChatOptions { tools, tool_choice, one_call, variables }
     }
 }

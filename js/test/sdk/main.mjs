@@ -158,12 +158,14 @@ const results = await checked({
     const bare = { type: "function", function: { name: "time" } };
     const forced = await engine.chat.completions.create({ messages, tools: [tools[0], bare], tool_choice: bare });
     equal([calls(forced.choices[0].message), forced.choices[0].finish_reason], [[["time", {}]], "tool_calls"]);
-    const required = await engine.chat.completions.create({ messages, tools, tool_choice: "required" });
+    const single = await engine.chat.completions.create({ messages, tools, tool_choice: "required" });
+    equal([calls(single.choices[0].message), single.choices[0].message.reasoning_content], [expected.slice(0, 1), "Let me look."]);
+    const required = await engine.chat.completions.create({ messages, tools, tool_choice: "required", parallel_tool_calls: true });
     equal([calls(required.choices[0].message), required.choices[0].message.reasoning_content], [expected, "Let me look."]);
     // Helpers of OpenAI's client set this on every function; the prompt is the same.
     const strict = tools.map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
     for (const [tool_choice, like] of /** @type {const} */ ([["auto", whole], ["required", required.choices[0]]])) {
-      const answer = await engine.chat.completions.create({ messages, tools: strict, tool_choice });
+      const answer = await engine.chat.completions.create({ messages, tools: strict, tool_choice, parallel_tool_calls: true });
       equal([calls(answer.choices[0].message), answer.usage?.prompt_tokens], [calls(like.message), required.usage?.prompt_tokens]);
     }
     equal(await refused({ tools: [{ type: "function", function: { name: "f", parameters: { not: {} } } }], tool_choice: "required" }), ["OptionsError", true]);

@@ -100,6 +100,23 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
 /** An answer that thinks, says and calls, with parts that are certain only at its end. */
 const PARTS = [[{ thought: "Hm." }], [{ said: "I " }, { said: "look." }], [], [{ call: { name: "f", arguments: '{"x":1}' } }], [{ call: { name: "g", arguments: "{}" } }]];
 
+test("arguments come in pieces, of which the first has the call's name", async () => {
+  script.parts = [[{ call: { name: "f", arguments: "" } }, { arguments: '{"x":' }], [{ arguments: "1" }, { arguments: "}" }, { call: { name: "g", arguments: "" } }], [{ arguments: "{}" }]];
+  const { chat } = await open();
+  const tools = [{ type: "function", function: { name: "f" } }, { type: "function", function: { name: "g" } }];
+  const { choices: [{ message }] } = await chat.completions.create({ messages, tools, max_tokens: 3 });
+  assert.deepEqual(message.tool_calls?.map((call) => call.function), [{ name: "f", arguments: '{"x":1}' }, { name: "g", arguments: "{}" }]);
+  const pieces = await collect(chat.completions.create({ messages, tools, stream: true, max_tokens: 3 }));
+  const deltas = pieces.flatMap(({ choices: [{ delta }] }) => delta.tool_calls ?? []);
+  assert.deepEqual(deltas.map(({ index, type, function: called }) => [index, type, called]), [
+    [0, "function", { name: "f", arguments: '{"x":' }],
+    [0, undefined, { arguments: "1}" }],
+    [1, "function", { name: "g", arguments: "" }],
+    [1, undefined, { arguments: "{}" }],
+  ]);
+  assert.deepEqual(deltas.map(({ id }) => id !== undefined), [true, false, true, false]);
+});
+
 test("thoughts, words and calls are told apart, whole and in pieces", async () => {
   script.parts = PARTS;
   const { chat } = await open();
@@ -110,7 +127,7 @@ test("thoughts, words and calls are told apart, whole and in pieces", async () =
   assert.deepEqual([first, second].map((call) => [call?.type, call?.function]), [["function", { name: "f", arguments: '{"x":1}' }], ["function", { name: "g", arguments: "{}" }]]);
   assert.ok([first, second].every((call) => /^[a-z2-9]{9}$/.test(call?.id ?? "")) && first?.id !== second?.id);
   assert.deepEqual([finish_reason, usage.completion_tokens_details.reasoning_tokens], ["tool_calls", 1]);
-  assert.deepEqual(JSON.parse(seen.options.at(-1) ?? "").chat, { tools, one_call: false });
+  assert.deepEqual(JSON.parse(seen.options.at(-1) ?? "").chat, { tools });
   const pieces = await collect(chat.completions.create({ messages, tools, stream: true, max_tokens: 4 }));
   const deltas = pieces.map(({ choices: [{ delta }] }) => delta);
   const ids = deltas.flatMap((delta) => delta.tool_calls ?? []).map(({ id }) => id);

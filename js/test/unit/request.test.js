@@ -269,8 +269,9 @@ test("log probabilities are asked for, with so many of the likeliest tokens", ()
 
 test("tools, what the template is told, and turns with calls go to the engine", () => {
   const tool = { type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } };
-  assert.deepEqual(chat({ tools: [tool] }).generate.chat, { tools: [tool], one_call: false });
+  assert.deepEqual(chat({ tools: [tool] }).generate.chat, { tools: [tool] });
   assert.deepEqual(chat({ tools: [tool], tool_choice: "auto", parallel_tool_calls: false }).generate.chat, { tools: [tool], one_call: true });
+  assert.deepEqual(chat({ tools: [tool], tool_choice: "required", parallel_tool_calls: true }).generate.chat, { tools: [tool], one_call: false, demanded: true });
   assert.deepEqual(chat({ tools: [tool], tool_choice: "none" }).generate.chat, {});
   const variables = { enable_thinking: false, reasoning_effort: "low" };
   assert.deepEqual(chat({ chat_template_kwargs: { enable_thinking: false }, reasoning_effort: "low" }).generate.chat, { variables });

@@ -13,6 +13,9 @@ const MISTRAL: &str = "{{ tools | tojson }}[TOOL_CALLS][THINK][/THINK]";
 const GRANITE: &str = "{{ tools | tojson }}answer with <|tool_call|>";
 const LFM2: &str = "<|tool_list_start|>{{ tools | tojson }}<|tool_list_end|>";
 const LLAMA: &str = "<|start_header_id|>{{ tools | tojson }}answer with \"name\" and \"parameters\"";
+const GEMMA: &str = "<|tool>{{ tools | tojson }}<tool|><|channel>thought<channel|><|tool_call>call:NAME{}<tool_call|>";
+const WRAPPED: &str = "{{ tools | tojson }}<tool_call><think></think><response></response>";
+const SEED: &str = "<seed:think></seed:think>";
 const HARMONY: &str = "{{ tools | tojson }}<|channel|>{{ x }}<|message|>";
 
 fn tools() -> Vec<Value> {
@@ -33,13 +36,15 @@ fn told(source: &str, options: &ChatOptions, prompt: &str, text: &str, size: usi
             match part {
                 Part::Thought(text) => thought += &text,
                 Part::Said(text) => said += &text,
-                Part::Call(call) => calls.push(format!("{}({})", call.name, call.arguments)),
+                Part::Call(call) => calls.push(format!("{}({}", call.name, call.arguments)),
+                Part::Arguments(more) => *calls.last_mut().unwrap() += &more,
             }
         }
     };
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(size).for_each(|piece| take(parts.push(&piece.iter().collect::<String>())));
     take(parts.finish());
+    calls.iter_mut().for_each(|call| call.push(')'));
     (thought, said, calls)
 }
 
@@ -178,6 +183,88 @@ fn lfm2() {
 }
 
 #[test]
+fn gemma() {
+    let call =
+        "<|tool_call>call:weather{city:<|\"|>Pa\"r}is<|\"|>,days:-3,all:[true,{<|\"|>k<|\"|>:null,b:1.5}]}<tool_call|>";
+    let read = r#"weather({"city":"Pa\"r}is","days":-3,"all":[true,{"k":null,"b":1.5}]})"#;
+    let thought = "<|channel>thought\nhm <b>\n<channel|>";
+    are(
+        GEMMA,
+        &[
+            (call, "", "", &[read]),
+            (&format!("{thought}{call}{call}"), "hm <b>", "", &[read, read]),
+            (&format!("{thought}\nYes.\n{call}"), "hm <b>", "Yes.", &[read]),
+            ("<|tool_call>call:time{}<tool_call|>", "", "", &["time({})"]),
+            ("<|tool_call>call:time{}", "", "", &["time({})"]),
+            (
+                "<|tool_call>call:time{n:123456789012345678901234567890}<tool_call|>",
+                "",
+                "",
+                &["time({\"n\":123456789012345678901234567890})"],
+            ),
+            ("<|tool_call>call:no{}<tool_call|>", "", "<|tool_call>call:no{}<tool_call|>", &[]),
+            ("<|tool_call>call:time{a:b}<tool_call|>", "", "<|tool_call>call:time{a:b}<tool_call|>", &[]),
+            ("<|tool_call>call:time", "", "<|tool_call>call:time", &[]),
+        ],
+    );
+}
+
+/// Calls are told as soon as they can be nothing else, and their arguments as they are written.
+#[test]
+fn arguments_are_told_as_they_come() {
+    let number = "123456789012345678901234567890";
+    let call = format!("{{\"name\": \"time\", \"arguments\": {{\"n\": {number}, \"e\": \"\\u00e4 \n}}\"}}}}");
+    let read = format!("time({{\"n\":{number},\"e\":\"\\u00e4 \\n}}\"}})");
+    let other = format!("{{\"id\": \"1\", \"arguments\": {{\"n\": {number}}}, \"name\": \"time\"}}");
+    let of_other = format!("time({{\"n\":{number}}})");
+    let wrapped = format!("{{\"type\": \"function\", \"function\": {other}}}");
+    are(
+        HERMES,
+        &[
+            (&format!("<tool_call>{call}</tool_call>"), "", "", &[&read]),
+            (&format!("<tool_call>{other}</tool_call>"), "", "", &[&of_other]),
+            (&format!("<tool_call>{wrapped}</tool_call>"), "", "", &[&of_other]),
+            // Cut off in the midst of arguments, and behind them.
+            ("<tool_call>{\"name\": \"time\", \"arguments\": {\"a\": \"b", "", "", &["time({\"a\":\"b)"]),
+            ("<tool_call>{\"name\": \"time\", \"arguments\": {}", "", "", &["time({})"]),
+            ("<tool_call>{\"name\": \"time\", \"arguments\": {}, \"id\": 1} </tool", "", "", &["time({})"]),
+            // The mark of the end is missing, and more is said.
+            ("<tool_call>{\"name\": \"time\", \"arguments\": {}}\nSo.", "", "\nSo.", &["time({})"]),
+        ],
+    );
+    are(
+        MISTRAL,
+        &[
+            (&format!("[TOOL_CALLS][{call}, {other}, {call}]"), "", "", &[&read, &of_other, &read]),
+            (
+                &format!("[TOOL_CALLS][{call}, {{\"name\": \"no\", \"arguments\": {{}}}}]So."),
+                "",
+                " {\"name\": \"no\", \"arguments\": {}}So.",
+                &[&read],
+            ),
+        ],
+    );
+    let pieces =
+        ["<tool_call>{\"name\": \"time\", \"arguments\": {", "\"a\": ", "\"b", "c\"", "}", "}", "</tool_call>"];
+    let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
+    let mut parts = template(HERMES).unwrap().with(&options).unwrap().parts("");
+    let told: Vec<usize> = pieces.iter().map(|piece| parts.push(piece).len()).collect();
+    assert_eq!(told, [2, 1, 1, 1, 1, 0, 0]);
+}
+
+#[test]
+fn of_an_answer_that_is_held_to_calls_nothing_is_said() {
+    let options = ChatOptions { tools: tools(), tool_choice: ToolChoice::Required, ..ChatOptions::default() };
+    for text in ["<tool_ca", "<tool_call>\n{\"name\": \"wea", "<tool_call>\n{\"name\": \"time\", \"argu"] {
+        assert_eq!(told(HERMES, &options, "", text, 3), (String::new(), String::new(), Vec::new()), "{text}");
+    }
+    let call = "<tool_call>{\"name\": \"time\", \"arguments\": {}}</tool_call>";
+    assert_eq!(told(HERMES, &options, "", &call.repeat(2), 9).2, ["time({})"], "one, unless it says otherwise");
+    let several = ChatOptions { one_call: Some(false), ..options };
+    assert_eq!(told(HERMES, &several, "", &call.repeat(2), 9).2, ["time({})", "time({})"]);
+}
+
+#[test]
 fn llama() {
     let call = r#"{"name": "weather", "parameters": {"city": "Paris"}}"#;
     let typed = r#" { "type": "function", "name": "time", "parameters": null }"#;
@@ -214,7 +301,9 @@ fn harmony() {
                 &[PARIS, PARIS],
             ),
             (" to=functions.time<|channel|>commentary json<|message|>{}", "", "", &["time({})"]),
-            (" to=functions.time<|channel|>commentary json<|message|>{\"a", "", "{\"a", &[]),
+            (" to=functions.time<|channel|>commentary json<|message|>{\"a", "", "", &["time({\"a)"]),
+            (" to=functions.time<|channel|>commentary json<|message|> {\"a\": 1}<|end|>", "", "", &["time({\"a\":1})"]),
+            (" to=functions.time<|channel|>commentary<|message|>no", "", "no", &[]),
             (" to=functions.no<|channel|>commentary<|message|>{}", "", "{}", &[]),
             ("<|channel|>analysis", "", "", &[]),
             ("Yes.", "", "Yes.", &[]),
@@ -238,6 +327,16 @@ fn thoughts_are_told_from_answers() {
         (HERMES, "assistant\n<think>\n", "hm</think>\nYes.", "hm", "Yes."),
         (HERMES, "assistant\n<think>\n\n</think>\n\n", "Yes.", "", "Yes."),
         (HERMES, prompt, "", "", ""),
+        (GEMMA, "model\n", "<|channel>thought\nhm\n<channel|>Yes.", "hm", "Yes."),
+        (GEMMA, "model\n", "<|channel>thought\n<channel|>Yes.", "", "Yes."),
+        (GEMMA, "model\n<|channel>thought\n", "hm<channel|>Yes.", "hm", "Yes."),
+        (GEMMA, "model\n<|channel>thought\n<channel|>", "Yes.", "", "Yes."),
+        (GEMMA, "model\n", "So. <|channel>thought\nhm<channel|>Yes.", "hm", "So. Yes."),
+        (SEED, prompt, "<seed:think>hm</seed:think>Yes.", "hm", "Yes."),
+        (WRAPPED, prompt, "<think>hm</think>\n<response> Yes </b>. </response>\n", "hm", "Yes </b>."),
+        (WRAPPED, prompt, "<response>Yes.", "", "Yes."),
+        (WRAPPED, prompt, "<think>hm</think>Yes <response>.", "hm", "Yes <response>."),
+        (WRAPPED, prompt, "<think>hm</think> <respo", "hm", "<respo"),
         // Without tools nothing is a call, and without thoughts in the template nothing is a thought.
         (
             HERMES,
@@ -258,7 +357,7 @@ fn thoughts_are_told_from_answers() {
 
 #[test]
 fn one_call_may_be_all_that_is_wanted() {
-    let options = ChatOptions { tools: tools(), one_call: true, ..ChatOptions::default() };
+    let options = ChatOptions { tools: tools(), one_call: Some(true), ..ChatOptions::default() };
     let list = r#"[TOOL_CALLS][{"name": "time"}, {"name": "weather"}][TOOL_CALLS][{"name": "time"}]"#;
     assert_eq!(told(MISTRAL, &options, "", list, 5).2, ["time({})"]);
     let call = " to=functions.time<|message|>{}<|end|>";
@@ -276,7 +375,7 @@ fn what_a_template_cannot_do_is_refused() {
     assert!(matches!(refused("{{ raise_exception('no') }}", options.clone()), ChatError::Render(_)));
     // These write calls in ways that are not known as forms.
     let demanded = ChatOptions { tool_choice: ToolChoice::Required, ..options.clone() };
-    for source in [TAGS, LFM2, HARMONY] {
+    for source in [TAGS, LFM2, HARMONY, GEMMA] {
         let form = template(source).unwrap().call_form(&[Message::new("user", "?")], &demanded);
         assert_eq!(form.unwrap_err(), ChatError::Demanded, "{source}");
     }
@@ -301,7 +400,15 @@ fn what_an_answer_must_be_follows_from_what_is_demanded() {
     };
     assert_eq!((form(ToolChoice::Auto).unwrap(), form(ToolChoice::None).unwrap()), (None, None));
     let any = form(ToolChoice::Required).unwrap().unwrap();
-    assert_eq!((any.functions.len(), any.between.as_deref(), any.thinking), (tools().len(), Some("\n"), false));
+    assert_eq!((any.functions.len(), any.between.as_deref(), any.thinking), (tools().len(), None, false));
+    let several = ChatOptions {
+        tools: tools(),
+        tool_choice: ToolChoice::Required,
+        one_call: Some(false),
+        ..ChatOptions::default()
+    };
+    let several = template(HERMES).unwrap().call_form(&[Message::new("user", "?")], &several).unwrap().unwrap();
+    assert_eq!(several.between.as_deref(), Some("\n"));
     assert_eq!(any.thoughts, Some(("<think>".into(), "</think>".into())));
     let named = form(ToolChoice::Named("time".into())).unwrap().unwrap();
     let names: Vec<_> = named.functions.iter().map(|(name, _)| name.as_str()).collect();
@@ -309,8 +416,28 @@ fn what_an_answer_must_be_follows_from_what_is_demanded() {
     assert_eq!(form(ToolChoice::Named("no".into())).unwrap_err(), ChatError::NothingToCall);
 }
 
+#[test]
+fn what_may_stand_before_an_answer_follows_from_the_template() {
+    let preface = |source: &str| {
+        template(source).unwrap().preface(&[Message::new("user", "?")], &ChatOptions::default()).unwrap()
+    };
+    assert_eq!(preface("{{ messages }}"), None);
+    let thinks = preface("{{ messages }}<think></think>").unwrap();
+    assert_eq!((thinks.thoughts, thinks.thinking), (Some(("<think>".into(), "</think>".into())), false));
+    assert!(preface("{{ messages[0].content }}<think>\n").unwrap().thinking);
+    assert!(!preface("{{ messages[0].content }}<think>\n\n</think>\n\n").unwrap().thinking);
+    assert_eq!(preface("{{ messages }}<|channel|><|message|>").unwrap().header, "<|channel|>final<|message|>");
+    assert_eq!(preface("{{ messages }}<|channel>thought<channel|>").unwrap().marks, ["<|channel>", "<channel|>"]);
+}
+
 /// What answers are made of, and what looks like it.
-const FRAGMENTS: [&str; 30] = [
+const FRAGMENTS: [&str; 36] = [
+    "<|tool_call>call:time{",
+    "<|\"|>",
+    "<tool_call|>",
+    "<|channel>thought",
+    "<channel|>",
+    "<response>",
     "<tool_call>",
     "</tool_call>",
     "<function=time>",
@@ -351,7 +478,7 @@ proptest! {
     fn pieces_make_no_difference(parts in prop::collection::vec(prop::sample::select(&FRAGMENTS[..]), 0..14), size in 1..9usize) {
         let text = parts.concat();
         let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
-        for source in [TAGS, HERMES, MISTRAL, GRANITE, LFM2, LLAMA, HARMONY] {
+        for source in [TAGS, HERMES, MISTRAL, GRANITE, LFM2, LLAMA, HARMONY, GEMMA, WRAPPED] {
             let whole = told(source, &options, "", &text, usize::MAX);
             prop_assert_eq!(&told(source, &options, "", &text, size), &whole);
             prop_assert_eq!(&told(source, &options, "", &text, 1), &whole);

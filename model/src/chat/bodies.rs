@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::json::{self, compact};
+use super::literals;
 use super::parts::ToolCall;
-use super::python;
 use super::tools::{Tool, find};
 
 /// How calls are written between their marks.
@@ -15,23 +16,31 @@ pub(super) enum Body {
     Tags,
     /// As in Python: `[name(argument="value")]`. Models that were asked for JSON write that.
     Python,
+    /// `call:name{argument:value}`, with marks around strings.
+    Gemma,
 }
 
 impl Body {
     /// The calls, if there are any and all are of functions that there are.
     pub fn read(self, text: &str, tools: &[Tool]) -> Option<Vec<ToolCall>> {
         match self {
-            Body::Json => json(text.trim(), tools),
+            Body::Json => objects(text.trim(), tools),
             Body::Tags => tags(text.trim(), tools),
-            Body::Python => match python::calls(text.trim()) {
-                Some(calls) => {
-                    let calls = calls.into_iter();
-                    calls.map(|(name, arguments)| call(&name, &Value::Object(arguments), tools)).collect()
-                }
-                None => json(text.trim(), tools),
+            Body::Python => match literals::python(text.trim()) {
+                Some(calls) => calls.into_iter().map(|(name, arguments)| called(name, arguments, tools)).collect(),
+                None => objects(text.trim(), tools),
             },
+            Body::Gemma => {
+                let (name, arguments) = literals::gemma(text.trim())?;
+                Some(vec![called(name, arguments, tools)?])
+            }
         }
     }
+}
+
+/// The call of a function, if there is one of that name.
+fn called(name: String, arguments: String, tools: &[Tool]) -> Option<ToolCall> {
+    find(tools, &name).map(|_| ToolCall { name, arguments })
 }
 
 /// Bytes before the arguments, if a name precedes them.
@@ -125,53 +134,69 @@ pub(super) fn may_be_call(text: &str) -> Option<bool> {
     if FIRST.iter().any(|first| first.starts_with(key)) { None } else { Some(false) }
 }
 
-fn json(body: &str, tools: &[Tool]) -> Option<Vec<ToolCall>> {
-    if body.starts_with(['{', '[']) {
-        return match serde_json::from_str(body).ok()? {
-            Value::Array(calls) if !calls.is_empty() => calls.iter().map(|call| object(call, tools)).collect(),
-            call => Some(vec![object(&call, tools)?]),
-        };
+/// The name that stands before its arguments, in which a family may have more in brackets, and where these begin.
+pub(super) fn named(text: &str) -> Option<(&str, usize)> {
+    let at = text.bytes().take(MAX_NAME).position(|byte| byte == b'{')?;
+    Some((text[..at].split('[').next()?.trim(), at))
+}
+
+fn objects(body: &str, tools: &[Tool]) -> Option<Vec<ToolCall>> {
+    if body.starts_with('[') {
+        let calls = json::elements(body).filter(|calls| !calls.is_empty())?;
+        return calls.into_iter().map(|call| object(call, tools)).collect();
     }
-    // What Mistral puts between the two is in brackets.
-    let (name, arguments) = body.split_at(body.find('{')?);
-    let name = name.split('[').next()?.trim();
-    Some(vec![call(name, &serde_json::from_str(arguments).ok()?, tools)?])
+    if body.starts_with('{') {
+        return Some(vec![object(body, tools)?]);
+    }
+    let (name, at) = named(body)?;
+    json::is_sound(&body[at..]).then_some(())?;
+    Some(vec![called(name.into(), arguments(&body[at..])?, tools)?])
 }
 
-fn object(value: &Value, tools: &[Tool]) -> Option<ToolCall> {
-    let value = value.get("function").filter(|function| function.is_object()).unwrap_or(value);
-    let name = value.get("name").or(value.get("function"))?.as_str()?;
-    let arguments = value.get("arguments").or(value.get("parameters")).unwrap_or(&Value::Null);
-    call(name, arguments, tools)
+/// The value of a key, of equal ones the last.
+fn member<'t>(members: &[(String, &'t str)], key: &str) -> Option<&'t str> {
+    members.iter().rfind(|(name, _)| name == key).map(|(_, value)| *value)
 }
 
-/// The call of a function, if there is one of that name.
-pub(super) fn call(name: &str, arguments: &Value, tools: &[Tool]) -> Option<ToolCall> {
-    find(tools, name)?;
-    let arguments = match arguments {
-        Value::Object(_) => arguments.to_string(),
-        Value::Null => "{}".into(),
+/// The call that an object is.
+pub(super) fn object(text: &str, tools: &[Tool]) -> Option<ToolCall> {
+    let mut members = json::members(text)?;
+    if let Some(function) = member(&members, "function").filter(|function| function.starts_with('{')) {
+        members = json::members(function)?;
+    }
+    let name: String = serde_json::from_str(member(&members, "name").or(member(&members, "function"))?).ok()?;
+    let given = member(&members, "arguments").or(member(&members, "parameters")).unwrap_or("null");
+    called(name, arguments(given)?, tools)
+}
+
+/// The arguments that a value stands for.
+fn arguments(value: &str) -> Option<String> {
+    match value.as_bytes().first()? {
+        b'{' => Some(compact(value)),
+        b'n' => Some("{}".into()),
         // Some write the object as a string.
-        Value::String(text) => serde_json::from_str::<Map<String, Value>>(text).ok().map(|_| text.clone())?,
-        _ => return None,
-    };
-    Some(ToolCall { name: name.into(), arguments })
+        b'"' => {
+            let text: String = serde_json::from_str(value).ok()?;
+            serde_json::from_str::<Map<String, Value>>(&text).ok().map(|_| text)
+        }
+        _ => None,
+    }
 }
 
 fn tags(body: &str, tools: &[Tool]) -> Option<Vec<ToolCall>> {
     let (name, mut rest) = body.strip_prefix("<function=")?.split_once('>')?;
     let tool = find(tools, name.trim())?;
-    let mut arguments = Map::new();
+    let mut arguments = Vec::new();
     loop {
         rest = rest.trim_start();
         if rest.trim_end() == "</function>" {
-            return Some(vec![call(&tool.name, &Value::Object(arguments), tools)?]);
+            return Some(vec![ToolCall { name: tool.name.clone(), arguments: literals::object(&arguments) }]);
         }
         let (parameter, after) = rest.strip_prefix("<parameter=")?.split_once('>')?;
         let (text, after) = after.split_once("</parameter>")?;
         let text = text.strip_prefix('\n').unwrap_or(text);
         let text = text.strip_suffix('\n').unwrap_or(text);
-        arguments.insert(parameter.trim().into(), tool.argument(parameter.trim(), text));
+        arguments.push(literals::member(parameter.trim(), &tool.argument(parameter.trim(), text)));
         rest = after;
     }
 }

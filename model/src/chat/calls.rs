@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::bodies::{self, Body, Extent};
 use super::demanded::{self, Written};
-use super::parts::Part;
+use super::json::{self, Compact, Stop};
+use super::literals;
+use super::parts::{Part, ToolCall};
 use super::thoughts::{partial, tell};
-use super::tools::Tool;
+use super::tools::{Tool, find};
 
 /// A way in which families write calls.
 #[derive(Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub(super) struct Syntax {
 }
 
 /// All of them. The first whose texts a template has is its own.
-static SYNTAXES: [Syntax; 8] = [
+static SYNTAXES: [Syntax; 9] = [
     // Qwen3-Coder, Qwen 3.5
     Syntax {
         template: &["<tool_call>", "<function="],
@@ -91,6 +93,15 @@ static SYNTAXES: [Syntax; 8] = [
         body: Body::Python,
         written: None,
     },
+    // Gemma 4
+    Syntax {
+        template: &["<|tool_call>", "call:"],
+        begins: &["<|tool_call>"],
+        bare: false,
+        end: "<tool_call|>",
+        body: Body::Gemma,
+        written: None,
+    },
     // Llama 3.1 to 3.3
     Syntax {
         template: &["<|start_header_id|>", "\"parameters\""],
@@ -110,7 +121,8 @@ impl Syntax {
 
     /// What stands around calls.
     pub fn marks(&self) -> impl Iterator<Item = &'static str> {
-        self.begins.iter().copied().chain([self.end]).filter(|mark| !mark.is_empty())
+        let inner = if self.body == Body::Gemma { literals::QUOTE } else { "" };
+        self.begins.iter().copied().chain([self.end, inner]).filter(|mark| !mark.is_empty())
     }
 }
 
@@ -121,15 +133,37 @@ enum State {
     Saying,
     /// After what a call begins with, white space before that included.
     Calling { begin: String, extent: Extent },
+    /// In the arguments of a call that is told while it comes.
+    Arguments { object: Compact, place: Place, wanted: bool },
+    /// Behind the arguments, up to the end of the object that they are in.
+    Behind { rest: Compact, list: bool },
+    /// Behind a call: in a list another one may follow.
+    Ended { list: bool },
+    /// In a list of calls, before another one.
+    Another { extent: Extent },
+}
+
+/// Where arguments stand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Place {
+    /// In an object with the name.
+    object: bool,
+    /// That is in a list of calls.
+    list: bool,
 }
 
 /// Tells calls from what else is said in a text that comes in pieces. White space beside calls is dropped.
+///
+/// A call is told once its name and the beginning of its arguments are there, if these are JSON, and otherwise when it has
+/// ended. Whatever is not a call by then is said as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Calls {
     syntax: &'static Syntax,
     tools: Arc<[Tool]>,
     /// How many more are wanted.
     wanted: usize,
+    /// Whether the answer is held to calls, so that the beginning of one is not said.
+    demanded: bool,
     state: State,
     held: String,
     /// Whether nothing was said since the beginning, or since the last call.
@@ -138,8 +172,9 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub fn new(syntax: &'static Syntax, tools: Arc<[Tool]>, wanted: usize) -> Calls {
-        Calls { syntax, tools, wanted, state: State::Saying, held: String::new(), fresh: true, called: false }
+    pub fn new(syntax: &'static Syntax, tools: Arc<[Tool]>, wanted: usize, demanded: bool) -> Calls {
+        let (state, held) = (State::Saying, String::new());
+        Calls { syntax, tools, wanted, demanded, state, held, fresh: true, called: false }
     }
 
     /// Takes a piece, and gives what is certain by now.
@@ -152,12 +187,56 @@ impl Calls {
     fn step(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
         match &mut self.state {
             State::Saying => self.saying(on_part),
-            State::Calling { extent, .. } => {
-                let found = extent.find(&self.held, self.syntax.end);
-                if let Some((body, end)) = found {
-                    self.ended(body, end, on_part);
+            State::Calling { .. } => self.calling(on_part),
+            State::Arguments { object, place, wanted } => {
+                let (text, end) = object.take(&self.held);
+                if *wanted {
+                    tell(Part::Arguments, &text, on_part);
                 }
-                found.is_some()
+                let Place { object, list } = *place;
+                self.held.drain(..end.unwrap_or(self.held.len()));
+                if end.is_some() {
+                    self.state =
+                        if object { State::Behind { rest: Compact::within(), list } } else { State::Ended { list } };
+                }
+                end.is_some()
+            }
+            State::Behind { rest, list } => {
+                let list = *list;
+                let (_, end) = rest.take(&self.held);
+                self.held.drain(..end.unwrap_or(self.held.len()));
+                if end.is_some() {
+                    self.state = State::Ended { list };
+                }
+                end.is_some()
+            }
+            State::Ended { list } => {
+                let list = *list;
+                self.after(list)
+            }
+            State::Another { .. } => self.another(on_part),
+        }
+    }
+
+    /// Tells the next call of a list as soon as it can only be one.
+    fn another(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
+        let list = true;
+        match self.begun(&self.held) {
+            Ok((call, at)) => {
+                self.begin(call, at, Place { object: true, list }, on_part);
+                true
+            }
+            Err(Stop::Pending) => false,
+            Err(Stop::Other) => {
+                let State::Another { extent } = &mut self.state else { return false };
+                let Some((end, _)) = extent.find(&self.held, "") else { return false };
+                match bodies::object(self.held[..end].trim(), &self.tools) {
+                    Some(call) => self.take(vec![call], on_part),
+                    None => tell(Part::Said, &self.held[..end], on_part),
+                }
+                self.held.drain(..end);
+                self.state = State::Ended { list };
+                true
             }
         }
     }
@@ -193,6 +272,84 @@ impl Calls {
         self.state = State::Calling { begin, extent: Extent::of(self.syntax.body) };
     }
 
+    /// In what may be a call: tells it as soon as it can only be one.
+    fn calling(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
+        let text = self.held.trim_start();
+        let skipped = self.held.len() - text.len();
+        let list = text.starts_with('[');
+        let begun = match text.as_bytes().first() {
+            None => Err(Stop::Pending),
+            Some(_) if self.syntax.body != Body::Json => Err(Stop::Other),
+            Some(b'{' | b'[') => {
+                self.begun(&text[usize::from(list)..]).map(|(call, at)| (call, at + usize::from(list)))
+            }
+            // What Mistral puts between the two is in brackets.
+            Some(_) => match bodies::named(text) {
+                Some((name, at)) if find(&self.tools, name).is_some() => Ok((name.to_owned(), at)),
+                _ => Err(Stop::Other),
+            },
+        };
+        match begun {
+            Ok((name, at)) => {
+                let object = text.starts_with(['{', '[']);
+                self.begin(name, skipped + at, Place { object, list }, on_part);
+                true
+            }
+            Err(Stop::Pending) => false,
+            Err(Stop::Other) => {
+                let State::Calling { extent, .. } = &mut self.state else { return false };
+                let found = extent.find(&self.held, self.syntax.end);
+                if let Some((body, end)) = found {
+                    self.ended(body, end, on_part);
+                }
+                found.is_some()
+            }
+        }
+    }
+
+    /// The function that an object calls whose arguments have begun, and where these do.
+    fn begun(&self, text: &str) -> Result<(String, usize), Stop> {
+        let (name, at) = json::header(text)?;
+        if find(&self.tools, &name).is_some() { Ok((name, at)) } else { Err(Stop::Other) }
+    }
+
+    /// Tells a call whose arguments begin at a place of what is held.
+    fn begin(&mut self, name: String, at: usize, place: Place, on_part: &mut dyn FnMut(Part)) {
+        let wanted = self.wanted > 0;
+        self.take(vec![ToolCall { name, arguments: String::new() }], on_part);
+        self.held.drain(..at);
+        self.state = State::Arguments { object: Compact::default(), place, wanted };
+    }
+
+    /// Tells calls, as far as they are wanted.
+    fn take(&mut self, calls: Vec<ToolCall>, on_part: &mut dyn FnMut(Part)) {
+        let calls = calls.into_iter().take(self.wanted);
+        self.wanted -= calls.len();
+        calls.map(Part::Call).for_each(on_part);
+        (self.fresh, self.called) = (true, true);
+    }
+
+    /// Behind a call: goes on with the next one of a list, or up to the mark of the end.
+    fn after(&mut self, list: bool) -> bool {
+        let text = self.held.trim_start();
+        let skipped = self.held.len() - text.len();
+        let end = self.syntax.end;
+        let (next, bytes) = match text.as_bytes().first() {
+            None if !end.is_empty() || list => return false,
+            Some(b',') if list => (State::Another { extent: Extent::default() }, 1),
+            Some(b']') if list => (State::Ended { list: false }, 1),
+            Some(_) if !end.is_empty() && text.starts_with(end) => (State::Saying, end.len()),
+            Some(_) if !end.is_empty() && end.starts_with(text) => return false,
+            _ => {
+                self.state = State::Saying;
+                return true;
+            }
+        };
+        self.held.drain(..skipped + bytes);
+        self.state = next;
+        true
+    }
+
     /// Says what is held up to a place, but for white space at its end, which stays.
     fn say(&mut self, end: usize, on_part: &mut dyn FnMut(Part)) {
         let said = self.held[..end].trim_end().len();
@@ -207,12 +364,7 @@ impl Calls {
     fn ended(&mut self, body: usize, end: usize, on_part: &mut dyn FnMut(Part)) {
         let State::Calling { begin, .. } = replace(&mut self.state, State::Saying) else { return };
         match self.syntax.body.read(&self.held[..body], &self.tools) {
-            Some(calls) => {
-                let calls = calls.into_iter().take(self.wanted);
-                self.wanted -= calls.len();
-                calls.map(Part::Call).for_each(on_part);
-                (self.fresh, self.called) = (true, true);
-            }
+            Some(calls) => self.take(calls, on_part),
             None => {
                 tell(Part::Said, &begin, on_part);
                 tell(Part::Said, &self.held[..end], on_part);
@@ -224,9 +376,17 @@ impl Calls {
 
     /// Gives what was held back at the end of the text.
     pub fn finish(&mut self, on_part: &mut dyn FnMut(Part)) {
-        if matches!(self.state, State::Calling { .. }) {
+        match self.state {
+            // The beginning of a call that was cut off, or of its mark.
+            _ if self.demanded => self.held.clear(),
             // Where only the mark of its end is missing, it is whole.
-            self.ended(self.held.len(), self.held.len(), on_part);
+            State::Calling { .. } => self.ended(self.held.len(), self.held.len(), on_part),
+            State::Ended { .. } if self.syntax.end.starts_with(self.held.trim_start()) => self.held.clear(),
+            State::Saying
+            | State::Arguments { .. }
+            | State::Behind { .. }
+            | State::Ended { .. }
+            | State::Another { .. } => {}
         }
         let rest = if self.called { self.held.trim_end() } else { &self.held };
         tell(Part::Said, rest, on_part);

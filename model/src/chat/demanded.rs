@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::thoughts::Marks;
 use super::tools::ToolChoice;
 use super::{ChatError, ChatOptions, ChatTemplate, Message};
 
@@ -102,14 +101,18 @@ impl ChatTemplate {
         }
         let chat = self.with(options)?;
         let Written { around, call, between, marks } = chat.answers.written().ok_or(ChatError::Demanded)?;
-        let one = options.one_call || matches!(options.tool_choice, ToolChoice::Named(_));
+        let thoughts = chat.answers.thoughts();
         Ok(Some(CallForm {
-            thoughts: chat.answers.thoughts().map(|Marks { begin, end }| (begin.into(), end.into())),
-            thinking: chat.parts(&chat.render(messages, true)?).is_thinking(),
+            thoughts: thoughts.map(|marks| (marks.begin.into(), marks.end.into())),
+            thinking: chat.is_thinking_after(messages)?,
             around: (around.0.into(), around.1.into()),
             call: (call.0.into(), call.1.into(), call.2.into()),
-            between: between.filter(|_| !one).map(Into::into),
-            marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
+            between: between.filter(|_| !options.wants_one()).map(Into::into),
+            marks: marks
+                .iter()
+                .chain(thoughts.into_iter().flat_map(|marks| marks.tokens))
+                .map(|mark| (*mark).into())
+                .collect(),
             functions,
         }))
     }

@@ -5,10 +5,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::bodies;
-use super::parts::Part;
+use super::json::Compact;
+use super::parts::{Part, ToolCall};
 use super::thoughts::{partial, tell};
 use super::tools::{Tool, find};
 
@@ -18,6 +16,9 @@ const MESSAGE: &str = "<|message|>";
 const END: &str = "<|end|>";
 /// What answers have besides text.
 pub(super) const MARKS: [&str; 5] = [START, CHANNEL, MESSAGE, END, "<|constrain|>"];
+
+/// The header of an answer for the user.
+pub(super) const FINAL: &str = "<|channel|>final<|message|>";
 
 /// Whether a template is of this kind.
 pub(super) fn is_of(template: &str) -> bool {
@@ -30,8 +31,15 @@ enum State {
     Header,
     Thinking,
     Saying,
-    /// The arguments of a call of this function.
+    /// Before the arguments of a call of this function.
     Calling(String),
+    /// In them.
+    Arguments {
+        object: Compact,
+        wanted: bool,
+    },
+    /// Behind them.
+    Called,
 }
 
 /// Tells the channels of an answer apart.
@@ -71,9 +79,32 @@ impl Harmony {
         let end = [END, START].iter().filter_map(|mark| Some((self.held.find(mark)?, mark.len()))).min();
         let sure = end
             .map_or_else(|| self.held.len() - partial(&self.held, END).max(partial(&self.held, START)), |(end, _)| end);
-        match self.state {
-            State::Calling(_) if end.is_none() => return false,
-            State::Calling(_) => self.call(sure, on_part),
+        match &mut self.state {
+            State::Calling(name) => {
+                let name = name.clone();
+                if self.held.trim_start().starts_with('{') {
+                    self.call(name, on_part);
+                    return true;
+                }
+                // Arguments that are none are said.
+                if self.held[..sure].trim().is_empty() && end.is_none() {
+                    return false;
+                }
+                self.state = State::Saying;
+                return true;
+            }
+            State::Arguments { object, wanted } => {
+                let (text, ended) = object.take(&self.held[..sure]);
+                if *wanted {
+                    tell(Part::Arguments, &text, on_part);
+                }
+                if let Some(ended) = ended {
+                    self.held.drain(..ended);
+                    self.state = State::Called;
+                    return true;
+                }
+            }
+            State::Called => {}
             State::Thinking => tell(Part::Thought, &self.held[..sure], on_part),
             State::Saying | State::Header => tell(Part::Said, &self.held[..sure], on_part),
         }
@@ -97,28 +128,24 @@ impl Harmony {
         if channel == "analysis" { State::Thinking } else { State::Saying }
     }
 
-    /// Calls what the header named, with what is held up to a place. Arguments that are none are said.
-    fn call(&mut self, end: usize, on_part: &mut dyn FnMut(Part)) {
-        let State::Calling(name) = &self.state else { return };
-        let arguments = serde_json::from_str(&self.held[..end]).unwrap_or(Value::Bool(false));
-        match bodies::call(name, &arguments, &self.tools) {
-            Some(_) if self.wanted == 0 => {}
-            Some(call) => {
-                self.wanted -= 1;
-                on_part(Part::Call(call));
-            }
-            None => tell(Part::Said, &self.held[..end], on_part),
+    /// Calls what the header named, whose arguments begin.
+    fn call(&mut self, name: String, on_part: &mut dyn FnMut(Part)) {
+        let wanted = self.wanted > 0;
+        if wanted {
+            self.wanted -= 1;
+            on_part(Part::Call(ToolCall { name, arguments: String::new() }));
         }
+        self.state = State::Arguments { object: Compact::default(), wanted };
     }
 
     /// Gives what was held back at the end of the text.
     pub fn finish(&mut self, on_part: &mut dyn FnMut(Part)) {
         match self.state {
-            State::Calling(_) => self.call(self.held.len(), on_part),
+            State::Arguments { .. } | State::Called => {}
             State::Thinking => tell(Part::Thought, &self.held, on_part),
             // A header that does not end is none.
             State::Header if self.held.contains("<|") => {}
-            State::Header | State::Saying => tell(Part::Said, &self.held, on_part),
+            State::Header | State::Saying | State::Calling(_) => tell(Part::Said, &self.held, on_part),
         }
         self.held.clear();
     }

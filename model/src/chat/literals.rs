@@ -1,13 +1,18 @@
-//! Calls of functions as Python writes them, with literals as arguments.
+//! Calls of functions with literals as arguments, as Python and as Gemma write them. What they stand for is written as JSON.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::json::is_sound;
 
 /// Lists and maps in each other. What reads them calls itself once for each.
 const MAX_NESTING: usize = 32;
 
-/// The calls of a list, each a name and its arguments; none if it is anything else.
-pub(super) fn calls(text: &str) -> Option<Vec<(String, Map<String, Value>)>> {
-    let mut reader = Reader { rest: text, nesting: 0 };
+/// Around the strings of Gemma.
+pub(super) const QUOTE: &str = "<|\"|>";
+
+/// The calls of a list in Python, `[name(argument="value")]`: names and arguments; none if it is anything else.
+pub(super) fn python(text: &str) -> Option<Vec<(String, String)>> {
+    let mut reader = Reader { rest: text, nesting: 0, bare_keys: false };
     reader.expect('[')?;
     let calls = reader.list(']', |reader| {
         let name = reader.name()?;
@@ -15,16 +20,36 @@ pub(super) fn calls(text: &str) -> Option<Vec<(String, Map<String, Value>)>> {
         let arguments = reader.list(')', |reader| {
             let name = reader.name()?;
             reader.expect('=')?;
-            Some((name, reader.value()?))
+            reader.member(&name)
         })?;
-        Some((name, arguments.into_iter().collect()))
+        Some((name, object(&arguments)))
     })?;
     (reader.rest.trim().is_empty() && !calls.is_empty()).then_some(calls)
+}
+
+/// The call that Gemma writes, `call:name{argument:value}`: name and arguments.
+pub(super) fn gemma(text: &str) -> Option<(String, String)> {
+    let mut reader = Reader { rest: text.strip_prefix("call:")?, nesting: 0, bare_keys: true };
+    let name = reader.name()?;
+    let arguments = reader.peek().filter(|c| *c == '{').and_then(|_| reader.value())?;
+    reader.rest.trim().is_empty().then_some((name, arguments))
+}
+
+/// An object of members that are written as JSON.
+pub(super) fn object(members: &[String]) -> String {
+    format!("{{{}}}", members.join(","))
+}
+
+/// A member of an object, whose value is written as JSON.
+pub(super) fn member(key: &str, value: &str) -> String {
+    format!("{}:{value}", Value::from(key))
 }
 
 struct Reader<'t> {
     rest: &'t str,
     nesting: usize,
+    /// Whether keys of maps may stand without quotes.
+    bare_keys: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -68,9 +93,32 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn value(&mut self) -> Option<Value> {
+    /// The member of this key, whose value comes.
+    fn member(&mut self, key: &str) -> Option<String> {
+        Some(member(key, &self.value()?))
+    }
+
+    fn key(&mut self) -> Option<String> {
         match self.peek()? {
-            quote @ ('"' | '\'') => self.string(quote).map(Value::String),
+            quote @ ('"' | '\'') => self.string(quote),
+            _ if !self.bare_keys => None,
+            '<' => self.quoted(),
+            _ => self.name(),
+        }
+    }
+
+    /// A string of Gemma, in which nothing is escaped.
+    fn quoted(&mut self) -> Option<String> {
+        let (text, rest) = self.rest.strip_prefix(QUOTE)?.split_once(QUOTE)?;
+        self.rest = rest;
+        Some(text.into())
+    }
+
+    /// A value, as JSON writes it.
+    fn value(&mut self) -> Option<String> {
+        match self.peek()? {
+            quote @ ('"' | '\'') => self.string(quote).map(|text| Value::from(text).to_string()),
+            '<' => self.quoted().map(|text| Value::from(text).to_string()),
             open @ ('[' | '{') => {
                 self.nesting += 1;
                 if self.nesting > MAX_NESTING {
@@ -78,24 +126,24 @@ impl<'t> Reader<'t> {
                 }
                 self.expect(open)?;
                 let value = if open == '[' {
-                    Value::Array(self.list(']', Reader::value)?)
+                    format!("[{}]", self.list(']', Reader::value)?.join(","))
                 } else {
                     let pair = |reader: &mut Self| {
-                        let quote = reader.peek().filter(|c| matches!(c, '"' | '\''))?;
-                        let key = reader.string(quote)?;
+                        let key = reader.key()?;
                         reader.expect(':')?;
-                        Some((key, reader.value()?))
+                        reader.member(&key)
                     };
-                    Value::Object(self.list('}', pair)?.into_iter().collect())
+                    object(&self.list('}', pair)?)
                 };
                 self.nesting -= 1;
                 Some(value)
             }
             _ => match self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))? {
-                "True" | "true" => Some(Value::Bool(true)),
-                "False" | "false" => Some(Value::Bool(false)),
-                "None" | "null" => Some(Value::Null),
-                number => serde_json::from_str(number).ok().filter(Value::is_number),
+                "True" | "true" => Some("true".into()),
+                "False" | "false" => Some("false".into()),
+                "None" | "null" => Some("null".into()),
+                // As it is written, so that it is not rounded.
+                number => is_sound(number).then(|| number.into()),
             },
         }
     }

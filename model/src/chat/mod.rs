@@ -13,8 +13,10 @@ mod corpus;
 mod demanded;
 mod harmony;
 mod jinja;
+mod json;
+mod literals;
 mod parts;
-mod python;
+mod preface;
 mod takes;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,7 @@ use tools::Answers;
 
 pub use demanded::CallForm;
 pub use parts::{Part, Parts, ToolCall};
+pub use preface::Preface;
 pub use tools::{ChatOptions, ToolChoice};
 pub use turn::arguments as call_arguments;
 

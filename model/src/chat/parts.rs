@@ -14,8 +14,10 @@ pub enum Part {
     Thought(String),
     /// Said.
     Said(String),
-    /// A function that the model wants to be called.
+    /// A function that the model wants to be called. Its arguments may go on.
     Call(ToolCall),
+    /// More of the arguments of the last call.
+    Arguments(String),
 }
 
 /// A function that the model wants to be called.
@@ -23,7 +25,7 @@ pub enum Part {
 pub struct ToolCall {
     /// Its name, which is one of those that the conversation has.
     pub name: String,
-    /// Its arguments: an object as JSON.
+    /// Its arguments: an object as JSON, as the model writes it. It is no whole object where the answer was cut off.
     pub arguments: String,
 }
 
@@ -46,7 +48,7 @@ enum Way {
 impl Default for Parts {
     /// All is said.
     fn default() -> Parts {
-        Parts::marked(Thoughts::after("", None), None)
+        Parts::marked(Thoughts::after("", None, None), None)
     }
 }
 

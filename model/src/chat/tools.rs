@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::calls::{Calls, Syntax};
 use super::demanded::Written;
 use super::harmony::{self, Harmony};
+use super::json;
 use super::parts::Parts;
-use super::thoughts::{Marks, Thoughts};
+use super::thoughts::{HARMONY, Marks, Thoughts, Wrapper};
 use super::{ChatError, ChatTemplate, Message};
 use crate::tokenizer::{TokenKind, Tokenizer};
 
@@ -24,8 +25,8 @@ pub struct ChatOptions {
     pub tools: Vec<Value>,
     /// Whether it calls them.
     pub tool_choice: ToolChoice,
-    /// Whether all but the first call of an answer are dropped.
-    pub one_call: bool,
+    /// Whether all but the first call of an answer are dropped. Unless it says so, they are where a call is demanded.
+    pub one_call: Option<bool>,
     /// Variables of the template, such as `enable_thinking`.
     pub variables: BTreeMap<String, Value>,
 }
@@ -42,6 +43,13 @@ pub enum ToolChoice {
     Required,
     /// It must call the one of this name.
     Named(String),
+}
+
+impl ChatOptions {
+    /// Whether an answer may have one call at most.
+    pub(super) fn wants_one(&self) -> bool {
+        matches!(self.tool_choice, ToolChoice::Named(_)) || self.one_call.unwrap_or(self.tool_choice.demands())
+    }
 }
 
 /// A function that may be called.
@@ -64,37 +72,45 @@ impl Tool {
         Some(Tool { name: function.get("name")?.as_str()?.to_owned(), properties })
     }
 
-    /// An argument that was written as plain text.
-    pub fn argument(&self, name: &str, text: &str) -> Value {
+    /// An argument that was written as plain text, as JSON writes it.
+    pub fn argument(&self, name: &str, text: &str) -> String {
         let is_text = match self.properties.pointer(&format!("/{}/type", name.replace('~', "~0").replace('/', "~1"))) {
             Some(Value::String(kind)) => kind == "string",
             Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
             _ => false,
         };
-        let value = if is_text { None } else { serde_json::from_str(text.trim()).ok() };
-        value.unwrap_or_else(|| Value::String(text.into()))
+        if !is_text && json::is_sound(text) { json::compact(text) } else { Value::from(text).to_string() }
     }
 }
 
 /// How the answers to a template are written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
-    thoughts: Option<Marks>,
+    thoughts: Option<&'static Marks>,
+    wrapper: Option<&'static Wrapper>,
     harmony: bool,
     syntax: Option<&'static Syntax>,
     /// The functions of the conversation.
     tools: Arc<[Tool]>,
+    /// Calls that are wanted at most, and whether one must be there.
     wanted: usize,
+    demanded: bool,
 }
 
 impl Answers {
     pub fn of(template: &str) -> Answers {
-        let (thoughts, syntax) = (Marks::of(template), Syntax::of(template));
-        Answers { thoughts, harmony: harmony::is_of(template), syntax, tools: Arc::default(), wanted: 0 }
+        let harmony = harmony::is_of(template);
+        let thoughts = if harmony { Some(&HARMONY) } else { Marks::of(template) };
+        let (wrapper, syntax) = (Wrapper::of(template), Syntax::of(template));
+        Answers { thoughts, wrapper, harmony, syntax, tools: Arc::default(), wanted: 0, demanded: false }
     }
 
-    pub fn thoughts(&self) -> Option<Marks> {
+    pub fn thoughts(&self) -> Option<&'static Marks> {
         self.thoughts
+    }
+
+    pub fn is_harmony(&self) -> bool {
+        self.harmony
     }
 
     /// How calls are written that are demanded, where that is known.
@@ -139,28 +155,29 @@ impl ChatTemplate {
             return Err(ChatError::Calls);
         }
         chat.answers.tools = options.tools.iter().filter_map(Tool::of).collect();
-        chat.answers.wanted = if options.one_call { 1 } else { usize::MAX };
+        chat.answers.demanded = options.tool_choice.demands();
+        chat.answers.wanted = if options.wants_one() { 1 } else { usize::MAX };
         Ok(chat)
     }
 
     /// What tells the parts of an answer apart that follows a prompt which ends so.
     pub fn parts(&self, prompt: &str) -> Parts {
-        let Answers { thoughts, harmony, syntax, tools, wanted } = &self.answers;
+        let Answers { thoughts, wrapper, harmony, syntax, tools, wanted, demanded } = &self.answers;
         if *harmony {
             return Parts::harmony(Harmony::new(tools.clone(), *wanted));
         }
-        let calls = syntax.filter(|_| !tools.is_empty()).map(|syntax| Calls::new(syntax, tools.clone(), *wanted));
-        Parts::marked(Thoughts::after(prompt, *thoughts), calls)
+        let calls =
+            syntax.filter(|_| !tools.is_empty()).map(|syntax| Calls::new(syntax, tools.clone(), *wanted, *demanded));
+        Parts::marked(Thoughts::after(prompt, *thoughts, *wrapper), calls)
     }
 
     /// The control tokens that [`Self::parts`] has to see: for
     /// [`GenerateOptions::shown`](crate::GenerateOptions::shown).
     pub fn marks(&self, tokenizer: &Tokenizer) -> Vec<u32> {
-        let Answers { thoughts, harmony, syntax, tools, .. } = &self.answers;
+        let Answers { thoughts, syntax, tools, .. } = &self.answers;
         let calls = syntax.filter(|_| !tools.is_empty()).into_iter().flat_map(Syntax::marks);
-        let thoughts = thoughts.iter().flat_map(|marks| [marks.begin, marks.end]);
-        let channels = harmony::MARKS.into_iter().filter(|_| *harmony);
-        let ids = calls.chain(thoughts).chain(channels).filter_map(|mark| tokenizer.token_id(mark));
+        let thoughts = thoughts.iter().flat_map(|marks| marks.tokens.iter().copied());
+        let ids = calls.chain(thoughts).filter_map(|mark| tokenizer.token_id(mark));
         ids.filter(|id| tokenizer.token_kind(*id) == TokenKind::Control && !tokenizer.is_eog(*id)).collect()
     }
 }
