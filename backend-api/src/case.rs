@@ -40,6 +40,13 @@ impl Fill {
         Fill::Values(values)
     }
 
+    /// Rows of a mask for so many keys, some of them `hidden`: those of every third row all, of the next all but one.
+    pub fn hiding(keys: usize, hidden: f32) -> Fill {
+        let partly = (0..keys).map(|key| if key % 3 == 1 { hidden } else { -(key as f32) });
+        let all_but_one = (0..keys).map(|key| if key == keys / 2 { 0.5 } else { hidden });
+        Fill::Values(vec![hidden; keys].into_iter().chain(all_but_one).chain(partly).collect())
+    }
+
     /// Makes the bytes that [`Backend::write`](crate::Backend::write) takes to fill a whole tensor, from a seed.
     pub fn bytes(&self, tensor: &Tensor, seed: u64) -> Vec<u8> {
         let mut random = Random(seed ^ 0x9E37_79B9_7F4A_7C15);

@@ -51,7 +51,7 @@ pub mod xielu;
 
 pub use append::{Append, At};
 pub use argmax::ArgMax;
-pub use attention::{Attention, Masking};
+pub use attention::{Attention, HIDDEN, Masking};
 pub use binary::{Binary, BinaryKind};
 pub use concat::Concat;
 pub use describe::{EXACT, F32, Output};

@@ -66,6 +66,10 @@ vec4 weighted(int query, int head, int channel) {
         bvec4 seen2 = inside(key + 4, start, end);
         vec4 a = mix(vec4(LOWEST), load4(src_scores, keys, row, c4), seen);
         vec4 b = mix(vec4(LOWEST), load4(src_scores, keys, row, min(c4 + 1, last)), seen2);
+//!if EXPLICIT
+        seen = shown(a);
+        seen2 = shown(b);
+//!end
         vec4 four = max(a, b);
         float before = largest;
         largest = max(before, max(max(four.x, four.y), max(four.z, four.w)));
@@ -78,7 +82,8 @@ vec4 weighted(int query, int head, int channel) {
         add(a, seen, key, end - 1, head_kv, channel);
         add(b, seen2, key + 4, end - 1, head_kv, channel);
     }
-    return sum / dot(total, vec4(1.0));
+    float weights = dot(total, vec4(1.0));
+    return weights == 0.0 ? vec4(0.0) : sum / weights;
 }
 
 vec4 at_column(int row, int col) {

@@ -111,7 +111,7 @@ vec4 value(int row, int col) {
     if (col >= end || col + LANES <= start) return vec4(0.0);
     vec4 score = cap(scale * products(query, head, col, end - 1));
 //!if EXPLICIT
-    score += lanes(src_mask, out_cols, head * mask_rows + query, col);
+    score = max(score + lanes(src_mask, out_cols, head * mask_rows + query, col), vec4(LOWEST));
 //!end
     return score;
 }

@@ -1,4 +1,5 @@
-// The keys start..end that query row i of m may see among n, and the score that a dot product becomes.
+// The keys start..end that query row i of m may see among n, and the score that a dot product becomes. A mask hides the
+// keys whose scores it brings down to the lowest.
 const float LOWEST = -3.0e38;
 
 void visible(int i, int m, int n, out int start, out int end) {
@@ -11,6 +12,13 @@ void visible(int i, int m, int n, out int start, out int end) {
     start = min(start, end);
 }
 
+//!if EXPLICIT
+// Which of four scores, of which those outside a range are the lowest, are seen.
+bvec4 shown(vec4 scores) {
+    return not(lessThanEqual(scores, vec4(LOWEST)));
+}
+
+//!end
 vec4 cap(vec4 score) {
     return softcap > 0.0 ? softcap * act_tanh(score / softcap) : score;
 }

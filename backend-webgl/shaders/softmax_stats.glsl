@@ -1,11 +1,11 @@
-// What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is visible.
+// What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is seen.
 //!include activation.glsl
 //!include masking.glsl
 
 vec4 scores4(int cols, int row, int c4) {
     vec4 score = cap(scale * load4(src_x, cols, row, c4));
 //!if EXPLICIT
-    score += load4(src_mask, cols, row % queries, c4);
+    score = max(score + load4(src_mask, cols, row % queries, c4), vec4(LOWEST));
 //!end
     return score;
 }
@@ -26,6 +26,9 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
+//!if EXPLICIT
+        within = shown(seen);
+//!end
         float top = max(max(seen.x, seen.y), max(seen.z, seen.w));
         if (top > largest) {
             sum *= exp(max(largest - top, -100.0));
@@ -33,5 +36,5 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
         }
         sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    factor = start < end ? 1.0 / sum : 0.0;
+    factor = sum == 0.0 ? 0.0 : 1.0 / sum;
 }

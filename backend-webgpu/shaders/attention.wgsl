@@ -69,13 +69,17 @@ fn main(
 //!end
             score = capped(p.scale * product);
 //!if EXPLICIT
-            score = max(score + mask[(head * p.mask_rows + row) * p.n + key], LOWEST);
+            score = max(score + mask[(head * p.mask_rows + row) * p.n + key], HIDDEN);
 //!end
         }
         let lowered = highest;
         highest = max(highest, workgroup_max(lane, score));
         let shrink = exp(lowered - highest);
+//!if EXPLICIT
+        let own = select(0.0, exp(score - highest), key < range.y && score != HIDDEN);
+//!else
         let own = select(0.0, exp(score - highest), key < range.y);
+//!end
         weight[lane] = own;
         total = total * shrink + workgroup_sum(lane, own);
         let count = min(WG, range.y - first);

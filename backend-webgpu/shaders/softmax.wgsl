@@ -8,9 +8,17 @@ const LOWEST: f32 = -3.4028234e38;
 fn score(first: u32, i: u32, c: u32) -> f32 {
     let s = capped(p.scale * x[first + c]);
 //!if EXPLICIT
-    return max(s + mask[i * p.n + c], LOWEST);
+    return max(s + mask[i * p.n + c], HIDDEN);
 //!else
     return s;
+//!end
+}
+
+fn weight(score: f32, highest: f32) -> f32 {
+//!if EXPLICIT
+    return select(exp(score - highest), 0.0, score == HIDDEN);
+//!else
+    return exp(score - highest);
 //!end
 }
 
@@ -40,7 +48,7 @@ fn main(
     highest = workgroup_max(lane, highest);
     var sum = 0.0;
     for (var c = range.x + lane; c < range.y; c += WG) {
-        sum += exp(score(first, i, c) - highest);
+        sum += weight(score(first, i, c), highest);
     }
     sum = workgroup_sum(lane, sum);
 //!if SINKS
@@ -50,7 +58,7 @@ fn main(
     for (var c = lane; c < p.n; c += WG) {
         var value = 0.0;
         if (c >= range.x && c < range.y) {
-            value = exp(score(first, i, c) - highest) * scale;
+            value = weight(score(first, i, c), highest) * scale;
         }
         out[first + c] = value;
     }

@@ -38,6 +38,22 @@ pub(super) fn cases() -> Vec<Case> {
         ("explicit mask", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
         ("explicit mask of each head", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
         ("explicit mask of each head, cached", both_explicit, 0.0, 3, 24, 3, 1, 12, 8, StepParams::at(9, 3)),
+        ("mask that hides rows", explicit, 0.0, 5, 7, 4, 2, 16, 16, StepParams::at(0, 5)),
+        ("mask that hides rows of each head", explicit, 0.0, 7, 600, 3, 1, 12, 8, StepParams::at(0, 7)),
+        ("mask that hides rows by the lowest number", explicit, 0.0, 4, 70, 2, 1, 64, 64, StepParams::at(0, 4)),
+        ("mask that hides rows, many queries", explicit, 0.0, 70, 90, 2, 1, 32, 32, StepParams::at(0, 70)),
+        (
+            "mask that hides rows, cached",
+            Masking { causal: true, ..both_explicit },
+            0.0,
+            6,
+            40,
+            2,
+            1,
+            16,
+            16,
+            StepParams::at(9, 6),
+        ),
         ("dv differs", causal, 0.0, 5, 7, 4, 2, 24, 12, StepParams::at(0, 5)),
         ("head of 96", cached, 0.0, 3, 16, 2, 2, 96, 96, StepParams::at(4, 3)),
         ("head of 256", cached, 0.0, 2, 16, 2, 1, 256, 256, StepParams::at(4, 2)),
@@ -77,8 +93,17 @@ pub(super) fn cases() -> Vec<Case> {
     let mixed = mixed
         .iter()
         .flat_map(|(name, k, v)| [&coded[0], &coded[2], &coded[5]].map(|row| (row, [*k, *v], *name, false)));
-    let of_sinks =
-        ["causal", "decode", "decode, long", "prefill, continued", "window", "explicit mask", "odd sizes", "tiles"];
+    let of_sinks = [
+        "causal",
+        "decode",
+        "decode, long",
+        "prefill, continued",
+        "window",
+        "explicit mask",
+        "mask that hides rows",
+        "odd sizes",
+        "tiles",
+    ];
     let sinks = rows.iter().chain(halves).filter(|row| of_sinks.contains(&row.0) || row.0.starts_with("halves, p"));
     let sinks = sinks.map(|row| (row, [row.0.starts_with("halves").then_some(Codec::F16); 2], "sinks", true));
     let plain = plain.map(|(row, codec)| (row, [codec; 2], "", false));
@@ -95,7 +120,9 @@ pub(super) fn cases() -> Vec<Case> {
                 inputs.extend([o.keys(codecs[0], &[n, g * d]), o.keys(codecs[1], &[n, g * dv])]);
                 if masking.explicit {
                     let mask = [h, m, n];
-                    inputs.push(o.filled(if name.contains("each head") { &mask } else { &mask[1..] }, Fill::Mask));
+                    let hidden = if name.contains("lowest") { f32::MIN } else { f32::NEG_INFINITY };
+                    let fill = if name.contains("hides rows") { Fill::hiding(n, hidden) } else { Fill::Mask };
+                    inputs.push(o.filled(if name.contains("each head") { &mask } else { &mask[1..] }, fill));
                 }
                 inputs.extend(sinks.then(|| o.filled(&[h], Fill::Uniform(-1.0, 3.0))));
                 inputs

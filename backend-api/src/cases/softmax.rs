@@ -22,6 +22,10 @@ pub(super) fn cases() -> Vec<Case> {
         ("window around", &[3, 5, 9], 0.25, 0.0, Masking { window: 4, ..none }, StepParams::at(0, 5)),
         ("softcap", &[2, 4, 24], 1.0, 4.0, cached, StepParams::at(7, 4)),
         ("explicit", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
+        ("hidden rows", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
+        ("hidden rows, wide", &[4, 700], 0.25, 0.0, explicit, StepParams::at(0, 4)),
+        ("hidden rows, causal", &[2, 6, 40], 0.25, 3.0, Masking { explicit: true, ..causal }, StepParams::at(0, 6)),
+        ("rows hidden by the lowest number", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
     ];
     let sinks: &[Row] = &[
         ("sink", &[7, 33], 1.0, 0.0, none, StepParams::at(0, 1)),
@@ -29,6 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("sinks, one row", &[3, 1, 40], 0.25, 0.0, cached, StepParams::at(11, 1)),
         ("sinks, window", &[2, 4, 24], 0.25, 0.0, window, StepParams::at(7, 4)),
         ("sinks, explicit", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
+        ("sinks, hidden rows", &[3, 5, 9], 0.25, 0.0, explicit, StepParams::at(0, 5)),
         ("sink, one of one", &[1, 9], 1.0, 0.0, none, StepParams::at(0, 1)),
     ];
     let plain = rows.iter().map(|row| (row, false));
@@ -38,7 +43,10 @@ pub(super) fn cases() -> Vec<Case> {
             Case::new(Softmax { scale, softcap, masking, sinks }, name, step, |o| {
                 let mut inputs = vec![o.filled(dims, Fill::Uniform(-20.0, 20.0))];
                 if masking.explicit {
-                    inputs.push(o.filled(&dims[dims.len() - 2..], Fill::Mask));
+                    let hidden = if name.contains("lowest") { f32::MIN } else { f32::NEG_INFINITY };
+                    let keys = dims[dims.len() - 1];
+                    let fill = if name.contains("hidden") { Fill::hiding(keys, hidden) } else { Fill::Mask };
+                    inputs.push(o.filled(&dims[dims.len() - 2..], fill));
                 }
                 if sinks {
                     let heads = if dims.len() > 2 { dims[dims.len() - 3] } else { 1 };

@@ -5,7 +5,8 @@
 //! *Results*: `[m, n_head * dv]`. Query head `h` uses KV head `h * n_head_kv / n_head`; scores are `scale * (q . k)`,
 //! then `softcap * tanh(scores / softcap)` if there is a cap, then masked; softmax; weighted sum of v.
 //! A sink is one more score of its head, whose value is zero: it takes a share and adds nothing.
-//! A row that is masked as a whole gives zeros. Over a cache, rows beyond the step's real ones are not specified: nobody
+//! A mask hides the keys whose scores it brings down to [`HIDDEN`] or less: those where it is minus infinity, or f32's lowest
+//! number. A row without a key that is seen gives zeros, whether a mask hides its keys or a position does. Over a cache, rows beyond the step's real ones are not specified: nobody
 //! reads them.
 //! *Source*: Vaswani et al., "Attention Is All You Need", 2017; Dao et al., "FlashAttention", 2022; of sinks: OpenAI,
 //! "gpt-oss-120b & gpt-oss-20b Model Card", 2025.
@@ -13,6 +14,9 @@
 use super::describe::{Describe, F32, Output, ensure, floats, floats_of_any_codec, shape};
 use crate::step::StepParams;
 use crate::tensor::{DType, Tensor};
+
+/// Scores that are this or less once a mask is added are those of hidden keys. Some drivers have no infinities.
+pub const HIDDEN: f32 = -3.0e38;
 
 /// Which keys a query may see. Query row `i` has the position `i + first`, where `first` is the step's position if the
 /// keys are `cached`, else `n - m` (the last query sees the last key).

@@ -3,7 +3,7 @@
 //! *Operands*: x `[.., m, n]`; with `masking.explicit` also a mask `[m, n]` added after scaling; with `sinks` also `[h]`,
 //! last, for x `[.., h, m, n]`.
 //! *Results*: like x. Scores are `scale * x`, soft-capped if `softcap > 0`, masked as in
-//! [`Attention`](super::Attention); hidden columns give 0, and so does a row that is hidden as a whole. A sink is one
+//! [`Attention`](super::Attention); hidden columns give 0, and so does a row that is hidden as a whole, by a mask too. A sink is one
 //! more score of each row of its matrix, which takes a share of the sum and has no column.
 
 use super::attention::Masking;

@@ -240,13 +240,17 @@ void visible(int i, int m, int n, out int start, out int end) {
     start = min(start, end);
 }
 
+bvec4 shown(vec4 scores) {
+    return not(lessThanEqual(scores, vec4(LOWEST)));
+}
+
 vec4 cap(vec4 score) {
     return softcap > 0.0 ? softcap * act_tanh(score / softcap) : score;
 }
 
 vec4 scores4(int cols, int row, int c4) {
     vec4 score = cap(scale * load4(src_x, cols, row, c4));
-    score += load4(src_mask, cols, row % queries, c4);
+    score = max(score + load4(src_mask, cols, row % queries, c4), vec4(LOWEST));
     return score;
 }
 
@@ -260,6 +264,7 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
+        within = shown(seen);
         float top = max(max(seen.x, seen.y), max(seen.z, seen.w));
         if (top > largest) {
             sum *= exp(max(largest - top, -100.0));
@@ -267,7 +272,7 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
         }
         sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    factor = start < end ? 1.0 / sum : 0.0;
+    factor = sum == 0.0 ? 0.0 : 1.0 / sum;
 }
 
 float factor;

@@ -83,7 +83,7 @@ impl Lowering<'_> {
         }
         let mut second = common(self.draw("attention")?).int("head_dim", dv).int("keys", n);
         second = second.define_if(dv.is_multiple_of(4), "ALIGNED").scratch("src_scores", 0).input("src_v", v_at, v);
-        second = second.codec(self.layout, v, &["src_v"]);
+        second = second.codec(self.layout, v, &["src_v"]).define_if(op.masking.explicit, "EXPLICIT");
         if let Some(at) = sinks {
             second = second.define("SINKS", "").input("src_sinks", at, self.input(at)?);
         }

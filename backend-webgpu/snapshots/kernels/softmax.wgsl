@@ -87,6 +87,8 @@ fn safe_tanh(x: f32) -> f32 {
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
+const HIDDEN: f32 = -3.0e38;
+
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);
@@ -119,7 +121,11 @@ const LOWEST: f32 = -3.4028234e38;
 
 fn score(first: u32, i: u32, c: u32) -> f32 {
     let s = capped(p.scale * x[first + c]);
-    return max(s + mask[i * p.n + c], LOWEST);
+    return max(s + mask[i * p.n + c], HIDDEN);
+}
+
+fn weight(score: f32, highest: f32) -> f32 {
+    return select(exp(score - highest), 0.0, score == HIDDEN);
 }
 
 @compute @workgroup_size(64u)
@@ -144,7 +150,7 @@ fn main(
     highest = workgroup_max(lane, highest);
     var sum = 0.0;
     for (var c = range.x + lane; c < range.y; c += 64u) {
-        sum += exp(score(first, i, c) - highest);
+        sum += weight(score(first, i, c), highest);
     }
     sum = workgroup_sum(lane, sum);
     sum += exp(sink - highest);
@@ -152,7 +158,7 @@ fn main(
     for (var c = lane; c < p.n; c += 64u) {
         var value = 0.0;
         if (c >= range.x && c < range.y) {
-            value = exp(score(first, i, c) - highest) * scale;
+            value = weight(score(first, i, c), highest) * scale;
         }
         out[first + c] = value;
     }

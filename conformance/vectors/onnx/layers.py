@@ -133,8 +133,9 @@ def head_major(g, x, heads):
     return g.permute(g.reshape(x, (b, t, heads, c // heads)), [0, 2, 1, 3])
 
 
-def masks(node, m, n, past, mask, lengths, native):
-    """What is added to the scores [batch, heads, m, n] or to dimensions of 1, or None."""
+def masks(node, m, n, first, mask, lengths, native):
+    """What is added to the scores [batch, heads, m, n] or to dimensions of 1, or None. `first` is the position of the first
+    query, of each text or of all."""
     bias = np.zeros((1, 1, m, n), np.float32)
     hidden = lambda seen: np.where(seen, np.float32(0), np.float32(-np.inf))
     if mask is not None:
@@ -144,14 +145,22 @@ def masks(node, m, n, past, mask, lengths, native):
         bias = bias + added.reshape((1,) * (4 - added.ndim) + added.shape)
     if lengths is not None:
         bias = bias + hidden(np.arange(n) < np.reshape(lengths, (-1, 1, 1, 1)))
-    triangle = hidden(np.arange(n) <= np.arange(m)[:, None] + past)
-    causal = node.get("is_causal", 0)
-    whole = bias + triangle if causal else bias
-    if np.isneginf(whole).all(axis=-1).any():
-        raise Unmapped("rows that are masked as a whole: NaN in ONNX, zeros here")
-    if causal and not native:
-        bias = whole
-    return None if mask is None and lengths is None and (native or not causal) else bias.astype(np.float32)
+    before, after = windows(node)
+    causal = bool(node.get("is_causal", 0))
+    positioned = causal or max(before, after) >= 0
+    if positioned and not native:
+        apart = np.arange(n) - np.arange(m)[:, None] - np.reshape(first, (-1, 1, 1, 1))
+        seen = np.ones(apart.shape, bool)
+        seen &= (apart <= 0) if causal else True
+        seen &= (apart >= -before) if before >= 0 else True
+        seen &= (apart <= after) if after >= 0 else True
+        bias = bias + hidden(seen)
+    return None if mask is None and lengths is None and (native or not positioned) else bias.astype(np.float32)
+
+
+def windows(node):
+    """How many keys before and after its position a query sees; -1 where all of them."""
+    return node.get("left_window_size", -1), node.get("right_window_size", -1)
 
 
 @onnx("Attention")
@@ -170,9 +179,13 @@ def attention(g, node, q, k, v, mask=None, past_k=None, past_v=None, lengths=Non
         presents = [k, v]
     (k, _), (v, _) = token_major(g, k, kv_heads), token_major(g, v, kv_heads)
     (batch, m, _), n = q.shape, k.shape[1]
+    # With lengths, the last query is that of the last key that counts.
+    lengths = None if lengths is None else constant(lengths)
+    first = past if lengths is None else lengths - m
     # With as many keys as queries besides the past, the last query sees the last key, as anygpu has it.
-    native = bool(node.get("is_causal", 0)) and n == m + past
-    bias = masks(node, m, n, past, None if mask is None else constant(mask), lengths, native)
+    whole_past = max(windows(node)) < 0 and n == m + past
+    native = bool(node.get("is_causal", 0)) and whole_past and lengths is None
+    bias = masks(node, m, n, first, None if mask is None else constant(mask), lengths, native)
     size = q.shape[2] // heads
     params = {"scale": node.get("scale", 1 / size**0.5), "softcap": node.get("softcap", 0.0), "causal": native}
 

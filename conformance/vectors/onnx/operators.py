@@ -143,9 +143,11 @@ def transpose(g, node, x):
 @onnx("SpaceToDepth", "DepthToSpace")
 def blocks(g, node, x):
     (n, c, h, w), b = x.shape, node.get("blocksize")
+    channels_last = node.get("mode", "DCR") == "DCR"
     if node.op == "SpaceToDepth":
-        split, perm, shape = (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4), (n, c * b * b, h // b, w // b)
-    elif node.get("mode", "DCR") == "DCR":
+        perm = (0, 3, 5, 1, 2, 4) if channels_last else (0, 1, 3, 5, 2, 4)
+        split, shape = (n, c, h // b, b, w // b, b), (n, c * b * b, h // b, w // b)
+    elif channels_last:
         split, perm, shape = (n, b, b, c // b**2, h, w), (0, 3, 4, 1, 5, 2), (n, c // b**2, h * b, w * b)
     else:
         split, perm, shape = (n, c // b**2, b, b, h, w), (0, 1, 4, 2, 5, 3), (n, c // b**2, h * b, w * b)

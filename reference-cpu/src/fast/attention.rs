@@ -5,7 +5,7 @@ use super::lanes::{Lanes, Work};
 use super::math::{accumulate, dot, exp};
 use crate::args::Args;
 use crate::threads::{for_each_part, parts};
-use backend_api::op::Attention;
+use backend_api::op::{Attention, HIDDEN};
 use backend_api::{Form, Op, StepParams, Tensor};
 
 /// Returns the memory that attention needs: scores of as many keys as there may be, in each part.
@@ -88,17 +88,21 @@ impl Work for Part<'_> {
                 if op.softcap > 0.0 {
                     *score = op.softcap * (*score / op.softcap).tanh();
                 }
-                *score += mask.get(j).copied().unwrap_or(0.0);
+                if let Some(mask) = mask.get(j) {
+                    *score += mask;
+                    *score = if *score <= HIDDEN { f32::NEG_INFINITY } else { *score };
+                }
                 max = max.max(*score);
             }
             out.fill(0.0);
             let mut sum = sink.map_or(0.0, |sink| exp(sink - max));
             for (score, j) in scores.iter().zip(start..) {
-                let weight = exp(score - max);
+                // An exponential is never 0.
+                let weight = if *score == f32::NEG_INFINITY { 0.0 } else { exp(score - max) };
                 sum += weight;
                 accumulate(lanes, out, weight, &v[(j * op.n_head_kv + g) * dv..][..dv]);
             }
-            // Without keys it is 0; NaN stays what it is.
+            // Without keys that are seen it is 0; NaN stays what it is.
             let scale = if sum == 0.0 { 0.0 } else { 1.0 / sum };
             out.iter_mut().for_each(|o| *o *= scale);
         }

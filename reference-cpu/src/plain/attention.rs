@@ -1,6 +1,6 @@
 //! Attention by its definition.
 
-use super::softmax::capped;
+use super::softmax::{capped, masked};
 use crate::args::Args;
 use backend_api::Op;
 
@@ -24,19 +24,19 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
             let score = |j: usize| {
                 let k = &k[(j * a.n_head_kv + g) * d..][..d];
                 let dot: f64 = q.iter().zip(k).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
-                let mask = mask.get((h * mask_rows + i) * n + j).map_or(0.0, |v| f64::from(*v));
-                capped(dot * f64::from(a.scale), a.softcap) + mask
+                masked(capped(dot * f64::from(a.scale), a.softcap), mask.get((h * mask_rows + i) * n + j))
             };
             weights.clear();
             weights.extend((start..end).map(score));
             let sink = sinks.get(h).map_or(f64::NEG_INFINITY, |sink| f64::from(*sink));
+            let seen = weights.iter().any(|score| *score != f64::NEG_INFINITY);
             let max = weights.iter().copied().fold(sink, f64::max);
             weights.iter_mut().for_each(|weight| *weight = (*weight - max).exp());
             let sum = (sink - max).exp() + weights.iter().sum::<f64>();
             for (c, out) in out[(i * a.n_head + h) * dv..][..dv].iter_mut().enumerate() {
                 let value = |j: usize| f64::from(v[(j * a.n_head_kv + g) * dv + c]);
                 let mixed: f64 = (start..end).zip(&weights).map(|(j, weight)| weight * value(j)).sum();
-                *out = if start < end { (mixed / sum) as f32 } else { 0.0 };
+                *out = if seen { (mixed / sum) as f32 } else { 0.0 };
             }
         }
     }

@@ -3,16 +3,17 @@
 use crate::{python, root};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The package that ships the tests, and what its Python needs besides. Apache-2.0.
-const PACKAGES: &[&str] = &["onnx==1.22.0", "numpy==2.3.5"];
+/// The package that makes the tests, and what its Python needs besides. Apache-2.0.
+const PACKAGES: &[&str] = &["onnx==1.23.2", "numpy==2.3.5"];
 /// Where a fetched package lies: a new version gets a folder of its own.
-const FOLDER: &str = "target/onnx-1.22.0";
-/// The tests in it.
-const TESTS: &str = "onnx/backend/test/data/node";
+const FOLDER: &str = "target/onnx-1.23.2";
+/// The tests, beside it.
+const TESTS: &str = "node-tests";
 /// The script and what it makes.
 const VECTORS: &str = "conformance/vectors/onnx";
 /// Files that the script writes.
@@ -20,7 +21,7 @@ const FILES: &[&str] = &["cases.json", "arrays.bin", "README.md"];
 
 #[derive(Args)]
 pub struct Options {
-    /// Folder of other node tests: a folder each, with model.onnx and test_data_set_0 [default: those that `onnx` ships]
+    /// Folder of other node tests: a folder each, with model.onnx and test_data_set_0 [default: those that `onnx` makes]
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
     /// Where to write
@@ -81,23 +82,27 @@ fn install(python: &str, staging: &Path, folder: &Path) -> Result<()> {
     if !status.success() {
         bail!("pip could not install {}; check the network and pip's settings (the message is above)", PACKAGES[0]);
     }
+    let tests = staging.join(TESTS);
+    script(python, staging, "tests.py", &[("--out", tests.as_path())], "the package's tests could not be written")?;
     fs::rename(staging, folder).with_context(|| format!("cannot move the package to {}", folder.display()))
 }
 
 fn convert(python: &str, package: &Path, tests: &Path, out: &Path) -> Result<()> {
+    script(python, package, "make.py", &[("--tests", tests), ("--out", out)], "the tests could not be converted")
+}
+
+/// Runs a script that lies beside the vectors.
+fn script(python: &str, package: &Path, name: &str, options: &[(&str, &Path)], failed: &str) -> Result<()> {
     let status = Command::new(python)
-        .arg(root().join(VECTORS).join("make.py"))
-        .arg("--tests")
-        .arg(tests)
-        .arg("--out")
-        .arg(out)
+        .arg(root().join(VECTORS).join(name))
+        .args(options.iter().flat_map(|(option, path)| [OsStr::new(option), path.as_os_str()]))
         .env("PYTHONPATH", package)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::null())
         .status()
         .with_context(|| format!("cannot start {python}"))?;
     if !status.success() {
-        bail!("the tests could not be converted (the message is above)");
+        bail!("{failed} (the message is above)");
     }
     Ok(())
 }
