@@ -212,7 +212,8 @@ impl Chat<'_> {
             ..self.loaded.generate_options(None)
         };
         let messages = self.conversation.messages();
-        let asked = ChatOptions { variables: self.talk.template.variables(), ..ChatOptions::default() };
+        let held = self.format.is_some();
+        let asked = ChatOptions { variables: self.talk.template.variables(), held, ..ChatOptions::default() };
         options.constraint = self.constraint(&messages, &asked)?;
         let chat = self.loaded.template(&asked)?;
         let ChatPrompt { tokens, keep, dropped_messages } = self.loaded.chat(&chat, &messages, &options)?;

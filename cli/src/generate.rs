@@ -149,7 +149,8 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
         let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
         let tools = args.tools.clone().map_or_else(Vec::new, |Tools(tools)| tools);
         let tool_choice = args.tool_choice.clone().unwrap_or_default();
-        let asked = ChatOptions { tools, tool_choice, variables: args.template.variables(), ..ChatOptions::default() };
+        let (variables, held) = (args.template.variables(), format.is_some());
+        let asked = ChatOptions { tools, tool_choice, variables, held, ..ChatOptions::default() };
         let format = match loaded.call_form(&messages, &asked)? {
             Some(form) => Some(Format::Calls(Box::new(form))),
             None => format.map(|format| loaded.answering(format, &messages, &asked)).transpose()?,

@@ -385,6 +385,24 @@ impl<'s> Writer<'s> {
             "multipleOf" if value.as_f64().is_none_or(|number| number <= 0.0) => {
                 return self.wrong("must be a number above 0");
             }
+            // The library does not hold numbers to exclusive bounds at the ends of negative ranges, so theirs are a little narrower.
+            "exclusiveMinimum" | "exclusiveMaximum" if value.is_number() && !is_integral(schema) => {
+                let bound = value.as_f64().unwrap_or_default();
+                let step = (bound.abs() * 1e-12).max(1e-6);
+                let is_least = key == "exclusiveMinimum";
+                let (beside, narrowed) = if is_least { ("minimum", bound + step) } else { ("maximum", bound - step) };
+                let other = schema.get(beside).and_then(Value::as_f64);
+                let stricter =
+                    other.map_or(narrowed, |other| if is_least { narrowed.max(other) } else { narrowed.min(other) });
+                return Ok(Some((beside.into(), stricter.into())));
+            }
+            // Taken into account there.
+            "minimum" if schema.get("exclusiveMinimum").is_some_and(Value::is_number) && !is_integral(schema) => {
+                return Ok(None);
+            }
+            "maximum" if schema.get("exclusiveMaximum").is_some_and(Value::is_number) && !is_integral(schema) => {
+                return Ok(None);
+            }
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => match value {
                 Value::Number(_) => self.value(value)?,
                 _ => return self.wrong("must be a number"),
@@ -526,6 +544,16 @@ fn integer(value: &Value) -> Option<u64> {
         let float = value.as_f64().filter(|float| float.fract() == 0.0)?;
         (0.0..MAX_INTEGER).contains(&float).then_some(float as u64)
     })
+}
+
+/// Whether numbers that follow a schema are integers.
+fn is_integral(schema: &Map<String, Value>) -> bool {
+    let kinds = schema
+        .get("type")
+        .into_iter()
+        .flat_map(|kind| kind.as_array().map_or(std::slice::from_ref(kind), Vec::as_slice));
+    let mut kinds = kinds.filter_map(Value::as_str).peekable();
+    kinds.peek().is_some() && kinds.all(|kind| kind != "number")
 }
 
 /// Digits of a number, but for zeros around them.

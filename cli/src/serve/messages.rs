@@ -226,5 +226,5 @@ pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
     let mut variables: BTreeMap<String, Value> = given.cloned().into_iter().flatten().collect();
     variables.extend(get("reasoning_effort").map(|effort| ("reasoning_effort".into(), effort.clone())));
     let one_call = get("parallel_tool_calls").map(|several| several == false);
-    Ok(ChatOptions { tools, tool_choice, one_call, variables })
+    Ok(ChatOptions { tools, tool_choice, one_call, variables, held: false })
 }

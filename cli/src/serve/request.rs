@@ -337,9 +337,10 @@ impl TextRequest {
             },
         };
         let include_usage = sound.get("stream_options").is_some_and(|options| options["include_usage"] == true);
-        let chat = messages::options(sound.0)?;
+        let mut chat = messages::options(sound.0)?;
         let demands = chat.tool_choice.demands();
         let format = format::Asked::read(sound.0)?;
+        chat.held = format.is_some();
         let held = match &prompts[..] {
             [Prompt::Chat(messages)] if demands || format.is_some() => Some((messages.clone(), chat.clone())),
             _ => None,

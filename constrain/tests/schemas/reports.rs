@@ -11,6 +11,18 @@ fn reports() -> Vec<(&'static str, Value, Vec<String>, Vec<String>)> {
     let value = json!({ "type": "object", "properties": { "n": { "type": "number" } }, "required": ["n"] });
     vec![
         (
+            "an exclusive bound of negative numbers",
+            json!({ "type": "number", "minimum": -3.5, "exclusiveMaximum": -3.0 }),
+            texts(&["-3.5", "-3.25", "-3.0001"]),
+            texts(&["-3", "-3.0", "-2.9", "3.2"]),
+        ),
+        (
+            "an exclusive bound beside another one",
+            json!({ "type": "number", "minimum": -1, "exclusiveMinimum": 0, "maximum": 2.5 }),
+            texts(&["0.5", "2.5", "1"]),
+            texts(&["0", "-0.5", "2.6"]),
+        ),
+        (
             "llguidance 265: a comma after which no key can come",
             json!({ "type": "object", "properties": { "score": { "type": "integer", "multipleOf": 5 } }, "required": ["score"],
                     "additionalProperties": false, "patternProperties": { "^score$": { "type": "integer" } } }),

@@ -4,8 +4,8 @@ use crate::kept::Kept;
 use crate::request::{Counters, Request, chat_template};
 use anygpu::web::WebHost;
 use anygpu::{
-    ChatPrompt, Embedder, Engine, EngineError, Host, LoadTimes, Message, ModelError, Pooling, Progress, Proofs,
-    Sessions, ToolChoice, select,
+    ChatOptions, ChatPrompt, Embedder, Engine, EngineError, Host, LoadTimes, Message, ModelError, Pooling, Progress,
+    Proofs, Sessions, ToolChoice, select,
 };
 use bindings_common::load::LoadOptions;
 use bindings_common::source::{JsSource, Source};
@@ -179,7 +179,7 @@ impl WasmEngine {
     pub fn chat_prompt(&self, messages: &str, options: &str) -> Result<String, JsValue> {
         let engine = &self.0.engine;
         let mut request = Request::read(options)?;
-        let chat = request.chat.take().unwrap_or_default().template(engine)?;
+        let chat = request.chat.take().unwrap_or_default().template(engine, request.held_to.is_some())?;
         let prompt = engine.chat_prompt_with(&chat, &conversation(messages)?, &request.options(engine, 0)?);
         let ChatPrompt { tokens, keep, dropped_messages } = prompt.map_err(|e| error::engine(&e))?;
         json(&serde_json::json!({ "tokens": tokens, "keep": keep, "dropped_messages": dropped_messages }))
@@ -198,6 +198,7 @@ impl WasmEngine {
     /// Returns a format for the answer to a conversation, which thoughts may precede, as the module of formats reads it.
     pub fn format_after(&self, messages: &str, options: &str, format: &str) -> Result<String, JsValue> {
         let options = Request::read(options)?.chat.unwrap_or_default().options(ToolChoice::Auto);
+        let options = ChatOptions { held: true, ..options };
         let messages = conversation(messages)?;
         let preface = chat_template(&self.0.engine)?.preface(&messages, &options);
         match preface.map_err(|e| error::engine(&e.into()))? {

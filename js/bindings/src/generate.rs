@@ -36,7 +36,8 @@ impl WasmEngine {
         future_to_promise(async move {
             let mut request = request?;
             let (name, every) = (std::mem::take(&mut request.session), request.save_every);
-            let chat = request.chat.take().map(|chat| chat.template(&loaded.engine)).transpose()?;
+            let chat =
+                request.chat.take().map(|chat| chat.template(&loaded.engine, request.held_to.is_some())).transpose()?;
             let mut answer = chat.map(|chat| Answer::begin(&loaded.engine, &chat, &tokens, &request)).transpose()?;
             let held_to = request.held_to.take();
             let watched = request.watch;

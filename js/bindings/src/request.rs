@@ -73,16 +73,17 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The model's template for it.
-    pub fn template(self, engine: &Engine) -> Result<ChatTemplate, JsValue> {
+    /// The model's template for it, where the answer may be held to a format or to calls.
+    pub fn template(self, engine: &Engine, is_held: bool) -> Result<ChatTemplate, JsValue> {
+        let held = is_held && !self.demanded;
         let tool_choice = if self.demanded { ToolChoice::Required } else { ToolChoice::Auto };
-        let options = self.options(tool_choice);
+        let options = ChatOptions { held, ..self.options(tool_choice) };
         chat_template(engine)?.with(&options).map_err(|e| error::engine(&e.into()))
     }
 
     pub fn options(self, tool_choice: ToolChoice) -> ChatOptions {
         let Conversation { tools, one_call, variables, .. } = self;
-        ChatOptions { tools, tool_choice, one_call, variables }
+        ChatOptions { tools, tool_choice, one_call, variables, held: false }
     }
 }
 

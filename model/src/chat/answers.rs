@@ -426,6 +426,15 @@ fn what_may_stand_before_an_answer_follows_from_the_template() {
     assert_eq!((thinks.thoughts, thinks.thinking), (Some(("<think>".into(), "</think>".into())), false));
     assert!(preface("{{ messages[0].content }}<think>\n").unwrap().thinking);
     assert!(!preface("{{ messages[0].content }}<think>\n\n</think>\n\n").unwrap().thinking);
+    let begins = template("{{ messages[0].content }}{{ enable_thinking }}<think>\n").unwrap();
+    for (variables, ends) in [(json!({}), true), (json!({ "enable_thinking": true }), false)] {
+        let variables = variables.as_object().unwrap().clone().into_iter().collect();
+        let held = ChatOptions { held: true, variables, ..ChatOptions::default() };
+        let messages = [Message::new("user", "?")];
+        let prompt = begins.with(&held).unwrap().render(&messages, true).unwrap();
+        assert_eq!(prompt.ends_with("<think>\n\n</think>\n\n"), ends, "{prompt:?}");
+        assert_eq!(begins.preface(&messages, &held).unwrap().unwrap().thinking, !ends);
+    }
     assert_eq!(preface("{{ messages }}<|channel|><|message|>").unwrap().header, "<|channel|>final<|message|>");
     assert_eq!(preface("{{ messages }}<|channel>thought<channel|>").unwrap().marks, ["<|channel>", "<channel|>"]);
 }

@@ -135,6 +135,8 @@ pub struct ChatTemplate {
     /// The one for conversations with tools, if the file has another for them.
     for_tools: Option<Result<Arc<ChatTemplate>, ChatError>>,
     variables: BTreeMap<String, serde_json::Value>,
+    /// Whether thoughts that a rendering begins are ended in it.
+    ends_thoughts: bool,
     now: Option<i64>,
     bos: String,
     eos: String,
@@ -168,6 +170,7 @@ impl ChatTemplate {
             answers: Answers::of(source),
             for_tools: None,
             variables: BTreeMap::new(),
+            ends_thoughts: false,
             now: None,
             bos: token("tokenizer.ggml.bos_token_id")?,
             eos: token("tokenizer.ggml.eos_token_id")?,
@@ -193,7 +196,11 @@ impl ChatTemplate {
     ///
     /// *Errors*: the template refuses the messages, knows no such role, fails, or produces too much.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
-        self.rendered(&self.suited(messages)?, add_generation_prompt)
+        let mut text = self.rendered(&self.suited(messages)?, add_generation_prompt)?;
+        if add_generation_prompt && self.ends_thoughts {
+            self.answers.end_thoughts(&mut text);
+        }
+        Ok(text)
     }
 
     /// The text of a conversation as it is.

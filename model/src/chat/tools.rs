@@ -29,6 +29,9 @@ pub struct ChatOptions {
     pub one_call: Option<bool>,
     /// Variables of the template, such as `enable_thinking`.
     pub variables: BTreeMap<String, Value>,
+    /// Whether the answer is held to a format. Reasoning that the template begins is then ended in the prompt, so that a model
+    /// whose reasoning does not end still answers; with the variable `enable_thinking: true` it goes on.
+    pub held: bool,
 }
 
 /// Whether a model calls functions.
@@ -109,6 +112,14 @@ impl Answers {
         self.thoughts
     }
 
+    /// Ends the thoughts that a prompt has begun, as templates write empty ones.
+    pub fn end_thoughts(&self, prompt: &mut String) {
+        if let Some(marks) = self.thoughts.filter(|marks| prompt.trim_end().ends_with(marks.begin)) {
+            prompt.truncate(prompt.trim_end().len());
+            *prompt += &format!("\n\n{}\n\n", marks.end);
+        }
+    }
+
     pub fn is_harmony(&self) -> bool {
         self.harmony
     }
@@ -141,6 +152,7 @@ impl ChatTemplate {
             }
             chat.set_variable(name, value);
         }
+        chat.ends_thoughts = options.held && options.variables.get("enable_thinking") != Some(&Value::Bool(true));
         if !has_tools {
             return Ok(chat);
         }
