@@ -83,7 +83,8 @@ vec4 weighted(int query, int head, int channel) {
         add(b, seen2, key + 4, end - 1, head_kv, channel);
     }
     float weights = dot(total, vec4(1.0));
-    return weights == 0.0 ? vec4(0.0) : sum / weights;
+    // Not a comparison with 0: there are drivers for which NaN equals it.
+    return weights > 0.0 ? sum / weights : vec4(weights);
 }
 
 vec4 at_column(int row, int col) {

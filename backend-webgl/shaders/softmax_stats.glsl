@@ -36,5 +36,6 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
         }
         sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    factor = sum == 0.0 ? 0.0 : 1.0 / sum;
+    // Not a comparison with 0: there are drivers for which NaN equals it.
+    factor = sum > 0.0 ? 1.0 / sum : sum;
 }

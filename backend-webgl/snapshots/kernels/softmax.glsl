@@ -277,7 +277,7 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
         }
         sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    factor = sum == 0.0 ? 0.0 : 1.0 / sum;
+    factor = sum > 0.0 ? 1.0 / sum : sum;
 }
 
 vec4 value(int row, int col) {
