@@ -22,8 +22,6 @@ const MOST_AT_A_TIME: usize = 4;
 const TASKS: &str = "tasks";
 /// How long all runs of a change take on two processors, compiling included: CI takes 44 to 57 minutes. *Units*: minutes.
 const MINUTES: u64 = 50;
-/// How long those of a night take besides. *Units*: hours.
-const NIGHT_HOURS: u64 = 6;
 
 /// Describes the task in its help.
 pub const ABOUT: &str = "Run all tests: models are fetched, then unit tests, conformance, the mutation check, the page in \
@@ -167,7 +165,7 @@ impl Machine {
         let time = match options {
             Options { only, .. } if !only.is_empty() => String::new(),
             Options { nightly: true, .. } => {
-                format!("; about {MINUTES} minutes and {NIGHT_HOURS} hours on two processors")
+                format!("; hours: those of a change alone take about {MINUTES} minutes on two processors")
             }
             _ => format!("; about {MINUTES} minutes on two processors, compiling included"),
         };
