@@ -235,7 +235,7 @@ impl Generate {
     }
 
     /// The same with so many tokens at the beginning that stay where others make room, instead of those that hold for all
-    /// turns of a conversation. Only for [`Overflow::Shift`](crate::Overflow::Shift).
+    /// turns of a conversation. Only for [`Overflow::Shift`].
     #[must_use]
     pub fn keeping(mut self, tokens: usize) -> Generate {
         self.keep = Some(tokens);

@@ -76,7 +76,7 @@ export class Core extends Module {
       case "words":
         return { bytes: this._loaded().words(), lengths: this._loaded().word_lengths() };
       case "after":
-        return this._loaded().format_after(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.format);
+        return this._loaded().format_after(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.wanted);
       case "form":
         return this._loaded().call_form(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.name);
       case "embed":

@@ -116,7 +116,7 @@ export class Formats {
   async _asked({ prompt, generate, wanted, demanded }, signal) {
     if (wanted !== undefined) {
       // Models may think before their answers.
-      const held_to = await this._call("after", { prompt, generate, format: written(wanted) }, signal);
+      const held_to = await this._call("after", { prompt, generate, wanted: written(wanted) }, signal);
       return { held_to, field: "response_format" };
     }
     if (demanded !== undefined) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };

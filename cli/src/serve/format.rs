@@ -134,7 +134,7 @@ impl Asked {
             let (field, part) = path.split_once('.').unwrap_or((*path, ""));
             let value = fields.get(field).map(|value| if part.is_empty() { value } else { &value[part] });
             let format = value.filter(|value| !value.is_null()).and_then(format)?;
-            Some(Asked { format, field: *path, name: (*path).into() })
+            Some(Asked { format, field: path, name: (*path).into() })
         };
         let standard = fields.get(FIELD).and_then(Asked::response_format);
         let mut asked = standard.into_iter().chain(SOURCES.iter().filter_map(of_field));
