@@ -151,7 +151,7 @@ fn formats_hold_behind_thoughts() {
             assert_eq!(thought, if seed % 2 == 0 { "a < b / c <thin[" } else { "" }, "{text}");
             match format {
                 Format::Regex(_) => {
-                    assert!((2..10).contains(&said.len()) && said.chars().all(|c| "abc/".contains(c)), "{text}")
+                    assert!((2..10).contains(&said.len()) && said.chars().all(|c| "abc/".contains(c)), "{text}");
                 }
                 _ => assert!(serde_json::from_str::<serde_json::Value>(&said).unwrap()["n"].is_number(), "{text}"),
             }
