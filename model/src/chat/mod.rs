@@ -196,7 +196,7 @@ impl ChatTemplate {
     ///
     /// *Errors*: the template refuses the messages, knows no such role, fails, or produces too much.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
-        let mut text = self.rendered(&self.suited(messages)?, add_generation_prompt)?;
+        let mut text = self.rendered(&self.suited(messages)?, add_generation_prompt, jinja::WORK)?;
         if add_generation_prompt && self.ends_thoughts {
             self.answers.end_thoughts(&mut text);
         }
@@ -204,8 +204,9 @@ impl ChatTemplate {
     }
 
     /// The text of a conversation as it is.
-    fn rendered(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
+    fn rendered(&self, messages: &[Message], add_generation_prompt: bool, work: usize) -> Result<String, ChatError> {
         let input = Input {
+            work,
             messages,
             add_generation_prompt,
             bos: &self.bos,

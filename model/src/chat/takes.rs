@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 
+use super::jinja::WORK_OF_PROBE;
 use super::{ChatError, ChatTemplate, Message, one_line};
 
 /// A text that no template has of itself, and that none changes.
@@ -49,7 +50,7 @@ impl ChatTemplate {
 
     /// Whether a conversation shows the needle.
     fn shows(&self, messages: &[Message]) -> bool {
-        self.rendered(messages, true).is_ok_and(|text| text.contains(NEEDLE))
+        self.rendered(messages, true, WORK_OF_PROBE).is_ok_and(|text| text.contains(NEEDLE))
     }
 
     /// Whether a text gets lost that is not in parts.
@@ -78,7 +79,7 @@ impl ChatTemplate {
                 if in_parts {
                     probe = probe.iter().map(self::in_parts).collect();
                 }
-                self.rendered(&probe, true)
+                self.rendered(&probe, true, WORK_OF_PROBE)
             };
             let Ok(text_of_role) = text(role) else { return false };
             // Some write roles in capitals.

@@ -50,7 +50,9 @@ fn write_to(file: &Path, text: &str) -> Result<()> {
 fn has_no_dependencies(package: &Value) -> Result<()> {
     for kind in ["dependencies", "bundleDependencies", "bundledDependencies", "optionalDependencies"] {
         if package.get(kind).is_some() {
-            bail!("js/package.json has {kind}: teach xtask/tasks/src/release about packages of npm before any of them ships");
+            bail!(
+                "js/package.json has {kind}: teach xtask/tasks/src/release about packages of npm before any of them ships"
+            );
         }
     }
     Ok(())

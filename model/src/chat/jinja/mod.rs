@@ -41,8 +41,10 @@ use machine::Machine;
 use parser::Parser;
 use value::{MAX_NESTING, Map, Value};
 
-/// What a rendering may do whatever the conversation is: two million steps, or 64 MiB of text and values.
-const WORK: usize = 64 << 20;
+/// Work that a rendering may do whatever the conversation is: two million steps, or 64 MiB of text and values.
+pub(super) const WORK: usize = 64 << 20;
+/// Work of a rendering that only finds out what a template takes. There are several of them, and real templates need far less.
+pub(super) const WORK_OF_PROBE: usize = WORK / 32;
 /// What it may do besides for each byte of the conversation.
 const WORK_PER_BYTE: usize = 64;
 
@@ -76,6 +78,8 @@ pub(super) struct Template {
 /// What a rendering begins with.
 #[derive(Debug)]
 pub(super) struct Input<'i> {
+    /// Work that it may do whatever the conversation is, in the units of its budget.
+    pub work: usize,
     pub messages: &'i [Message],
     pub add_generation_prompt: bool,
     pub bos: &'i str,
@@ -114,7 +118,7 @@ impl Template {
         };
         let said: usize = input.messages.iter().map(|m| m.role.len() + m.content.len() + size(&m.fields)).sum();
         let bytes = said + size(input.variables);
-        let budget = budget::Budget::new(WORK.saturating_add(bytes.saturating_mul(WORK_PER_BYTE)));
+        let budget = budget::Budget::new(input.work.saturating_add(bytes.saturating_mul(WORK_PER_BYTE)));
         let mut machine = Machine::new(self, budget, input.now);
         let result = globals(input, &mut machine).and_then(|()| machine.run());
         result.map_err(|Fault(what)| TemplateError { line: machine.line, what })
