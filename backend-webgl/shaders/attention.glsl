@@ -59,6 +59,9 @@ vec4 weighted(int query, int head, int channel) {
     largest = LOWEST;
     total = vec4(0.0);
 //!end
+//!if EXPLICIT
+    bool found = false;
+//!end
     // Eight keys at a time: many loads are under way, and what was summed is seldom scaled anew.
     for (int c4 = start >> 2; c4 <= last; c4 += 2) {
         int key = 4 * c4;
@@ -69,6 +72,7 @@ vec4 weighted(int query, int head, int channel) {
 //!if EXPLICIT
         seen = shown(a);
         seen2 = shown(b);
+        found = found || any(seen) || any(seen2);
 //!end
         vec4 four = max(a, b);
         float before = largest;
@@ -82,9 +86,11 @@ vec4 weighted(int query, int head, int channel) {
         add(a, seen, key, end - 1, head_kv, channel);
         add(b, seen2, key + 4, end - 1, head_kv, channel);
     }
-    float weights = dot(total, vec4(1.0));
-    // Not a comparison with 0: there are drivers for which NaN equals it.
-    return weights > 0.0 ? sum / weights : vec4(weights);
+    // Not a look at the sum of weights: scores that are NaN may leave nothing of it.
+//!if EXPLICIT
+    if (!found) return vec4(0.0);
+//!end
+    return sum / dot(total, vec4(1.0));
 }
 
 vec4 at_column(int row, int col) {

@@ -23,11 +23,17 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     largest = LOWEST;
     float sum = 0.0;
 //!end
+//!if EXPLICIT
+    bool found = false;
+//!else
+    bool found = start < end;
+//!end
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
 //!if EXPLICIT
         within = shown(seen);
+        found = found || any(within);
 //!end
         float top = max(max(seen.x, seen.y), max(seen.z, seen.w));
         if (top > largest) {
@@ -36,6 +42,6 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
         }
         sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    // Not a comparison with 0: there are drivers for which NaN equals it.
-    factor = sum > 0.0 ? 1.0 / sum : sum;
+    // Not a look at the sum: scores that are NaN may leave nothing of it.
+    factor = found ? 1.0 / sum : 0.0;
 }
