@@ -313,8 +313,7 @@ vec4 weighted(int query, int head, int channel) {
         add(a, seen, key, end - 1, head_kv, channel);
         add(b, seen2, key + 4, end - 1, head_kv, channel);
     }
-    float weights = dot(total, vec4(1.0));
-    return weights > 0.0 ? sum / weights : vec4(weights);
+    return sum / dot(total, vec4(1.0));
 }
 
 vec4 at_column(int row, int col) {

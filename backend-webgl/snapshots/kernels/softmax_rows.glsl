@@ -261,10 +261,12 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
     int last = (end + 3) >> 2;
     largest = load1(src_sinks, heads, 0, row / queries % heads);
     float sum = 1.0;
+    bool found = false;
     for (int c4 = start >> 2; c4 < last; c4++) {
         bvec4 within = inside(4 * c4, start, end);
         vec4 seen = mix(vec4(LOWEST), scores4(cols, row, c4), within);
         within = shown(seen);
+        found = found || any(within);
         float top = max(max(seen.x, seen.y), max(seen.z, seen.w));
         if (top > largest) {
             sum *= exp(max(largest - top, -100.0));
@@ -272,7 +274,7 @@ void row_softmax(int cols, int row, out float largest, out float factor) {
         }
         sum += dot(exp(max(seen - largest, -100.0)), vec4(within));
     }
-    factor = sum > 0.0 ? 1.0 / sum : sum;
+    factor = found ? 1.0 / sum : 0.0;
 }
 
 float factor;
