@@ -56,7 +56,7 @@ const ANSWER: &str = "answer";
 
 /// A grammar behind what may stand before the answer.
 ///
-/// *Errors*: it is made of several, as one that has this before it already.
+/// *Errors*: it is made of several, as one that has this before it already; a header whose marks are not tokens.
 pub(crate) fn grammar(
     preface: &Preface,
     mut answer: TopLevelGrammar,
@@ -68,6 +68,12 @@ pub(crate) fn grammar(
     grammar.name = Some(ANSWER.into());
     let marks = preface.thoughts.iter().flat_map(|(begin, end)| [begin, end]).chain(&preface.marks);
     let texts = Texts::new(marks, tokens);
+    // Where marks are text, reasoning could take in the header and the answer.
+    if !preface.header.is_empty() && texts.first(&preface.header).is_none() {
+        return Err(FormatError::Grammar(
+            "the vocabulary has no tokens for the marks of the channel before an answer".into(),
+        ));
+    }
     let (rules, thoughts) = match &preface.thoughts {
         Some((begin, end)) => texts.thoughts(begin, end, preface.thinking),
         None => (String::new(), String::new()),
