@@ -28,7 +28,11 @@ fn a_stream_tells_what_a_callback_is_told() {
         };
         let mut session = engine.session().unwrap();
         let mut told = Vec::new();
-        let on_piece = &mut |piece: anygpu::Piece<'_>| told.push(format!("{:?}", Generated::from(piece)));
+        let on_piece = &mut |piece: anygpu::Piece<'_>| {
+            if !piece.is_pause() {
+                told.push(format!("{:?}", Generated::from(piece)));
+            }
+        };
         let whole = block_on(engine.generate(&mut session, &PROMPT, &options, on_piece)).unwrap();
         let mut session = engine.session().unwrap();
         let mut events: Vec<Generated> =

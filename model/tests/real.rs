@@ -87,7 +87,8 @@ fn smollm2_chat() {
 
 #[test]
 fn gemma3_tokens() {
-    tokens_equal(GEMMA3, "gemma3_tokenizer.json", &[1, 106, 212]);
+    // Not 212, whose text is `</s>`: in this file it is an ordinary token.
+    tokens_equal(GEMMA3, "gemma3_tokenizer.json", &[1, 106]);
 }
 
 /// Tests a base model, whose file has no template.

@@ -2,11 +2,9 @@
 //!include lib/position.wgsl
 //!include lib/tanh.wgsl
 
-//!if EXPLICIT
 // A mask hides the keys whose scores it brings down to this.
 const HIDDEN: f32 = -3.0e38;
 
-//!end
 // Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {

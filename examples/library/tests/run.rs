@@ -79,6 +79,7 @@ fn stages_tell_a_story_together() {
 fn a_device_is_shared() {
     if has_webgpu() {
         let text = run(env!("CARGO_BIN_EXE_shared_device"), &[]);
-        assert!(text.starts_with("Once upon a time, there was") && text.contains("and 12 frames"), "{text}");
+        let frames = text.split_once("\nand ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<usize>().ok());
+        assert!(text.starts_with("Once upon a time, there was") && frames.is_some_and(|frames| frames >= 12), "{text}");
     }
 }

@@ -294,6 +294,7 @@ pub const WEBGPU: &[Mutation] = &[
     of("lib/index.wgsl", "get_rows", "max(step.rows, 1u) - 1u", "max(step.rows, 1u)"),
     // Of lines that only some variants have.
     of("append.wgsl", "append", "block[j] = x[i * ", "block[j] = -x[i * "),
+    of("attention.wgsl", "attention", "exp(score - highest), key < range.y);", "exp(highest - score), key < range.y);"),
     of("attention.wgsl", "attention", "dot(query[c], key_at(at + c))", "dot(query[c], key_at(at))"),
     of("attention_split.wgsl", "attention_linear", "sum += weight[run + i * ", "sum -= weight[run + i * "),
     of("lib/keys.wgsl", "attention", "return k_quad(i / ", "return -k_quad(i / "),
@@ -503,6 +504,7 @@ pub const WEBGL: &[Mutation] = &[
     of("attention.glsl", "attention", "        seen2 = shown(b);\n", ""),
     of("attention.glsl", "attention", "    if (!found) return vec4(0.0);\n", ""),
     of("softmax_stats.glsl", "softmax", "1.0 / sum : 0.0", "1.0 / sum : 1.0"),
+    of("softmax_stats.glsl", "softmax", "found = start < end;", "found = false;"),
     of("attention.glsl", "attention", "largest = LOWEST;\n    total", "largest = 9.0e9;\n    total"),
     of("group.glsl", "linear", "(row * cols + 32 * group)", "(row * cols + 32)"),
     of("group_lanes.glsl", "get_rows", "(at == 4 ? w4 : w5)", "(at == 5 ? w4 : w5)"),

@@ -29,12 +29,12 @@ fn main() -> Result<()> {
     let engine = block_on(Engine::with_backend(Box::new(backend), &source, &options, host, &mut loading))?;
     let options = GenerateOptions { max_tokens: Some(12), ..engine.generate_options() };
     let prompt = engine.encode("Once upon a time")?;
-    let mut words = 0;
+    let mut frames = 0;
     let mut beside = |_: anygpu::Piece<'_>| {
-        // Work of the application's, between that of the engine.
-        queue.write_buffer(&buffer, 0, &[words; 16]);
+        // Work of the application's, between that of the engine: after each part of the prompt and each token.
+        queue.write_buffer(&buffer, 0, &[frames; 16]);
         queue.submit([]);
-        words += 1;
+        frames += 1;
     };
     let story = block_on(engine.generate(&mut engine.session()?, &prompt, &options, &mut beside))?;
     println!("Once upon a time{}", story.text);
@@ -43,6 +43,6 @@ fn main() -> Result<()> {
     queue.write_buffer(&buffer, 0, &[1; 16]);
     let done = queue.submit([]);
     device.poll(wgpu::PollType::Wait { submission_index: Some(done), timeout: None })?;
-    println!("and {words} frames beside it on {}", device.adapter_info().name);
+    println!("and {frames} frames beside it on {}", device.adapter_info().name);
     Ok(())
 }
