@@ -22,10 +22,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// The time of day, for texts that tell it.
 ///
-/// *Units*: seconds since 1970-01-01.
+/// *Units*: seconds since 1970-01-01, in the user's time zone.
 pub(crate) fn seconds() -> i64 {
-    let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
-    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+    let now = jiff::Zoned::now();
+    now.timestamp().as_second() + i64::from(now.offset().seconds())
 }
 
 /// Returns the place that a selection is remembered for: this build of the program, on this system.

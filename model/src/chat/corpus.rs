@@ -79,7 +79,7 @@ fn rendered(source: &str, conversation: &Conversation) -> Result<String, ChatErr
         chat.set_variable("tools", &tools[..count].into());
     }
     let messages: Vec<Message> = conversation.messages.iter().map(turn).collect();
-    chat.rendered(&messages, conversation.add_generation_prompt, super::jinja::WORK)
+    chat.rendered(&messages, conversation.add_generation_prompt, jinja::WORK)
 }
 
 /// Errors of Python's where we go on. A loop over `none` has no rounds, since callers leave tools out; what filters make are

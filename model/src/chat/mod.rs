@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::gguf::{GgufError, Metadata, StringArray};
-use crate::tokenizer::Tokenizer;
+use crate::gguf::{GgufError, Metadata};
+use crate::tokenizer::{Tokenizer, marks_of_text};
 use jinja::{Input, Template};
 use takes::Takes;
 use tools::Answers;
@@ -159,11 +159,7 @@ impl ChatTemplate {
             return Err(ChatError::TooLarge { size: source.len(), limit: MAX_TEMPLATE });
         }
         let template = Template::parse(source).map_err(|e| ChatError::Template(one_line(&e.to_string())))?;
-        let tokens = metadata.get::<&Arc<StringArray>>("tokenizer.ggml.tokens")?;
-        let token = |key: &str| -> Result<String, GgufError> {
-            let id = metadata.get::<usize>(key)?;
-            Ok(id.zip(tokens).and_then(|(id, tokens)| tokens.get(id)).unwrap_or_default().to_owned())
-        };
+        let [bos, eos] = marks_of_text(metadata)?;
         Ok(ChatTemplate {
             template: Arc::new(template),
             takes: Arc::default(),
@@ -172,8 +168,8 @@ impl ChatTemplate {
             variables: BTreeMap::new(),
             ends_thoughts: false,
             now: None,
-            bos: token("tokenizer.ggml.bos_token_id")?,
-            eos: token("tokenizer.ggml.eos_token_id")?,
+            bos,
+            eos,
         })
     }
 

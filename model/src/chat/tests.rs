@@ -14,6 +14,23 @@ pub(super) fn template(source: &str) -> Result<ChatTemplate, ChatError> {
     ChatTemplate::from_metadata(&m)
 }
 
+/// A file may leave out the ids that its tokenizer's algorithm has from the first.
+#[test]
+fn marks_of_a_text_are_those_of_the_tokenizer() {
+    let tokens = ["<unk>", "<s>", "</s>"];
+    let rendered = |model: Option<&str>| {
+        let mut m = Metadata::default();
+        m.insert("tokenizer.chat_template", gguf::Value::String("{{ bos_token }}|{{ eos_token }}".into()));
+        m.insert("tokenizer.ggml.tokens", gguf::Value::Strings(Arc::new(tokens.into_iter().collect())));
+        if let Some(model) = model {
+            m.insert("tokenizer.ggml.model", gguf::Value::String(model.into()));
+        }
+        ChatTemplate::from_metadata(&m).unwrap().render(&[], false).unwrap()
+    };
+    assert_eq!(rendered(Some("llama")), "<s>|</s>");
+    assert_eq!((rendered(Some("gpt2")), rendered(Some("other")), rendered(None)), ("|".into(), "|".into(), "|".into()));
+}
+
 fn system_user() -> [Message; 2] {
     [Message::new("system", "S"), Message::new("user", "U")]
 }

@@ -1,5 +1,6 @@
 //! Reads key-value pairs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::error::{GgufError, shown};
@@ -28,11 +29,23 @@ pub(super) async fn read_metadata(window: &mut Window<'_>, count: u64) -> Result
     Ok(metadata)
 }
 
+/// A string. Descriptions for people (`general.*`) may be in any encoding: bytes that are not UTF-8 become U+FFFD there.
+async fn read_string<'w>(
+    window: &'w mut Window<'_>,
+    key: &str,
+    what: &dyn Fn() -> String,
+) -> Result<Cow<'w, str>, GgufError> {
+    match key.starts_with("general.") {
+        true => Ok(String::from_utf8_lossy(window.bytes(MAX_HEADER, what).await?)),
+        false => Ok(window.string(MAX_HEADER, what).await?.into()),
+    }
+}
+
 /// `key` is as messages show it.
 async fn read_value(window: &mut Window<'_>, key: &str) -> Result<Value, GgufError> {
     let what = || format!("the value of metadata key \"{key}\"");
     match window.u32(&what).await? {
-        STRING => Ok(Value::String(window.string(MAX_HEADER, &what).await?.into())),
+        STRING => Ok(Value::String(read_string(window, key, &what).await?.into())),
         ARRAY => read_array(window, key, &what).await,
         kind => {
             let size = size_of_scalar(kind).ok_or_else(|| unknown_type(key, kind))?;
@@ -118,8 +131,8 @@ async fn read_strings(
     window.check(count, 8, what)?;
     let mut strings = StringArray::default();
     for i in 0..count {
-        let string = window.string(MAX_HEADER, &|| format!("element {i} of metadata key \"{key}\"")).await?;
-        strings.push(string).map_err(|found| GgufError::TooLarge { what: what(), found, limit: u32::MAX.into() })?;
+        let string = read_string(window, key, &|| format!("element {i} of metadata key \"{key}\"")).await?;
+        strings.push(&string).map_err(|found| GgufError::TooLarge { what: what(), found, limit: u32::MAX.into() })?;
     }
     Ok(Value::Strings(Arc::new(strings)))
 }

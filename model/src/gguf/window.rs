@@ -103,13 +103,17 @@ impl<'s> Window<'s> {
 
     /// A string after its length, which may be at most `limit`.
     pub async fn string(&mut self, limit: u64, what: &dyn Fn() -> String) -> Result<&str, GgufError> {
+        std::str::from_utf8(self.bytes(limit, what).await?).map_err(|_| GgufError::Utf8 { what: what() })
+    }
+
+    /// The bytes of a string after its length, which may be at most `limit`.
+    pub async fn bytes(&mut self, limit: u64, what: &dyn Fn() -> String) -> Result<&[u8], GgufError> {
         let len = self.u64(what).await?;
         if len > limit {
             return Err(GgufError::TooLarge { what: format!("the length of {}", what()), found: len, limit });
         }
         self.check(len, 1, what)?;
-        let bytes = self.take(len as usize, what).await?;
-        std::str::from_utf8(bytes).map_err(|_| GgufError::Utf8 { what: what() })
+        self.take(len as usize, what).await
     }
 
     fields!(u32: u32, u64: u64);

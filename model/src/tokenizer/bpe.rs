@@ -7,11 +7,13 @@ use super::merges::Merges;
 use super::pre::{Pre, Splitter};
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 #[derive(Debug)]
 pub(super) struct Bpe {
     splitter: Splitter,
     ignore_merges: bool,
+    composes: bool,
     /// The symbol of each byte.
     bytes: [u32; 256],
     merges: Merges,
@@ -22,10 +24,24 @@ impl Bpe {
         let splitter = Splitter::new(pre)?;
         let mut merges = Merges::from_metadata(metadata, vocab)?;
         let bytes = std::array::from_fn(|b| merges.intern(vocab, byte_char(b as u8).encode_utf8(&mut [0; 4])));
-        Ok(Bpe { splitter, ignore_merges: pre.ignore_merges, bytes, merges })
+        Ok(Bpe { splitter, ignore_merges: pre.ignore_merges, composes: pre.composes, bytes, merges })
+    }
+
+    /// How many times shorter a text may become before it is cut.
+    ///
+    /// *Source*: Unicode Standard Annex 15: NFC makes at most three bytes of UTF-8 one.
+    pub fn most_shrinking(&self) -> usize {
+        if self.composes { 3 } else { 1 }
     }
 
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
+        let composed: String;
+        let text = if self.composes && is_nfc_quick(text.chars()) != IsNormalized::Yes {
+            composed = text.nfc().collect();
+            &composed
+        } else {
+            text
+        };
         for piece in self.splitter.split(text) {
             if self.ignore_merges {
                 let mapped: String = piece.iter().copied().map(byte_char).collect();

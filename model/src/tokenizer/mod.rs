@@ -2,7 +2,8 @@
 //!
 //! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`), to SentencePiece (`llama`), to
 //! WordPiece (`bert`) or to BPE of characters (`gemma4`). Results equal llama.cpp's, but for what it cuts or normalizes otherwise
-//! than the publishers: words of `gpt-4o`, `tekken` and `falcon`, and WordPiece.
+//! than the publishers: words of `gpt-4o`, `tekken` and `falcon`, WordPiece, and accents that the tokenizers of Qwen, OLMo
+//! and Command R compose.
 
 mod bpe;
 mod char_bpe;
@@ -17,7 +18,9 @@ mod tests;
 mod vocab;
 mod wordpiece;
 
-use crate::gguf::{GgufError, Metadata, shown};
+use crate::gguf::{GgufError, Metadata, StringArray, shown};
+use std::sync::Arc;
+
 
 use bpe::Bpe;
 use char_bpe::CharBpe;
@@ -82,6 +85,59 @@ enum Algorithm {
     CharBpe,
 }
 
+impl Algorithm {
+    fn from_metadata(metadata: &Metadata) -> Result<Algorithm, TokenizerError> {
+        match metadata.get::<&str>("tokenizer.ggml.model")? {
+            None | Some("none") => Err(TokenizerError::Missing),
+            Some("gpt2") => Ok(Algorithm::Bpe),
+            Some("llama") => Ok(Algorithm::Spm),
+            Some("bert") => Ok(Algorithm::WordPiece),
+            Some("gemma4") => Ok(Algorithm::CharBpe),
+            Some(other) => Err(TokenizerError::Model(shown(other))),
+        }
+    }
+}
+
+/// Ids of tokens that mean the same in every vocabulary.
+struct Marks {
+    /// Begins a text.
+    bos: Option<u32>,
+    /// Ends a text.
+    eos: Option<u32>,
+    unknown: Option<u32>,
+}
+
+impl Marks {
+    /// Reads the ids that a file gives. Where it gives none, they are those of the algorithm's first vocabulary. An unknown
+    /// algorithm has none.
+    fn from_metadata(metadata: &Metadata, algorithm: Option<Algorithm>, tokens: usize) -> Result<Marks, GgufError> {
+        let id = |key: &str, default: Option<u32>| -> Result<Option<u32>, GgufError> {
+            let id = metadata.get::<u32>(&format!("tokenizer.ggml.{key}_token_id"))?.or(default);
+            Ok(id.filter(|&id| (id as usize) < tokens))
+        };
+        let (bos, eos, unknown) = match algorithm {
+            // Encoders begin a text with the token of its class, and end it with the separator. That key is spelled like this.
+            Some(Algorithm::Bpe) => {
+                (id("bos", None)?.or(id("cls", None)?), id("eos", None)?.or(id("seperator", None)?), id("unknown", None)?)
+            }
+            Some(Algorithm::CharBpe) | None => (id("bos", None)?, id("eos", None)?, id("unknown", None)?),
+            Some(Algorithm::Spm) => (id("bos", Some(1))?, id("eos", Some(2))?, id("unknown", Some(0))?),
+            Some(Algorithm::WordPiece) => (id("bos", Some(101))?, id("seperator", Some(102))?, id("unknown", Some(100))?),
+        };
+        Ok(Marks { bos, eos, unknown })
+    }
+}
+
+/// The texts of the tokens that begin and end a text, for templates; empty where there are none, or no tokenizer.
+///
+/// *Errors*: metadata is of the wrong type.
+pub(crate) fn marks_of_text(metadata: &Metadata) -> Result<[String; 2], GgufError> {
+    let tokens = metadata.get::<&Arc<StringArray>>("tokenizer.ggml.tokens")?;
+    let Some(tokens) = tokens else { return Ok(Default::default()) };
+    let Marks { bos, eos, .. } = Marks::from_metadata(metadata, Algorithm::from_metadata(metadata).ok(), tokens.len())?;
+    Ok([bos, eos].map(|id| id.and_then(|id| tokens.get(id as usize)).unwrap_or_default().to_owned()))
+}
+
 /// A tokenizer.
 #[derive(Debug)]
 pub struct Tokenizer {
@@ -102,39 +158,9 @@ impl Tokenizer {
     ///
     /// *Errors*: the file has no tokenizer, or one that this build lacks, or its description is malformed.
     pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
-        let algorithm = match metadata.get::<&str>("tokenizer.ggml.model")? {
-            None | Some("none") => return Err(TokenizerError::Missing),
-            Some("gpt2") => Algorithm::Bpe,
-            Some("llama") => Algorithm::Spm,
-            Some("bert") => Algorithm::WordPiece,
-            Some("gemma4") => Algorithm::CharBpe,
-            Some(other) => return Err(TokenizerError::Model(shown(other))),
-        };
+        let algorithm = Algorithm::from_metadata(metadata)?;
         let mut vocab = Vocab::from_metadata(metadata)?;
-        let id = |key: &str, default: Option<u32>| -> Result<Option<u32>, GgufError> {
-            let id = metadata.get::<u32>(&format!("tokenizer.ggml.{key}_token_id"))?.or(default);
-            Ok(id.filter(|&id| (id as usize) < vocab.len()))
-        };
-        // Numbers that files may leave out, as the algorithms' first vocabularies have them.
-        let default = |spm, wordpiece| match algorithm {
-            Algorithm::Bpe | Algorithm::CharBpe => None,
-            Algorithm::Spm => Some(spm),
-            Algorithm::WordPiece => wordpiece,
-        };
-        // Encoders begin a text with what stands for its class, and end it with what separates texts. The key of that is
-        // spelled like this.
-        let of_encoders = |found: Option<u32>, key| match (algorithm, found) {
-            (Algorithm::Bpe, None) => id(key, None),
-            _ => Ok(found),
-        };
-        let bos = of_encoders(id("bos", default(1, Some(101)))?, "cls")?;
-        let eos = match algorithm {
-            Algorithm::WordPiece => id("seperator", Some(102))?,
-            Algorithm::Bpe | Algorithm::CharBpe | Algorithm::Spm => {
-                of_encoders(id("eos", default(2, None))?, "seperator")?
-            }
-        };
-        let unknown = id("unknown", default(0, Some(100)))?;
+        let Marks { bos, eos, unknown } = Marks::from_metadata(metadata, Some(algorithm), vocab.len())?;
         let eog = eog::find(metadata, &mut vocab, eos)?;
 
         let (model, add_bos, clean_spaces) = match algorithm {
@@ -277,8 +303,9 @@ impl Tokenizer {
             self.write_piece(id, true, &mut bytes);
             bytes.len()
         });
-        // What is not known, a character of up to four bytes.
-        Some(lengths.max().unwrap_or_default().max(4))
+        let shrinking = if let Model::Bpe(bpe) = &self.model { bpe.most_shrinking() } else { 1 };
+        // An unknown character has up to four bytes.
+        Some(shrinking * lengths.max().unwrap_or_default().max(4))
     }
 
     /// Whether a token ends the generation.

@@ -31,6 +31,10 @@ pub(super) struct Pre {
     pub add_bos: bool,
     /// Decoding removes the spaces before punctuation.
     pub clean_spaces: bool,
+    /// Letters and the accents that follow them are composed (NFC) before anything is cut. Files do not say it.
+    ///
+    /// *Source*: the publishers' `tokenizer.json`, of which GGUF keeps no normalizer.
+    pub composes: bool,
 }
 
 const fn words(pattern: &'static str) -> Pass {
@@ -77,7 +81,14 @@ const THREE_DIGITS: Pass = plain("[0-9][0-9][0-9]");
 const NUMERIC_BYTES: Pass = plain(r"(?-u:[0-9\xB2\xB3\xB9\xBC-\xBE])+");
 
 /// What most entries of the table have.
-const BASE: Pre = Pre { names: &[], passes: &[GPT2], ignore_merges: false, add_bos: false, clean_spaces: true };
+const BASE: Pre = Pre {
+    names: &[],
+    passes: &[GPT2],
+    ignore_merges: false,
+    add_bos: false,
+    clean_spaces: true,
+    composes: false,
+};
 
 const TABLE: &[Pre] = &[
     Pre {
@@ -85,7 +96,6 @@ const TABLE: &[Pre] = &[
             "gpt-2",
             "phi-2",
             "mpt",
-            "olmo",
             "jais",
             "exaone4",
             "roberta-bpe",
@@ -95,13 +105,14 @@ const TABLE: &[Pre] = &[
             "jina-v2",
             "gigachat",
             "mellum",
-            "modern-bert",
             "a.x-4.0",
         ],
         ..BASE
     },
+    Pre { names: &["olmo", "modern-bert"], composes: true, ..BASE },
     Pre { names: &["trillion", "granite-docling"], clean_spaces: false, ..BASE },
-    Pre { names: &["smollm", "command-r"], passes: &[DIGIT, GPT2], clean_spaces: false, ..BASE },
+    Pre { names: &["smollm"], passes: &[DIGIT, GPT2], clean_spaces: false, ..BASE },
+    Pre { names: &["command-r"], passes: &[DIGIT, GPT2], clean_spaces: false, composes: true, ..BASE },
     Pre {
         names: &["starcoder", "refact", "codeshell", "exaone", "minerva-7b", "mellum2"],
         passes: &[DIGIT, GPT2],
@@ -125,21 +136,22 @@ const TABLE: &[Pre] = &[
         ..BASE
     },
     Pre { names: &["dbrx", "smaug-bpe", "chatglm-bpe", "glm4"], passes: &[LLAMA3], ..BASE },
+    Pre { names: &["qwen2"], passes: &[QWEN2], clean_spaces: false, composes: true, ..BASE },
     Pre {
-        names: &["qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "hunyuan", "solar-open", "grok-2"],
+        names: &["deepseek-r1-qwen", "kormo", "f2llmv2", "hunyuan", "solar-open", "grok-2"],
         passes: &[QWEN2],
         clean_spaces: false,
         ..BASE
     },
     Pre { names: &["megrez", "stablelm2"], passes: &[QWEN2], ..BASE },
-    Pre { names: &["qwen35"], passes: &[QWEN35], clean_spaces: false, ..BASE },
+    Pre { names: &["qwen35"], passes: &[QWEN35], clean_spaces: false, composes: true, ..BASE },
     Pre {
         names: &["gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"],
         passes: &[GPT4O],
         clean_spaces: false,
         ..BASE
     },
-    Pre { names: &["tekken"], passes: &[TEKKEN], ignore_merges: true, add_bos: true, clean_spaces: false },
+    Pre { names: &["tekken"], passes: &[TEKKEN], ignore_merges: true, add_bos: true, clean_spaces: false, ..BASE },
     Pre { names: &["falcon"], passes: &[plain(r"[\p{P}$+<=>^~|`]+"), GPT2, NUMERIC_BYTES, THREE_DIGITS], ..BASE },
     Pre { names: &["default"], passes: &[plain(r"[\p{P}$+<=>^~|]+"), GPT2, plain(r"\p{N}+"), THREE_DIGITS], ..BASE },
 ];

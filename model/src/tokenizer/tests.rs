@@ -185,6 +185,30 @@ fn bpe_merges_by_rank() {
     assert_eq!(raw(&long), vec![4; 200_000]);
 }
 
+/// Letters with accents of their own are those with accents after them where the publisher's tokenizer composes them.
+///
+/// *Source*: `tokenizers` with the normalizer NFC that Qwen's `tokenizer.json` has.
+#[test]
+fn accents_are_composed_where_the_publisher_composes_them() {
+    let of = |pre: &str| {
+        let mut m = Metadata::default();
+        for (key, value) in bpe_metadata().iter().filter(|(key, _)| !key.ends_with("pre")) {
+            m.insert(key, value.clone());
+        }
+        m.insert("tokenizer.ggml.pre", Value::String(pre.into()));
+        Tokenizer::from_metadata(&m).unwrap()
+    };
+    for pre in ["qwen2", "qwen35", "olmo", "modern-bert", "command-r"] {
+        let t = of(pre);
+        assert_eq!(t.encode("a\u{308}", false, false), [8, 9], "{pre}");
+        assert_eq!(t.encode("ä", false, false), [8, 9], "{pre}");
+        assert_eq!(t.most_bytes(), Some(3 * "<|im_end|>x".len()), "{pre}");
+    }
+    let t = of("gpt-2");
+    assert_eq!(t.encode("a\u{308}", false, false), [0], "nothing has the bytes of the accent");
+    assert_eq!(t.most_bytes(), Some("<|im_end|>x".len()));
+}
+
 #[test]
 fn llama3_takes_whole_pieces() {
     let mut m = Metadata::default();
