@@ -1,8 +1,6 @@
 //! Settings of a pool.
 
-use anygpu_pool_plan::Model;
-
-use crate::Micros;
+use crate::{Micros, plan::Model};
 
 /// Settings. *Units*: microseconds, rows, tokens.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anygpu_pool_plan::Model;
 use anygpu_pool_proto::Range;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -13,6 +12,7 @@ use crate::{
     checking::Checks,
     config::Config,
     event::Event,
+    plan::Model,
     queue::Queue,
     session::{Session, SessionId},
     timers::{Timer, Timers},

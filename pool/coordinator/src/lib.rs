@@ -1,4 +1,5 @@
-//! The coordinator of a pool, as a state machine.
+//! The coordinator of a pool, as a state machine, and what goes with it: plans ([`plan`]), what is between it and a
+//! broker ([`dispatch`]), and simulated pools around it ([`sim`]).
 //!
 //! [`Coordinator::handle`] takes what happened and when, and says what is to be done. It has no clock, no I/O and no
 //! chance but a seed's, so that the simulator and tests run the same code as a pool does. What is around it turns
@@ -20,15 +21,18 @@ mod chain;
 mod checking;
 mod config;
 mod coordinator;
+pub mod dispatch;
 mod event;
 mod facts;
 mod joining;
 mod mending;
+pub mod plan;
 mod planning;
 mod queue;
 mod restoring;
 mod running;
 mod session;
+pub mod sim;
 mod timers;
 mod worker;
 

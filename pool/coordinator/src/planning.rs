@@ -1,11 +1,11 @@
 //! Which workers become chains, and which stand by.
 
-use anygpu_pool_plan::{Aim, Chain as Planned, fastest};
 use anygpu_pool_proto::Range;
 
 use crate::{
     chain::{Chain, ChainId, ChainState, Slot},
     coordinator::Coordinator,
+    plan::{self, Aim, Chain as Planned, fastest},
     timers::Timer,
     worker::{Role, WorkerId},
 };
@@ -77,7 +77,7 @@ impl Coordinator {
     fn begin(&mut self, planned: &Planned, replaces: Option<ChainId>) {
         let id = self.next_chain;
         self.next_chain += 1;
-        let slot = |stage: &anygpu_pool_plan::Stage| Slot { range: stage.range, worker: None, ready: false };
+        let slot = |stage: &plan::Stage| Slot { range: stage.range, worker: None, ready: false };
         let slots: Vec<_> = planned.stages.iter().map(slot).collect();
         self.insert(id, slots, replaces);
         for (stage, part) in planned.stages.iter().enumerate() {

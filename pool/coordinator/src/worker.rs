@@ -1,9 +1,8 @@
 //! A worker, as the coordinator sees it.
 
-use anygpu_pool_plan as plan;
 use anygpu_pool_proto::Range;
 
-use crate::{Micros, chain::ChainId};
+use crate::{Micros, chain::ChainId, plan};
 
 /// A worker's identity.
 pub type WorkerId = u64;

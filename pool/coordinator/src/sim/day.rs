@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use rand::RngExt;
 
-use crate::{
+use super::{
     chance::{exponential, weibull},
     report::Report,
     scenario::{Failure, Scenario},

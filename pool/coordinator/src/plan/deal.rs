@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anygpu_pool_proto::Range;
 
-use crate::{
+use super::{
     chain::{Chain, missing},
     input::{Aim, Model, Worker},
     latency::fastest,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use anygpu_pool::{CheckId, Copy, Event, SessionId, Stop, Verdict, WorkerId};
 use anygpu_pool_proto::{Drop, Hop, Open, Step, StepDone, Wire, control, limits, subject};
 
-use crate::compare::{Output, agree};
-use crate::dispatcher::{Dispatcher, Out, named};
-use crate::said::name;
+use super::compare::{Output, agree};
+use super::dispatcher::{Dispatcher, Out, named};
+use super::said::name;
+use crate::{CheckId, Copy, Event, SessionId, Stop, Verdict, WorkerId};
 
 /// Steps that a worker has of a check at once: what it is asked besides waits for no more than these.
 const AT_ONCE: usize = 2;
@@ -51,13 +51,13 @@ struct Running {
 
 /// Checks under way.
 #[derive(Default)]
-pub(crate) struct Checks {
+pub(super) struct Checks {
     all: BTreeMap<CheckId, Check>,
     /// Leases that are listened to, as subjects.
     ears: HashMap<String, CheckId>,
     /// By worker and session: the suspects' texts and the copies.
     texts: HashMap<(WorkerId, SessionId), CheckId>,
-    pub(crate) verdicts: Vec<Event>,
+    pub(super) verdicts: Vec<Event>,
 }
 
 fn end(step: &Step) -> At {
@@ -77,7 +77,7 @@ impl Check {
 
 impl Dispatcher {
     /// A check begins, before the suspect's first step.
-    pub(crate) fn check(
+    pub(super) fn check(
         &mut self,
         id: CheckId,
         (session, epoch): (SessionId, u64),
@@ -123,7 +123,7 @@ impl Dispatcher {
     }
 
     /// A worker is to compute what is checked.
-    pub(crate) fn compute(&mut self, id: CheckId, copy: Copy) {
+    pub(super) fn compute(&mut self, id: CheckId, copy: Copy) {
         let Some(check) = self.checks.all.get_mut(&id) else { return };
         let (epoch, lease, hands_over) = (check.epoch, named(copy.at.lease), check.goes.is_some());
         check.running = Some(Running { copy, sent: 0, done: 0, results: BTreeMap::new() });
@@ -158,14 +158,14 @@ impl Dispatcher {
     }
 
     /// A check is over.
-    pub(crate) fn uncheck(&mut self, id: CheckId) {
+    pub(super) fn uncheck(&mut self, id: CheckId) {
         self.stop(id);
         self.look_away(id);
         self.checks.all.remove(&id);
     }
 
     /// A session is over: its check is, when all is compared.
-    pub(crate) fn check_ends(&mut self, session: SessionId) {
+    pub(super) fn check_ends(&mut self, session: SessionId) {
         let of = |(_, check): &(&CheckId, &mut Check)| check.session == session && !check.is_disputed();
         if let Some((id, check)) = self.checks.all.iter_mut().find(of) {
             let id = *id;
@@ -223,7 +223,7 @@ impl Dispatcher {
     }
 
     /// Something came to a subject that is listened to; whether it is one.
-    pub(crate) fn heard(&mut self, to: &str, payload: &[u8]) -> bool {
+    pub(super) fn heard(&mut self, to: &str, payload: &[u8]) -> bool {
         let Some((to, from)) = subject::parted(to) else { return false };
         let Some(&id) = self.checks.ears.get(to) else { return false };
         let (Ok(step), Some(check)) = (Step::from_wire(payload), self.checks.all.get_mut(&id)) else { return true };
@@ -253,7 +253,7 @@ impl Dispatcher {
     }
 
     /// A token was told; whether it is of a copy.
-    pub(crate) fn heard_token(&mut self, worker: WorkerId, session: SessionId, at: At, token: u32) -> bool {
+    pub(super) fn heard_token(&mut self, worker: WorkerId, session: SessionId, at: At, token: u32) -> bool {
         let Some(&id) = self.checks.texts.get(&(worker, session)) else { return false };
         let Some(check) = self.checks.all.get(&id) else { return false };
         let of_copy =
@@ -267,7 +267,7 @@ impl Dispatcher {
     }
 
     /// A step of a copy is done; whether it is of one.
-    pub(crate) fn copy_done(&mut self, worker: WorkerId, done: &StepDone) -> bool {
+    pub(super) fn copy_done(&mut self, worker: WorkerId, done: &StepDone) -> bool {
         let Some(id) = self.copy_of(worker, done.session) else { return false };
         if let Some(check) = self.checks.all.get_mut(&id)
             && let Some(running) = &mut check.running
@@ -280,7 +280,7 @@ impl Dispatcher {
     }
 
     /// A worker could not go on with a copy; whether it is one.
-    pub(crate) fn copy_failed(&mut self, worker: WorkerId, session: SessionId) -> bool {
+    pub(super) fn copy_failed(&mut self, worker: WorkerId, session: SessionId) -> bool {
         let Some(id) = self.copy_of(worker, session) else { return false };
         self.verdict(id, Verdict::Unknown);
         true

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use anygpu_pool::{Action, Event, Micros, SessionId, WorkerId};
 use serde::Serialize;
+
+use crate::{Action, Event, Micros, SessionId, WorkerId};
 
 /// Times since the start, summed. *Units*: microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -36,7 +37,7 @@ pub struct Times {
 
 /// Looks at what goes by.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     times: Times,
     now: Micros,
     serves: bool,

@@ -1,6 +1,6 @@
 //! Simulations are what their seed says, and mean what they say.
 
-use anygpu_pool_sim::{Failure, Machines, Scenario, churn, day, losses};
+use anygpu_pool::sim::{Failure, Machines, Scenario, churn, day, losses};
 
 fn short(workers: u64, seed: u64) -> Scenario {
     Scenario { seconds: 1800.0, ..Scenario::volunteers(workers, seed) }

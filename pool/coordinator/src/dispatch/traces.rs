@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use anygpu_pool::{Action, Event, Micros, SessionId, WorkerId};
 use serde::Serialize;
 
-use crate::said::name;
+use super::said::name;
+use crate::{Action, Event, Micros, SessionId, WorkerId};
 
 /// Steps that are kept.
 const KEPT: usize = 256;
@@ -47,7 +47,7 @@ pub struct Stage {
 
 /// Steps that are under way, and the last of those that ended.
 #[derive(Debug, Default)]
-pub(crate) struct Traces {
+pub(super) struct Traces {
     texts: HashMap<SessionId, u64>,
     begun: u64,
     under_way: HashMap<SessionId, Trace>,
@@ -157,7 +157,7 @@ mod tests {
             traces.kept()[1..],
             [Trace { session: 9, text: 1, position: 4, rows: 1, sent: 300, ended: 330, gave: true, stages }]
         );
-        traces.action(330, &Action::End(9, anygpu_pool::End::Cancelled));
+        traces.action(330, &Action::End(9, crate::End::Cancelled));
         traces.step(340, 2, (9, 4), 5);
         assert_eq!(traces.kept()[1].stages.len(), 2);
     }
@@ -169,7 +169,7 @@ mod tests {
             traces.action(0, &step(position, 1));
             traces.step(0, 1, (9, position), 1);
         }
-        traces.action(0, &Action::End(9, anygpu_pool::End::Cancelled));
+        traces.action(0, &Action::End(9, crate::End::Cancelled));
         let kept = traces.kept();
         assert_eq!((kept.len(), kept[0].position), (KEPT, 5));
     }

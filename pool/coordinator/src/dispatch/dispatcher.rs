@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use anygpu_pool::{
-    Action, Config, Coordinator, End, Event, Facts, Lease, Micros, Request, SessionId, Source, Stop, WorkerId,
-};
 use anygpu_pool_proto::{
     Assign, Control, Drop, Export, Hop, Open, Release, Replay, Seam, Step, Wire, control, subject,
 };
 
-use crate::checks::Checks;
-use crate::times::Watch;
-use crate::traces::Traces;
+use super::checks::Checks;
+use super::times::Watch;
+use super::traces::Traces;
+use crate::{
+    Action, Config, Coordinator, End, Event, Facts, Lease, Micros, Request, SessionId, Source, Stop, WorkerId,
+};
 
 /// The model that a pool serves.
 #[derive(Debug, Clone)]
@@ -72,12 +72,12 @@ pub enum Out {
 
 /// A coordinator with what it takes to talk to its workers.
 pub struct Dispatcher {
-    pub(crate) coordinator: Coordinator,
-    pub(crate) served: Served,
-    pub(crate) names: BTreeMap<WorkerId, String>,
-    pub(crate) workers: HashMap<String, WorkerId>,
+    pub(super) coordinator: Coordinator,
+    pub(super) served: Served,
+    pub(super) names: BTreeMap<WorkerId, String>,
+    pub(super) workers: HashMap<String, WorkerId>,
     /// By the broker's name of a connection: whose it is.
-    pub(crate) connections: HashMap<String, WorkerId>,
+    pub(super) connections: HashMap<String, WorkerId>,
     next: u64,
     /// By worker and session: the lease in force.
     leases: HashMap<(WorkerId, SessionId), String>,
@@ -86,15 +86,15 @@ pub struct Dispatcher {
     /// The epoch and the position of each session's last step.
     routed: HashMap<SessionId, (u64, u32)>,
     /// States that are being made again, and up to where.
-    pub(crate) restoring: HashMap<(WorkerId, SessionId), u32>,
+    pub(super) restoring: HashMap<(WorkerId, SessionId), u32>,
     /// By who takes a snapshot: who sends it.
-    pub(crate) exporting: HashMap<(WorkerId, SessionId), WorkerId>,
+    pub(super) exporting: HashMap<(WorkerId, SessionId), WorkerId>,
     /// Requests under way, and of whom.
-    pub(crate) asked: HashMap<u64, WorkerId>,
-    pub(crate) checks: Checks,
-    pub(crate) watch: Watch,
-    pub(crate) traces: Traces,
-    pub(crate) out: Vec<Out>,
+    pub(super) asked: HashMap<u64, WorkerId>,
+    pub(super) checks: Checks,
+    pub(super) watch: Watch,
+    pub(super) traces: Traces,
+    pub(super) out: Vec<Out>,
 }
 
 impl Dispatcher {
@@ -160,18 +160,18 @@ impl Dispatcher {
         self.happened(now, Event::Returned)
     }
 
-    pub(crate) fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    pub(crate) fn happened(&mut self, now: Micros, event: Event) -> Vec<Out> {
+    pub(super) fn happened(&mut self, now: Micros, event: Event) -> Vec<Out> {
         self.checks.verdicts.push(event);
         self.settled(now)
     }
 
     /// Tells the coordinator what came of checks, and what follows from it.
-    pub(crate) fn settled(&mut self, now: Micros) -> Vec<Out> {
+    pub(super) fn settled(&mut self, now: Micros) -> Vec<Out> {
         while let Some(event) = self.checks.verdicts.pop() {
             self.watch.event(now, &event);
             self.traces.event(now, &event);
@@ -291,7 +291,7 @@ impl Dispatcher {
     }
 
     /// A worker has nothing any more.
-    pub(crate) fn lost(&mut self, worker: WorkerId) {
+    pub(super) fn lost(&mut self, worker: WorkerId) {
         self.leases.retain(|(of, _), _| *of != worker);
         self.restoring.retain(|(of, _), _| *of != worker);
         self.exporting.retain(|(of, _), _| *of != worker);
@@ -336,13 +336,13 @@ impl Dispatcher {
         subject::lease(self.names.get(&worker).map_or("gone", String::as_str), lease)
     }
 
-    pub(crate) fn send(&mut self, subject: String, message: &impl Wire) {
+    pub(super) fn send(&mut self, subject: String, message: &impl Wire) {
         // What we make is within bounds, or it is of a session that asked for too much: it ends by its deadline.
         self.out.extend(message.to_wire().ok().map(|payload| Out::Send { subject, payload }));
     }
 
     /// Asks a worker for something. Gives the request's name, if the worker has one.
-    pub(crate) fn request(&mut self, worker: WorkerId, what: control::What) -> Option<u64> {
+    pub(super) fn request(&mut self, worker: WorkerId, what: control::What) -> Option<u64> {
         let subject = subject::control(self.names.get(&worker)?);
         let id = self.number();
         let payload = Control { what: Some(what) }.to_wire().ok()?;
@@ -353,6 +353,6 @@ impl Dispatcher {
 }
 
 /// A lease as subjects have it.
-pub(crate) fn named(lease: Lease) -> String {
+pub(super) fn named(lease: Lease) -> String {
     format!("{lease:016x}")
 }

@@ -3,7 +3,6 @@
 //! Plans take all blocks of a model for alike, and the price of a hop depends on one worker alone. So it does not matter in which
 //! order workers stand, only how many blocks each has; a chain is found exactly, by dynamic programming over workers
 //! ([`fastest`]), where orders would have to be searched otherwise. Pure: no clock, no I/O, no chance.
-#![forbid(unsafe_code)]
 
 mod chain;
 mod deal;

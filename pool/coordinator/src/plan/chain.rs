@@ -2,7 +2,7 @@
 
 use anygpu_pool_proto::Range;
 
-use crate::input::{Model, Worker};
+use super::input::{Model, Worker};
 
 /// One worker's part of a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Chain {
 
 /// Blocks and ends of one worker, by its index.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share {
+pub(super) struct Share {
     pub worker: usize,
     pub blocks: u32,
     pub embedding: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Share {
 
 /// The chain of these shares: the embedding's worker first, the head's last, those between in the order of what they
 /// have cached.
-pub(crate) fn place(model: &Model, workers: &[Worker], mut shares: Vec<Share>, cost: f64) -> Chain {
+pub(super) fn place(model: &Model, workers: &[Worker], mut shares: Vec<Share>, cost: f64) -> Chain {
     shares.sort_by_key(|share| {
         let cached = workers[share.worker].cached.map_or(u32::MAX, |range| range.first);
         (share.head, !share.embedding, cached, workers[share.worker].id)
@@ -60,7 +60,7 @@ pub(crate) fn place(model: &Model, workers: &[Worker], mut shares: Vec<Share>, c
 }
 
 /// Weights of a range that a worker lacks.
-pub(crate) fn missing(model: &Model, worker: &Worker, range: &Range) -> u64 {
+pub(super) fn missing(model: &Model, worker: &Worker, range: &Range) -> u64 {
     let had = worker.cached.map_or(0, |cached| {
         let (first, end) = (range.first.max(cached.first), range.end.min(cached.end));
         model.parts(end.saturating_sub(first), range.embedding && cached.embedding, range.head && cached.head)

@@ -1,9 +1,8 @@
-//! Between a pool's coordinator and its broker: messages of workers become [`Event`](anygpu_pool::Event)s, and
-//! [`Action`](anygpu_pool::Action)s become messages to them.
+//! Between a pool's coordinator and its broker: messages of workers become [`Event`](crate::Event)s, and
+//! [`Action`](crate::Action)s become messages to them.
 //!
 //! Like the coordinator it has no clock and no I/O: whoever runs it brings messages and the time, and sends what comes
 //! out. Names of workers, leases and what was asked are known here alone.
-#![forbid(unsafe_code)]
 
 mod checks;
 mod compare;

@@ -7,7 +7,7 @@
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::{Deserialize, Serialize};
 
-use crate::{
+use super::{
     chance::exponential,
     report::Report,
     scenario::{Failure, Scenario},

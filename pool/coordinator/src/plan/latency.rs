@@ -1,6 +1,6 @@
 //! The chain whose tokens cost least.
 
-use crate::{
+use super::{
     chain::{Chain, Share, place},
     input::{Aim, Model, Worker},
 };
@@ -29,7 +29,7 @@ pub fn fastest(model: &Model, workers: &[Worker], aim: &Aim) -> Option<Chain> {
 
 /// The chain that costs least of those whose workers have at most `most` blocks, by
 /// worker and whether it has the head; with none, it may not have that end at all.
-pub(crate) fn fastest_within(
+pub(super) fn fastest_within(
     model: &Model,
     workers: &[Worker],
     aim: &Aim,

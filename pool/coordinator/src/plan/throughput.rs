@@ -1,6 +1,6 @@
 //! The chain whose slowest stage is fastest: for many sessions at once.
 
-use crate::{
+use super::{
     chain::Chain,
     input::{Aim, Model, Worker},
     latency::fastest_within,

@@ -1,6 +1,6 @@
 //! Plans are held to what trying everything finds.
 
-use anygpu_pool_plan::{Aim, Chain, Model, Worker, busiest, deal, fastest, states};
+use anygpu_pool::plan::{Aim, Chain, Model, Worker, busiest, deal, fastest, states};
 use anygpu_pool_proto::Range;
 use proptest::prelude::*;
 

@@ -1,12 +1,12 @@
 //! Messages become events.
 
-use anygpu_pool::{Event, Micros, Offer, State, WorkerId};
 use anygpu_pool_proto::{
     Assigned, Failure, Heartbeat, Hello, ProtoError, Reason, Reply, StepDone, Token, Welcome, Wire, reply, subject,
 };
 use subtle::ConstantTimeEq;
 
-use crate::dispatcher::{Dispatcher, Out};
+use super::dispatcher::{Dispatcher, Out};
+use crate::{Event, Micros, Offer, State, WorkerId};
 
 /// Why somebody who says hello is not taken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -42,7 +42,7 @@ impl Dispatcher {
     /// those who have none yet: whoever knows a name is taken for who has it.
     ///
     /// *Errors*: it is no hello, or one of another version; it comes from somebody who is banned, or who says another key than
-    /// that for [ends](crate::Served::ends).
+    /// that for [ends](super::Served::ends).
     pub fn joined(
         &mut self,
         now: Micros,
@@ -223,7 +223,7 @@ fn said(worker: WorkerId, reply: &Reply) -> Option<Event> {
 }
 
 /// The name of a worker.
-pub(crate) fn name(id: WorkerId) -> String {
+pub(super) fn name(id: WorkerId) -> String {
     format!("w{id:016x}")
 }
 
@@ -235,12 +235,12 @@ fn number(name: &str) -> Option<WorkerId> {
 
 #[cfg(test)]
 mod tests {
-    use anygpu_pool::Config;
-    use anygpu_pool_plan::Model;
     use anygpu_pool_proto::{Rung, Seam, VERSION};
 
     use super::*;
-    use crate::Served;
+    use crate::Config;
+    use crate::dispatch::Served;
+    use crate::plan::Model;
 
     fn dispatcher() -> Dispatcher {
         pinned(None)

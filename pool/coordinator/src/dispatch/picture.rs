@@ -1,13 +1,13 @@
 //! State of a pool for people.
 
-use anygpu_pool::{ChainState, Counts};
 use anygpu_pool_proto::Range;
 use serde::Serialize;
 
-use crate::dispatcher::Dispatcher;
-use crate::said::name;
-use crate::times::Times;
-use crate::traces::Trace;
+use super::dispatcher::Dispatcher;
+use super::said::name;
+use super::times::Times;
+use super::traces::Trace;
+use crate::{ChainState, Counts};
 
 /// Chains, spares and counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,17 +1,16 @@
 //! Workers that do what a coordinator says, in simulated time.
 
-use anygpu_pool::{Action, End, Event, Micros, SessionId, Source, Stop, Verdict, WorkerId};
-
-use crate::{
+use super::{
     report::STALL,
     world::{Hop, Later, World, micros},
 };
+use crate::{Action, End, Event, Micros, SessionId, Source, Stop, Verdict, WorkerId};
 
 /// Bytes of a step beside its activations.
 const HEADER: u64 = 120;
 
 impl World {
-    pub(crate) fn act(&mut self, action: Action) {
+    pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Assign(worker, epoch, range) => {
                 let node = &mut self.nodes[worker as usize];
@@ -133,7 +132,7 @@ impl World {
         first
     }
 
-    pub(crate) fn hop(&mut self, mut hop: Hop) {
+    pub(super) fn hop(&mut self, mut hop: Hop) {
         let worker = hop.route[hop.stage].worker;
         let node = &self.nodes[worker as usize];
         if !node.there {

@@ -12,7 +12,7 @@ const OTHERS: (usize, usize) = (3, 64);
 
 /// Output of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Output {
+pub(super) enum Output {
     /// Activations: a number of rows, in the seam's bytes.
     Rows(u32, Vec<u8>),
     /// A token.
@@ -20,7 +20,7 @@ pub(crate) enum Output {
 }
 
 /// Whether what two gave in the same steps is the same, but for rounding.
-pub(crate) fn agree<'a>(pairs: impl Iterator<Item = (&'a Output, &'a Output)>, seam: Seam) -> bool {
+pub(super) fn agree<'a>(pairs: impl Iterator<Item = (&'a Output, &'a Output)>, seam: Seam) -> bool {
     let (mut tokens, mut others) = (0, 0);
     for pair in pairs {
         match pair {

@@ -36,12 +36,12 @@ impl Model {
     }
 
     /// Returns the memory that so many blocks take, with the ends.
-    pub(crate) fn taken(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
+    pub(super) fn taken(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
         self.parts(blocks, embedding, head) + u64::from(blocks) * self.block_states
     }
 
     /// Weights of so many blocks with the ends.
-    pub(crate) fn parts(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
+    pub(super) fn parts(&self, blocks: u32, embedding: bool, head: bool) -> u64 {
         u64::from(blocks) * self.block_bytes
             + if embedding { self.embedding_bytes } else { 0 }
             + if head { self.head_bytes } else { 0 }
@@ -85,7 +85,7 @@ impl Worker {
     ///
     /// *Source*: time of the hop and the blocks; the losses that are expected of it during a token, times the length of
     /// a recovery; and the download of what it lacks, spread over the chain's tokens.
-    pub(crate) fn cost(&self, model: &Model, aim: &Aim, blocks: u32, embedding: bool, head: bool) -> Option<f64> {
+    pub(super) fn cost(&self, model: &Model, aim: &Aim, blocks: u32, embedding: bool, head: bool) -> Option<f64> {
         if model.taken(blocks, embedding, head) > self.memory || ((embedding || head) && !self.ends) {
             return None;
         }
@@ -97,7 +97,7 @@ impl Worker {
     }
 
     /// Seconds that a token takes here.
-    pub(crate) fn time(&self, model: &Model, blocks: u32, head: bool) -> f64 {
+    pub(super) fn time(&self, model: &Model, blocks: u32, head: bool) -> f64 {
         self.hop + self.block * (f64::from(blocks) + if head { model.head_blocks } else { 0.0 })
     }
 }

@@ -5,26 +5,26 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use anygpu_pool::{Config, Coordinator, Event, Micros, Offer, Request, SessionId, Stop, WorkerId};
-use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Range, Sampling};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use crate::{
+use super::{
     report::{Quantiles, Report},
     scenario::Scenario,
 };
+use crate::plan::Model;
+use crate::{Config, Coordinator, Event, Micros, Offer, Request, SessionId, Stop, WorkerId};
 
 /// Seconds until the coordinator hears that a connection was closed, as measured of the broker.
 const CLOSED: f64 = 0.006;
 /// Time without heartbeats after which a worker is thought to be gone.
 const SILENCE: Micros = 6_000_000;
 
-pub(crate) fn micros(seconds: f64) -> Micros {
+pub(super) fn micros(seconds: f64) -> Micros {
     (seconds * 1e6) as Micros
 }
 
-pub(crate) struct Node {
+pub(super) struct Node {
     pub offer: Offer,
     pub there: bool,
     /// When it goes on, if it stands still. Its connection is there meanwhile.
@@ -37,7 +37,7 @@ pub(crate) struct Node {
 }
 
 /// Event of the simulation that is due later.
-pub(crate) enum Later {
+pub(super) enum Later {
     /// Somebody asks.
     Ask,
     /// A worker comes.
@@ -52,7 +52,7 @@ pub(crate) enum Later {
     Other(usize),
 }
 
-pub(crate) struct Hop {
+pub(super) struct Hop {
     pub session: SessionId,
     pub epoch: u64,
     pub position: u32,
@@ -81,30 +81,30 @@ impl Ord for Entry {
     }
 }
 
-pub(crate) struct Asked {
+pub(super) struct Asked {
     pub at: Micros,
     pub first: Option<Micros>,
     pub last: Micros,
     pub tokens: u64,
 }
 
-pub(crate) struct World {
+pub(super) struct World {
     pub scenario: Scenario,
     pub chance: StdRng,
     pub now: Micros,
-    pub(crate) coordinator: Coordinator,
-    pub(crate) nodes: Vec<Node>,
+    pub(super) coordinator: Coordinator,
+    pub(super) nodes: Vec<Node>,
     later: BinaryHeap<Reverse<Entry>>,
     sequence: u64,
-    pub(crate) asked: BTreeMap<SessionId, Asked>,
+    pub(super) asked: BTreeMap<SessionId, Asked>,
     next_session: SessionId,
     there: u64,
     /// Whether somebody asks again as soon as there is an answer.
     pub always: bool,
-    pub(crate) report: Report,
-    pub(crate) tokens: Vec<f64>,
-    pub(crate) firsts: Vec<f64>,
-    pub(crate) sent: u64,
+    pub(super) report: Report,
+    pub(super) tokens: Vec<f64>,
+    pub(super) firsts: Vec<f64>,
+    pub(super) sent: u64,
     /// Time up to which shares of the time are summed.
     summed: Micros,
     served: f64,
@@ -123,9 +123,9 @@ impl World {
             head_blocks: scenario.head_blocks,
         };
         let life = match scenario.failure {
-            crate::Failure::Weibull { scale, .. } => scale,
-            crate::Failure::Ramp { every } => every,
-            crate::Failure::Never => 86_400.0,
+            super::Failure::Weibull { scale, .. } => scale,
+            super::Failure::Ramp { every } => every,
+            super::Failure::Never => 86_400.0,
         };
         let config = Config {
             lap: scenario.lap,
@@ -201,7 +201,7 @@ impl World {
         self.at(self.now + micros(seconds), what);
     }
 
-    pub(crate) fn at(&mut self, at: Micros, what: Later) {
+    pub(super) fn at(&mut self, at: Micros, what: Later) {
         self.sequence += 1;
         self.later.push(Reverse(Entry(at, self.sequence, what)));
     }
@@ -322,7 +322,7 @@ impl World {
         self.tell(Event::Ask(request));
     }
 
-    pub(crate) fn tell(&mut self, event: Event) {
+    pub(super) fn tell(&mut self, event: Event) {
         self.report.events += 1;
         for action in self.coordinator.handle(self.now, event) {
             self.act(action);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::scenario::Scenario;
+use super::scenario::Scenario;
 
 /// The middle and the ends of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -19,7 +19,7 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// Computes the quantiles of values.
-    pub(crate) fn of(mut values: Vec<f64>) -> Quantiles {
+    pub(super) fn of(mut values: Vec<f64>) -> Quantiles {
         values.sort_by(f64::total_cmp);
         let at = |part: f64| values.get((values.len() as f64 * part) as usize).copied().unwrap_or_default();
         Quantiles { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
@@ -82,7 +82,7 @@ pub struct Report {
 
 impl Report {
     /// Nothing has happened yet.
-    pub(crate) fn of(scenario: &Scenario) -> Report {
+    pub(super) fn of(scenario: &Scenario) -> Report {
         Report {
             scenario: scenario.clone(),
             availability: 0.0,

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{BytesSource, Choice, Engine, EngineOptions, GenerateOptions, SelectOptions};
+use anygpu_pool::dispatch::{Dispatcher, Out, Served};
+use anygpu_pool::plan::Model;
 use anygpu_pool::{Config, End, Micros};
-use anygpu_pool_dispatch::{Dispatcher, Out, Served};
-use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Assign, Hello, Manifest, Rung, Sampling, Seam, Step, Token, VERSION, Wire};
 use anygpu_pool_worker::{Delivery, Message, Models, OpenFuture, Opened, Thread, Worker};
 use sha2::{Digest, Sha256};
