@@ -16,35 +16,15 @@
 //! kept. A token is accepted once, for the position that is awaited.
 #![forbid(unsafe_code)]
 
-mod action;
-mod chain;
-mod checking;
-mod config;
-mod coordinator;
 pub mod dispatch;
-mod event;
-mod facts;
-mod joining;
-mod mending;
+mod machine;
 pub mod plan;
-mod planning;
-mod queue;
-mod restoring;
-mod running;
-mod session;
 pub mod sim;
-mod timers;
-mod worker;
 
-pub use action::{Action, Copy, End, Source, Stop};
-pub use chain::{ChainId, ChainState, Slot};
-pub use checking::CheckId;
-pub use config::Config;
-pub use coordinator::{Coordinator, Counts};
-pub use event::{Event, Request, Verdict};
-pub use facts::{Facts, SavedChain, SavedSession};
-pub use session::SessionId;
-pub use worker::{Offer, State, WorkerId};
+pub use machine::{
+    Action, ChainId, ChainState, CheckId, Config, Coordinator, Copy, Counts, End, Event, Facts, Offer, Request,
+    SavedChain, SavedSession, SessionId, Slot, Source, State, Stop, Verdict, WorkerId,
+};
 
 /// Microseconds since a moment that whoever runs the coordinator chooses.
 pub type Micros = u64;

@@ -2,7 +2,8 @@
 
 use anygpu_pool_proto::{Range, Sampling};
 
-use crate::{Lease, checking::CheckId, session::SessionId, worker::WorkerId};
+use super::{checking::CheckId, session::SessionId, worker::WorkerId};
+use crate::Lease;
 
 /// Where a stage's inputs come from when it is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Sessions are placed, and go around their chains.
 
-use crate::{
-    Micros,
+use super::{
     action::{Action, End, Stop},
     chain::{Chain, ChainId, Slot},
     coordinator::Coordinator,
@@ -10,12 +9,13 @@ use crate::{
     timers::Timer,
     worker::WorkerId,
 };
+use crate::Micros;
 
 /// After so many missed deadlines they are not put off further.
 const DOUBLINGS: u32 = 3;
 
 impl Coordinator {
-    pub(crate) fn ask(&mut self, request: Request) {
+    pub(super) fn ask(&mut self, request: Request) {
         let id = request.session;
         if request.prompt.is_empty() || self.sessions.contains_key(&id) || self.queue.len() >= self.config.queue {
             self.out.push(Action::End(id, End::Refused));
@@ -27,7 +27,7 @@ impl Coordinator {
     }
 
     /// Sessions that wait go where there is room.
-    pub(crate) fn place(&mut self) {
+    pub(super) fn place(&mut self) {
         while let Some(chain) = self.open.iter().map(|(_, chain)| *chain).find(|chain| self.is_back(*chain)) {
             let Some(session) = self.queue.pop() else { return };
             if self.sessions.contains_key(&session) {
@@ -62,7 +62,7 @@ impl Coordinator {
     }
 
     /// The session's next step begins, or the oldest under way again; those behind it are sent again as it gets on.
-    pub(crate) fn lap(&mut self, id: SessionId) {
+    pub(super) fn lap(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let reached = session.laps.front().map_or(0, |lap| lap.reached);
         session.laps.clear();
@@ -122,13 +122,13 @@ impl Coordinator {
 
     /// Gives a session's step time from now on, twice as much after each deadline that it missed: first steps compile, and
     /// a machine may have other work.
-    pub(crate) fn allow(&mut self, id: SessionId, time: Micros) {
+    pub(super) fn allow(&mut self, id: SessionId, time: Micros) {
         let missed = self.sessions.get(&id).map_or(0, |session| session.missed);
         self.expect(id, self.now.saturating_add(time << missed.min(DOUBLINGS)));
     }
 
     /// Sets a session's deadline. Whether those whose turn it is are there is looked at before.
-    pub(crate) fn expect(&mut self, id: SessionId, due: Micros) {
+    pub(super) fn expect(&mut self, id: SessionId, due: Micros) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.due = due;
             self.timers.set(Timer::Session(id), due.min(self.now.saturating_add(self.config.quiet)));
@@ -137,7 +137,7 @@ impl Coordinator {
 
     /// Time that a stage may take: some medians of what it was measured at, for all sessions that it serves. Of a lap
     /// of several tokens the other stages' time is part.
-    pub(crate) fn allowed(&self, chain: &Chain, stage: usize, rows: u32, tokens: u32) -> Micros {
+    pub(super) fn allowed(&self, chain: &Chain, stage: usize, rows: u32, tokens: u32) -> Micros {
         let time = |slot: &Slot| {
             let offer = slot.worker.and_then(|worker| self.workers.get(&worker)).map(|worker| worker.offer);
             let blocks = self.config.model.work(&slot.range) + 2.0;
@@ -149,7 +149,7 @@ impl Coordinator {
         self.config.patience + (self.config.medians as f64 * around as f64 * rows * turns) as u64
     }
 
-    pub(crate) fn step_done(&mut self, worker: WorkerId, id: SessionId, epoch: u64, position: u32) {
+    pub(super) fn step_done(&mut self, worker: WorkerId, id: SessionId, epoch: u64, position: u32) {
         let Some((stage, stages)) = self.current(worker, id, epoch) else {
             self.counts.stale += 1;
             return;
@@ -190,7 +190,7 @@ impl Coordinator {
         Some((stage, chain.slots.len()))
     }
 
-    pub(crate) fn tokens(&mut self, worker: WorkerId, id: SessionId, epoch: u64, at: u32, ids: &[u32]) {
+    pub(super) fn tokens(&mut self, worker: WorkerId, id: SessionId, epoch: u64, at: u32, ids: &[u32]) {
         let last = self.current(worker, id, epoch).is_some_and(|(stage, stages)| stage + 1 == stages);
         let awaited = |session: &&mut Session| {
             let want = self.config.lap.min(session.left() as u32) as usize;
@@ -223,7 +223,7 @@ impl Coordinator {
     }
 
     /// A session is over. Its stages forget it.
-    pub(crate) fn end(&mut self, id: SessionId, why: End) {
+    pub(super) fn end(&mut self, id: SessionId, why: End) {
         let Some(session) = self.sessions.remove(&id) else { return };
         self.timers.clear(Timer::Session(id));
         self.await_check(id);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anygpu_pool_proto::Range;
 
-use crate::{
+use super::{
     action::Action,
     chain::{ChainId, ChainState, Slot},
     coordinator::Coordinator,
@@ -14,7 +14,7 @@ use crate::{
 
 impl Coordinator {
     /// A stage's worker is no more.
-    pub(crate) fn lose(&mut self, id: ChainId, stage: usize) {
+    pub(super) fn lose(&mut self, id: ChainId, stage: usize) {
         self.vacate(id, stage);
         self.find(id, stage);
     }
@@ -39,7 +39,7 @@ impl Coordinator {
     }
 
     /// A ready spare takes a stage, and who had it stands by in the spare's place.
-    pub(crate) fn exchange(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
+    pub(super) fn exchange(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
         let Some(Slot { range, worker: Some(worker), .. }) = self.chains.get(&id).map(|chain| chain.slots[stage])
         else {
             return;
@@ -55,7 +55,7 @@ impl Coordinator {
     }
 
     /// A worker for a stage: a ready spare, somebody free, a spare of what is covered best; else it waits.
-    pub(crate) fn find(&mut self, id: ChainId, stage: usize) {
+    pub(super) fn find(&mut self, id: ChainId, stage: usize) {
         let Some(chain) = self.chains.get(&id) else { return };
         let range = chain.slots[stage].range;
         let spare = self.choose_spare(id, stage);
@@ -85,7 +85,7 @@ impl Coordinator {
 
     /// A ready spare of a stage's range: one that holds a snapshot of the chain's sessions there, if it does, but rather
     /// any other than one that is hidden, and rather that than one that is quiet.
-    pub(crate) fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
+    pub(super) fn choose_spare(&self, id: ChainId, stage: usize) -> Option<WorkerId> {
         let chain = &self.chains[&id];
         let spares = self.spares.get(&chain.slots[stage].range)?;
         let held = chain.sessions.iter().find_map(|session| self.sessions[session].seats.get(stage)?.snapshot);
@@ -96,7 +96,7 @@ impl Coordinator {
     }
 
     /// Stages of a range whose pages are hidden go to ready spares that can be counted on, while there are any.
-    pub(crate) fn relieve(&mut self, range: Range) {
+    pub(super) fn relieve(&mut self, range: Range) {
         let serves = |id: &WorkerId| match self.workers.get(id)?.role {
             Role::Stage(chain, stage) if self.worker(*id) == State::Serving => Some((chain, stage)),
             _ => None,
@@ -112,7 +112,7 @@ impl Coordinator {
     }
 
     /// A ready spare takes over a stage that was lost.
-    pub(crate) fn promote(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
+    pub(super) fn promote(&mut self, id: ChainId, stage: usize, spare: WorkerId) {
         self.counts.promoted += 1;
         self.install(id, stage, spare);
     }
@@ -136,7 +136,7 @@ impl Coordinator {
     }
 
     /// A worker is prepared for a stage.
-    pub(crate) fn recruit(&mut self, id: ChainId, stage: usize, worker: WorkerId) {
+    pub(super) fn recruit(&mut self, id: ChainId, stage: usize, worker: WorkerId) {
         let epoch = self.next_epoch();
         let Some(chain) = self.chains.get_mut(&id) else { return };
         chain.epoch = epoch;
@@ -152,7 +152,7 @@ impl Coordinator {
     /// A chain waited too long for a stage: its workers are dealt anew, its sessions wait for another. But where somebody
     /// prepares for each stage that is missing, and speaks, dealing anew would only have others prepare, unless there can
     /// be a chain without them.
-    pub(crate) fn give_up(&mut self, id: ChainId) {
+    pub(super) fn give_up(&mut self, id: ChainId) {
         let Some(chain) = self.chains.get(&id).filter(|chain| chain.state != ChainState::Up) else { return };
         let comes = |slot: &Slot| slot.worker.is_some_and(|worker| !self.is_quiet(worker));
         let own: Vec<_> = chain.slots.iter().filter(|slot| slot.ready).filter_map(|slot| slot.worker).collect();
@@ -165,7 +165,7 @@ impl Coordinator {
     }
 
     /// A chain is no more. Its sessions keep their texts, and begin again on another.
-    pub(crate) fn dissolve(&mut self, id: ChainId) {
+    pub(super) fn dissolve(&mut self, id: ChainId) {
         self.close(id);
         let Some(chain) = self.chains.remove(&id) else { return };
         self.timers.clear(Timer::GiveUp(id));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anygpu_pool_proto::Range;
 
-use crate::{session::SessionId, worker::WorkerId};
+use super::{session::SessionId, worker::WorkerId};
 
 /// A chain's name.
 pub type ChainId = u64;
@@ -34,7 +34,7 @@ pub struct Slot {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Chain {
+pub(super) struct Chain {
     /// Raised when a stage changes hands: what was sent before is ignored then.
     pub epoch: u64,
     pub state: ChainState,

@@ -2,17 +2,17 @@
 
 use anygpu_pool_proto::Range;
 
-use crate::{
+use super::{
     chain::{Chain, ChainId, ChainState, Slot},
     coordinator::Coordinator,
-    plan::{self, Aim, Chain as Planned, fastest},
     timers::Timer,
     worker::{Role, WorkerId},
 };
+use crate::plan::{self, Aim, Chain as Planned, fastest};
 
 impl Coordinator {
     /// Stages that want somebody come first, then chains that are asked for; who is left stands by.
-    pub(crate) fn plan(&mut self) {
+    pub(super) fn plan(&mut self) {
         let wanting: Vec<_> = self.wanting.iter().take(self.config.candidates).copied().collect();
         for (chain, stage) in wanting {
             self.find(chain, stage);
@@ -53,7 +53,7 @@ impl Coordinator {
 
     /// The fastest chain of some workers, of who is free, and of spares that are more than so many for their range. Whose
     /// page is hidden is part of it only if there is none without.
-    pub(crate) fn fastest(&self, some: &[WorkerId], kept: usize) -> Option<Planned> {
+    pub(super) fn fastest(&self, some: &[WorkerId], kept: usize) -> Option<Planned> {
         let sure = self.fastest_of(some, kept, |worker| self.is_sure(worker));
         let hidden = || self.fastest_of(some, kept, |worker| !self.is_quiet(worker));
         if self.hidden.is_empty() { sure } else { sure.or_else(hidden) }
@@ -86,7 +86,7 @@ impl Coordinator {
     }
 
     /// A chain whose stages want workers.
-    pub(crate) fn insert(&mut self, id: ChainId, slots: Vec<Slot>, replaces: Option<ChainId>) {
+    pub(super) fn insert(&mut self, id: ChainId, slots: Vec<Slot>, replaces: Option<ChainId>) {
         for (stage, slot) in slots.iter().enumerate() {
             self.cover.stages(slot.range, true);
             self.wanting.insert((id, stage));
@@ -120,7 +120,7 @@ impl Coordinator {
     }
 
     /// One chain after the other is looked at: would a ready spare make it better by far, or is there a better one?
-    pub(crate) fn improve(&mut self) {
+    pub(super) fn improve(&mut self) {
         self.timers.set(Timer::Improve, self.now + self.config.improve);
         let after = self.chains.range(self.improved + 1..).next().or(self.chains.iter().next());
         let Some((id, chain)) = after else { return };
@@ -162,7 +162,7 @@ impl Coordinator {
     }
 
     /// A chain came up: who it replaces takes nobody new, and sessions that it has go on.
-    pub(crate) fn is_up(&mut self, id: ChainId) {
+    pub(super) fn is_up(&mut self, id: ChainId) {
         self.timers.clear(Timer::GiveUp(id));
         let Some(chain) = self.chains.get_mut(&id) else { return };
         if let Some(old) = chain.replaces.take() {
@@ -185,14 +185,14 @@ impl Coordinator {
     }
 
     /// Takes a chain out of those that take sessions.
-    pub(crate) fn close(&mut self, id: ChainId) {
+    pub(super) fn close(&mut self, id: ChainId) {
         if let Some(chain) = self.chains.get(&id) {
             self.open.remove(&(chain.sessions.len(), id));
         }
     }
 
     /// Puts a chain among those that take sessions, if it does.
-    pub(crate) fn reopen(&mut self, id: ChainId) {
+    pub(super) fn reopen(&mut self, id: ChainId) {
         let Some(chain) = self.chains.get(&id) else { return };
         let entry = (chain.sessions.len(), id);
         let room = (self.config.sessions_per_stage * chain.slots.len()).min(self.config.sessions);

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Micros, chain::ChainId, checking::CheckId, session::SessionId, worker::WorkerId};
+use super::{chain::ChainId, checking::CheckId, session::SessionId, worker::WorkerId};
+use crate::Micros;
 
 /// Purpose of a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
+pub(super) enum Timer {
     /// A session's step or restoration.
     Session(SessionId),
     /// A worker's next word.
@@ -25,7 +26,7 @@ pub(crate) enum Timer {
 
 /// Timers, each at one moment at most.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
+pub(super) struct Timers {
     queue: BTreeSet<(Micros, Timer)>,
     at: BTreeMap<Timer, Micros>,
 }

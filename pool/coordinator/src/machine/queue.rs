@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::session::SessionId;
+use super::session::SessionId;
 
 /// Sessions that wait. Users take turns, whatever number of sessions each has; what was on a chain before goes first.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(super) struct Queue {
     again: VecDeque<SessionId>,
     users: BTreeMap<u64, VecDeque<SessionId>>,
     turns: VecDeque<u64>,

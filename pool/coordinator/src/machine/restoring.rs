@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::{
-    Micros,
+use super::{
     action::{Action, Source},
     coordinator::Coordinator,
     session::{Restore, SessionId, Snapshot},
     worker::{Worker, WorkerId},
 };
+use crate::Micros;
 
 /// Times that who is quiet is so for long.
 const LONG: u64 = 4;
@@ -18,7 +18,7 @@ const HUNG: u32 = 12;
 
 impl Coordinator {
     /// A session's chain is whole again: what it lost is restored, and its lap begins again.
-    pub(crate) fn resume(&mut self, id: SessionId) {
+    pub(super) fn resume(&mut self, id: SessionId) {
         // Steps go other ways from here on.
         self.end_check(id);
         let stages = self.to_restore(id);
@@ -64,7 +64,7 @@ impl Coordinator {
     }
 
     /// Restores the next stage, or goes on with the lap.
-    pub(crate) fn restore_next(&mut self, id: SessionId) {
+    pub(super) fn restore_next(&mut self, id: SessionId) {
         loop {
             let Some(session) = self.sessions.get_mut(&id) else { return };
             let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };
@@ -97,7 +97,7 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn restored(&mut self, worker: WorkerId, id: SessionId, epoch: u64, position: u32) {
+    pub(super) fn restored(&mut self, worker: WorkerId, id: SessionId, epoch: u64, position: u32) {
         let awaited = || {
             let session = self.sessions.get(&id)?;
             let chain = self.chains.get(&session.chain?).filter(|chain| chain.epoch == epoch)?;
@@ -122,7 +122,7 @@ impl Coordinator {
     /// is slow, not lost: after the fourth the one that was awaited gives way to a ready spare nevertheless, and the one
     /// before it, if that did not help. Where there is none, what was said to it may be lost: the text begins again there,
     /// and after many more it is suspect.
-    pub(crate) fn overdue(&mut self, id: SessionId) {
+    pub(super) fn overdue(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(&id) else { return };
         if self.is_cut_off {
             self.expect(id, self.now + self.config.quiet);
@@ -187,7 +187,7 @@ impl Coordinator {
     }
 
     /// Snapshots of a session go to spares of its stages, from time to time.
-    pub(crate) fn snapshots(&mut self, id: SessionId) {
+    pub(super) fn snapshots(&mut self, id: SessionId) {
         let every = self.config.snapshot;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if every == 0 || session.done < session.exported + every {
@@ -203,7 +203,7 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn exported(&mut self, from: WorkerId, to: WorkerId, id: SessionId, position: u32) {
+    pub(super) fn exported(&mut self, from: WorkerId, to: WorkerId, id: SessionId, position: u32) {
         let Some(holder) = self.workers.get(&to) else { return };
         let Some(session) = self.sessions.get_mut(&id).filter(|session| position <= session.done) else { return };
         let Some(chain) = session.chain.and_then(|chain| self.chains.get(&chain)) else { return };

@@ -2,7 +2,7 @@
 
 use anygpu_pool_proto::Sampling;
 
-use crate::{
+use super::{
     checking::CheckId,
     session::SessionId,
     worker::{Offer, WorkerId},
@@ -105,7 +105,7 @@ pub enum Event {
 
 impl Event {
     /// The worker that is heard by it.
-    pub(crate) fn sender(&self) -> Option<WorkerId> {
+    pub(super) fn sender(&self) -> Option<WorkerId> {
         match *self {
             Event::Heartbeat { worker, .. }
             | Event::Ready(worker, _)

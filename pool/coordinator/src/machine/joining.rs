@@ -2,20 +2,20 @@
 
 use anygpu_pool_proto::Range;
 
-use crate::{
-    Micros,
+use super::{
     action::Action,
     chain::ChainState,
     coordinator::Coordinator,
     timers::Timer,
     worker::{Offer, Role, State, Worker, WorkerId},
 };
+use crate::Micros;
 
 /// Times that a worker is given more time to prepare.
 const LATE: u32 = 3;
 
 impl Coordinator {
-    pub(crate) fn connected(&mut self, id: WorkerId) {
+    pub(super) fn connected(&mut self, id: WorkerId) {
         if self.banned.contains(&id) {
             self.out.push(Action::Ban(id));
             return;
@@ -26,7 +26,7 @@ impl Coordinator {
         self.heard(id);
     }
 
-    pub(crate) fn hello(&mut self, id: WorkerId, offer: Offer) {
+    pub(super) fn hello(&mut self, id: WorkerId, offer: Offer) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         if !matches!(worker.state, State::Joining | State::Suspect) {
             return;
@@ -42,7 +42,7 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn heartbeat(&mut self, id: WorkerId, block: u64, hop: u64) {
+    pub(super) fn heartbeat(&mut self, id: WorkerId, block: u64, hop: u64) {
         let Some(worker) = self.workers.get_mut(&id) else {
             self.out.push(if self.banned.contains(&id) { Action::Ban(id) } else { Action::Greet(id) });
             return;
@@ -60,7 +60,7 @@ impl Coordinator {
     }
 
     /// Whether a worker's page is seen. Stages go from who is hidden to who is seen, if somebody stands by.
-    pub(crate) fn seen(&mut self, id: WorkerId, visible: bool) {
+    pub(super) fn seen(&mut self, id: WorkerId, visible: bool) {
         let Some(role) = self.workers.get(&id).map(|worker| worker.role) else { return };
         let changed = if visible { self.hidden.remove(&id) } else { self.hidden.insert(id) };
         match role {
@@ -75,7 +75,7 @@ impl Coordinator {
     }
 
     /// The coordinator's own connection is there again: silence begins to count after a grace, or when somebody speaks.
-    pub(crate) fn returned(&mut self) {
+    pub(super) fn returned(&mut self) {
         self.is_cut_off = false;
         let from = self.now + self.config.grace;
         for (id, worker) in &mut self.workers {
@@ -91,7 +91,7 @@ impl Coordinator {
     }
 
     /// A worker has said nothing for as long as anybody may.
-    pub(crate) fn fell_silent(&mut self, id: WorkerId) {
+    pub(super) fn fell_silent(&mut self, id: WorkerId) {
         if self.is_cut_off {
             self.heard(id);
         } else {
@@ -101,7 +101,7 @@ impl Coordinator {
 
     /// A worker takes long to prepare. Who speaks is slow, and has more time, to an end; what it was told may be lost, and
     /// is said again.
-    pub(crate) fn unprepared(&mut self, id: WorkerId) {
+    pub(super) fn unprepared(&mut self, id: WorkerId) {
         let speaks = !self.is_quiet(id);
         match self.workers.get_mut(&id).filter(|worker| speaks && worker.late < LATE) {
             Some(worker) => {
@@ -122,7 +122,7 @@ impl Coordinator {
     }
 
     /// A worker is not there any more.
-    pub(crate) fn gone(&mut self, id: WorkerId) {
+    pub(super) fn gone(&mut self, id: WorkerId) {
         if self.workers.contains_key(&id) {
             self.timers.clear(Timer::Silence(id));
             self.counts.lost += 1;
@@ -131,7 +131,7 @@ impl Coordinator {
     }
 
     /// A worker missed a deadline: it has nothing until it says something.
-    pub(crate) fn suspect(&mut self, id: WorkerId) {
+    pub(super) fn suspect(&mut self, id: WorkerId) {
         if self.workers.get(&id).is_some_and(|worker| worker.state.may(State::Suspect)) {
             self.counts.lost += 1;
             self.unseat(id, State::Suspect);
@@ -139,7 +139,7 @@ impl Coordinator {
     }
 
     /// Takes from a worker what it is for. Chains that it served are mended.
-    pub(crate) fn unseat(&mut self, id: WorkerId, next: State) {
+    pub(super) fn unseat(&mut self, id: WorkerId, next: State) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let (role, block) = (worker.role, worker.offer.block);
         worker.role = Role::None;
@@ -157,7 +157,7 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn unspare(&mut self, id: WorkerId, range: Range) {
+    pub(super) fn unspare(&mut self, id: WorkerId, range: Range) {
         self.cover.spares(range, false);
         if let Some(ready) = self.spares.get_mut(&range) {
             ready.remove(&id);
@@ -169,7 +169,7 @@ impl Coordinator {
     }
 
     /// A worker has nothing to do.
-    pub(crate) fn set_free(&mut self, id: WorkerId) {
+    pub(super) fn set_free(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.turn(State::Measured);
         worker.role = Role::None;
@@ -178,7 +178,7 @@ impl Coordinator {
     }
 
     /// Workers that come together are planned with together; a stage that is missing waits for nobody.
-    pub(crate) fn plan_soon(&mut self) {
+    pub(super) fn plan_soon(&mut self) {
         if self.wanting.is_empty() {
             self.timers.set_once(Timer::Plan, self.now + self.config.replan);
         } else {
@@ -186,12 +186,12 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn fits(&self, id: WorkerId, range: &Range) -> bool {
+    pub(super) fn fits(&self, id: WorkerId, range: &Range) -> bool {
         self.workers.get(&id).is_some_and(|worker| worker.fits(&self.config.model, range))
     }
 
     /// A worker said something. Who can be counted on again may be what is wanted.
-    pub(crate) fn hears(&mut self, id: WorkerId) {
+    pub(super) fn hears(&mut self, id: WorkerId) {
         let (was_quiet, was_excused) = (self.is_quiet(id), self.is_excused(id));
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.heard = self.now;
@@ -205,7 +205,7 @@ impl Coordinator {
     }
 
     /// Time since a worker was last heard.
-    pub(crate) fn silence(&self, id: WorkerId) -> Micros {
+    pub(super) fn silence(&self, id: WorkerId) -> Micros {
         if self.is_cut_off {
             return 0;
         }
@@ -213,17 +213,17 @@ impl Coordinator {
     }
 
     /// Whether a worker has said nothing for so long that it is not counted on.
-    pub(crate) fn is_quiet(&self, id: WorkerId) -> bool {
+    pub(super) fn is_quiet(&self, id: WorkerId) -> bool {
         self.silence(id) > self.config.quiet
     }
 
     /// Whether a worker can be counted on to be there: it speaks, and its page is seen. Others are chosen last.
-    pub(crate) fn is_sure(&self, id: WorkerId) -> bool {
+    pub(super) fn is_sure(&self, id: WorkerId) -> bool {
         !self.is_quiet(id) && !self.hidden.contains(&id)
     }
 
     /// A free worker, or a spare of something else, is to fetch and compile a range.
-    pub(crate) fn assign(&mut self, id: WorkerId, range: Range, role: Role) {
+    pub(super) fn assign(&mut self, id: WorkerId, range: Range, role: Role) {
         let epoch = self.next_epoch();
         let Some(worker) = self.workers.get_mut(&id) else { return };
         self.free.remove(&(worker.offer.block, id));
@@ -244,7 +244,7 @@ impl Coordinator {
         self.out.push(Action::Assign(id, epoch, range));
     }
 
-    pub(crate) fn ready(&mut self, id: WorkerId, epoch: u64) {
+    pub(super) fn ready(&mut self, id: WorkerId, epoch: u64) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         if worker.epoch != epoch || worker.state != State::Fetching {
             self.counts.stale += 1;
@@ -288,7 +288,7 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn failed(&mut self, id: WorkerId, epoch: u64) {
+    pub(super) fn failed(&mut self, id: WorkerId, epoch: u64) {
         let Some(worker) = self.workers.get(&id) else { return };
         let chain = match worker.role {
             Role::Stage(chain, _) => self.chains.get(&chain).map(|chain| chain.epoch),
@@ -302,7 +302,7 @@ impl Coordinator {
     }
 
     /// A chain's state follows from its stages; its workers' with it.
-    pub(crate) fn settle(&mut self, id: u64) {
+    pub(super) fn settle(&mut self, id: u64) {
         let Some(chain) = self.chains.get_mut(&id) else { return };
         let before = chain.state;
         chain.state = chain.settled();

@@ -5,19 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use anygpu_pool_proto::Range;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::{
-    Lease, Micros,
+use super::{
     action::{Action, End},
     chain::{Chain, ChainId, ChainState, Slot},
     checking::Checks,
     config::Config,
     event::Event,
-    plan::Model,
     queue::Queue,
     session::{Session, SessionId},
     timers::{Timer, Timers},
     worker::{Offer, State, Worker, WorkerId},
 };
+use crate::{Lease, Micros, plan::Model};
 
 /// Counts of events so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,41 +51,41 @@ pub struct Counts {
 
 /// The coordinator of a pool.
 pub struct Coordinator {
-    pub(crate) config: Config,
-    pub(crate) now: Micros,
-    pub(crate) out: Vec<Action>,
-    pub(crate) workers: BTreeMap<WorkerId, Worker>,
-    pub(crate) chains: BTreeMap<ChainId, Chain>,
-    pub(crate) sessions: BTreeMap<SessionId, Session>,
-    pub(crate) queue: Queue,
-    pub(crate) timers: Timers,
+    pub(super) config: Config,
+    pub(super) now: Micros,
+    pub(super) out: Vec<Action>,
+    pub(super) workers: BTreeMap<WorkerId, Worker>,
+    pub(super) chains: BTreeMap<ChainId, Chain>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) queue: Queue,
+    pub(super) timers: Timers,
     /// Workers with nothing to do, the fastest first.
-    pub(crate) free: BTreeSet<(u64, WorkerId)>,
+    pub(super) free: BTreeSet<(u64, WorkerId)>,
     /// Ready spares of a range.
-    pub(crate) spares: BTreeMap<Range, BTreeSet<WorkerId>>,
+    pub(super) spares: BTreeMap<Range, BTreeSet<WorkerId>>,
     /// Stages and spares of a range, ready or not.
-    pub(crate) cover: Cover,
+    pub(super) cover: Cover,
     /// Stages without a worker.
-    pub(crate) wanting: BTreeSet<(ChainId, usize)>,
+    pub(super) wanting: BTreeSet<(ChainId, usize)>,
     /// Chains that take sessions, by how many they have.
-    pub(crate) open: BTreeSet<(usize, ChainId)>,
+    pub(super) open: BTreeSet<(usize, ChainId)>,
     /// Chains that are not up.
-    pub(crate) unready: BTreeSet<ChainId>,
+    pub(super) unready: BTreeSet<ChainId>,
     /// Chains that take nobody new.
-    pub(crate) retiring: BTreeSet<ChainId>,
+    pub(super) retiring: BTreeSet<ChainId>,
     /// Stages that workers keep after a restart of the coordinator.
-    pub(crate) remembered: BTreeMap<WorkerId, (ChainId, usize)>,
-    pub(crate) banned: BTreeSet<WorkerId>,
+    pub(super) remembered: BTreeMap<WorkerId, (ChainId, usize)>,
+    pub(super) banned: BTreeSet<WorkerId>,
     /// Workers whose page is hidden.
-    pub(crate) hidden: BTreeSet<WorkerId>,
+    pub(super) hidden: BTreeSet<WorkerId>,
     /// Whether the coordinator's own connection is closed.
-    pub(crate) is_cut_off: bool,
-    pub(crate) checks: Checks,
-    pub(crate) epoch: u64,
-    pub(crate) next_chain: ChainId,
-    pub(crate) improved: ChainId,
-    pub(crate) counts: Counts,
-    pub(crate) chance: StdRng,
+    pub(super) is_cut_off: bool,
+    pub(super) checks: Checks,
+    pub(super) epoch: u64,
+    pub(super) next_chain: ChainId,
+    pub(super) improved: ChainId,
+    pub(super) counts: Counts,
+    pub(super) chance: StdRng,
 }
 
 impl Coordinator {
@@ -230,19 +229,19 @@ impl Coordinator {
         (waiting, self.sessions.len().saturating_sub(waiting))
     }
 
-    pub(crate) fn next_epoch(&mut self) -> u64 {
+    pub(super) fn next_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
-    pub(crate) fn lease(&mut self) -> Lease {
+    pub(super) fn lease(&mut self) -> Lease {
         self.chance.next_u64()
     }
 }
 
 /// How many stages and spares each range has, and which has fewest spares for its stages.
 #[derive(Debug, Default)]
-pub(crate) struct Cover {
+pub(super) struct Cover {
     ranges: BTreeMap<Range, (u32, u32)>,
     /// Spares for a thousand stages, then the range.
     order: BTreeSet<(u32, Range)>,

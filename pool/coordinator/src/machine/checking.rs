@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anygpu_pool_proto::Range;
 use rand::{Rng, RngExt};
 
-use crate::{
+use super::{
     action::{Action, Copy, End, Stop},
     coordinator::Coordinator,
     event::Verdict,
@@ -44,7 +44,7 @@ impl Check {
 
 /// Checks under way.
 #[derive(Debug, Default)]
-pub(crate) struct Checks {
+pub(super) struct Checks {
     all: BTreeMap<CheckId, Check>,
     /// Checks of sessions that are on a chain, or ended a moment ago.
     of: BTreeMap<SessionId, CheckId>,
@@ -66,7 +66,7 @@ impl Checks {
 
 impl Coordinator {
     /// Draws whether a session is checked, and which stage: the first, from a random one on, that has a spare.
-    pub(crate) fn draw_check(&mut self, id: SessionId) {
+    pub(super) fn draw_check(&mut self, id: SessionId) {
         if self.config.check <= 0.0 || !self.chance.random_bool(self.config.check.min(1.0)) {
             return;
         }
@@ -110,7 +110,7 @@ impl Coordinator {
         Copy { at: Stop { worker: by, lease: any() }, session: any(), to: Stop { worker: any(), lease: any() } }
     }
 
-    pub(crate) fn checked(&mut self, id: CheckId, by: WorkerId, verdict: Verdict) {
+    pub(super) fn checked(&mut self, id: CheckId, by: WorkerId, verdict: Verdict) {
         let Some(check) = self.checks.all.get_mut(&id).filter(|check| check.by == Some(by)) else {
             self.counts.stale += 1;
             return;
@@ -165,7 +165,7 @@ impl Coordinator {
     }
 
     /// There is another spare of a range.
-    pub(crate) fn settle_disputes(&mut self, range: Range) {
+    pub(super) fn settle_disputes(&mut self, range: Range) {
         for id in self.checks.undecided.remove(&range).unwrap_or_default() {
             self.seek(id);
         }
@@ -186,21 +186,21 @@ impl Coordinator {
     }
 
     /// Ends the check of a session without a result, since the messages to its stages start over.
-    pub(crate) fn end_check(&mut self, session: SessionId) {
+    pub(super) fn end_check(&mut self, session: SessionId) {
         if let Some(check) = self.checks.of.get(&session).copied() {
             self.uncheck(check);
         }
     }
 
     /// A session is over. What is not compared yet has some time.
-    pub(crate) fn await_check(&mut self, session: SessionId) {
+    pub(super) fn await_check(&mut self, session: SessionId) {
         if let Some(check) = self.checks.of.remove(&session) {
             self.timers.set(Timer::Check(check), self.now + self.config.settle);
         }
     }
 
     /// Nothing came of a check in time.
-    pub(crate) fn unsettled(&mut self, id: CheckId) {
+    pub(super) fn unsettled(&mut self, id: CheckId) {
         match self.checks.all.get(&id).and_then(|check| check.by) {
             Some(by) => self.checked(id, by, Verdict::Unknown),
             None => self.uncheck(id),
@@ -208,7 +208,7 @@ impl Coordinator {
     }
 
     /// A worker stands by no longer: others settle what it was asked.
-    pub(crate) fn checks_no_more(&mut self, id: WorkerId) {
+    pub(super) fn checks_no_more(&mut self, id: WorkerId) {
         if let Some(check) = self.checks.by.get(&id).copied() {
             self.checked(check, id, Verdict::Unknown);
         }

@@ -4,14 +4,15 @@ use std::collections::{BTreeSet, VecDeque};
 
 use anygpu_pool_proto::Sampling;
 
-use crate::{Lease, Micros, chain::ChainId, event::Request, worker::WorkerId};
+use super::{chain::ChainId, event::Request, worker::WorkerId};
+use crate::{Lease, Micros};
 
 /// A session's name.
 pub type SessionId = u64;
 
 /// A step on its way around a chain.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lap {
+pub(super) struct Lap {
     pub position: u32,
     pub rows: u32,
     /// The stage that has it.
@@ -29,7 +30,7 @@ impl Lap {
 
 /// States that are being made again.
 #[derive(Debug, Clone)]
-pub(crate) struct Restore {
+pub(super) struct Restore {
     /// Stages that are still to be restored, with the row that each begins at. The first is under way.
     pub stages: VecDeque<(usize, u32)>,
     /// Whether it is tried since deadlines were missed, which go on counting.
@@ -38,7 +39,7 @@ pub(crate) struct Restore {
 
 /// A snapshot that somebody holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Snapshot {
+pub(super) struct Snapshot {
     pub holder: WorkerId,
     /// The holder's assignment: with another it has forgotten.
     pub epoch: u64,
@@ -47,7 +48,7 @@ pub(crate) struct Snapshot {
 
 /// Place of a session at a stage.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seat {
+pub(super) struct Seat {
     pub lease: Lease,
     /// The row from which the stage keeps what it sent.
     pub kept: u32,
@@ -55,7 +56,7 @@ pub(crate) struct Seat {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Session {
+pub(super) struct Session {
     pub user: u64,
     /// The prompt's tokens, then the answer's.
     pub tokens: Vec<u32>,

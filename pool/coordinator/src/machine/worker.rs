@@ -2,7 +2,8 @@
 
 use anygpu_pool_proto::Range;
 
-use crate::{Micros, chain::ChainId, plan};
+use super::chain::ChainId;
+use crate::{Micros, plan};
 
 /// A worker's identity.
 pub type WorkerId = u64;
@@ -65,14 +66,14 @@ impl State {
 
 /// Role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(super) enum Role {
     None,
     Stage(ChainId, usize),
     Spare(Range),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Worker {
+pub(super) struct Worker {
     pub id: WorkerId,
     pub state: State,
     pub role: Role,

@@ -3,8 +3,7 @@
 use anygpu_pool_proto::{Range, Sampling};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Micros,
+use super::{
     chain::Slot,
     config::Config,
     coordinator::Coordinator,
@@ -13,6 +12,7 @@ use crate::{
     timers::Timer,
     worker::WorkerId,
 };
+use crate::Micros;
 
 /// A stage: first block, block after the last, embedding, head, and who served it.
 type SavedSlot = (u32, u32, bool, bool, Option<WorkerId>);
