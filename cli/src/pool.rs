@@ -8,8 +8,8 @@ mod serve;
 mod traces;
 mod work;
 
+use anygpu_pool::sim::{Failure, Machines, Scenario, churn, day};
 use anygpu_pool_nats::{Server, Users};
-use anygpu_pool_sim::{Failure, Machines, Scenario, churn, day};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::fs;

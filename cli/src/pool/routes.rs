@@ -2,7 +2,7 @@
 
 use super::file::Served;
 use super::traces;
-use anygpu_pool_dispatch::{Picture, Trace};
+use anygpu_pool::dispatch::{Picture, Trace};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Json, Response};

@@ -10,9 +10,9 @@ use anygpu::Stage;
 use anygpu::handle::elsewhere::Elsewhere;
 use anygpu::handle::{Limits, Status};
 use anygpu_pool::Config;
-use anygpu_pool_dispatch::Dispatcher;
+use anygpu_pool::dispatch::Dispatcher;
+use anygpu_pool::plan::Model;
 use anygpu_pool_nats::{Coordinating, Telling, coordinate, load, random, reachable};
-use anygpu_pool_plan::Model;
 use anygpu_pool_proto::Seam;
 use anyhow::{Context, Result, anyhow, bail};
 use std::net::SocketAddr;
@@ -78,7 +78,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
         silence: (MISSED * HEARTBEAT).as_micros() as u64,
         ..Config::new(model)
     };
-    let served = anygpu_pool_dispatch::Served {
+    let served = anygpu_pool::dispatch::Served {
         address: model_address,
         digest: file.digest.clone(),
         seam: match args.seam {

@@ -1,6 +1,6 @@
 //! The last steps, in the format of Chrome's tracing, which Perfetto and browsers show.
 
-use anygpu_pool_dispatch::Trace;
+use anygpu_pool::dispatch::Trace;
 use serde_json::{Value, json};
 
 /// A text is a process there. Its first line has its steps, and each stage has one below, by its place in the chain. What lies

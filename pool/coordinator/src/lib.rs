@@ -1,4 +1,5 @@
-//! The coordinator of a pool, as a state machine.
+//! The coordinator of a pool, as a state machine, and what goes with it: plans ([`plan`]), what is between it and a
+//! broker ([`dispatch`]), and simulated pools around it ([`sim`]).
 //!
 //! [`Coordinator::handle`] takes what happened and when, and says what is to be done. It has no clock, no I/O and no
 //! chance but a seed's, so that the simulator and tests run the same code as a pool does. What is around it turns
@@ -15,32 +16,15 @@
 //! kept. A token is accepted once, for the position that is awaited.
 #![forbid(unsafe_code)]
 
-mod action;
-mod chain;
-mod checking;
-mod config;
-mod coordinator;
-mod event;
-mod facts;
-mod joining;
-mod mending;
-mod planning;
-mod queue;
-mod restoring;
-mod running;
-mod session;
-mod timers;
-mod worker;
+pub mod dispatch;
+mod machine;
+pub mod plan;
+pub mod sim;
 
-pub use action::{Action, Copy, End, Source, Stop};
-pub use chain::{ChainId, ChainState, Slot};
-pub use checking::CheckId;
-pub use config::Config;
-pub use coordinator::{Coordinator, Counts};
-pub use event::{Event, Request, Verdict};
-pub use facts::{Facts, SavedChain, SavedSession};
-pub use session::SessionId;
-pub use worker::{Offer, State, WorkerId};
+pub use machine::{
+    Action, ChainId, ChainState, CheckId, Config, Coordinator, Copy, Counts, End, Event, Facts, Offer, Request,
+    SavedChain, SavedSession, SessionId, Slot, Source, State, Stop, Verdict, WorkerId,
+};
 
 /// Microseconds since a moment that whoever runs the coordinator chooses.
 pub type Micros = u64;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anygpu::handle::elsewhere::Asked;
+use anygpu_pool::dispatch::{Dispatcher, Out, Picture, Trace};
 use anygpu_pool::{Facts, Micros, SessionId};
-use anygpu_pool_dispatch::{Dispatcher, Out, Picture, Trace};
 use anygpu_pool_proto::{Wire, subject};
 use async_nats::{Client, Message, StatusCode, Subscriber};
 use futures_util::StreamExt;

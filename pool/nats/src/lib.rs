@@ -1,6 +1,6 @@
 //! A pool by a NATS server: the coordinator, and workers that are native processes.
 //!
-//! [`coordinate`] carries what a [`Dispatcher`](anygpu_pool_dispatch::Dispatcher) sends and is told, and answers what is
+//! [`coordinate`] carries what a [`Dispatcher`](anygpu_pool::dispatch::Dispatcher) sends and is told, and answers what is
 //! [asked](anygpu::handle::elsewhere). [`work`] carries what a [`Worker`](anygpu_pool_worker::Worker) is told. Neither knows
 //! more of messages than who takes them.
 #![forbid(unsafe_code)]

@@ -6,10 +6,10 @@ use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
 
+use anygpu_pool::plan::Model;
 use anygpu_pool::{
     Action, Config, Coordinator, End, Event, Lease, Micros, Offer, Request, Source, State, Stop, Verdict, WorkerId,
 };
-use anygpu_pool_plan::Model;
 use anygpu_pool_proto::{Range, Sampling};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
