@@ -161,8 +161,8 @@ pub struct PoolSimArgs {
     /// Seconds after which most workers have left; 0 makes all of them stay
     #[arg(long, default_value_t = 1800.0, value_parser = not_negative)]
     pub stay: f64,
-    /// Simulate growing failures instead of a day: 10 workers, a model that needs N of them, and at the end a failure
-    /// every 10 s for each
+    /// Simulate growing failures instead of a day: 10 workers, a model that needs this many of them, and at the end a
+    /// failure every 10 s for each
     #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=10), conflicts_with_all = ["workers", "hours", "requests", "prompt", "stay"])]
     pub churn: Option<u32>,
     /// Seconds over which the failures grow
