@@ -1,5 +1,5 @@
-//! `bench`: prefill and decode against the floors of the device, single operators, loading, and what each design
-//! decision is worth.
+//! `bench`: measures prefill and decode against the rooflines of the device, single operators, loading, and the effect
+//! of each design decision.
 
 use crate::args::{BenchArgs, DeviceArgs};
 use crate::load::Bar;

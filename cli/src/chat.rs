@@ -1,4 +1,4 @@
-//! `chat`: a conversation in the terminal, or with whatever is at the other end of a pipe.
+//! `chat` and `run`: a conversation in the terminal or through a pipe.
 
 mod commands;
 mod conversation;
@@ -22,10 +22,10 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::rc::Rc;
 
-/// A model that can chat, for whoever has none.
+/// A model that can chat, which error messages suggest.
 const SUGGESTED: &str = "hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF";
 
-/// Runs `run`: answers one message, or begins a conversation if there is none. Whether it was interrupted.
+/// Runs `run`: answers one message, or begins a conversation if there is none. Returns whether it was interrupted.
 pub fn asked(args: &RunArgs, device: &DeviceArgs) -> Result<bool> {
     let load = args.load();
     check(&load)?;
@@ -42,7 +42,7 @@ pub fn asked(args: &RunArgs, device: &DeviceArgs) -> Result<bool> {
     Ok(interrupt::interrupted())
 }
 
-/// Refuses models that are known not to chat.
+/// Refuses the built-in model, which cannot chat.
 fn check(load: &LoadArgs) -> Result<()> {
     if load.model.model == Reference::BuiltIn {
         bail!(
@@ -54,7 +54,7 @@ fn check(load: &LoadArgs) -> Result<()> {
     Ok(())
 }
 
-/// Runs `chat`. Whether it was interrupted.
+/// Runs `chat`. Returns whether it was interrupted.
 pub fn run(load: &LoadArgs, talk: &TalkArgs, device: &DeviceArgs) -> Result<bool> {
     check(load)?;
     let mut input = Input::new(!talk.no_history)?;
@@ -83,7 +83,7 @@ pub fn run(load: &LoadArgs, talk: &TalkArgs, device: &DeviceArgs) -> Result<bool
         match asked.and_then(|ask| chat.follow(ask)) {
             Ok(true) => return Ok(false),
             Ok(false) => {}
-            // A person sees it and goes on.
+            // In a terminal the user sees the error and can continue.
             Err(error) if input.is_terminal() && !output::reader_left(&error) => output::error(&error),
             Err(error) => return Err(error),
         }
@@ -98,20 +98,20 @@ struct Chat<'a> {
     conversation: Conversation,
     talk: &'a TalkArgs,
     settings: Settings,
-    /// What answers are to be, if that is not anything.
+    /// The format of answers, if they have one.
     format: Option<Format>,
-    /// The format of the last answer with what could stand before it, and what holds to it.
+    /// The format of the last answer, including what may precede the answer, and its constraint.
     held: Option<(Format, Rc<dyn Constraint>)>,
-    /// The last answer, and the tokens of its text.
+    /// The last answer, and the number of tokens of the conversation with it.
     last: Option<(Generation, usize)>,
-    /// Messages that the last answer did not see.
+    /// Number of messages that were left out for the last answer.
     dropped: usize,
 }
 
 impl Chat<'_> {
-    /// A conversation in which nothing was said, after the model was loaded.
+    /// Loads the model and begins an empty conversation.
     ///
-    /// *Errors*: the format cannot be held to, or as [`Loaded::going_on`].
+    /// *Errors*: the format cannot be enforced, or those of [`Loaded::going_on`].
     fn new<'a>(load: &LoadArgs, talk: &'a TalkArgs, device: &DeviceArgs) -> Result<Chat<'a>> {
         let format = talk.format.format()?;
         let loaded = Loaded::going_on(load, &talk.draft, device, &SessionArgs::default())?;
@@ -133,7 +133,7 @@ impl Chat<'_> {
         })
     }
 
-    /// Does what was asked. Whether that is to leave.
+    /// Executes what a line asks for. Returns whether to leave.
     fn follow(&mut self, ask: Ask<'_>) -> Result<bool> {
         match ask {
             Ask::Nothing => {}
@@ -160,7 +160,7 @@ impl Chat<'_> {
         Ok(false)
     }
 
-    /// Answers a message. One that cannot be answered was not said.
+    /// Answers a message. If there is no answer, the message is removed again.
     fn answer(&mut self, message: &str) -> Result<()> {
         self.conversation.say("user", message);
         let answered = self.generate();
@@ -174,7 +174,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Answers the last message again. The answer before stays if there is no other one.
+    /// Answers the last message again. If that fails, the earlier answer stays.
     fn again(&mut self) -> Result<()> {
         let Some(before) = self.conversation.unanswer() else { bail!("nothing was answered yet; type a message") };
         if self.settings.sampling() == Sampling::Greedy {
@@ -190,7 +190,8 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Holds the answer to the format, if there is one. That is made anew only if something else may stand before the answer.
+    /// Returns the constraint of the answer's format, if there is one. A new one is compiled only if something else may
+    /// precede the answer.
     fn constraint(&mut self, messages: &[Message], options: &ChatOptions) -> Result<Option<Rc<dyn Constraint>>> {
         let Some(format) = self.format.clone() else { return Ok(None) };
         let format = self.loaded.answering(format, messages, options)?;
@@ -201,7 +202,7 @@ impl Chat<'_> {
         Ok(self.held.as_ref().map(|(_, constraint)| constraint.clone()))
     }
 
-    /// Shows the answer as it comes. Gives what was said.
+    /// Generates an answer and shows it as it comes. Returns its text without reasoning.
     fn generate(&mut self) -> Result<String> {
         let cancel = Rc::new(Cell::new(false));
         let mut options = GenerateOptions {
@@ -232,7 +233,7 @@ impl Chat<'_> {
         let (mut thoughts, mut words) = (Words::thought(), Words::said());
         let mut show = |part: Part| match part {
             Part::Thought(text) => {
-                // The standard error says nothing of those who do not read it.
+                // Ignored: the standard error may be closed.
                 let _ = thoughts.push(&text);
                 thought = true;
             }
@@ -248,7 +249,7 @@ impl Chat<'_> {
                     cancel.set(written.is_err());
                 }
             }
-            // There are no tools here.
+            // `chat` has no tools.
             Part::Call(_) | Part::Arguments(_) => {}
         };
         interrupt::forget();
@@ -286,7 +287,7 @@ impl Chat<'_> {
         Ok(said)
     }
 
-    /// What a person may want to know.
+    /// Returns the text of `/stats`.
     fn stats(&self) -> String {
         let (info, n_ctx) = (self.loaded.info(), self.loaded.n_ctx());
         let mut text = format!("model         {} on {} ({})\n", self.loaded.name, info.name, info.adapter);

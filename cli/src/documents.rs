@@ -1,4 +1,4 @@
-//! `completions` and `man`: what is known of the command line, for shells and for `man`.
+//! `completions` and `man`: prints completion scripts for shells, and manual pages.
 
 use crate::args::Cli;
 use anyhow::{Context, Result};
@@ -13,7 +13,7 @@ pub fn completions(shell: Shell) -> Result<()> {
     write(&script)
 }
 
-/// Runs `man`: the page of a command, or one page with the commands behind each other.
+/// Runs `man`: prints the page of a command, or one page with all commands.
 ///
 /// *Errors*: there is no such command.
 pub fn manual(names: &[String]) -> Result<()> {
@@ -41,7 +41,7 @@ pub fn manual(names: &[String]) -> Result<()> {
     write(&page)
 }
 
-/// A reader who has gone away is told to the caller.
+/// Writes to the standard output. Returns an error if that was closed.
 fn write(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! `embed`: vectors of texts.
+//! `embed`: prints the embeddings of texts.
 
 use crate::args::{DeviceArgs, EmbedArgs};
 use crate::{load, output};
@@ -43,7 +43,7 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     Ok(())
 }
 
-/// A vector, or a list of one for each token where they are not pooled.
+/// Returns the JSON of an embedding: a vector, or without pooling a list with a vector for each token.
 fn value(embedding: &Embedding, pooled: bool) -> Value {
     if pooled { json!(embedding.values) } else { json!(embedding.vectors().collect::<Vec<_>>()) }
 }

@@ -3,5 +3,5 @@
 /// The file of the story model `gab` (Apache-2.0).
 pub const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 
-/// The name that stands for it on the command line.
+/// The name of the built-in model on the command line.
 pub const NAME: &str = "gab";

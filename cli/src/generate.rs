@@ -1,4 +1,4 @@
-//! `generate`, and the story that is told without a command.
+//! `generate`, and the story of a command line without a command.
 
 mod message;
 
@@ -21,7 +21,7 @@ use std::io;
 use std::mem;
 use std::rc::Rc;
 
-/// `generate --json`. A number is null where too few tokens came to measure it.
+/// The output of `generate --json`. A number is null if too few tokens were generated to measure it.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     backend: &'a str,
@@ -30,7 +30,7 @@ struct Report<'a> {
     prompt_tokens: &'a [u32],
     tokens: &'a [u32],
     text: &'a str,
-    /// Of a chat: the parts of the text.
+    /// The parts of a chat's answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Answer>,
     finish: &'static str,
@@ -45,13 +45,13 @@ struct Report<'a> {
     stats: PerToken,
 }
 
-/// How likely the new tokens were, in the shape of OpenAI's API.
+/// Log probabilities of the new tokens, in the format of OpenAI's API.
 #[derive(Debug, Serialize)]
 struct LogProbs {
     content: Vec<LogProbEntry>,
 }
 
-/// Counters of steady decoding.
+/// Counters per token of steady decoding.
 #[derive(Debug, Serialize)]
 struct PerToken {
     dispatches_per_token: Option<f64>,
@@ -80,7 +80,7 @@ impl PerToken {
 }
 
 impl SamplingArgs {
-    /// What was asked for, if anything was.
+    /// Returns the requested sampling method, if there is one.
     pub fn sampling(&self) -> Option<Sampling> {
         let given = self.temperature.is_some() || self.top_k.is_some() || self.top_p.is_some() || self.seed.is_some();
         if self.greedy || !given {
@@ -96,7 +96,7 @@ impl SamplingArgs {
 }
 
 impl AdjustArgs {
-    /// What was asked for; what was not is as it was before.
+    /// Returns these adjustments. Those that were not requested keep their values of `before`.
     fn adjust(&self, before: Adjust) -> Adjust {
         let logit_bias = if self.logit_bias.is_empty() { before.logit_bias } else { self.logit_bias.clone() };
         Adjust {
@@ -109,8 +109,8 @@ impl AdjustArgs {
     }
 }
 
-/// What is asked for, with its prompt, at whose end are the tokens that were generated before, and what tells the parts of a
-/// chat's answer apart.
+/// Returns the prompt, the options of the request, and the parser of a chat's answer. If a saved text continues, the
+/// prompt ends with the tokens that were generated before.
 fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, GenerateOptions, Option<Parts>)> {
     let OverflowArgs { overflow, keep } = args.overflow;
     let format = args.format.format()?;
@@ -124,7 +124,7 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
             adjust: args.adjust.adjust(before.adjust),
             log_probs: args.logprobs,
             constraint: loaded.held(format.as_ref())?.or(before.constraint),
-            // The text is shown from its beginning on.
+            // The text is shown from its beginning.
             untold: before.done.len(),
             draft_max: args.draft_max,
             fetch_interval: loaded.generate_options(args.fetch_interval).fetch_interval,
@@ -171,13 +171,13 @@ fn asked(args: &GenerateArgs, text: &str, loaded: &Loaded) -> Result<(Vec<u32>, 
     Ok((prompt, options, parts))
 }
 
-/// Runs `generate`. Whether it was interrupted.
+/// Runs `generate`. Returns whether it was interrupted.
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     if !args.chat && !args.template.template_arg.is_empty() {
         bail!("--template-arg is for chat templates; use it with --chat");
     }
     let file = args.file.as_deref();
-    // A whole prompt leaves the standard input alone: scripts may have other uses for it.
+    // With a complete prompt the standard input is not read: scripts may use it for something else.
     let text = match args.words.as_deref().or(args.instruction.as_deref()) {
         Some(words) => text::instructed(words, file)?,
         None => text::given(args.prompt.as_deref(), file)?,
@@ -191,7 +191,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     let begin = if args.chat { "" } else { &text };
     let (sampling, done) = (options.sampling, options.done.len());
     let (generation, heap) = stream(&mut loaded, &prompt, options, (!args.json).then_some(begin))?;
-    // Those are among the new ones.
+    // The report lists these among the new tokens.
     prompt.truncate(prompt.len() - done);
     if let Some(path) = &args.session.save_session {
         let text = [&prompt[..], &generation.tokens].concat();
@@ -225,10 +225,11 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
     Ok(interrupt::interrupted())
 }
 
-/// How the story without a command begins. Greedy: the same story on every machine, and a coherent one.
+/// Beginning of the story that runs without a command. Greedy decoding makes a coherent story of it, which is the same
+/// on every machine.
 const OPENING: &str = "Once upon a time";
 
-/// Tells a story with the built-in model. Whether it was interrupted.
+/// Generates a story with the built-in model. Returns whether it was interrupted.
 pub fn story(device: &DeviceArgs) -> Result<bool> {
     let model = ModelArgs { model: Reference::BuiltIn };
     let load = LoadArgs { model, context: ContextArgs::default() };
@@ -242,10 +243,11 @@ pub fn story(device: &DeviceArgs) -> Result<bool> {
     Ok(interrupt::interrupted())
 }
 
-/// Tokens between two counts of heap allocations where the fetch interval is not fixed.
+/// Tokens between two counts of heap allocations, if the fetch interval is not fixed.
 const SAMPLE_EVERY: usize = 4;
 
-/// Generates; also heap allocations a token. The text is shown as it comes if there is something that it begins with.
+/// Generates a text. Returns it with the heap allocations per token. The text is printed as it comes if `begin`, which
+/// is printed before it, is given.
 fn stream(
     loaded: &mut Loaded,
     prompt: &[u32],
@@ -260,14 +262,14 @@ fn stream(
     let mut steady = true;
     let mut words = output::Words::said();
     let mut write = |text: &str| -> io::Result<()> {
-        // What it begins with waits for the first token: until then there may be an error instead of a text.
+        // The beginning is printed with the first token, because an error may come instead of a text.
         let parts = [mem::take(&mut begin), text];
         parts.into_iter().filter(|part| show && !part.is_empty()).try_for_each(|part| words.push(part))
     };
 
     interrupt::generating(true);
     let generation = loaded.generate(prompt, &options, &mut |piece| {
-        // What is left of a text that outgrew the context is computed again, which takes memory of its own.
+        // After the context overflows, the remaining text is computed again, which allocates memory.
         steady &= piece.overflow.is_none();
         if steady && !piece.is_pause() {
             heap.token();
@@ -286,7 +288,7 @@ fn stream(
     Ok((generation, heap.rate()))
 }
 
-/// What a person wants to know afterwards.
+/// Prints timings and counters after a text.
 fn summary(loaded: &Loaded, generation: &Generation) {
     let info = loaded.info();
     let rate = if generation.decode_ms_per_token > 0.0 { 1000.0 / generation.decode_ms_per_token } else { 0.0 };

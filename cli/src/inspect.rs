@@ -1,4 +1,4 @@
-//! `inspect`: what a file is, and what would run it here. No weights are loaded.
+//! `inspect`: describes a file and which backends of this machine would run it. It loads no weights.
 
 use crate::args::{DeviceArgs, InspectArgs, ModelArgs};
 use crate::output;
@@ -43,7 +43,7 @@ fn shown(found: &Inspection) -> String {
     text
 }
 
-/// Whether a rung runs it, and what it takes.
+/// Formats a backend candidate: whether it runs the model, and how much memory that takes.
 fn line(rung: &InspectedRung) -> String {
     let memory = match (rung.device_bytes, rung.state_bytes) {
         (Some(all), Some(states)) => {
@@ -59,7 +59,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// A number as models are called by it.
+/// Formats a number of parameters as models' names have it.
 fn counted(n: u64) -> String {
     match n {
         0..1_000_000 => n.to_string(),

@@ -1,5 +1,5 @@
-//! Ctrl-C. While a text is generated the first one ends it after the token under way; any other ends the program. In a
-//! conversation in a terminal it ends an answer and nothing else, unless that does not help.
+//! Handling of Ctrl-C. While a text is generated, the first Ctrl-C ends the text after the current token; any other
+//! ends the program. In a conversation in a terminal it only ends the answer, unless the answer does not end.
 
 use anyhow::{Context, Result};
 use std::process;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The exit code of a program that Ctrl-C ended, by the convention of shells.
+/// The exit code after Ctrl-C, by the convention of shells.
 pub const EXIT_CODE: u8 = 130;
 
-/// After the first Ctrl-C of an answer that goes on for longer, another one ends a conversation.
+/// Time after the first Ctrl-C. If the answer has not ended by then, another Ctrl-C ends the conversation.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 static GENERATING: AtomicBool = AtomicBool::new(false);
@@ -18,9 +18,9 @@ static CONVERSING: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static FIRST: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Begins to listen.
+/// Installs the handler.
 ///
-/// *Errors*: the system refused.
+/// *Errors*: the system refuses.
 pub fn listen() -> Result<()> {
     ctrlc::set_handler(|| {
         let again = INTERRUPTED.swap(true, Ordering::Relaxed);
@@ -36,23 +36,23 @@ pub fn listen() -> Result<()> {
     .context("cannot listen to Ctrl-C")
 }
 
-/// Says that a text is being generated, whose caller looks at [`interrupted`].
+/// Sets whether a text is being generated, whose caller checks [`interrupted`].
 pub fn generating(yes: bool) {
     GENERATING.store(yes, Ordering::Relaxed);
 }
 
-/// Says that a conversation in a terminal has begun, which no Ctrl-C is to end.
+/// Records that a conversation in a terminal has begun. Ctrl-C no longer ends the program at once.
 pub fn conversing() {
     CONVERSING.store(true, Ordering::Relaxed);
 }
 
-/// Forgets a Ctrl-C that has ended what it was to end.
+/// Resets the state after a Ctrl-C that was handled.
 pub fn forget() {
     *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = None;
     INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
-/// Whether Ctrl-C came.
+/// Returns whether Ctrl-C was pressed.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! From the command line to a model on a device.
+//! Loading of the model that the command line names, on the device that it chooses.
 
 use crate::args::{ContextArgs, DeviceArgs, DraftArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
 use crate::models::{self, Reference};
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 impl DeviceArgs {
-    /// The same, as the engine takes it.
+    /// Converts the arguments to the engine's options.
     pub fn options(&self) -> SelectOptions {
         SelectOptions {
             backend: self.backend,
@@ -40,7 +40,7 @@ impl DeviceArgs {
 }
 
 impl ModelArgs {
-    /// The model's name in reports.
+    /// Returns the model's name in reports.
     pub fn name(&self) -> String {
         match &self.model {
             Reference::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
@@ -48,9 +48,9 @@ impl ModelArgs {
         }
     }
 
-    /// The bytes of the file or of all files of a split model, or those of the built-in model. What is elsewhere is fetched.
+    /// Opens the file, all files of a split model, or the built-in model. A remote file is downloaded first.
     ///
-    /// *Errors*: a file cannot be fetched or opened.
+    /// *Errors*: a file cannot be downloaded or opened.
     pub fn open(&self) -> Result<Box<dyn ByteSource>> {
         let Some(path) = models::file(&self.model)? else { return Ok(Box::new(BytesSource(embedded::GAB))) };
         let source = open_files(&path).with_context(|| {
@@ -62,14 +62,14 @@ impl ModelArgs {
 }
 
 impl LoadArgs {
-    /// The same, as the engine takes it.
+    /// Converts the arguments to the engine's options.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         self.context.options(device)
     }
 }
 
 impl ContextArgs {
-    /// The same, as the engine takes it.
+    /// Converts the arguments to the engine's options.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache.unwrap_or_default(), self.max_memory);
         let select = device.options();
@@ -78,16 +78,16 @@ impl ContextArgs {
 }
 
 impl DraftArgs {
-    /// What the model that drafts is read from, if there is one.
+    /// Opens the draft model, if there is one.
     ///
-    /// *Errors*: as [`ModelArgs::open`].
+    /// *Errors*: those of [`ModelArgs::open`].
     fn open(&self) -> Result<Option<DraftModel>> {
         let model = self.draft.clone().map(|model| ModelArgs { model });
         Ok(model.map(|model| model.open()).transpose()?.map(|source| DraftModel(Rc::from(source))))
     }
 }
 
-/// How far something is, on the standard error.
+/// Progress bar on the standard error.
 pub struct Bar {
     bar: ProgressBar,
     name: String,
@@ -96,16 +96,16 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// For a model of a name.
+    /// Creates a progress bar for the model `name`.
     ///
-    /// *Errors*: none: the templates are right.
+    /// *Errors*: none, because the templates are valid.
     pub fn new(name: &str) -> Result<Bar> {
         let trying = ProgressStyle::with_template("{spinner} {msg}")?;
         let loading = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}")?;
         Ok(Bar { bar: ProgressBar::new(0).with_message("trying backends"), name: name.into(), trying, loading })
     }
 
-    /// Shows how far loading is.
+    /// Shows the progress of loading.
     pub fn loading(&self, progress: Progress) {
         let bar = &self.bar;
         match progress {
@@ -124,31 +124,31 @@ impl Bar {
         }
     }
 
-    /// Shows what is done now.
+    /// Shows the current activity.
     pub fn doing(&self, what: &str) {
         self.bar.set_style(self.trying.clone());
         self.bar.set_message(what.to_owned());
         self.bar.tick();
     }
 
-    /// Leaves nothing on the screen.
+    /// Removes the progress bar from the screen.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Chooses a backend and loads a model, with a progress bar. Gives its name in reports, too.
+/// Chooses a backend and loads a model, with a progress bar. Returns the model's name in reports, and the engine.
 ///
-/// *Errors*: the file is unusable, or no backend that was asked for can run it.
+/// *Errors*: the file is unusable, or no requested backend can run it.
 pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Engine)> {
     let source = model.open()?;
     load(model.name(), &*source, options)
 }
 
-/// A model for a server, on a thread of its own, which may have to load it again. Unless it is told otherwise, a language
-/// model has as long a context as there is memory for, with a cache in f16.
+/// Loads a model for a server, on the calling thread, with what is needed to load it again. By default a language model
+/// gets the longest context that fits in memory, and an f16 KV cache.
 ///
-/// *Errors*: as [`engine`].
+/// *Errors*: those of [`engine`].
 pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
     let (source, draft) = (args.model.open()?, draft.open()?);
     let mut options = EngineOptions { pooling, draft, ..args.options(device) };
@@ -178,15 +178,15 @@ fn load(name: String, source: &dyn ByteSource, options: &EngineOptions) -> Resul
     Ok((name, engine))
 }
 
-/// A model on a device, with one session, which begins anew for each call unless one was loaded.
+/// A model on a device, with one session. The session starts anew for each call unless it was loaded from a file.
 pub struct Loaded {
-    /// Its name in reports.
+    /// The model's name in reports.
     pub name: String,
     engine: Engine,
     session: RefCell<Session>,
     source: Box<dyn ByteSource>,
     options: EngineOptions,
-    /// The tokens and the sampling of the session that was loaded, and what was asked of it.
+    /// The tokens, the sampling and the saved request of the loaded session.
     before: Vec<u32>,
     sampling: Option<Sampling>,
     request: Option<SavedRequest>,
@@ -195,14 +195,14 @@ pub struct Loaded {
 impl Loaded {
     /// Chooses a backend and loads the model, with a progress bar.
     ///
-    /// *Errors*: the file is unusable, or no backend that was asked for can run it.
+    /// *Errors*: the file is unusable, or no requested backend can run it.
     pub fn new(args: &LoadArgs, device: &DeviceArgs) -> Result<Loaded> {
         Loaded::going_on(args, &DraftArgs::default(), device, &SessionArgs::default())
     }
 
-    /// The same with a model that drafts, and with the session that was saved in a file, if they are named.
+    /// Like [`Self::new`], with a draft model and a saved session if these are given.
     ///
-    /// *Errors*: as [`Self::new`]; a model that cannot draft for this one; a session of another model.
+    /// *Errors*: those of [`Self::new`]; a draft model that does not fit; a session of another model.
     pub fn going_on(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, files: &SessionArgs) -> Result<Loaded> {
         let snapshot = files.load_session.as_deref().map(saved::read).transpose()?;
         let mut options = EngineOptions { draft: draft.open()?, ..args.options(device) };
@@ -225,14 +225,14 @@ impl Loaded {
         Ok(Loaded { name, engine, session, source, options, before, sampling, request })
     }
 
-    /// How the next token of the session that was loaded was chosen, if it says so.
+    /// Returns how the loaded session chose its next token, if it says so.
     pub fn sampling(&self) -> Option<Sampling> {
         self.sampling
     }
 
-    /// The text of the session that was loaded, and what goes on with it, if it was broken off while it was generated.
+    /// Returns the text of the loaded session and its options, if the session was saved in the middle of a generation.
     ///
-    /// *Errors*: what was asked is not known here.
+    /// *Errors*: a saved request that this version does not know.
     pub fn broken_off(&self) -> Result<Option<(Vec<u32>, GenerateOptions)>> {
         let Some(request) = self.request.as_ref().filter(|request| request.finish.is_none()) else { return Ok(None) };
         let format = request.constraint.as_deref().map(Format::from_source).transpose()?;
@@ -241,23 +241,23 @@ impl Loaded {
         Ok(Some((self.before.clone(), options)))
     }
 
-    /// The constraint of a format, if there is one.
+    /// Returns the constraint of a format, if there is one.
     ///
-    /// *Errors*: the file has no tokenizer; a format that answers cannot be held to.
+    /// *Errors*: the file does not have a tokenizer; a format that cannot be enforced.
     pub fn held(&self, format: Option<&Format>) -> Result<Option<Rc<dyn Constraint>>> {
         let Some(format) = format else { return Ok(None) };
         let vocabulary = Vocabulary::new(self.engine.tokenizer()?)?;
         Ok(Some(vocabulary.grammar(format)?.constraint()))
     }
 
-    /// A format for the answer to a conversation, which thoughts may precede.
+    /// Returns the format for the answer to a conversation, which reasoning may precede.
     ///
-    /// *Errors*: as [`ChatTemplate::preface`].
+    /// *Errors*: those of [`ChatTemplate::preface`].
     pub fn answering(&self, format: Format, messages: &[Message], options: &ChatOptions) -> Result<Format> {
         Ok(format.after(self.engine.chat()?.preface(messages, options)?))
     }
 
-    /// Saves the session, whose text this is.
+    /// Saves the session, whose text is `tokens`.
     ///
     /// *Errors*: the device was lost, the file cannot be written.
     pub fn save(&self, path: &Path, tokens: &[u32], sampling: Option<Sampling>) -> Result<()> {
@@ -267,42 +267,42 @@ impl Loaded {
         saved::write(path, &snapshot)
     }
 
-    /// The tokenizer, if the file has one.
+    /// Returns the tokenizer, if the file has one.
     pub fn tokenizer(&self) -> Option<&Tokenizer> {
         self.engine.tokenizer().ok()
     }
 
-    /// The backend that was chosen.
+    /// Returns the backend that was chosen.
     pub fn info(&self) -> &BackendInfo {
         self.engine.backend().info()
     }
 
-    /// How it was chosen.
+    /// Returns the report of how the backend was chosen.
     pub fn report(&self) -> &Report {
         self.engine.report()
     }
 
-    /// How long loading the weights took.
+    /// Returns the time that loading the weights took.
     ///
     /// *Units*: milliseconds.
     pub fn load_ms(&self) -> f64 {
         self.engine.model().load_ms()
     }
 
-    /// Size of the vocabulary.
+    /// Returns the size of the vocabulary.
     pub fn n_vocab(&self) -> usize {
         self.engine.model().recipe().sizes().n_vocab
     }
 
-    /// The text of one token, if the file has a tokenizer.
+    /// Returns the text of one token, if the file has a tokenizer.
     pub fn piece(&self, id: u32) -> Option<String> {
         self.engine.tokenizer().ok().map(|tokenizer| tokenizer.decode(&[id], true))
     }
 
-    /// The tokens of a prompt; those of an empty one are the token that begins a text. After a session that was loaded, the
-    /// tokens of both.
+    /// Returns the tokens of a prompt, after those of the loaded session if there is one. Without a session, an empty
+    /// prompt becomes the token that begins a text (BOS).
     ///
-    /// *Errors*: the file has no tokenizer.
+    /// *Errors*: the file does not have a tokenizer.
     pub fn prompt(&self, text: &str) -> Result<Vec<u32>> {
         if self.before.is_empty() {
             return Ok(self.engine.encode(text)?);
@@ -311,55 +311,55 @@ impl Loaded {
         Ok([&self.before[..], &more].concat())
     }
 
-    /// Tokens after those of the session that was loaded.
+    /// Returns the tokens of the loaded session, followed by these.
     pub fn after(&self, tokens: Vec<u32>) -> Vec<u32> {
         [&self.before[..], &tokens].concat()
     }
 
-    /// How many tokens at the beginning of a text stay where others make room.
+    /// Returns the number of tokens at the beginning of a text that are kept when the context overflows.
     pub fn kept(&self, tokens: &[u32]) -> usize {
         self.engine.kept(tokens)
     }
 
-    /// Whether the file brings a chat template of its own.
+    /// Returns whether the file has a chat template of its own.
     pub fn has_chat_template(&self) -> bool {
         self.engine.has_chat_template()
     }
 
-    /// The prompt of a conversation whose next turn is the model's.
+    /// Returns the prompt of a conversation in which the model is next.
     ///
-    /// *Errors*: as [`Engine::chat_prompt`].
+    /// *Errors*: those of [`Engine::chat_prompt`].
     pub fn chat(&self, chat: &ChatTemplate, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt> {
         Ok(self.engine.chat_prompt_with(chat, messages, options)?)
     }
 
-    /// The chat template for a conversation with such options.
+    /// Returns the chat template with these options.
     ///
-    /// *Errors*: as [`ChatTemplate::with`].
+    /// *Errors*: those of [`ChatTemplate::with`].
     pub fn template(&self, options: &ChatOptions) -> Result<ChatTemplate> {
         Ok(self.engine.chat()?.with(options)?)
     }
 
-    /// What the answer must be if calls are demanded.
+    /// Returns the form that an answer must have, if tool calls are required.
     ///
-    /// *Errors*: as [`ChatTemplate::call_form`].
+    /// *Errors*: those of [`ChatTemplate::call_form`].
     pub fn call_form(&self, messages: &[Message], options: &ChatOptions) -> Result<Option<CallForm>> {
         Ok(self.engine.chat()?.call_form(messages, options)?)
     }
 
-    /// What tells the parts of an answer to a prompt apart, and the control tokens that this has to see.
+    /// Returns the parser for the parts of an answer to a prompt, and the control tokens that the parser needs to see.
     ///
-    /// *Errors*: the file has no tokenizer.
+    /// *Errors*: the file does not have a tokenizer.
     pub fn parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<(Parts, Vec<u32>)> {
         Ok((self.engine.answer_parts(chat, prompt)?, chat.marks(self.engine.tokenizer()?)))
     }
 
-    /// Tokens that the context holds.
+    /// Returns the size of the context in tokens.
     pub fn n_ctx(&self) -> usize {
         self.engine.model().recipe().sizes().n_ctx
     }
 
-    /// How many tokens the context holds, and how to have more if the model allows it.
+    /// Describes the size of the context, and how to enlarge it if the model allows that.
     pub fn context(&self) -> String {
         let sizes = self.engine.model().recipe().sizes();
         let (n_ctx, trained) = (sizes.n_ctx, sizes.n_ctx_train);
@@ -372,15 +372,15 @@ impl Loaded {
         }
     }
 
-    /// Options that suit the backend, with a fetch interval that was asked for.
+    /// Returns options that suit the backend. `fetch_interval` replaces the backend's own if it is given.
     pub fn generate_options(&self, fetch_interval: Option<usize>) -> GenerateOptions {
         let options = self.engine.generate_options();
         GenerateOptions { fetch_interval: fetch_interval.or(options.fetch_interval), ..options }
     }
 
-    /// Generates what follows a text, whatever becomes of the device.
+    /// Continues a text. If the device is lost, it continues on another one.
     ///
-    /// *Errors*: as [`Engine::generate_surviving`].
+    /// *Errors*: those of [`Engine::generate_surviving`].
     pub fn generate(
         &mut self,
         prompt: &[u32],
@@ -400,32 +400,33 @@ impl Loaded {
         Ok(block_on(ended)?)
     }
 
-    /// The logits of the positions after what the session has computed, or of the last one.
+    /// Returns the logits of all positions that the session has not computed yet, or only those of the last position.
     ///
-    /// *Errors*: as [`Session::logits`].
+    /// *Errors*: those of [`Session::logits`].
     pub fn logits(&self, text: &[u32], all: bool) -> Result<Vec<f32>> {
         let mut session = self.session.borrow_mut();
         let rest = session.resume(text);
         Ok(block_on(session.logits(rest, all, self.engine.host()))?)
     }
 
-    /// The kernels of a decode step.
+    /// Returns the kernels of a decode step.
     ///
-    /// *Errors*: as [`Session::decode_kernels`].
+    /// *Errors*: those of [`Session::decode_kernels`].
     pub fn decode_kernels(&self) -> Result<Vec<KernelInfo>> {
         Ok(self.session.borrow_mut().decode_kernels()?)
     }
 
-    /// The device memory held now, and what of it are weights and states.
+    /// Returns the device memory in use, and how much of it weights and states take.
     ///
-    /// *Errors*: as [`Session::footprint`].
+    /// *Errors*: those of [`Session::footprint`].
     pub fn memory(&self) -> Result<(u64, Footprint)> {
         Ok((self.engine.backend().stats().memory, self.session.borrow().footprint()?))
     }
 
-    /// The device's own times of these kernels at the end of the text that was generated last; none if it tells none.
+    /// Measures these kernels with the device's own clock, at the end of the last generated text. Returns `None` if the
+    /// device has no such clock.
     ///
-    /// *Errors*: as [`Session::profile`].
+    /// *Errors*: those of [`Session::profile`].
     pub fn profile(&self) -> Result<Option<Vec<f64>>> {
         let (mut session, host) = (self.session.borrow_mut(), self.engine.host());
         Ok(block_on(bench::profile(host, async || session.profile(host).await))?)

@@ -1,4 +1,4 @@
-//! `logits`: what the model expects after a prompt, for comparisons with other programs.
+//! `logits`: prints the model's logits after a prompt, for comparisons with other programs.
 
 use crate::args::{DeviceArgs, DraftArgs, LogitsArgs};
 use crate::load::Loaded;
@@ -52,7 +52,7 @@ pub fn run(args: &LogitsArgs, device: &DeviceArgs) -> Result<()> {
     Ok(())
 }
 
-/// The largest values with their indices, descending; the first of equals first.
+/// Returns the `n` largest values with their indices, in descending order. Equal values keep their order.
 fn best(values: &[f32], n: usize) -> Vec<(u32, f32)> {
     let mut all: Vec<(u32, f32)> = (0u32..).zip(values.iter().copied()).collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1));

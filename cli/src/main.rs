@@ -45,8 +45,8 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Our own words say what to do; a pointer to --help would only make two lines of it. What is not UTF-8 stands
-        // in the environment.
+        // These errors already say what to do; clap's pointer to --help would make a second line. Invalid UTF-8 can
+        // only be in the environment here.
         Err(error) if matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidUtf8) => {
             output::note(error.to_string().lines().next().unwrap_or_default());
             return ExitCode::from(2);
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     if cli.device().is_some_and(|device| device.backend != Choice::Cpu && !device.driver_log) {
         quiet::drivers();
     }
-    // What serves has a way of its own to end.
+    // Servers handle Ctrl-C themselves.
     let serves =
         matches!(cli.command, Some(Command::Serve(_) | Command::Pool(PoolCommand::Serve(_) | PoolCommand::Work(_))));
     let listening = if serves { Ok(()) } else { interrupt::listen() };
@@ -71,13 +71,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The beginning of an argument that is not text.
+/// Formats the beginning of an argument that is not UTF-8.
 fn shown(argument: &OsStr) -> String {
     let debug = format!("{argument:?}");
     if debug.chars().count() <= 80 { debug } else { debug.chars().take(80).collect::<String>() + "..." }
 }
 
-/// Whether it was interrupted.
+/// Runs the command. Returns whether it was interrupted.
 fn run(cli: &Cli) -> anyhow::Result<bool> {
     match &cli.command {
         None => return generate::story(&cli.device),

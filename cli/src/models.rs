@@ -1,4 +1,4 @@
-//! Models by reference: `pull`, `ls`, `rm`, and what `--model` names.
+//! Models by name: `pull`, `ls`, `rm`, and the values of `--model`.
 
 mod download;
 mod hub;
@@ -18,9 +18,9 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use store::{Entry, Kept};
 
-/// The file that a reference stands for, fetched unless it is here; none for the built-in model.
+/// Returns the file of a reference, after downloading it if necessary. The built-in model is not a file.
 ///
-/// *Errors*: it cannot be fetched.
+/// *Errors*: the file cannot be downloaded.
 pub fn file(reference: &Reference) -> Result<Option<PathBuf>> {
     match reference {
         Reference::BuiltIn => Ok(None),
@@ -29,24 +29,24 @@ pub fn file(reference: &Reference) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Where a model is, and what it is called in what is kept.
+/// The address of a model, and where its file is kept.
 struct Place {
-    /// The name that tells the file, too.
+    /// The reference with the chosen file in it.
     name: String,
     address: String,
-    /// Below the folder of models.
+    /// Folder, relative to the folder of all models.
     folder: PathBuf,
     file: String,
 }
 
-/// What lies at an address before and behind the file's name.
+/// Splits an address into the part before the file's name, the name, and the part after it.
 fn split_address(address: &str) -> (&str, &str, &str) {
     let end = address.find(['?', '#']).unwrap_or(address.len());
     let begin = address[..end].rfind('/').map_or(0, |slash| slash + 1);
     (&address[..begin], &address[begin..end], &address[end..])
 }
 
-/// A name for a file of this machine.
+/// Converts a text to a safe file name.
 fn safe(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     text.trim_start_matches('.').chars().map(plain).collect()
@@ -91,7 +91,7 @@ fn place(reference: &Reference) -> Result<Place> {
     }
 }
 
-/// The file itself, of the hub's page about it.
+/// Converts the address of a file's page on the hub to that of the file.
 fn raw(address: &str) -> String {
     let hub = hub();
     let path = address.strip_prefix(&hub).filter(|path| path.starts_with('/'));
@@ -102,7 +102,7 @@ fn raw(address: &str) -> String {
     }
 }
 
-/// A part of an address.
+/// Percent-encodes a part of an address.
 fn encoded(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes().map(|byte| if keep(byte) { char::from(byte).into() } else { format!("%{byte:02X}") }).collect()
@@ -115,7 +115,7 @@ fn fetched(reference: &Reference) -> Result<Entry> {
     }
     let Place { name: whole_name, address, folder, file } = place(reference).with_context(|| name.clone())?;
     let folder = store::root()?.join(folder);
-    // Of a split model all files, whichever is named.
+    // All files of a split model, whichever one is named.
     let files = split_names(&file).unwrap_or_else(|| vec![file.clone()]);
     let (before, named, behind) = split_address(&address);
     let remote = split_names(named).unwrap_or_else(|| vec![named.to_owned()]);
@@ -126,7 +126,7 @@ fn fetched(reference: &Reference) -> Result<Entry> {
     }
     let unknown = files.iter().map(|file| Kept { name: file.clone(), bytes: None, sha256: None }).collect();
     let mut entry = Entry { asked, address: address.clone(), files: unknown, path };
-    // Before anything is here, so that what an interruption leaves is listed and can be deleted.
+    // Written before the download, so that an interrupted one is listed and can be deleted.
     entry.write()?;
     let mut kept = Vec::new();
     for (file, remote) in files.iter().zip(&remote) {

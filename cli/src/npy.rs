@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// *Errors*: those of the writer.
 pub fn write(out: &mut dyn Write, rows: usize, cols: usize, values: &[f32]) -> io::Result<()> {
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
-    // Magic, version and the length's two bytes are 10; data begins at a multiple of 64, after a line break.
+    // Magic, version and the length's two bytes are 10 bytes. Data begins at a multiple of 64, after a line break.
     let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
     header.push_str(&" ".repeat(padded - 1 - header.len()));
     header.push('\n');

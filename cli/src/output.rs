@@ -1,5 +1,5 @@
-//! The standard output and the standard error. Results go to the one and nothing else does; a reader who has gone away
-//! is no error.
+//! Output. Only results go to the standard output, and everything else goes to the standard error. A closed standard
+//! output is not an error.
 
 use crate::wrap::Wrap;
 use anstyle::{AnsiColor, Style};
@@ -8,12 +8,12 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Of what is wrong, as clap writes it.
+/// Style of the word `error:`, as clap writes it.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// Of what is said beside something else.
+/// Style of remarks, such as reasoning and the program's own messages in a conversation.
 pub const ASIDE: Style = Style::new().dimmed();
 
-/// Writes text at once.
+/// Writes text and flushes it.
 ///
 /// *Errors*: those of the standard output, among them a closed pipe.
 pub fn text(text: &str) -> io::Result<()> {
@@ -22,8 +22,8 @@ pub fn text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// What a model says, as it comes. On a terminal lines end between words, and nothing commands it; elsewhere the text is as
-/// it is.
+/// A model's text while it is generated. A terminal gets lines that end between words, and no control characters;
+/// anything else gets the text unchanged.
 pub struct Words {
     wrap: Wrap,
     terminal: Term,
@@ -31,19 +31,19 @@ pub struct Words {
 }
 
 impl Words {
-    /// Words for the standard output.
+    /// Creates the output of an answer, on the standard output.
     pub fn said() -> Words {
         Words { wrap: Wrap::new(), terminal: Term::stdout(), is_aside: false }
     }
 
-    /// Words for the standard error, beside something else.
+    /// Creates the output of reasoning, on the standard error.
     pub fn thought() -> Words {
         Words { wrap: Wrap::new(), terminal: Term::stderr(), is_aside: true }
     }
 
-    /// Shows what comes next, but for a word that may not be whole.
+    /// Writes the next piece. A word that may be incomplete is held back.
     ///
-    /// *Errors*: as [`text`]; none of the standard error.
+    /// *Errors*: those of [`text`]. Errors of the standard error are ignored.
     pub fn push(&mut self, words: &str) -> io::Result<()> {
         if !self.terminal.is_term() {
             return self.show(words);
@@ -52,9 +52,9 @@ impl Words {
         self.show(&shown)
     }
 
-    /// Shows what was held back. What comes then is at the beginning of a line.
+    /// Writes what was held back. The next text starts at the beginning of a line.
     ///
-    /// *Errors*: as [`Self::push`].
+    /// *Errors*: those of [`Self::push`].
     pub fn end(&mut self) -> io::Result<()> {
         let shown = self.wrap.finish(width(&self.terminal));
         self.wrap = Wrap::new();
@@ -71,12 +71,12 @@ impl Words {
     }
 }
 
-/// The columns of a terminal; one of unknown size has no end.
+/// Returns the columns of a terminal. A terminal of unknown size counts as infinitely wide.
 fn width(terminal: &Term) -> usize {
     terminal.size_checked().map_or(usize::MAX, |(_, columns)| columns.into())
 }
 
-/// Whole lines for the standard error. On a terminal they end between words.
+/// Wraps complete lines for the standard error between words, if that is a terminal.
 fn lines(text: &str) -> Cow<'_, str> {
     let terminal = Term::stderr();
     if !terminal.is_term() {
@@ -87,33 +87,33 @@ fn lines(text: &str) -> Cow<'_, str> {
     (begin + &wrap.finish(width)).into()
 }
 
-/// A text without control characters but for line breaks and tabs.
+/// Removes control characters except line breaks and tabs.
 fn harmless(text: &str) -> Cow<'_, str> {
     let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if text.contains(commands) { text.replace(commands, "").into() } else { text.into() }
 }
 
-/// Writes one object on one line.
+/// Writes an object as JSON, on one line.
 ///
-/// *Errors*: as [`text`].
+/// *Errors*: those of [`text`].
 pub fn json(value: &impl Serialize) -> io::Result<()> {
     let mut json = serde_json::to_string(value)?;
     json.push('\n');
     text(&json)
 }
 
-/// Whether an error is only that nobody reads the output any more (`anygpu | head -1`).
+/// Returns whether an error only means that the output was closed, as in `anygpu | head -1`.
 pub fn reader_left(error: &anyhow::Error) -> bool {
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     kind == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// Writes a line to the standard error. Where nobody can read that, it is not said, and the exit code tells as much.
+/// Writes a line to the standard error. If that is closed, only the exit code reports the problem.
 pub fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", lines(line));
 }
 
-/// The same about what went wrong, on one line whatever a driver's message looks like.
+/// Writes an error to the standard error, on one line even if a driver's message has several.
 pub fn error(error: &anyhow::Error) {
     let message = format!("{error:#}");
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -121,7 +121,7 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
-/// Writes lines beside something else to the standard error.
+/// Writes a remark to the standard error.
 pub fn aside(words: &str) {
     styled(&lines(words));
 }

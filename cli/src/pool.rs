@@ -1,4 +1,4 @@
-//! `pool`: many machines as one.
+//! `pool`: runs one model on many machines.
 
 mod file;
 mod page;
@@ -21,10 +21,10 @@ use crate::{
     output,
 };
 
-/// The port that `pool serve` listens at unless it is told another.
+/// The default port of `pool serve`.
 const SERVED: u16 = 8080;
 
-/// Runs `pool`. It was never interrupted: Ctrl-C is the way to end what goes on.
+/// Runs `pool`. Returns false: Ctrl-C is the normal way to end it, and does not count as an interruption.
 pub fn run(command: &PoolCommand) -> Result<bool> {
     match command {
         PoolCommand::Config(args) => configure(args)?,
@@ -54,7 +54,7 @@ fn configure(args: &PoolConfigArgs) -> Result<()> {
     Ok(output::text(&format!("{how}{server}\n"))?)
 }
 
-/// What a server at an address is reached by from its own machine, and from others.
+/// Returns the addresses of a server for its own machine and for others.
 fn reached(host: IpAddr, public: Option<&str>) -> Result<(String, String)> {
     let here = match host {
         IpAddr::V4(ip) if ip.is_unspecified() => "127.0.0.1".into(),

@@ -1,4 +1,4 @@
-//! `probe`: which backends this machine has, which one would be chosen, and why.
+//! `probe`: shows which backends this machine has, which one would be chosen, and why.
 
 use crate::args::DeviceArgs;
 use crate::output;
@@ -6,7 +6,7 @@ use anygpu::native::{NativeHost, block_on};
 use anygpu::{EngineError, select};
 use anyhow::Result;
 
-/// Runs `probe`. A machine on which nothing works has a report too, and then an error.
+/// Runs `probe`. If no backend works, it prints the report and then returns an error.
 pub fn run(device: &DeviceArgs, json: bool) -> Result<()> {
     let selected = block_on(select(None, &device.options(), &NativeHost::default()));
     let (report, error) = match selected {

@@ -1,4 +1,4 @@
-//! The file that keeps what selection has proven, so that the next start need not.
+//! Cache of the backends' self-tests, so that the next start can skip them.
 
 use crate::args::DeviceArgs;
 use crate::tune::{self, MOST_BYTES};
@@ -18,8 +18,8 @@ fn read_from(path: &Path) -> Result<Proofs> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// What was proven on this machine, unless all is to be proven anew. What cannot be read, or is of another version, is
-/// proven again.
+/// Reads the cached results of this machine. Returns none if `--prove` asks for new self-tests, or if the file is
+/// unreadable or of another version.
 pub fn read(device: &DeviceArgs) -> Proofs {
     if device.prove {
         return Proofs::default();
@@ -27,7 +27,7 @@ pub fn read(device: &DeviceArgs) -> Proofs {
     file().and_then(|path| read_from(&path)).unwrap_or_default()
 }
 
-/// Adds what a selection has proven. A file that cannot be written costs the next start its time, and nothing else.
+/// Adds the result of a selection to the cache. If the file cannot be written, the next start only takes longer.
 pub fn keep(report: &Report) {
     let Some(proof) = &report.proof else { return };
     let Ok(path) = file() else { return };

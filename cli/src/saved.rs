@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 /// Reads a session from a file.
 ///
-/// *Errors*: the file cannot be read, or holds no session.
+/// *Errors*: the file cannot be read, or is not a session.
 pub fn read(path: &Path) -> Result<Snapshot> {
     let shown = || format!("cannot load the session {path:?}");
     let bytes = fs::read(path).with_context(shown)?;
     Snapshot::from_bytes(&bytes).with_context(shown)
 }
 
-/// Writes a session to a file, which stays as it was until all is written.
+/// Writes a session to a file. The old contents stay until the new ones are complete.
 ///
 /// *Errors*: the file cannot be written.
 pub fn write(path: &Path, snapshot: &Snapshot) -> Result<()> {
     replace(path, &snapshot.to_bytes()).with_context(|| format!("cannot save the session to {path:?}"))
 }
 
-/// Writes a file aside, and swaps it in once it is on the disk.
+/// Replaces a file atomically: writes a temporary file, and renames it once it is on the disk.
 ///
-/// *Errors*: it cannot be written.
+/// *Errors*: the file cannot be written.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".part");
@@ -39,14 +39,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     };
     let written = write();
     if written.is_err() {
-        // The first error is what counts.
+        // The first error is the one to report.
         let _ = fs::remove_file(&aside);
     }
     written
 }
 
-/// A file that a text is saved to while it is generated: a log, to which each snapshot adds what is new. Whoever reads it
-/// leaves out a last record that was cut off.
+/// File that a text is saved to while it is generated. It is a log: each snapshot appends what is new. Readers ignore a
+/// last record that was cut off.
 pub struct Log {
     path: PathBuf,
     state: RefCell<State>,
@@ -54,17 +54,17 @@ pub struct Log {
 
 #[derive(Default)]
 struct State {
-    /// Positions that the file has; 0 if it is to be written as a whole.
+    /// Number of positions in the file; 0 if the file must be written as a whole.
     position: usize,
-    /// Bytes of the record that the file begins with, and of those behind it.
+    /// Bytes of the first record, and of all records after it.
     whole: usize,
     added: usize,
-    /// Whether it was told that the file cannot be written.
+    /// Whether the user was told that the file cannot be written.
     told: bool,
 }
 
 impl Log {
-    /// In a file, which is left alone until the first snapshot.
+    /// Creates a log. The file does not change before the first snapshot.
     pub fn new(path: PathBuf) -> Log {
         Log { path, state: RefCell::default() }
     }
@@ -97,7 +97,7 @@ impl SnapshotSink for Log {
             }
             Err(_) => {}
         }
-        // A log that has become long is written anew, and so is one whose end may be half a record.
+        // A log is rewritten when it has become long, and when its end may be half a record.
         let goes_on = written.is_ok() && state.added <= state.whole;
         state.position = if goes_on { snapshot.header().position } else { 0 };
     }

@@ -1,4 +1,4 @@
-//! `serve`: a model for clients of OpenAI's API.
+//! `serve`: an HTTP server for clients of OpenAI's API.
 
 mod answer;
 mod choice;
@@ -36,38 +36,38 @@ use tokio::runtime;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// In which answers that are under way may end when the server stops.
+/// Time that running answers get to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
-/// In which clients that are told of the end may take note of it, and the device may.
+/// Time after that for clients to receive the error, and for the device to be released.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Whether the server goes on.
+/// Phase of the server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
-    /// Nothing new is taken on, and what is under way ends.
+    /// New requests are refused, and running ones finish.
     Stopping,
-    /// What is under way is broken off.
+    /// Running requests are cancelled.
     Ending,
 }
 
-/// Waits until the server is in a phase, or a later one.
+/// Waits until the server is in the phase `wanted` or a later one.
 async fn reached(phase: &mut watch::Receiver<Phase>, wanted: Phase) {
-    // Who says the phases is gone only when the server is.
+    // The sender is dropped only when the server has ended.
     let _ = phase.wait_for(|phase| *phase >= wanted).await;
 }
 
-/// What requests are answered with.
+/// State of the server that request handlers share.
 struct Server {
     handle: Handle,
-    /// The model's name, and others that it goes by.
+    /// The model's name, and its aliases.
     model: String,
     aliases: Vec<String>,
     key: Option<String>,
-    /// Requests at a time.
+    /// Most requests at a time.
     queue: usize,
     max_body: usize,
-    /// Since 1970.
+    /// Time at which the server started, since 1970.
     ///
     /// *Units*: seconds.
     started: u64,
@@ -75,20 +75,20 @@ struct Server {
     formats: Formats,
     prompts: Prompts,
     hosts: Hosts,
-    /// Whether fields that change nothing are refused.
+    /// Whether fields that have no effect are refused.
     is_strict: bool,
     phase: watch::Receiver<Phase>,
 }
 
 impl Server {
-    /// Whether a request means this model. The file's name does as well.
+    /// Returns whether a request's model name means this model. The name may end with `.gguf`.
     fn is_named(&self, name: &str) -> bool {
         let name = name.strip_suffix(".gguf").unwrap_or(name);
         name == self.model || self.aliases.iter().any(|alias| alias == name)
     }
 }
 
-/// Runs `serve`. It was never interrupted: Ctrl-C is the way to end it.
+/// Runs `serve`. Returns false: Ctrl-C is the normal way to end it, and does not count as an interruption.
 pub fn run(args: &ServeArgs, device: &DeviceArgs) -> Result<bool> {
     let open = async |_| {
         let (handle, thread) = open(args, device).await?;
@@ -97,21 +97,21 @@ pub fn run(args: &ServeArgs, device: &DeviceArgs) -> Result<bool> {
     listen(&args.http, &args.load.model.name(), open)
 }
 
-/// What answers.
+/// The engine behind a server.
 pub struct Answering {
-    /// Takes requests.
+    /// Handle that takes requests.
     pub handle: Handle,
-    /// Ends when the last handle is gone.
+    /// Thread that ends when the last handle is dropped.
     pub thread: JoinHandle<()>,
-    /// Other paths.
+    /// Further routes.
     pub more: Router,
-    /// Why it cannot go on, if it comes to that.
+    /// Future that ends with an error if the engine cannot go on.
     pub ended: Pin<Box<dyn Future<Output = anyhow::Error>>>,
 }
 
-/// Listens, has `open` open what answers, and serves it until a signal comes. `open` is told the address.
+/// Listens, opens the engine with `open`, and serves it until a signal comes. `open` gets the address.
 ///
-/// *Errors*: the address is in use; those of `open`; what answers has ended.
+/// *Errors*: the address is in use; those of `open`; the engine has ended.
 pub fn listen(http: &HttpArgs, name: &str, open: impl AsyncFnOnce(SocketAddr) -> Result<Answering>) -> Result<bool> {
     let origins = http.cors.iter().map(|origin| allowed(origin)).collect::<Result<Vec<_>>>()?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start the server")?;
@@ -119,7 +119,7 @@ pub fn listen(http: &HttpArgs, name: &str, open: impl AsyncFnOnce(SocketAddr) ->
     Ok(false)
 }
 
-/// An origin as browsers send it.
+/// Parses an origin as browsers send it.
 fn allowed(origin: &str) -> Result<HeaderValue> {
     let sound = origin == "*"
         || origin
@@ -127,7 +127,7 @@ fn allowed(origin: &str) -> Result<HeaderValue> {
             .is_some_and(|(scheme, host)| !scheme.is_empty() && !host.is_empty() && !host.contains('/'));
     match HeaderValue::from_str(origin) {
         Ok(value) if sound => Ok(value),
-        _ => bail!("{origin:?} is no origin; give one such as https://example.org, without a path, or *"),
+        _ => bail!("{origin:?} is not an origin; give one such as https://example.org, without a path, or *"),
     }
 }
 
@@ -138,7 +138,7 @@ async fn serve(
     open: impl AsyncFnOnce(SocketAddr) -> Result<Answering>,
 ) -> Result<()> {
     let mut signals = Signals::listen().context("cannot listen to Ctrl-C")?;
-    // Before the model, which may take long: a port that is in use is told at once.
+    // Binds before the model is loaded, which may take long, so that a port in use is reported at once.
     let address = SocketAddr::new(http.host, http.port);
     let listener = TcpListener::bind(address).await.map_err(|error| in_use(error, address))?;
     let address = listener.local_addr().context("cannot listen")?;
@@ -173,7 +173,7 @@ async fn serve(
     outcome
 }
 
-/// Loads the model on a thread of its own.
+/// Loads the model on a new thread.
 async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHandle<()>)> {
     let session_memory = args.session_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let limits = Limits { requests: args.http.queue, begun: args.parallel, session_memory, ..Limits::default() };
@@ -182,9 +182,9 @@ async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHand
     Handle::spawn(move || load::opened(&load, &draft, &device, pooling), limits).await
 }
 
-/// What a server at an address is reached by from its own machine.
+/// Returns the URL of a server for its own machine.
 pub fn reached_at(address: SocketAddr) -> String {
-    // What listens everywhere is reached here as well.
+    // A server that listens on all addresses can be reached at this one.
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => "127.0.0.1".into(),
         IpAddr::V6(ip) if ip.is_unspecified() => "[::1]".into(),
@@ -194,7 +194,7 @@ pub fn reached_at(address: SocketAddr) -> String {
     format!("http://{host}:{}", address.port())
 }
 
-/// Says where it is, and how to ask it.
+/// Prints the server's URL and an example of a request.
 fn greet(server: &Server, address: SocketAddr) {
     let status = server.handle.status();
     let Server { model, .. } = server;
@@ -227,14 +227,14 @@ fn in_use(error: io::Error, address: SocketAddr) -> anyhow::Error {
     anyhow::anyhow!("cannot listen at {address} ({error}); {remedy}")
 }
 
-/// Lets answers end, for some time, and then ends them. Another signal ends the program at once.
+/// Stops the server: lets answers finish for some time, and then cancels them. Another signal ends the program at once.
 async fn stop(
     say: watch::Sender<Phase>,
     mut signals: Signals,
     mut answered: tokio::task::JoinHandle<()>,
     thread: JoinHandle<()>,
 ) {
-    // Nobody listens if there is no connection.
+    // There are no receivers if there is no connection.
     let _ = say.send(Phase::Stopping);
     let ending = async {
         if timeout(GRACE, &mut answered).await.is_err() {
@@ -243,7 +243,7 @@ async fn stop(
                 answered.abort();
             }
         }
-        // With the last connection the last handle has gone, so the thread ends, unless a step takes too long.
+        // The last connection drops the last handle, so the thread ends unless a step takes too long.
         let freed = async {
             while !thread.is_finished() {
                 sleep(Duration::from_millis(5)).await;

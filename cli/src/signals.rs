@@ -1,8 +1,8 @@
-//! What ends a program that serves.
+//! Signals that end a server.
 
 use std::io;
 
-/// Ctrl-C, and what a service manager sends.
+/// Ctrl-C, and SIGTERM, which service managers send.
 pub struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -12,15 +12,15 @@ pub struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// Begins to listen.
+    /// Begins to listen for signals.
     ///
-    /// *Errors*: the system refused.
+    /// *Errors*: the system refuses.
     pub fn listen() -> io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -31,14 +31,14 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    /// Begins to listen.
+    /// Begins to listen for signals.
     ///
-    /// *Errors*: the system refused.
+    /// *Errors*: the system refuses.
     pub fn listen() -> io::Result<Signals> {
         Ok(Signals {})
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
     }

@@ -1,4 +1,4 @@
-//! Texts from files and pipes, which may hold anything.
+//! Texts from files and pipes, which may have any contents.
 
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
@@ -8,16 +8,16 @@ use std::path::Path;
 /// The name of the standard input in errors.
 const STANDARD_INPUT: &str = "the standard input";
 
-/// Longer ones fit no context.
+/// Size of the longest text. A longer one does not fit in any context.
 pub const MOST_BYTES: u64 = 16 << 20;
 
-/// Begins files of some editors, to say that they are UTF-8.
+/// Character at the beginning of some editors' files, which marks them as UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What the command line gives: words, the standard input if those are `-`, a file, or nothing. Of what is read a line break
-/// at the end, which editors and shells put there, is left out.
+/// Returns the text of the command line: `words`, the standard input if they are `-`, a file, or an empty text. A line
+/// break at the end of what is read, which editors and shells add, is left out.
 ///
-/// *Errors*: as [`read`].
+/// *Errors*: those of [`read`].
 pub fn given(words: Option<&str>, file: Option<&Path>) -> Result<String> {
     match (words, file) {
         (Some("-"), _) => Ok(without_end(read(io::stdin().lock(), STANDARD_INPUT)?)),
@@ -30,9 +30,10 @@ pub fn given(words: Option<&str>, file: Option<&Path>) -> Result<String> {
     }
 }
 
-/// An instruction and the text that it is about: that of a file, or else what is piped in. Either may be missing.
+/// Returns an instruction, followed by the text that it is about: that of a file, or else of the standard input. Either
+/// may be missing.
 ///
-/// *Errors*: as [`read`].
+/// *Errors*: those of [`read`].
 pub fn instructed(words: &str, file: Option<&Path>) -> Result<String> {
     let about = match (words, file) {
         ("-", None) => return given(Some("-"), None),
@@ -47,7 +48,7 @@ pub fn instructed(words: &str, file: Option<&Path>) -> Result<String> {
     })
 }
 
-/// A text without a line break at its end.
+/// Removes a line break at the end of a text.
 fn without_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();
@@ -56,9 +57,9 @@ fn without_end(mut text: String) -> String {
     text
 }
 
-/// A text whose source has a name in errors.
+/// Reads a text. `name` is the name of its source in errors.
 ///
-/// *Errors*: it cannot be read, is not UTF-8, or has more than [`MOST_BYTES`].
+/// *Errors*: the source cannot be read, is not UTF-8, or has more than [`MOST_BYTES`].
 pub fn read(source: impl Read, name: &str) -> Result<String> {
     let mut bytes = Vec::new();
     source.take(MOST_BYTES + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
@@ -68,9 +69,9 @@ pub fn read(source: impl Read, name: &str) -> Result<String> {
     utf8(bytes, name)
 }
 
-/// Bytes as text, without a byte order mark at the beginning.
+/// Converts bytes to text, without a byte order mark at the beginning.
 ///
-/// *Errors*: they are not UTF-8.
+/// *Errors*: the bytes are not UTF-8.
 pub fn utf8(bytes: Vec<u8>, name: &str) -> Result<String> {
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -1,4 +1,4 @@
-//! `tokenize` and `detokenize`. They need no backend.
+//! `tokenize` and `detokenize`, which do not need a backend.
 
 use crate::args::ModelArgs;
 use crate::output;

@@ -1,4 +1,4 @@
-//! `trace`: what a decode step consists of.
+//! `trace`: lists the kernels of a decode step.
 
 use crate::args::{DeviceArgs, TraceArgs};
 use crate::load::Loaded;
@@ -7,16 +7,16 @@ use anygpu::{GenerateOptions, KernelInfo, Overflow, Role};
 use anyhow::Result;
 use serde_json::json;
 
-/// Tokens that are decoded to time a step.
+/// Number of tokens to decode, to measure the time of a step.
 const TIMED: usize = 33;
 
-/// A kernel of a step, and its time where the device has a clock for it.
+/// A kernel of a step, and its time if the device can measure that.
 type Timed = (KernelInfo, Option<f64>);
 
 /// Runs `trace`.
 ///
-/// Where the device has a clock for single kernels, a few steps are run with each of them apart, which costs more than a
-/// step as it is otherwise; elsewhere the time of a kernel is null.
+/// If the device can time single kernels, a few steps run with their kernels one by one, which takes longer than a
+/// normal step. Otherwise the time of a kernel is null.
 pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     let mut loaded = Loaded::new(&args.load, device)?;
     let kernels = loaded.decode_kernels()?;
@@ -95,7 +95,7 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the kernels of a role come to.
+/// Sums over the kernels of a role.
 struct Group {
     role: Role,
     kernels: usize,
@@ -132,14 +132,14 @@ fn line((kernel, ms): &Timed) -> String {
     )
 }
 
-/// The block that a kernel belongs to, by the name of its weights or states; kernels without any belong to that of the
-/// kernel before.
+/// Returns the block that a kernel belongs to, by the name of its weights or states. A kernel without any belongs to
+/// the block of the kernel before it.
 fn block_of(subject: &str) -> Option<usize> {
     let (number, _) = subject.strip_prefix("blk.")?.split_once('.')?;
     number.parse().ok()
 }
 
-/// All lines, but one for the blocks whose kernels are those of the block before.
+/// Returns the lines of all kernels. Blocks that have the same kernels as the block before share one line.
 fn folded(kernels: &[Timed]) -> String {
     let mut parts: Vec<(Option<usize>, &[Timed])> = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! `tune`, and the file that keeps what it found for the next time.
+//! `tune`, and the file that saves its results.
 
 use crate::args::{DeviceArgs, TuneArgs};
 use crate::load::Bar;
@@ -13,17 +13,17 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// A file that is larger was not written by this program.
+/// Most bytes of the file. A larger one was not written by this program.
 pub const MOST_BYTES: u64 = 1 << 20;
 
-/// Where what is found on this machine is kept.
+/// Returns the program's cache folder.
 ///
 /// *Errors*: no home folder is known.
 pub fn folder() -> Result<PathBuf> {
     Ok(choose_base_strategy()?.cache_dir().join("anygpu"))
 }
 
-/// Where winners are kept: where `--tuning` says, else among the user's cached files.
+/// Returns the path of the results: `--tuning`, or else a file in the cache folder.
 fn file(device: &DeviceArgs) -> Result<PathBuf> {
     if let Some(file) = &device.tuning {
         return Ok(file.clone());
@@ -41,7 +41,7 @@ fn read(path: &Path) -> Result<Winners> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// What was found for the devices of this machine. A file that cannot be used is told of and costs speed only.
+/// Reads the results for this machine's devices. If the file is unusable, it prints a note, and only speed is lost.
 pub fn winners(device: &DeviceArgs) -> Winners {
     let Ok(path) = file(device) else { return Winners::default() };
     read(&path).unwrap_or_else(|error| {
@@ -76,9 +76,9 @@ pub fn run(args: &TuneArgs, device: &DeviceArgs) -> Result<()> {
     Ok(output::text(&format!("{report}kept in {}\n", path.display()))?)
 }
 
-/// Whoever reads meanwhile finds the old file or the new one.
+/// Writes a file atomically: readers see either the old file or the new one.
 ///
-/// *Errors*: it cannot be written.
+/// *Errors*: the file cannot be written.
 pub fn write(path: &Path, found: &impl Serialize) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

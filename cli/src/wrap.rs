@@ -1,34 +1,35 @@
-//! Breaks the lines of a text between words while it comes, for a terminal.
+//! Word wrap for a terminal, of a text that is still being generated.
 
 use unicode_width::UnicodeWidthChar;
 
-/// The mark of a block of code, in which lines are left as they are.
+/// Mark of a code block, whose lines are not wrapped.
 const FENCE: &str = "```";
 
-/// A text that comes in pieces. A word is held back until it is whole, since only then it is known where it fits.
+/// Word wrap of a text that comes in pieces. A word is held back until it is complete, because only then it is known
+/// where it fits.
 #[derive(Debug, Default)]
 pub struct Wrap {
-    /// Columns of the line that are taken.
+    /// Used columns of the current line.
     column: usize,
-    /// Blanks after the last word; a line break takes their place.
+    /// Blanks after the last word. A line break replaces them.
     blanks: String,
     word: String,
     word_width: usize,
-    /// Whether the word is the end of one whose beginning was too long to hold back.
+    /// Whether the word continues one that was too long to hold back.
     goes_on: bool,
-    /// Whether the word is the first of its line.
+    /// Whether the word is the first one of its line.
     begins_line: bool,
-    /// Whether a block of code was begun and not ended.
+    /// Whether the text is in a code block.
     code: bool,
 }
 
 impl Wrap {
-    /// An empty text at the beginning of a line.
+    /// Begins at the start of a line.
     pub fn new() -> Wrap {
         Wrap { begins_line: true, ..Wrap::default() }
     }
 
-    /// Takes a piece. Returns what can be shown in lines of `width` columns.
+    /// Takes a piece. Returns the text that can be shown, in lines of `width` columns.
     pub fn push(&mut self, piece: &str, width: usize) -> String {
         let mut shown = String::new();
         for c in piece.chars() {
@@ -46,14 +47,14 @@ impl Wrap {
                 }
                 _ => {
                     let columns = c.width().unwrap_or(0);
-                    // Scripts of wide characters have no blanks: a line may end between any two of them.
+                    // Scripts with wide characters do not have blanks. A line may end between any two of them.
                     if columns > 1 {
                         self.place(width, &mut shown);
                         self.goes_on = false;
                     }
                     self.word.push(c);
                     self.word_width += columns;
-                    // No line holds it whole, so the terminal breaks it.
+                    // The word is longer than a line, so the terminal breaks it.
                     if self.word_width >= width {
                         self.place(width, &mut shown);
                         self.goes_on = true;
@@ -64,7 +65,7 @@ impl Wrap {
         shown
     }
 
-    /// Returns what was held back.
+    /// Returns the text that was held back.
     pub fn finish(&mut self, width: usize) -> String {
         let mut shown = String::new();
         self.place(width, &mut shown);
@@ -72,7 +73,7 @@ impl Wrap {
         shown
     }
 
-    /// Puts the word where it fits.
+    /// Writes the word to this line or the next one.
     fn place(&mut self, width: usize, shown: &mut String) {
         if self.word.is_empty() {
             return;
@@ -89,7 +90,7 @@ impl Wrap {
         } else {
             shown.push_str(&blanks);
             self.column = indented + self.word_width;
-            // The terminal has broken it.
+            // The terminal has broken the word.
             if self.column > width {
                 self.column = (self.column - 1) % width.max(1) + 1;
             }
@@ -103,7 +104,7 @@ impl Wrap {
 mod tests {
     use super::*;
 
-    /// The text in lines of a width, in pieces of so many characters.
+    /// Wraps a text to lines of a width, in pieces of this many characters.
     fn wrapped(text: &str, width: usize, piece: usize) -> String {
         let mut wrap = Wrap::new();
         let chars: Vec<char> = text.chars().collect();
@@ -121,12 +122,12 @@ mod tests {
             ("once  upon", 6, "once\nupon"),
             ("  a list\n  of two ", 80, "  a list\n  of two "),
             ("a\n\nb", 1, "a\n\nb"),
-            // A word that no line holds is broken by the terminal, and its end takes a part of a line.
+            // A word that is longer than a line is broken by the terminal. Its end takes a part of a line.
             ("see abcdefghijkl now", 6, "see\nabcdefghijkl\nnow"),
-            // Two columns each, and lines may end between them.
+            // Each of these takes two columns, and lines may end between them.
             ("\u{4e00}\u{4e8c}\u{4e09}\u{56db}", 5, "\u{4e00}\u{4e8c}\n\u{4e09}\u{56db}"),
             ("ab \u{1f600} cd", 5, "ab \u{1f600}\ncd"),
-            // An accent of its own takes no column.
+            // A combining accent does not take a column.
             ("cafe\u{301} au", 7, "cafe\u{301} au"),
             ("so:\n```sh\ncat a b c d e f\n```\ncat a b c", 6, "so:\n```sh\ncat a b c d e f\n```\ncat a\nb c"),
         ] {

@@ -1,4 +1,4 @@
-//! What `serve` answers besides text: calls of tools, thoughts, log probabilities, several answers.
+//! Tests of `serve` beyond plain text: tool calls, reasoning, log probabilities, several answers.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::server::{CHAT, Server, TEXT, fixture, tools};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 
-/// The first choice of an answer that came as a stream, put together as clients do.
+/// Assembles the first choice of a streamed answer, as clients do.
 fn put_together(events: &[String]) -> Value {
     let mut choice = json!({ "content": "", "reasoning": "", "calls": [], "finish": null });
     for event in &events[..events.len() - 1] {
@@ -35,7 +35,7 @@ fn put_together(events: &[String]) -> Value {
     choice
 }
 
-/// The model of this test knows its answers by heart: thoughts and two calls if there are tools, an answer if not.
+/// The model of this test has memorized its answers: with tools, reasoning and two calls; without, a text.
 #[test]
 fn tools_are_called_and_answered() {
     let server = Server::new(&["--model", &fixture("by-heart")]);
@@ -75,10 +75,10 @@ fn tools_are_called_and_answered() {
     assert_eq!(call(&answer, 0), ("weather".into(), r#"{"city":"Paris"}"#.into()));
     assert_eq!(call(&answer, 1), ("time".into(), "{}".into()));
     assert_eq!(answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 3);
-    // Tokens, not pieces: nothing of it is left out of the log probabilities.
+    // Log probabilities are reported for every token, including those that are not shown.
     let told = ask(json!({ "tools": both, "logprobs": true }));
     assert_eq!(told["choices"][0]["logprobs"]["content"].as_array().unwrap().len(), 9);
-    // A function that there is not is not called, and one call may be all that is wanted.
+    // An unknown function is not called, and a request may allow only one call.
     let one = ask(json!({ "tools": tools(&["weather"]) }));
     assert_eq!((call(&one, 0).0.as_str(), call(&one, 1).0.as_str()), ("weather", ""));
     assert!(one["choices"][0]["message"]["content"].as_str().unwrap().contains("\"time\""));
@@ -89,13 +89,13 @@ fn tools_are_called_and_answered() {
         (&quick["choices"][0]["message"]["reasoning_content"], call(&quick, 1).0.as_str()),
         (&Value::Null, "time")
     );
-    // A call that does not end is no call.
+    // An incomplete call does not count.
     let cut = ask(json!({ "tools": both, "max_tokens": 6 }));
     assert_eq!(
         (&cut["choices"][0]["finish_reason"], &cut["choices"][0]["message"]["tool_calls"]),
         (&json!("length"), &Value::Null)
     );
-    // The answer of the function goes into the conversation, and the model's comes of it.
+    // The function's result goes into the conversation, and the model answers with it.
     let calls = choice["message"]["tool_calls"].clone();
     let id = calls[0]["id"].clone();
     let conversation = json!([
@@ -115,7 +115,7 @@ fn tools_are_called_and_answered() {
         none["usage"]["prompt_tokens"] == plain["usage"]["prompt_tokens"]
             && answer["usage"]["prompt_tokens"].as_u64() > plain["usage"]["prompt_tokens"].as_u64()
     );
-    // Who demands a call gets one: what the model would say anyway, if that calls, and else what the grammar leaves.
+    // A required call always comes: the model's own if it makes one, or else one that the grammar forces.
     let single = ask(json!({ "tools": both, "tool_choice": "required" }));
     assert_eq!(
         (call(&single, 0), call(&single, 1).0.as_str()),
@@ -125,12 +125,12 @@ fn tools_are_called_and_answered() {
     let required = ask(json!({ "tools": both, "tool_choice": "required", "parallel_tool_calls": true }));
     assert_eq!((call(&required, 0), call(&required, 1)), (call(&answer, 0), call(&answer, 1)));
     assert_eq!(required["choices"][0]["message"]["reasoning_content"], "Let me look.");
-    // Without parameters there is only one way to call it.
+    // Without parameters a function can be called in one way only.
     let bare = ["weather", "time"].map(|name| json!({ "type": "function", "function": { "name": name } }));
     let named = ask(json!({ "tools": bare, "tool_choice": { "type": "function", "function": { "name": "time" } } }));
     assert_eq!((call(&named, 0), call(&named, 1).0.as_str()), (("time".into(), "{}".into()), ""));
     assert_eq!(named["choices"][0]["finish_reason"], "tool_calls");
-    // Helpers of clients set this on every function; the prompt is the same.
+    // Client libraries set this on every function. The prompt stays the same.
     let mut strict = both;
     for tool in strict.as_array_mut().unwrap() {
         tool["function"]["strict"] = json!(true);
@@ -142,13 +142,13 @@ fn tools_are_called_and_answered() {
     }
 }
 
-/// Where an answer that must call is cut off, what there is of the call comes as one, and the rest of its markup not at all.
+/// If a required call is cut off, its part is returned as a call, without the rest of its markup.
 #[test]
 fn a_demanded_call_that_is_cut_off_is_a_call() {
     let server = Server::new(&["--model", &fixture("by-heart")]);
     let town = json!({ "type": "object", "properties": { "town": { "const": "Lima" } }, "required": ["town"], "additionalProperties": false });
     let tool = json!({ "type": "function", "function": { "name": "weather", "parameters": town } });
-    // The end of the name, and the midst of the arguments.
+    // Cut off at the end of the name, and within the arguments.
     for (max_tokens, calls) in [(6, 0), (26, 1)] {
         let mut body = json!({
             "messages": [{ "role": "user", "content": "Is it warm?" }], "tools": [tool], "tool_choice": "required", "max_tokens": max_tokens,
@@ -185,12 +185,12 @@ fn answers_in_a_format_come_behind_thoughts() {
         assert_eq!((said, &answer["choices"][0]["finish_reason"]), (json!({}), &json!("stop")));
         message["reasoning_content"].as_str().unwrap_or_default().to_owned()
     };
-    // With tools this model thinks by itself.
+    // With tools this model reasons without being asked.
     let both = tools(&["weather", "time"]);
     assert_eq!(ask(json!({ "tools": both })), "Let me look.");
 }
 
-/// Where answers cannot be held to calls, they are not demanded.
+/// Required calls are refused beside `response_format`, without tools, and with an unsupported schema.
 #[test]
 fn calls_that_cannot_be_demanded_are_refused() {
     let server = Server::new(&["--model", &fixture("by-heart")]);
@@ -209,7 +209,7 @@ fn calls_that_cannot_be_demanded_are_refused() {
     assert_eq!(refused(json!({ "tools": odd })), "tools");
 }
 
-/// What the command line gives with some options.
+/// Runs `generate` with some options.
 fn generated(more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anygpu"));
     command
@@ -268,7 +268,7 @@ fn several_answers_come_at_once_and_say_how_likely_they_are() {
         (usage["completion_tokens"].as_u64(), usage["total_tokens"].as_u64()),
         (Some(36), usage["prompt_tokens"].as_u64().map(|n| n + 36))
     );
-    // Each is that of its seed.
+    // Each choice is the text of its own seed.
     for (at, choice) in choices.iter().enumerate() {
         let one = json!({ "prompt": "One day", "temperature": 1, "seed": 7 + at, "max_tokens": 12 });
         assert_eq!(server.post(TEXT, &one).1["choices"][0]["text"], choice["text"], "{at}");
@@ -296,18 +296,18 @@ fn several_answers_come_at_once_and_say_how_likely_they_are() {
             own().filter_map(|chunk| Some(chunk["choices"][0]["logprobs"]["tokens"].as_array()?.len())).sum();
         assert_eq!((told, own().filter(|chunk| chunk["choices"][0]["finish_reason"] == "length").count()), (12, 1));
     }
-    // Usage comes once, at the end; before, it is null.
+    // Usage comes once, in the last chunk; before, it is null.
     let (last, before) = chunks.split_last().unwrap();
     assert!(before.iter().all(|chunk| chunk.as_object().unwrap().get("usage") == Some(&Value::Null)));
     assert_eq!((&last["choices"], &last["usage"]["completion_tokens"]), (&json!([]), &json!(36)));
-    // As in chats.
+    // Chats report log probabilities as well.
     let say = json!([{ "role": "user", "content": "Hi" }]);
     let chat =
         server.post(CHAT, &json!({ "messages": say, "max_tokens": 4, "n": 2, "logprobs": true, "top_logprobs": 3 })).1;
     for choice in chat["choices"].as_array().unwrap() {
         let content = choice["logprobs"]["content"].as_array().unwrap();
         assert_eq!(content.len(), 4, "{chat}");
-        // Without a temperature the likeliest is taken.
+        // Without a temperature the likeliest token is chosen.
         assert!(content.iter().all(|entry| entry["top_logprobs"][0]["token"] == entry["token"]
             && entry["top_logprobs"].as_array().unwrap().len() == 3));
     }

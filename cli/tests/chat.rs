@@ -1,5 +1,5 @@
-//! Conversations, through a pipe and in a terminal. The model that speaks here is the built-in one with a chat template,
-//! which it was never trained on: what it says is nonsense, and the same each time.
+//! Tests of conversations, through a pipe and in a terminal. The model is the built-in one with a chat template that it
+//! was not trained on, so its answers are nonsense, but always the same.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Roles in brackets, each with its content.
+/// Template that writes each role in brackets, followed by the content.
 const PLAIN: &str = "{% for m in messages %}[{{ m.role }}]{{ m.content }}\n{% endfor %}\
                      {% if add_generation_prompt %}[assistant]{% endif %}";
 
@@ -19,12 +19,12 @@ fn chat(model: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// What a conversation whose lines come through a pipe gives.
+/// Runs a conversation with its lines on the standard input.
 fn piped(model: &Path, more: &[&str], lines: &[u8]) -> Output {
     let mut command = chat(model, more);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It may end before it has read all.
+    // The program may end before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(lines);
     child.wait_with_output().unwrap()
 }
@@ -50,19 +50,19 @@ fn each_line_of_a_pipe_is_a_turn_and_goes_on_with_what_was_computed() {
     assert_eq!(texts_of("user"), ["Tell me a story.", "a\nb"]);
     let answers = texts_of("assistant");
     assert_eq!(said, format!("{}\n{}\n", answers[0], answers[1]), "the standard output has the answers alone");
-    // What the first turn had computed was not computed again: its prompt, and its answer but for the last token.
+    // The prompt and the answer of the first turn are not computed again, except for the answer's last token.
     let stats = notes.lines().find(|line| line.starts_with("last answer")).unwrap();
     let numbers: Vec<usize> = stats.split(' ').filter_map(|word| word.parse().ok()).collect();
     let (computed, known) = (numbers[numbers.len() - 2], numbers[numbers.len() - 1]);
     assert!(known > 12 && computed < known, "{stats}");
 
-    // The conversation goes on elsewhere as it would have here.
+    // A loaded conversation continues as the saved one would have.
     let go_on = format!("/load {}\nAnd then?\n", saved.display());
     let lines = format!("{lines}And then?\n");
     let [whole, _] = texts(&piped(&model, &["--system", "Be short."], lines.as_bytes()));
     let [rest, _] = texts(&piped(&model, &[], go_on.as_bytes()));
     assert_eq!(whole, format!("{said}{rest}"));
-    // And begins anew.
+    // After a reset the conversation begins anew.
     let [again, _] = texts(&piped(&model, &["--system", "Be short."], b"Hm?\n/reset\nTell me a story.\n/exit\nNo.\n"));
     assert_eq!(again.lines().nth(1), Some(answers[0].lines().next().unwrap()));
     std::fs::remove_file(&saved).unwrap();
@@ -91,7 +91,7 @@ fn thoughts_are_no_part_of_an_answer() {
     let model = with_template("chat-thoughts", &template);
     let output = piped(&model, &[], b"Why?\n");
     let [said, notes] = texts(&output);
-    // All that it says is thought, since it never ends that.
+    // All of the answer is reasoning, because the model never ends that.
     assert!(output.status.success() && said.is_empty(), "{said}");
     assert!(notes.contains("the message is taken back") && notes.len() > 60, "{notes}");
     std::fs::remove_file(&model).unwrap();
@@ -128,7 +128,7 @@ fn an_answer_is_made_again_with_other_settings() {
     assert!(output.status.success(), "{notes}");
     assert!(notes.contains("temperature  2 (") && notes.contains("/set temperature 0.8"), "{notes}");
     assert!(notes.contains("conversation  2 messages") && notes.contains("2 tokens at"), "{notes}");
-    // Answers may have several lines.
+    // An answer may have several lines.
     let greedy = texts(&piped(&model, &[], b"Hm?\n"))[0].clone();
     let rest = said.strip_prefix(&format!("{greedy}{greedy}")).unwrap_or_else(|| panic!("{said:?}"));
     assert!(!rest.contains(&greedy), "{said:?}");
@@ -165,7 +165,7 @@ mod terminal {
     use std::sync::mpsc::{Receiver, channel};
     use std::time::Duration;
 
-    /// A conversation whose terminal is the other end of this.
+    /// A conversation in a pseudo-terminal, whose other end this is.
     struct Terminal {
         child: Child,
         typed: File,
@@ -197,7 +197,7 @@ mod terminal {
             Terminal { child, typed, shown, so_far: String::new() }
         }
 
-        /// All that is shown until the program ends, and how that ends.
+        /// Returns all output until the program ends, and its exit code.
         fn rest(mut self) -> (String, Option<i32>) {
             while let Ok(bytes) = self.shown.recv_timeout(Duration::from_secs(120)) {
                 self.so_far += &String::from_utf8_lossy(&bytes);
@@ -209,7 +209,7 @@ mod terminal {
             self.typed.write_all(keys.as_bytes()).unwrap();
         }
 
-        /// Waits for a text; what was shown up to its end is gone then.
+        /// Waits for a text, and drops all output up to its end.
         fn shows(&mut self, text: &str) {
             while !self.so_far.contains(text) {
                 let bytes = self.shown.recv_timeout(Duration::from_secs(120));
@@ -236,7 +236,7 @@ mod terminal {
         terminal.shows("/exit leaves");
         terminal.shows("> ");
         terminal.types("Tell me\\\rmore.\r");
-        // The brackets around pastes are switched off when the line is done, and the answer begins.
+        // The program switches bracketed paste off when the line is complete and the answer begins.
         terminal.shows("\x1b[?2004l");
         terminal.shows(" ");
         terminal.types("\x03");
@@ -272,7 +272,7 @@ mod terminal {
             let pty = openpty(Some(&size), None).unwrap();
             let mut child = generate().stdout(Stdio::from(pty.slave)).spawn().unwrap();
             let mut shown = Vec::new();
-            // Its end is an error, once nobody has the other end any more.
+            // Reading ends with an error, once the program has closed its end.
             let _ = File::from(pty.master).read_to_end(&mut shown);
             assert!(child.wait().unwrap().success());
             let shown = String::from_utf8(shown).unwrap();
@@ -295,7 +295,7 @@ mod terminal {
             };
             assert!(shown(None).contains("\x1b["), "{args:?} has no colours");
             assert!(!shown(Some("1")).contains('\x1b'), "{args:?} has colours");
-            // By its rule, an empty one asks for nothing.
+            // An empty `NO_COLOR` has no effect, by its specification.
             assert!(shown(Some("")).contains("\x1b["), "{args:?} has no colours");
         }
     }

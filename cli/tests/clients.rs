@@ -1,4 +1,4 @@
-//! Requests as clients of other servers send them: agents, frameworks and pages.
+//! Tests of requests as clients of other servers send them: agents, frameworks and web pages.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::net::{Shutdown, TcpStream};
 
 const EMBEDDINGS: &str = "/v1/embeddings";
 
-/// The status of a response, its body, and what it warns of.
+/// Returns the status of a response, its body, and its warnings.
 fn asked(server: &Server, path: &str, body: &Value) -> (u16, Value, Vec<String>) {
     let (status, head, body) = server.ask("POST", path, JSON, &body.to_string());
     let warnings = head.lines().filter_map(|line| line.strip_prefix("x-anygpu-warning: ")).map(Into::into).collect();
@@ -130,7 +130,7 @@ fn formats_go_by_the_names_of_other_servers() {
 #[test]
 fn who_leaves_while_a_prompt_is_computed_is_not_waited_for() {
     let server = Server::new(&[]);
-    // Many steps, so that it is not computed before the client has gone.
+    // A prompt of many steps, which are not done before the client disconnects.
     let mut long =
         json!({ "prompt": "Once upon a time there was a dragon. ".repeat(100), "max_tokens": 1, "stream": true });
     let mut stream = server.send("POST", TEXT, JSON, &long.to_string());
@@ -178,11 +178,11 @@ fn names_that_others_can_make_lead_here_are_refused() {
     for host in [&*server.address, "localhost:80", "[::1]:9", "BOX.example"] {
         assert_eq!(ask(&server, host, ""), 200, "{host}");
     }
-    // As a page does whose own name leads here.
+    // A page whose own name resolves to this server (DNS rebinding).
     assert_eq!(ask(&server, "evil.example", "Origin: http://evil.example\r\n"), 403);
     let (status, _, body) = server.ask_as("evil.example:8080", "POST", TEXT, JSON, "{\"prompt\": \"a\"}");
     assert!(status == 403 && body.contains("host_not_allowed"), "{body}");
-    // Such a page does not have the key.
+    // An attacker's page does not have the key.
     let keyed = Server::new(&["--api-key", "secret"]);
     assert_eq!(ask(&keyed, "evil.example", "Authorization: Bearer secret\r\n"), 200);
     assert_eq!(ask(&keyed, "evil.example", ""), 401);

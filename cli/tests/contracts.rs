@@ -1,4 +1,4 @@
-//! What others script against: arguments, JSON, exit codes, one-line errors.
+//! Tests of the interfaces that scripts rely on: arguments, JSON, exit codes, one-line errors.
 
 #[path = "../../xtask/tasks/src/documented.rs"]
 mod documented;
@@ -24,7 +24,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&text(args)).unwrap()
 }
 
-/// What a command that succeeds prints.
+/// Runs a command that must succeed, and returns its output.
 fn text(args: &[&str]) -> String {
     let output = anygpu(args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -78,9 +78,9 @@ fn answers_have_the_format_that_is_asked_for() {
     assert!(text.starts_with("Bob is ") || text.starts_with("Lily is "), "{text}");
     std::fs::remove_file(&path).unwrap();
     for (format, why) in [
-        (&["--json-schema", "{"] as &[&str], "no JSON"),
+        (&["--json-schema", "{"] as &[&str], "the schema is not JSON"),
         (&["--json-schema", "/no/such.json"], "cannot read the schema"),
-        (&["--json-schema", r#"{"uniqueItems": true}"#], "\"uniqueItems\" at # is not supported"),
+        (&["--json-schema", r#"{"uniqueItems": true}"#], "unsupported schema keyword \"uniqueItems\" at #;"),
         (&["--regex", "("], "cannot be held to this format"),
         (&["--regex", "a", "--json-object"], "cannot be used with"),
     ] {
@@ -115,7 +115,7 @@ fn logits_give_the_reference_and_an_array_of_all_positions() {
     assert_eq!(file.len() % 64, (4 * 5256 * 4) % 64);
 }
 
-/// A file of `models/fixtures`.
+/// Returns the path of a file in `models/fixtures`.
 fn fixture(name: &str) -> String {
     format!("{}/../models/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -173,7 +173,7 @@ fn drivers_are_silent_unless_asked_for() {
         let (text, errors) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert!(output.status.success(), "{errors}");
         assert!(text.lines().any(|line| line.starts_with("* ")), "{text}");
-        // The story ends with lines of ours.
+        // After the story come these lines of the program.
         let is_ours = |line: &str| line.starts_with("gab on ") || line.starts_with("the context holds ");
         let lines: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !is_ours(line)).collect();
         assert!(lines.is_empty(), "{args:?}: {errors}");
@@ -196,9 +196,9 @@ fn probe_bench_and_trace_answer_in_json() {
     let count = |name: &str| {
         trace["roles"].as_array().unwrap().iter().find(|role| role["role"] == name).unwrap()["kernels"].as_u64()
     };
-    // Each of 6 blocks attends once, and normed rows go through products.
+    // Each of the 6 blocks has one attention kernel. Normalized rows go through matmuls.
     assert_eq!((count("attention"), count("sampling")), (Some(6), Some(1)));
-    // Keys and values of the 512 tokens that a text has room for at first, and the tokens of the whole context.
+    // Keys and values of 512 tokens, for which a text has room at first, and the token ids of the whole context.
     assert_eq!(trace["memory"]["states"], (512 * 6 * 2 * 512 + 2048) * 4);
 }
 
@@ -216,10 +216,10 @@ fn inspect_says_what_a_file_is_and_what_would_run_it() {
     assert!(bytes < file && bytes > file - (1 << 20), "{bytes} of {file}");
     let rungs = found["rungs"].as_array().unwrap();
     let cpu = rungs.iter().find(|rung| rung["name"] == "cpu").unwrap();
-    // 6 blocks of keys and values of 512 floats, and the tokens.
+    // Keys and values of 512 floats in 6 blocks, and the token ids.
     assert_eq!((&cpu["runs"], &cpu["state_bytes"]), (&true.into(), &(256 * (6 * 2 * 512 + 1) * 4).into()));
     assert!(cpu["device_bytes"].as_u64().unwrap() > bytes);
-    // The others were not asked for.
+    // The other backends were not requested.
     assert!(rungs.iter().filter(|rung| rung["runs"] == false).all(|rung| rung["reasons"][0].is_string()));
     let shown = anygpu(&["inspect", "gab"]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("22.7 million"));
@@ -233,14 +233,14 @@ fn bench_counts_what_a_token_costs_and_has_floors() {
     let stats = &bench["stats"];
     assert_eq!(stats["dispatches_per_token"], kernels);
     assert_eq!((&stats["gpu_objects_per_token"], &stats["submits_per_token"]), (&0.0.into(), &1.0.into()));
-    // The read of the token before the steady ones is among them.
+    // The read of the token before the steady ones counts as well.
     assert!(stats["readback_bytes_per_token"].as_f64().is_some_and(|bytes| (4.0..=8.0).contains(&bytes)));
-    // All of the file but its header, the positions' table and the vectors is read for a token.
+    // A token reads the whole file except its header, the table of positions and the vectors.
     let floor = &bench["decode_floor"];
     let file = include_bytes!("../../models/gab-q4_0.gguf").len() as u64;
     let weights = floor["weight_bytes"].as_u64().unwrap();
     assert!(weights > file / 2 && weights < file, "{weights}");
-    // 6 blocks of keys and values of 512 floats, at the tenth position.
+    // Keys and values of 512 floats in 6 blocks, at the tenth position.
     assert_eq!(floor["cache_bytes"], 6 * 2 * 512 * 4 * 10);
     for (value, least) in [(&floor["fraction"], 0.0), (&bench["floors"]["read_gb_per_s"], 0.0)] {
         assert!(value.as_f64().is_some_and(|value| value > least), "{bench}");
@@ -266,11 +266,11 @@ fn bench_times_operators_and_switches_decisions_off() {
     // A fused operator does the work of several.
     assert!(dispatches("fused linear") > dispatches("nothing"));
     assert!(dispatches("fusion") > dispatches("fused linear"));
-    // Other weights take other bytes, but no other kernels.
+    // Weights in another format take other bytes, but the same number of kernels.
     assert_eq!(dispatches("planes (weights in 16-bit floats instead)"), dispatches("nothing"));
 }
 
-/// A file with NaN in a vector of floats.
+/// Returns a copy of a file with NaN in a vector of floats.
 fn with_nan(file: &[u8], tensor: &str) -> Vec<u8> {
     let mut bytes = file.to_vec();
     let gguf = anygpu::Gguf::from_bytes(file).unwrap();
@@ -407,7 +407,7 @@ fn help_is_in_groups_and_shells_and_man_are_told_the_same() {
     assert_eq!(text(&["list", "--help"]), text(&["ls", "--help"]));
 }
 
-/// Options stand behind the command that they are for.
+/// Options come after the command that they belong to.
 #[test]
 fn options_of_devices_are_those_of_commands_that_run_on_one() {
     for name in ["tokenize", "detokenize", "pull", "ls", "rm", "completions", "man"] {
@@ -422,14 +422,14 @@ fn options_of_devices_are_those_of_commands_that_run_on_one() {
     assert!(before.status.code() == Some(2) && error.contains("'ls' cannot be used with '--threads"), "{error}");
 }
 
-/// The commands of the documents.
+/// Returns the commands in the documents.
 fn named() -> Vec<documented::Documented> {
     let mut named = documented::commands(&["cargo run --release --", "anygpu"]);
     named.extend(documented::commands(&["cargo run --release"]).into_iter().filter(|command| command.args.is_empty()));
     named
 }
 
-/// With `--help` at the end a command line is only parsed.
+/// Commands are only parsed, because `--help` follows them.
 #[test]
 fn every_command_that_the_documents_name_can_be_parsed() {
     let named = named();
@@ -440,7 +440,7 @@ fn every_command_that_the_documents_name_can_be_parsed() {
         let output = help(&args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command}: {error}");
-        // What stands beside the help is a list of commands.
+        // The documents have a list of commands beside this one.
         if args == ["--help"] {
             for listed in command.about.split(", ") {
                 assert!(help(&[listed]).status.success(), "{command}: there is no command {listed}");
@@ -452,10 +452,11 @@ fn every_command_that_the_documents_name_can_be_parsed() {
     assert_eq!(help(&["generate", "--backend", "abacus"]).status.code(), Some(2));
 }
 
-/// What ends only if somebody ends it; tests of their own run these.
+/// Commands that run until they are stopped. Other tests run these.
 const ENDLESS: [&str; 3] = ["serve", "pool serve", "pool work"];
 
-/// The same in less time: on the CPU, with fewer tokens, runs and workers; and with a file for a model that is on a hub.
+/// Makes a command faster: on the CPU, with fewer tokens, runs and workers, and with a file instead of a model on a
+/// hub.
 fn shortened(args: &[String]) -> Vec<String> {
     let mut short: Vec<String> = Vec::new();
     for arg in args {
@@ -481,7 +482,7 @@ fn shortened(args: &[String]) -> Vec<String> {
     short
 }
 
-/// In a folder that has the files of which the documents speak.
+/// Runs the commands in a folder with the files that the documents mention.
 #[test]
 fn every_command_that_the_documents_name_runs() {
     let folder = std::env::temp_dir().join(format!("anygpu-documents-{}", std::process::id()));

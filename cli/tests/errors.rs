@@ -1,4 +1,4 @@
-//! Errors that have nowhere to go, that are about what no terminal can type, and that files cause on purpose.
+//! Tests of errors: without an open output, from arguments that cannot be typed, and from malformed files.
 
 mod common;
 
@@ -46,7 +46,7 @@ fn a_model_that_cannot_draft_is_refused_and_one_that_can_changes_no_text() {
     let output = command(&["generate", "--draft", other]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(error(&output).contains("draft with a model of the same family"), "{}", error(&output));
-    // The built-in model costs itself as much as it can save, so it drafts nothing.
+    // The built-in model costs as much as a draft model as it can save, so it drafts nothing.
     let text = |more: &[&str]| {
         let output = command(&["generate", "--prompt", "One day", "--max-tokens", "20"]).args(more).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -58,7 +58,7 @@ fn a_model_that_cannot_draft_is_refused_and_one_that_can_changes_no_text() {
 #[test]
 fn prompts_that_do_not_fit_are_refused_alike() {
     for tokens in [3_000, 40_000, 131_000] {
-        // A byte that no token has with others.
+        // A byte that no token combines with others.
         let text = "\u{1}".repeat(tokens);
         for (command_name, more) in [("generate", None), ("generate", Some("--json")), ("logits", None)] {
             let args = [command_name, "--prompt", &text];
@@ -113,7 +113,7 @@ fn a_hostile_template_stops_only_chats() {
     }
 }
 
-/// A prompt from the standard input or a file is the text that it is on the command line.
+/// Prompts from the standard input or a file give the same text as those of the command line.
 #[test]
 fn prompts_come_from_files_and_pipes() {
     use std::io::Write;
@@ -122,7 +122,7 @@ fn prompts_come_from_files_and_pipes() {
     let run = |args: &[&str], stdin: &[u8]| {
         let mut child =
             command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // It may be refused before all is read.
+        // The program may refuse the input before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(stdin);
         child.wait_with_output().unwrap()
     };

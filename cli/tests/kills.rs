@@ -1,4 +1,4 @@
-//! A process that is killed while it writes a text, and started again, goes on where it had saved it.
+//! Test of saved sessions: a process that is killed while it generates continues from its last save.
 
 #![cfg(unix)]
 
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Texts that are disturbed unless `ANYGPU_KILLS` says how many, and how often each process is killed.
+/// Number of texts, unless `ANYGPU_KILLS` sets it, and number of times that a text's process is killed.
 const TEXTS: u64 = 3;
 const KILLS: usize = 4;
 
@@ -25,7 +25,7 @@ fn generate(args: &[&str]) -> Command {
     command
 }
 
-/// All tokens of a text that is generated to its end.
+/// Returns all tokens of a text that is generated to its end.
 fn finished(command: &mut Command) -> Vec<u64> {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -35,7 +35,7 @@ fn finished(command: &mut Command) -> Vec<u64> {
     [prompt, new].concat()
 }
 
-/// How many tokens a file has; none if it is not there.
+/// Returns the number of tokens in a file; 0 if the file does not exist.
 fn saved(file: &Path) -> usize {
     let Ok(bytes) = std::fs::read(file) else { return 0 };
     Snapshot::from_bytes(&bytes).unwrap_or_else(|error| panic!("{file:?}: {error}")).tokens().len()
@@ -47,7 +47,7 @@ fn what_was_saved_outlives_processes_that_are_killed_at_any_moment() {
     std::fs::create_dir_all(&folder).unwrap();
     let begin = Instant::now();
     let whole = finished(&mut generate(&ASKED));
-    // What a process takes to start, to load, and to write all of it.
+    // Time of a process to start, to load the model, and to generate the whole text.
     let span = begin.elapsed();
     let texts = std::env::var("ANYGPU_KILLS").map_or(TEXTS, |count| count.parse().unwrap());
     let (mut killed, mut in_the_middle) = (0, 0);

@@ -1,4 +1,4 @@
-//! Models by reference, from a server of the test's own, which breaks connections and tells untruths where asked.
+//! Tests of downloads, from a local server that breaks connections and reports wrong digests.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 /// Requests so far: path and first byte.
 type Seen = Arc<Mutex<Vec<(String, usize)>>>;
 
-/// A hub in miniature, with a folder of cached files.
+/// A small hub, and a cache folder.
 struct Hub {
     address: String,
     seen: Seen,
@@ -60,7 +60,7 @@ impl Hub {
         assert!(error.lines().count() == 1 && error.contains(part), "{error:?} lacks {part:?}");
     }
 
-    /// The requests since this was asked last.
+    /// Returns the requests since the last call.
     fn requests(&self) -> Vec<(String, usize)> {
         std::mem::take(&mut self.seen.lock().unwrap())
     }
@@ -80,7 +80,7 @@ fn part(number: usize) -> &'static [u8] {
     [&GAB[..1000], &GAB[..2000]][number - 1]
 }
 
-/// Answers one request, and ends the connection.
+/// Answers one request and closes the connection.
 fn serve(mut stream: &TcpStream, seen: &Seen) {
     let lines: Vec<String> =
         BufReader::new(stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
@@ -113,7 +113,7 @@ fn serve(mut stream: &TcpStream, seen: &Seen) {
         "/o/r/resolve/main/other.gguf" => plain("200 OK", "application/octet-stream", "PK\x03\x04 something else"),
         "/o/r/resolve/main/secret.gguf" => plain("401 Unauthorized", "text/plain", "who?"),
         "/o/r/resolve/main/gated.gguf" => plain("403 Forbidden", "text/plain", "no"),
-        // The hub sends elsewhere, and says what will be there.
+        // The hub redirects to the file, and reports its digest.
         _ if path.starts_with("/o/r/resolve/main/") && !bytes.is_empty() => {
             let told = if file == "wrong.gguf" { digest(b"another file") } else { digest(bytes) };
             format!(
@@ -156,12 +156,12 @@ fn a_model_is_fetched_once_by_any_of_its_names() {
     assert_eq!((&by_hub["tokens"], &by_hub["model"]), (&built_in["tokens"], &"hf:o/r".into()));
     let store = "/store/m-Q4_K_M.gguf".to_owned();
     assert_eq!(hub.requests().last(), Some(&(store, 0)));
-    // Then without a word to the hub.
+    // A downloaded model is used without a request to the hub.
     generate("hf:o/r");
     let path = hub.done(&["pull", "hf:o/r:m-Q4_K_M.gguf"]);
     assert_eq!((std::fs::read(path.trim()).unwrap() == GAB, hub.requests()), (true, Vec::new()));
     assert!(hub.done(&["inspect", "hf:o/r"]).contains("architecture"));
-    // Another one of the same model.
+    // Another file of the same model.
     hub.done(&["pull", "hf:o/r:q8_0"]);
     let listed = hub.done(&["ls"]);
     let names: Vec<&str> = listed.lines().map(|line| line.split(' ').next().unwrap()).collect();
@@ -171,7 +171,7 @@ fn a_model_is_fetched_once_by_any_of_its_names() {
     hub.done(&["rm", "hf:o/r"]);
     assert_eq!(hub.run(&["rm", "hf:o/r"]).status.code(), Some(1));
     assert_eq!(hub.done(&["ls"]).lines().count(), 1);
-    // The page about a file stands for the file.
+    // The URL of a file's page means the file.
     hub.done(&["pull", &format!("{}/o/r/blob/main/moved.gguf", hub.address)]);
     assert!(hub.done(&["ls"]).contains("/o/r/resolve/main/moved.gguf"));
 }
@@ -181,14 +181,14 @@ fn a_connection_that_breaks_is_taken_up_where_it_broke() {
     let hub = Hub::new("breaks");
     let path = hub.done(&["pull", "hf:o/r:breaks.gguf"]);
     assert!(std::fs::read(path.trim()).unwrap() == GAB);
-    // From which byte on the file was asked for.
+    // First bytes of the requests for the file.
     let asked = || -> Vec<usize> {
         hub.requests().iter().filter(|(path, _)| path.starts_with("/store")).map(|(_, from)| *from).collect()
     };
     let from = asked();
     assert_eq!(from.len(), 2);
     assert!(from[0] == 0 && from[1] > 0 && from[1] <= GAB.len() / 2, "{from:?}");
-    // A process that ended in the middle leaves as much for the next.
+    // Another process resumes a download that was interrupted.
     let path = PathBuf::from(path.trim());
     let part = path.with_extension("gguf.part");
     hub.done(&["rm", "hf:o/r:breaks.gguf"]);
@@ -197,7 +197,7 @@ fn a_connection_that_breaks_is_taken_up_where_it_broke() {
     hub.done(&["pull", "hf:o/r:breaks.gguf"]);
     assert_eq!(asked()[0], 4321);
     assert!(std::fs::read(&path).unwrap() == GAB && !part.exists());
-    // Of a file that has changed meanwhile nothing is kept.
+    // If the file has changed, the partial download is discarded.
     hub.done(&["rm", "hf:o/r:breaks.gguf"]);
     std::fs::write(&part, [7; 4321]).unwrap();
     std::fs::write(path.with_extension("gguf.part.tag"), "another").unwrap();
@@ -238,8 +238,8 @@ fn all_files_of_a_split_model_are_fetched() {
 fn what_cannot_be_fetched_is_told_apart() {
     let hub = Hub::new("refused");
     hub.refused("hf:o/r:wrong.gguf", "is not what the hub says it is");
-    hub.refused("hf:o/r:page.gguf", "is a web page and no model");
-    hub.refused("hf:o/r:other.gguf", "is no GGUF file");
+    hub.refused("hf:o/r:page.gguf", "is a web page and not a model");
+    hub.refused("hf:o/r:other.gguf", "is not a GGUF file");
     hub.refused("hf:o/r:secret.gguf", "(401)");
     hub.refused("hf:o/r:gated.gguf", "(403)");
     hub.refused("hf:o/r:missing.gguf", "(404)");
@@ -249,7 +249,7 @@ fn what_cannot_be_fetched_is_told_apart() {
     hub.refused("model.gguf", "is a file's name");
     assert!(hub.done(&["ls"]).is_empty());
     assert_eq!(hub.run(&["pull", "hf:o"]).status.code(), Some(2));
-    // Nothing that is no model stays.
+    // Failed downloads leave no data behind.
     let mut left = Vec::new();
     let mut folders = vec![hub.cache.clone()];
     while let Some(folder) = folders.pop() {

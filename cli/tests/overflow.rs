@@ -1,4 +1,4 @@
-//! Texts that outgrow the context.
+//! Tests of texts that outgrow the context.
 
 use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};
@@ -34,7 +34,7 @@ fn what_does_not_fit_is_refused_with_the_numbers_unless_a_policy_says_otherwise(
     }
     let fits = report(&["--max-tokens", "28"]);
     assert_eq!((count(&fits), &fits["overflow"]), (28, &Value::Null));
-    // Without a word on how many, as many as there is room for.
+    // Without --max-tokens, the text gets as many tokens as there is room for.
     for args in [&[][..], &["--overflow", "stop"], &["--overflow", "stop", "--max-tokens", "29"]] {
         let full = report(args);
         assert_eq!((&full["tokens"], &full["finish"]), (&fits["tokens"], &"length".into()));
@@ -51,7 +51,7 @@ fn old_tokens_make_room_and_a_saved_text_goes_on_from_what_is_left() {
     let shift = ["--overflow", "shift", "--keep", "2", "--temperature", "1", "--seed", "3"];
     let whole = report(&[&shift[..], &["--max-tokens", "70"]].concat());
     assert_eq!((count(&whole), &whole["finish"]), (70, &"length".into()));
-    // 15 of 30 tokens each time.
+    // Each shift drops 15 of 30 tokens.
     assert_eq!((&whole["overflow"]["dropped_tokens"], &whole["overflow"]["times"]), (&45.into(), &3.into()));
     assert!(whole["overflow"]["policy"] == "shift" && whole["overflow"]["ms"].as_f64().unwrap() > 0.0);
 
@@ -60,7 +60,7 @@ fn old_tokens_make_room_and_a_saved_text_goes_on_from_what_is_left() {
     let output = anygpu(&[&rest[..], &shift[..4]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let end: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // 2 tokens that stay, and those after what made room.
+    // 2 tokens that are kept, and the tokens after the dropped ones.
     assert_eq!(end["prompt_tokens"].as_array().unwrap().len(), 4 + 50 - 30);
     let tokens = |report: &Value| report["tokens"].as_array().unwrap().clone();
     assert_eq!([tokens(&begin), tokens(&end)].concat(), tokens(&whole));
@@ -81,7 +81,7 @@ fn policies_that_make_no_sense_are_refused_in_one_line() {
     refused(&["--overflow", "truncate"], 2, "error, stop, shift");
     refused(&["--keep", "1"], 1, "overflow policy shift");
     refused(&["--overflow", "shift", "--keep", "31"], 1, "keep fewer");
-    // A message that does not fit has no older turn that could go.
+    // A message that does not fit, without an older turn to drop.
     let long = "dragon ".repeat(40);
     let output = anygpu(&["generate", "--n-ctx", "32", "--chat", "--overflow", "shift", "--prompt", &long]);
     let error = String::from_utf8(output.stderr).unwrap();

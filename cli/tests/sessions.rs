@@ -1,4 +1,4 @@
-//! Sessions that are saved and loaded again.
+//! Tests of saved and loaded sessions.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A file that is there for one test.
+/// A file that exists during one test.
 struct File(PathBuf);
 
 impl File {
@@ -42,12 +42,12 @@ fn a_text_goes_on_where_it_was_saved() {
     let whole = run(&[&["--prompt", "One day", "--max-tokens", "24"], &sampled[..]].concat());
     let begin = ["--prompt", "One day", "--max-tokens", "10", "--save-session", file.path()];
     let begin = run(&[&begin[..], &sampled].concat());
-    // How tokens are chosen is saved as well.
+    // The sampling options are saved as well.
     let end = run(&["--load-session", file.path(), "--max-tokens", "14", "--ignore-eos", "--json"]);
     let tokens = |report: &Value| report["tokens"].as_array().unwrap().clone();
     assert_eq!([tokens(&begin), tokens(&end)].concat(), tokens(&whole));
     assert_eq!(end["prompt_tokens"].as_array().unwrap().len(), begin["prompt_tokens"].as_array().unwrap().len() + 10);
-    // Saved again where it was, and with a prompt behind it.
+    // Saved to the same file, after another prompt.
     run(&[
         "--load-session",
         file.path(),
@@ -86,7 +86,7 @@ fn what_is_no_session_of_this_model_is_refused_in_one_line() {
         assert!(error.lines().count() == 1 && error.contains(what), "{error}");
     };
     let load = ["logits", "--tokens", "1", "--load-session", file.path()];
-    // Without a word on the cache it is the one that was saved.
+    // Without --kv-cache, the saved type is used.
     json(&[&load[..], &["--json"]].concat());
     refused(&[&load[..], &["--kv-cache", "q8_0"]].concat(), "load the model with that KV cache");
     refused(&[&load[..], &["--model", &path, "--kv-cache", "f32"]].concat(), "load it with the model file");

@@ -1,4 +1,4 @@
-//! Split models: any of the files is named, the others lie beside it.
+//! Tests of split models: any file may be named if the others are in the same folder.
 
 #[path = "../../model/tests/common/split.rs"]
 mod split;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 
-/// A folder that is removed when dropped, with a split model in it.
+/// A folder with a split model. It is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -69,7 +69,7 @@ fn any_file_of_a_split_model_stands_for_it() {
 #[test]
 fn what_is_missing_is_named() {
     let folder = Folder::new("missing");
-    // A name that tells nothing of the others.
+    // A name that does not follow the scheme of split models.
     let middle = folder.0.join("middle.gguf");
     std::fs::rename(folder.file(2), &middle).unwrap();
     refused(&middle, &["3 files", "*-00001-of-00003.gguf, *-00003-of-00003.gguf", "in one folder"]);

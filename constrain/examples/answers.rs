@@ -1,5 +1,6 @@
-//! Random answers to schemas, for `tests/oracle.py`: a schema on each line of the standard input with texts that may be
-//! answers, and for each a line with what was refused, or with answers and which of the texts are some.
+//! Prints random answers to schemas, for `tests/oracle.py`. Each line of the standard input has a schema, and texts
+//! that may be answers to it. The line that is printed for it has the error, or else answers and which of the texts are
+//! answers.
 
 #[expect(dead_code, reason = "the oracle makes the schemas")]
 #[path = "../tests/common/mod.rs"]
@@ -17,9 +18,9 @@ use common::Random;
 use held::{allows, grammar, tokens, words};
 use serde_json::{Value, json};
 
-/// Tokens of an answer, at most.
+/// Most tokens of an answer.
 const MOST: usize = 600;
-/// Answers with each vocabulary.
+/// Number of answers with each vocabulary.
 const ANSWERS: u64 = 4;
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The grammar of what stands before an answer that is held to a format: thoughts, and texts with marks in them.
+//! Grammar of the text before a constrained answer: reasoning, and a header with control tokens.
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::TokTrie;
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::error::FormatError;
 
-/// Texts of a grammar, in which marks that are tokens of their own are written as such.
+/// Writer of texts for a grammar. Marks that are single tokens are written as tokens.
 pub(crate) struct Texts<'m> {
     marks: Vec<(&'m str, u32)>,
 }
 
 impl<'m> Texts<'m> {
-    /// Of a model's tokens, with such marks.
+    /// Creates a writer for a model's tokens. Those of the marks that are not tokens are written as text.
     pub fn new(marks: impl Iterator<Item = &'m String>, tokens: &TokTrie) -> Texts<'m> {
         Texts { marks: marks.filter_map(|mark| Some((mark.as_str(), tokens.get_special_token(mark)?))).collect() }
     }
 
-    /// A text: marks, and strings between them.
+    /// Writes a text: tokens for its marks, and strings between them.
     pub fn literal(&self, text: &str) -> String {
         match self.first(text) {
             Some((at, mark, id)) => {
@@ -30,12 +30,13 @@ impl<'m> Texts<'m> {
         }
     }
 
-    /// The first mark of a text.
+    /// Finds the first mark of a text: its position, the mark and its token id.
     fn first(&self, text: &str) -> Option<(usize, &'m str, u32)> {
         self.marks.iter().filter_map(|(mark, id)| Some((text.find(mark)?, *mark, *id))).min()
     }
 
-    /// The rule of thoughts, and how an answer begins that may have some. Any text up to what ends them is thought.
+    /// Writes the rules for reasoning, and the beginning of an answer that may have some. Any text up to the end mark
+    /// is reasoning.
     pub fn thoughts(&self, begin: &str, end: &str, thinking: bool) -> (String, String) {
         let ended = match self.first(end) {
             Some((0, ..)) => format!("thoughts: /(?s:.)*/ {} BREAK?\n", self.literal(end)),
@@ -46,17 +47,17 @@ impl<'m> Texts<'m> {
     }
 }
 
-/// Quoted as JSON quotes texts.
+/// Quotes a text as JSON does.
 pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The name of the answer's grammar.
+/// Name of the answer's grammar.
 const ANSWER: &str = "answer";
 
-/// A grammar behind what may stand before the answer.
+/// Adds the rules of the text before an answer to the answer's grammar.
 ///
-/// *Errors*: it is made of several, as one that has this before it already; a header whose marks are not tokens.
+/// *Errors*: the answer has several grammars, as one that already has such rules; a header whose marks are not tokens.
 pub(crate) fn grammar(
     preface: &Preface,
     mut answer: TopLevelGrammar,
@@ -68,7 +69,7 @@ pub(crate) fn grammar(
     grammar.name = Some(ANSWER.into());
     let marks = preface.thoughts.iter().flat_map(|(begin, end)| [begin, end]).chain(&preface.marks);
     let texts = Texts::new(marks, tokens);
-    // Where marks are text, reasoning could take in the header and the answer.
+    // If the marks were ordinary text, the reasoning could contain the header and the answer.
     if !preface.header.is_empty() && texts.first(&preface.header).is_none() {
         return Err(FormatError::Grammar(
             "the vocabulary has no tokens for the marks of the channel before an answer".into(),

@@ -1,4 +1,4 @@
-//! The grammar of answers that must call functions.
+//! Grammar of answers that must call functions.
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::TokTrie;
@@ -8,10 +8,10 @@ use crate::before::{Texts, quoted};
 use crate::error::FormatError;
 use crate::schema;
 
-/// The grammar of thoughts, if there may be some, and of the calls after them. Marks that are tokens of their own are written
-/// as such.
+/// Returns the grammar of the calls, and of the reasoning before them if there may be some. Marks that are single
+/// tokens are written as tokens.
 ///
-/// *Errors*: a schema of arguments that answers cannot be held to.
+/// *Errors*: a schema of arguments that cannot be enforced.
 pub(crate) fn grammar(form: &CallForm, tokens: &TokTrie) -> Result<TopLevelGrammar, FormatError> {
     let texts = Texts::new(form.thoughts.iter().flat_map(|(begin, end)| [begin, end]).chain(&form.marks), tokens);
     let text = |text: &str| texts.literal(text);

@@ -1,16 +1,16 @@
-//! Places of a grammar that an answer could come to, and not leave.
+//! Search for dead ends of a grammar: places that an answer can reach, but from which it cannot be finished.
 
 use llguidance::api::ParserLimits;
 use llguidance::earley::{CGrammar, CSymIdx};
 
-/// Whether an answer could come to where nothing can follow: after a comma for which there is no other key, say.
+/// Returns whether a grammar has a dead end, such as a comma after which no further key is allowed.
 ///
-/// *Errors*: lexemes that take more than the limits to look at.
+/// *Errors*: lexemes whose analysis exceeds the limits.
 pub(crate) fn has_some(grammar: &CGrammar, limits: &ParserLimits) -> Result<bool, String> {
     let symbols = reachable(grammar);
     let lexer = grammar.lexer_spec();
     let mut lexemes = lexer.to_regex_vec(&mut limits.clone()).map_err(|error| error.to_string())?;
-    // Symbols from which the end of a text can be reached.
+    // Symbols that can be finished.
     let mut ends = vec![false; symbols.iter().map(|symbol| symbol.as_index() + 1).max().unwrap_or_default()];
     for symbol in &symbols {
         let data = grammar.sym_data(*symbol);
@@ -25,7 +25,7 @@ pub(crate) fn has_some(grammar: &CGrammar, limits: &ParserLimits) -> Result<bool
     grow(&mut ends, &symbols, |symbol, ends| {
         grammar.rules_of(symbol).iter().any(|rule| parts(rule).iter().all(|part| ends[part.as_index()]))
     });
-    // Symbols that a text can have something of.
+    // Symbols that can have at least one lexeme.
     let mut begins: Vec<bool> = vec![false; ends.len()];
     for symbol in &symbols {
         begins[symbol.as_index()] = ends[symbol.as_index()] && grammar.sym_data(*symbol).lexeme.is_some();
@@ -41,17 +41,17 @@ pub(crate) fn has_some(grammar: &CGrammar, limits: &ParserLimits) -> Result<bool
     Ok(!ends[start] || symbols.iter().any(|symbol| grammar.rules_of(*symbol).iter().any(is_dead)))
 }
 
-/// Whether a text can have something of parts in a row, up to the first one of which there is no end.
+/// Returns whether a sequence of symbols can have a lexeme before or in the first symbol that cannot be finished.
 fn may_begin(parts: &[CSymIdx], ends: &[bool], begins: &[bool]) -> bool {
     let last = parts.iter().position(|part| !ends[part.as_index()]).map_or(parts.len(), |at| at + 1);
     parts[..last].iter().any(|part| begins[part.as_index()])
 }
 
-/// Adds symbols for which something is true, until there are no more.
+/// Marks symbols for which a condition holds, until nothing changes.
 fn grow(of: &mut [bool], symbols: &[CSymIdx], is_true: impl Fn(CSymIdx, &[bool]) -> bool) {
     loop {
         let mut more = false;
-        // Parts come behind what has them.
+        // Symbols come after those that contain them, so the reverse order takes fewer rounds.
         for symbol in symbols.iter().rev() {
             if !of[symbol.as_index()] && is_true(*symbol, of) {
                 of[symbol.as_index()] = true;
@@ -64,7 +64,7 @@ fn grow(of: &mut [bool], symbols: &[CSymIdx], is_true: impl Fn(CSymIdx, &[bool])
     }
 }
 
-/// All symbols of a grammar, from its start on.
+/// Returns all symbols that can be reached from the start of a grammar.
 fn reachable(grammar: &CGrammar) -> Vec<CSymIdx> {
     let (mut found, mut at) = (vec![grammar.start()], 0);
     let mut seen = std::collections::HashSet::from([grammar.start().as_index()]);

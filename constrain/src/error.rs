@@ -1,41 +1,43 @@
-//! Formats that answers cannot be held to.
+//! Errors of formats that cannot be enforced.
 
-/// A format that is refused. Each message is one line and names the cause and the remedy.
+/// Error of a refused format. Each message is one line that names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FormatError {
-    /// A text that is no JSON.
-    #[error("the schema is no JSON ({0}); give an object such as {{\"type\": \"object\"}}")]
+    /// The text is not JSON.
+    #[error("the schema is not JSON ({0}); give an object such as {{\"type\": \"object\"}}")]
     NotJson(String),
-    /// More than is taken on.
+    /// The format is larger than a limit.
     #[error("the format has {found} {what}, and may have {most}; use a simpler one")]
     TooLarge {
-        /// What is counted.
+        /// Unit of the limit, such as bytes.
         what: &'static str,
-        /// How many there are.
+        /// Size of the format.
         found: usize,
-        /// How many there may be.
+        /// Largest size.
         most: usize,
     },
-    /// A keyword that answers cannot be held to.
-    #[error("{keyword:?} at {place} is not supported in schemas; leave it out, and check that of the answer yourself")]
+    /// A keyword of a schema is not supported.
+    #[error(
+        "unsupported schema keyword {keyword:?} at {place}; remove it and validate that part of the answer yourself"
+    )]
     Keyword {
         /// The keyword.
         keyword: String,
-        /// The JSON pointer of the schema that has it.
+        /// JSON pointer of the schema that has it.
         place: String,
     },
-    /// A part of a schema that is not as it must be.
+    /// A part of a schema is invalid.
     #[error("the schema at {place} {why}")]
     Schema {
-        /// The JSON pointer of the part.
+        /// JSON pointer of the part.
         place: String,
-        /// What is wrong with it, and the remedy.
+        /// The problem and its remedy.
         why: String,
     },
-    /// What the library that makes grammars says of a format that looked sound.
+    /// The grammar library has refused a format that looked valid.
     #[error("answers cannot be held to this format ({0}); use a simpler one")]
     Grammar(String),
-    /// A tokenizer that is not made for text.
+    /// The tokenizer is not one for text.
     #[error("answers of this model cannot be held to a format, since {0}; use another model")]
     Vocabulary(String),
 }

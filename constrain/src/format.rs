@@ -1,4 +1,4 @@
-//! What answers can be held to.
+//! Formats of answers.
 
 use model::{CallForm, Preface};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::FormatError;
 
-/// What an answer is to be.
+/// The format that an answer must have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -16,22 +16,23 @@ pub enum Format {
     Schema(Value),
     /// Text that a regular expression matches from end to end, in the notation of Rust's `regex` without look-around.
     Regex(String),
-    /// Calls of functions, as the family of a model writes them.
+    /// Calls of functions, in the form of the model's family.
     Calls(Box<CallForm>),
-    /// Another format, and what may stand before the answer that is held to it. Not for calls, which have that themselves.
+    /// Another format, and a preface that may precede the answer. Not for calls, whose form includes the preface.
     After(Box<Preface>, Box<Format>),
 }
 
 impl Format {
-    /// From the text of a schema, which may have a byte order mark.
+    /// Parses the text of a schema, which may begin with a byte order mark.
     ///
-    /// *Errors*: it is no JSON.
+    /// *Errors*: the text is not JSON.
     pub fn schema(text: &str) -> Result<Format, FormatError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         serde_json::from_str(text).map(Format::Schema).map_err(|error| FormatError::NotJson(error.to_string()))
     }
 
-    /// This format for the answer to a conversation ([`ChatTemplate::preface`](model::ChatTemplate::preface)).
+    /// Returns this format for the answer to a conversation, with the preface that
+    /// [`ChatTemplate::preface`](model::ChatTemplate::preface) returns.
     pub fn after(self, preface: Option<Preface>) -> Format {
         match preface {
             Some(preface) => Format::After(preface.into(), self.into()),
@@ -39,9 +40,9 @@ impl Format {
         }
     }
 
-    /// From what [`Constraint::source`](model::Constraint::source) gave.
+    /// Restores a format from the result of [`Constraint::source`](model::Constraint::source).
     ///
-    /// *Errors*: a format that is not known.
+    /// *Errors*: an unknown format.
     pub fn from_source(source: &str) -> Result<Format, FormatError> {
         serde_json::from_str(source).map_err(|error| FormatError::NotJson(error.to_string()))
     }
@@ -55,9 +56,9 @@ impl Format {
         }
     }
 
-    /// What [`Self::from_source`] reads.
+    /// Serializes the format for [`Self::from_source`].
     pub(crate) fn source(&self) -> String {
-        // Keys are strings, and nothing else could fail.
+        // Serialization cannot fail, because all keys are strings.
         serde_json::to_string(self).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! A format as a grammar, and what it allows next.
+//! A compiled format, and the tokens that it allows next.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,12 +12,12 @@ use model::{AllowFuture, Constraint, MAX_CONSTRAINT, ModelError};
 use crate::dead_ends;
 use crate::error::FormatError;
 
-/// Error of a format that an answer could begin in, and not finish.
+/// Error of a format that an answer could begin and never finish.
 pub(crate) const DEAD_END: &str = "a part of it leads to where nothing can follow";
-/// Words of the library for a schema that no value follows.
+/// Beginning of the library's error for a schema that no value follows.
 pub(crate) const UNSATISFIABLE: &str = "Unsatisfiable schema";
 
-/// A format, ready to be held to. It can be sent to the thread that generates, and clones are for other answers.
+/// A compiled format. It can be sent to the thread that generates, and cloned for further answers.
 #[derive(Clone)]
 pub struct Grammar {
     matcher: Matcher,
@@ -44,30 +44,31 @@ impl Grammar {
             }
         })??;
         let mut matcher = Matcher::new(Ok(parser));
-        // A part that is only half held to is a warning there.
+        // The library warns about parts that it enforces incompletely.
         if let Some(warning) = matcher.grammar_warnings().first() {
             return Err(FormatError::Grammar(line(warning)));
         }
-        // What nothing follows is found now, and what takes too much work from the beginning.
+        // Computing the first mask finds formats without any answer, and formats that take too much work from the
+        // start.
         matcher.compute_mask_or_eos().map_err(|error| reason(&error))?;
         Ok(Grammar { matcher, source })
     }
 
-    /// What a generation is held to: [`GenerateOptions::constraint`](model::GenerateOptions::constraint).
+    /// Returns a constraint for one generation: [`GenerateOptions::constraint`](model::GenerateOptions::constraint).
     pub fn constraint(&self) -> Rc<dyn Constraint> {
         let at = RefCell::new(At { matcher: self.matcher.clone(), answer: Vec::new() });
         Rc::new(Held { grammar: self.clone(), at })
     }
 }
 
-/// Where an answer is in a grammar.
+/// Position of an answer in a grammar.
 struct At {
     matcher: Matcher,
     answer: Vec<u32>,
 }
 
 impl At {
-    /// Goes on to an answer that begins with this one.
+    /// Advances to a longer answer, which begins with this one.
     fn go_on(&mut self, answer: &[u32]) -> Result<(), ModelError> {
         let more = answer.get(self.answer.len()..).unwrap_or_default();
         self.matcher.consume_tokens(more).map_err(|error| failed(&error))?;
@@ -76,7 +77,7 @@ impl At {
     }
 }
 
-/// An answer that is held to a grammar.
+/// Constraint of one answer.
 struct Held {
     grammar: Grammar,
     at: RefCell<At>,
@@ -114,11 +115,11 @@ impl Held {
     }
 }
 
-/// Stack for the deepest format that is taken on, several times over.
+/// Stack size in bytes: several times what the deepest permitted format takes.
 #[cfg(not(target_arch = "wasm32"))]
 const STACK: usize = 16 << 20;
 
-/// Does what takes more stack than threads of other people's may have.
+/// Runs work that needs more stack than the caller's thread may have.
 #[cfg(not(target_arch = "wasm32"))]
 fn deep<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, FormatError> {
     std::thread::scope(|scope| {
@@ -129,7 +130,7 @@ fn deep<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, FormatError> {
     })
 }
 
-/// Where there are no threads, the host bounds the stack.
+/// Runs the work. Without threads, the host bounds the stack.
 #[cfg(target_arch = "wasm32")]
 fn deep<R>(work: impl FnOnce() -> R) -> Result<R, FormatError> {
     Ok(work())
@@ -146,21 +147,21 @@ pub(crate) fn reason(error: &impl fmt::Display) -> FormatError {
     FormatError::Grammar(line(&error.to_string()))
 }
 
-/// Errors of the library, and the same in words that help here.
+/// Errors of the library, by their beginnings, and helpful words for them.
 const WORDS: [(&str, &str); 3] = [
     ("NoExtensionBias", "it leads to where no token of this model can follow"),
     ("oneOf constraints are not supported", "several alternatives of a oneOf may hold at once; use anyOf"),
     ("Internal", "the library failed; report this as a bug"),
 ];
 
-/// What an error says, in one line that is not long.
+/// Returns an error's message in one short line.
 fn line(text: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(begin, _)| text.starts_with(begin)) {
         return (*words).into();
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("for no known reason");
-    // That of a regular expression is drawn below it, with the cause at the end.
+    // The library draws an error in a regular expression below it, with the cause at the end.
     let cause = lines.find_map(|line| line.strip_prefix("error: "));
     let all = cause.map_or(first.to_owned(), |cause| format!("{first} {cause}"));
     let short: String = all.chars().take(200).collect();

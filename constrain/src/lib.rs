@@ -1,4 +1,4 @@
-//! Answers in a format: JSON, what follows a JSON schema, or what matches a regular expression.
+//! Structured output: answers that are JSON, follow a JSON schema, or match a regular expression.
 //!
 //! ```
 //! use anygpu_constrain::{Format, Vocabulary};
@@ -21,8 +21,8 @@
 //! }
 //! ```
 //!
-//! Formats come from outside: their size, depth and the work that they may cause are bounded ([`schema`] says what a
-//! schema may have), and what cannot be held to is refused.
+//! Formats are untrusted input. Their size, their depth and the work that they cause are bounded, and formats that
+//! cannot be enforced are refused. [`schema`] lists what a schema may have.
 #![forbid(unsafe_code)]
 
 mod before;

@@ -1,17 +1,17 @@
-//! Whether alternatives of a `oneOf` can hold at once.
+//! Check whether alternatives of a `oneOf` exclude each other.
 
 use serde_json::{Map, Value};
 
 use crate::pointer;
 use crate::schema::is_closed;
 
-/// References that are followed, and levels of properties that are looked at.
+/// Most references to follow, and most levels of properties to compare.
 const MAX_STEPS: usize = 8;
-/// Alternatives, at most: each is held against each.
+/// Most alternatives: each is compared with each other.
 const MAX_SCHEMAS: usize = 64;
 
-/// Whether no value that answers have by one of the schemas is one of another. `closes` says whether schemas that leave
-/// other keys open are closed in answers.
+/// Returns whether the schemas exclude each other: no value that an answer has by one schema is valid by another.
+/// `closes` says whether answers have no other keys where a schema leaves them open.
 pub(crate) fn are_apart(root: &Value, schemas: &[Value], closes: bool) -> bool {
     let apart = Apart { root, closes };
     let each = |at: usize| {
@@ -27,7 +27,7 @@ struct Apart<'s> {
 }
 
 impl<'s> Apart<'s> {
-    /// Whether no value that answers have by one schema is one of the other.
+    /// Returns whether no value that an answer has by `one` is valid by `other`.
     fn excludes(&self, one: &'s Value, other: &'s Value, steps: usize) -> bool {
         let (one, other) = match (self.followed(one), self.followed(other)) {
             (Value::Object(one), Value::Object(other)) => (one, other),
@@ -54,7 +54,7 @@ impl<'s> Apart<'s> {
         })
     }
 
-    /// The schema that another one is a name of.
+    /// Follows a schema that is only a reference.
     fn followed(&self, schema: &'s Value) -> &'s Value {
         let step = |schema: &&'s Value| {
             let map = schema.as_object().filter(|map| map.len() == 1)?;
@@ -65,13 +65,13 @@ impl<'s> Apart<'s> {
     }
 }
 
-/// The values of a schema that has no others.
+/// Returns the values of a schema with `const` or `enum`.
 fn values(schema: &Map<String, Value>) -> Option<impl Iterator<Item = &Value> + Clone> {
     let one = schema.get("const").map(std::slice::from_ref);
     one.or_else(|| schema.get("enum")?.as_array().map(Vec::as_slice)).map(<[Value]>::iter)
 }
 
-/// Whether two values may be the same to a validator. Numbers may be written in several ways.
+/// Returns whether a validator may treat two values as equal. A number can be written in several ways.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -82,7 +82,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 const OBJECT: u8 = 1 << 5;
 
-/// The types of a schema, a bit for each.
+/// Returns the types that a schema allows, one bit for each.
 fn types(schema: &Map<String, Value>) -> u8 {
     let of_value = |value: &Value| match value {
         Value::Null => 1,

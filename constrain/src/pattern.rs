@@ -1,8 +1,8 @@
-//! Patterns of schemas, written so that the library holds answers to them.
+//! Patterns of schemas, rewritten so that the library enforces them.
 //!
-//! The library writes a class that has all control characters as if it had quotes and backslashes, too, and leaves a
-//! control character out of a text where its escape is not allowed. So classes are written without the characters that
-//! answers never have, and a text that asks for such a character is refused.
+//! The library treats a class with all control characters as if it also had quotes and backslashes. It leaves out a
+//! control character of a text if its escape is not allowed. So classes are written without the characters that answers
+//! never have, and a text with such a character is refused.
 
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::ast::{
@@ -12,15 +12,16 @@ use regex_syntax::hir::print::Printer;
 use regex_syntax::hir::translate::Translator;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
-/// Levels of groups in a pattern, at most.
+/// Most levels of groups in a pattern.
 const MAX_NEST: u32 = 50;
-/// Bytes of a pattern as the library reads it, at most: classes of Unicode are long.
+/// Most bytes of a rewritten pattern: Unicode classes are long.
 const MAX_WRITTEN: usize = 64 << 10;
 
-/// Characters that answers never have: those for which JSON has no escape but `\u`, and the library none at all.
+/// Characters that answers never have: JSON can escape them only with `\u`, which the library does not write.
 const UNWRITABLE: [(char, char); 4] = [('\0', '\x07'), ('\x0b', '\x0b'), ('\x0e', '\x1f'), ('\x7f', '\x7f')];
 
-/// Characters that a class has in both ECMA-262 and Python, and those that it has in one of them.
+/// The two readings of a class: characters that it has in both ECMA-262 and Python, and those that it has in at least
+/// one.
 struct Bounds {
     all: &'static str,
     any: &'static str,
@@ -35,23 +36,23 @@ const SPACE: Bounds = Bounds {
 const SPACE_OF_ECMA: &str = r"[\t-\r \xA0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF]";
 const DOT: &str = r"[^\n\r\u2028\u2029]";
 
-/// What a pattern is for.
+/// Use of a pattern.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Use {
-    /// To be held to by a string, in the readings of both ECMA-262 and Python.
+    /// Constrains a string, in the readings of both ECMA-262 and Python.
     Value,
-    /// To tell keys apart, as ECMA-262 reads it.
+    /// Selects keys, in the reading of ECMA-262.
     Key,
 }
 
-/// Whether answers can have a character.
+/// Returns whether answers can have a character.
 pub(crate) fn is_writable(c: char) -> bool {
     !UNWRITABLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
-/// A pattern as the library reads it.
+/// Rewrites a pattern for the library.
 ///
-/// *Errors*: why answers cannot be held to it.
+/// *Errors*: the reason why the pattern cannot be enforced.
 pub(crate) fn written(pattern: &str, asked: Use) -> Result<String, String> {
     let mut ast = parse(pattern)?;
     Plain { asked }.part(&mut ast)?;
@@ -65,7 +66,7 @@ pub(crate) fn written(pattern: &str, asked: Use) -> Result<String, String> {
     Ok(written)
 }
 
-/// The text that a pattern of [`written`] matches, if it is the only one.
+/// Returns the only text that a pattern of [`written`] matches, if there is just one.
 pub(crate) fn only_text(written: &str) -> Option<String> {
     let hir = regex_syntax::parse(written).ok()?;
     let HirKind::Concat(parts) = hir.kind() else { return None };
@@ -82,7 +83,7 @@ fn parse(pattern: &str) -> Result<Ast, String> {
     parsed.map_err(|error| format!("cannot be held to: {}; use a simpler one", error.kind()))
 }
 
-/// Writes a pattern in the few words that mean one thing everywhere.
+/// Replaces the parts of a pattern that have different meanings elsewhere.
 struct Plain {
     asked: Use,
 }
@@ -99,7 +100,8 @@ impl Plain {
             Ast::Assertion(assertion) => match assertion.kind {
                 AssertionKind::StartLine | AssertionKind::EndLine => Ok(()),
                 _ => {
-                    Err("has an anchor other than ^ and $; leave it out, and check that of the answer yourself".into())
+                    Err("has an anchor other than ^ and $; remove it and validate that part of the answer yourself"
+                        .into())
                 }
             },
             Ast::ClassPerl(perl) => {
@@ -117,7 +119,7 @@ impl Plain {
             }
             Ast::Repetition(repetition) => self.part(&mut repetition.ast),
             Ast::Group(group) => {
-                // A group may have a name that means something to the library.
+                // The name of a group may have a meaning for the library.
                 if let GroupKind::NonCapturing(flags) = &group.kind {
                     known_flags(flags)?;
                 } else {
@@ -144,7 +146,7 @@ impl Plain {
         }
     }
 
-    /// The characters of `\d` and the like, within what is negated or not.
+    /// Returns the characters of `\d` and similar classes. `negated` says whether the class around it is negated.
     fn perl(&self, perl: &ast::ClassPerl, negated: bool) -> Result<ast::ClassBracketed, String> {
         let bounds = match perl.kind {
             ClassPerlKind::Digit => DIGIT,
@@ -168,14 +170,13 @@ fn class(text: &str) -> Result<ast::ClassBracketed, String> {
     }
 }
 
-/// Letters that are alike in upper and lower case can be asked for. Other flags give words a meaning that schemas do not
-/// give them.
+/// Checks flags. Only `i` (ignore case) is allowed. Others change meanings in ways that schemas do not have.
 fn known_flags(flags: &ast::Flags) -> Result<(), String> {
     let known = |item: &ast::FlagsItem| matches!(item.kind, FlagsItemKind::Flag(Flag::CaseInsensitive));
     if flags.items.iter().all(known) { Ok(()) } else { Err("sets a flag other than i; leave it out".into()) }
 }
 
-/// An expression without the characters that answers never have.
+/// Removes the characters that answers never have from an expression.
 fn writable(hir: &Hir) -> Result<Hir, String> {
     let each = |parts: &[Hir]| parts.iter().map(writable).collect::<Result<Vec<_>, _>>();
     Ok(match hir.kind() {

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// The pointer of a reference to a place in the same document, which may have escapes of URIs.
+/// Returns the JSON pointer in a reference to the same document, after removing URI escapes.
 pub(crate) fn of_reference(reference: &str) -> Option<String> {
     let pointer = unescaped(reference.strip_prefix('#')?)?;
     (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)
 }
 
-/// A text without the escapes of URIs.
+/// Decodes URI escapes.
 fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -20,17 +20,17 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The keys and indices of a pointer.
+/// Splits a pointer into keys and indices.
 pub(crate) fn parts(pointer: &str) -> Vec<String> {
     pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// A pointer of keys and indices.
+/// Joins keys and indices to a pointer.
 pub(crate) fn written(parts: &[String]) -> String {
     parts.iter().flat_map(|part| ["/".to_owned(), part.replace('~', "~0").replace('/', "~1")]).collect()
 }
 
-/// What a document has at a place.
+/// Returns the value at a place in a document.
 pub(crate) fn find<'d>(document: &'d Value, parts: &[String]) -> Option<&'d Value> {
     parts.iter().try_fold(document, |at, part| match at {
         Value::Object(map) => map.get(part),

@@ -1,21 +1,21 @@
-//! Which JSON schemas answers can be held to: those of which every word is held to.
+//! The supported JSON schemas: those in which every keyword can be enforced.
 //!
 //! - Values: `type`, `const`, `enum`, `anyOf`, `allOf`, `$ref` within the document, and `oneOf` where no two of its
 //!   alternatives can hold at once.
-//! - Objects: `properties`, `required`, `additionalProperties`, `patternProperties`, `maxProperties`, and `minProperties` as
-//!   far as keys cannot be repeated for it. Named properties come in the schema's order. An object with `properties` has
-//!   no other keys, unless `additionalProperties` or `patternProperties` allow some, or the object is put together of
-//!   several schemas (`allOf`, `anyOf` beside `properties`, and so on).
+//! - Objects: `properties`, `required`, `additionalProperties`, `patternProperties`, `maxProperties`, and
+//!   `minProperties` as far as repeated keys cannot satisfy it. Named properties come in the schema's order. An object
+//!   with `properties` has no other keys, unless `additionalProperties` or `patternProperties` allow some, or the
+//!   object combines several schemas (`allOf`, `anyOf` beside `properties`, and so on).
 //! - Arrays: `items`, `prefixItems`, `additionalItems`, `minItems`, `maxItems`.
-//! - Strings: `minLength`, `maxLength`, `pattern` without look-around, back-references and word boundaries, and `format`
-//!   where it is known. A pattern is held to as both ECMA-262 and Python read it: `\d` is a digit of ASCII, and `\D` is
-//!   no digit of any script.
+//! - Strings: `minLength`, `maxLength`, `pattern` without look-around, back-references and word boundaries, and
+//!   `format` if it is a known one. A pattern is enforced in the readings of both ECMA-262 and Python: `\d` is an ASCII
+//!   digit, and `\D` excludes the digits of all scripts.
 //! - Numbers: `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`.
 //!
-//! Titles, descriptions, keywords that begin with `x-`, formats that are not known and the like ask for nothing.
-//! Everything else is refused by name, and so is a schema with a part that no answer could finish. Only definitions that
-//! are referred to are read. A schema may have [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels, and [`MAX_LEVELS`] on the way
-//! through all places that are referred to.
+//! Titles, descriptions, keywords that begin with `x-`, unknown formats and similar annotations are ignored. Every
+//! other keyword is refused by name. A schema with a part that no answer could finish is refused as well. Definitions
+//! are read only if they are referred to. A schema may have [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels, and
+//! [`MAX_LEVELS`] levels times references.
 
 use std::collections::HashMap;
 
@@ -28,31 +28,31 @@ use crate::one_of;
 use crate::pattern::{self, Use};
 use crate::pointer;
 
-/// Bytes of a schema, at most.
+/// Most bytes of a schema.
 pub const MAX_BYTES: usize = 64 << 10;
-/// Levels of a schema, at most.
+/// Most levels of a schema.
 pub const MAX_DEPTH: usize = 64;
-/// Levels times places that are referred to, at most: so deep the stack can become, of which browsers have less.
+/// Most levels times references: this bounds the stack, of which browsers have less.
 pub const MAX_LEVELS: usize = if cfg!(target_arch = "wasm32") { 128 } else { 1024 };
-/// Bytes of a schema as the library reads it, at most: classes of Unicode in patterns are long.
+/// Most bytes of a schema's rewritten patterns: Unicode classes are long.
 const MAX_WRITTEN: usize = 1 << 20;
-/// Schemas that are looked at for the one that no answer follows, at most.
+/// Most schemas that are examined to find the one that no answer follows.
 const MAX_PARTS: usize = 32;
-/// Bytes of a pattern, at most.
+/// Most bytes of a pattern.
 const MAX_PATTERN: usize = 4096;
-/// Digits of a number that others are multiples of, at most: each remainder takes memory.
+/// Most digits of `multipleOf`: each remainder takes memory.
 const MAX_DIGITS: usize = 3;
-/// From here on integers are rounded.
+/// Magnitude from which on integers are rounded (2^53).
 const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Between two words of JSON: nothing, a space, or a new line with an indent. A model that has lost its way can write no
-/// more of it.
+/// Whitespace between two tokens of JSON: none, a space, or a line break with an indent. The bound keeps a confused
+/// model from writing whitespace without end.
 const SPACE: &str = r" |\n[ \t]{0,32}";
-/// What may follow a backslash. Without `u` there is one way to write a string, so that a key which is named cannot come
-/// in disguise.
+/// Characters that may follow a backslash. Without `u` a string can be written in one way only, so a named key cannot
+/// appear in another spelling.
 const ESCAPES: &str = "nrbtf\\\"";
 
-/// Keywords that ask nothing of an answer. Definitions are read where they are referred to.
+/// Keywords that do not constrain an answer. Definitions are read when they are referred to.
 const ANNOTATIONS: &[&str] = &[
     "$anchor",
     "$comment",
@@ -74,14 +74,14 @@ const ANNOTATIONS: &[&str] = &[
     "writeOnly",
     "xml",
 ];
-/// Those of the whole document only.
+/// Annotations that only the whole document may have.
 const OF_DOCUMENT: &[&str] = &["$id", "$schema", "id"];
 const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
-/// Formats of strings that answers are held to. Others are annotations.
+/// Formats of strings that are enforced. Others are annotations.
 const FORMATS: &[&str] = &["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"];
-/// Keywords that put a schema together of others, or of values.
+/// Keywords that combine a schema from others, or from values.
 const COMBINE: &[&str] = &["$ref", "allOf", "anyOf", "const", "enum", "oneOf"];
-/// Keywords of objects that have to do with their keys.
+/// Keywords of objects that concern their keys.
 const OF_OBJECTS: &[&str] = &[
     "additionalProperties",
     "maxProperties",
@@ -91,19 +91,19 @@ const OF_OBJECTS: &[&str] = &[
     "required",
     "unevaluatedProperties",
 ];
-/// Keywords that say which keys objects have beside named properties.
+/// Keywords that say which keys objects may have besides named properties.
 const OTHER_KEYS: &[&str] = &["additionalProperties", "patternProperties", "unevaluatedProperties"];
 
-/// The grammar of a schema.
+/// Returns the grammar of a schema.
 ///
-/// *Errors*: a schema that answers cannot be held to.
+/// *Errors*: a schema that cannot be enforced.
 pub(crate) fn grammar(schema: &Value) -> Result<TopLevelGrammar, FormatError> {
     document(schema).map(TopLevelGrammar::from_json_schema)
 }
 
-/// A schema as the library takes it.
+/// Rewrites a schema for the library.
 ///
-/// *Errors*: as [`grammar`].
+/// *Errors*: those of [`grammar`].
 pub(crate) fn document(schema: &Value) -> Result<Value, FormatError> {
     let mut writer = Writer::new(schema)?;
     let top = writer.schema(schema, true)?;
@@ -111,10 +111,10 @@ pub(crate) fn document(schema: &Value) -> Result<Value, FormatError> {
     Ok(whole(top, &definitions))
 }
 
-/// Each schema of a document as a document of its own, as the library takes it, and its place. Those within a schema come
-/// before it, and of many there are only the first ones.
+/// Returns each schema of a document as a document of its own for the library, with its place. Inner schemas come
+/// before outer ones. At most `MAX_PARTS` are returned.
 ///
-/// *Errors*: as [`grammar`].
+/// *Errors*: those of [`grammar`].
 pub(crate) fn parts(schema: &Value) -> Result<Vec<(String, Value)>, FormatError> {
     let mut writer = Writer { parts: Some(Vec::new()), ..Writer::new(schema)? };
     writer.schema(schema, true)?;
@@ -123,7 +123,7 @@ pub(crate) fn parts(schema: &Value) -> Result<Vec<(String, Value)>, FormatError>
     Ok(parts.into_iter().map(|(place, part)| (place, whole(part, &definitions))).collect())
 }
 
-/// A schema with what it refers to, and the options of the library.
+/// Adds the definitions and the library's options to a schema.
 fn whole(top: Value, definitions: &Map<String, Value>) -> Value {
     let mut document = match top {
         Value::Object(map) => map,
@@ -142,29 +142,29 @@ fn whole(top: Value, definitions: &Map<String, Value>) -> Value {
     document
 }
 
-/// Whether an object of this schema has no keys but those that it names. `closes` says whether nothing around the schema
-/// adds to it.
+/// Returns whether an object of this schema has no keys but those that it names. `closes` says whether no schema around
+/// this one adds keys.
 pub(crate) fn is_closed(schema: &Map<String, Value>, closes: bool) -> bool {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.contains_key(*keyword));
     schema.get("additionalProperties") == Some(&Value::Bool(false)) && !schema.contains_key("patternProperties")
         || closes && schema.contains_key("properties") && !has(OTHER_KEYS) && !has(COMBINE)
 }
 
-/// Writes a schema as the library takes it.
+/// Rewrites a schema for the library.
 struct Writer<'s> {
     root: &'s Value,
-    /// Where it is.
+    /// Place of the current schema.
     place: Vec<String>,
-    /// Schemas around this place, and around the one that has most.
+    /// Current level of nested schemas, and the largest so far.
     level: usize,
     deepest: usize,
-    /// Places that are referred to, and whether what is there closes, with the names that they get.
+    /// Names of the places that are referred to. The flag says whether the schema there is closed.
     refs: HashMap<(String, bool), usize>,
-    /// Those that have to be written yet.
+    /// References whose schemas were not written yet.
     pending: Vec<(String, bool)>,
-    /// Bytes of patterns so far.
+    /// Bytes of rewritten patterns so far.
     written: usize,
-    /// Each schema that was written, if they are wanted.
+    /// The written schemas, if the caller needs them.
     parts: Option<Vec<(String, Value)>>,
 }
 
@@ -200,7 +200,7 @@ impl<'s> Writer<'s> {
         Err(FormatError::Schema { place: self.place(), why: why.into() })
     }
 
-    /// Goes into a part.
+    /// Writes a part, whose place is one level deeper.
     fn within<T>(
         &mut self,
         part: &str,
@@ -215,7 +215,7 @@ impl<'s> Writer<'s> {
         Ok(written)
     }
 
-    /// What is referred to, by the names that [`Self::reference`] gave.
+    /// Writes the definitions, under the names that [`Self::reference`] gave.
     fn definitions(&mut self) -> Result<Map<String, Value>, FormatError> {
         let mut definitions = Map::new();
         while let Some((place, closes)) = self.pending.pop() {
@@ -241,7 +241,8 @@ impl<'s> Writer<'s> {
         };
         self.level += 1;
         self.deepest = self.deepest.max(self.level);
-        // What is put together of several schemas that have keys is not closed: one would not allow the other's.
+        // An object that combines several schemas with keys is not closed: each schema would forbid the keys of the
+        // others.
         let combines = map.keys().filter(|key| COMBINE.contains(&key.as_str())).count();
         let has_keys = map.keys().any(|key| OF_OBJECTS.contains(&key.as_str()));
         let within = closes && combines == 1 && !has_keys;
@@ -260,7 +261,7 @@ impl<'s> Writer<'s> {
         if is_closed(map, closes) {
             self.close(map, &mut simple);
         }
-        // The library reads simple keywords that are not in a row as schemas of their own.
+        // The library reads simple keywords that are not in sequence as separate schemas.
         let (mut written, then) = if is_simple_first == Some(true) { (simple, combined) } else { (combined, simple) };
         written.extend(then);
         self.level -= 1;
@@ -271,7 +272,7 @@ impl<'s> Writer<'s> {
         Ok(Value::Object(written))
     }
 
-    /// Leaves the keys of an object at those that are named.
+    /// Restricts the keys of an object to the named ones.
     fn close(&self, schema: &Map<String, Value>, written: &mut Map<String, Value>) {
         if schema.contains_key("additionalProperties") {
             return;
@@ -285,8 +286,8 @@ impl<'s> Writer<'s> {
         written.insert("additionalProperties".into(), false.into());
     }
 
-    /// A keyword as it is written, if it asks for anything. `within` says whether schemas that this one is put together of
-    /// close.
+    /// Writes a keyword, unless it is an annotation. `within` says whether the schemas that this one combines are
+    /// closed.
     fn keyword(
         &mut self,
         schema: &'s Map<String, Value>,
@@ -310,7 +311,7 @@ impl<'s> Writer<'s> {
                 let apart = |closes| one_of::are_apart(root, schemas, closes);
                 let closes = within && apart(true);
                 let written = self.schemas(value, closes)?;
-                // Where no two can hold at once, any of them is one of them.
+                // If no two alternatives can hold at once, `anyOf` means the same.
                 let is_any = !schema.contains_key("anyOf") && (closes || apart(false));
                 return Ok(Some((if is_any { "anyOf" } else { key }.into(), written)));
             }
@@ -325,7 +326,7 @@ impl<'s> Writer<'s> {
                 return self.wrong("is of an older draft than prefixItems; use items for those that follow");
             }
             "items" | "additionalItems" | "additionalProperties" => self.schema(value, true)?,
-            // Without others beside it, it is that.
+            // Without these keywords beside it, it means `additionalProperties`.
             "unevaluatedProperties"
                 if !COMBINE.iter().chain(&["additionalProperties"]).any(|other| schema.contains_key(*other)) =>
             {
@@ -363,7 +364,7 @@ impl<'s> Writer<'s> {
                 None => return self.wrong("must be a string"),
             },
             "minProperties" => {
-                // Keys that are not named may come twice: of those, no more than one can be counted on.
+                // Keys that are not named may be repeated, so only one of them counts.
                 let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len) as u64;
                 match integer(value) {
                     Some(least) if least <= required + 1 => least.into(),
@@ -377,15 +378,18 @@ impl<'s> Writer<'s> {
                     None => return self.wrong("must be an integer from 0 to 4294967295"),
                 }
             }
-            // Of draft 4.
+            // A boolean is the form of draft 4.
             "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => value.clone(),
             "multipleOf" if digits(value) > MAX_DIGITS => {
-                return self.wrong(format!("has more than {MAX_DIGITS} digits; check that of the answer yourself"));
+                return self.wrong(format!(
+                    "has more than {MAX_DIGITS} digits; remove it and validate that part of the answer yourself"
+                ));
             }
             "multipleOf" if value.as_f64().is_none_or(|number| number <= 0.0) => {
                 return self.wrong("must be a number above 0");
             }
-            // The library does not hold numbers to exclusive bounds at the ends of negative ranges, so theirs are a little narrower.
+            // The library does not enforce exclusive bounds at the ends of negative ranges, so they are replaced by
+            // slightly narrower inclusive ones.
             "exclusiveMinimum" | "exclusiveMaximum" if value.is_number() && !is_integral(schema) => {
                 let bound = value.as_f64().unwrap_or_default();
                 let step = (bound.abs() * 1e-12).max(1e-6);
@@ -396,7 +400,7 @@ impl<'s> Writer<'s> {
                     other.map_or(narrowed, |other| if is_least { narrowed.max(other) } else { narrowed.min(other) });
                 return Ok(Some((beside.into(), stricter.into())));
             }
-            // Taken into account there.
+            // The exclusive bound includes this one.
             "minimum" if schema.get("exclusiveMinimum").is_some_and(Value::is_number) && !is_integral(schema) => {
                 return Ok(None);
             }
@@ -474,7 +478,7 @@ impl<'s> Writer<'s> {
         Ok(written)
     }
 
-    /// Sees to it that answers can have a text.
+    /// Checks that answers can have a text.
     fn text(&self, text: &str) -> Result<(), FormatError> {
         match text.chars().find(|c| !pattern::is_writable(*c)) {
             Some(c) => self.wrong(format!("has the control character {c:?}, which answers do not have; leave it out")),
@@ -482,7 +486,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// A value that an answer may have.
+    /// Checks and writes a value that an answer may have.
     fn value(&mut self, value: &'s Value) -> Result<Value, FormatError> {
         Ok(match value {
             Value::Number(number) => match number.as_f64() {
@@ -513,8 +517,8 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// Makes patterns of keys that match one key properties: beside a property of that name, the library would offer a key that
-/// cannot come.
+/// Turns patterns that match a single key into properties: beside a property of that name, the library would offer a
+/// key that can never be completed.
 fn name_keys(simple: &mut Map<String, Value>) {
     let Some(Value::Object(patterns)) = simple.get_mut("patternProperties") else { return };
     let mut named = Vec::new();
@@ -538,7 +542,7 @@ fn name_keys(simple: &mut Map<String, Value>) {
     }
 }
 
-/// A count, which may be written as `5.0`.
+/// Returns a count, which may be written as `5.0`.
 fn integer(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float = value.as_f64().filter(|float| float.fract() == 0.0)?;
@@ -546,7 +550,7 @@ fn integer(value: &Value) -> Option<u64> {
     })
 }
 
-/// Whether numbers that follow a schema are integers.
+/// Returns whether all numbers that follow a schema are integers.
 fn is_integral(schema: &Map<String, Value>) -> bool {
     let kinds = schema
         .get("type")
@@ -556,7 +560,7 @@ fn is_integral(schema: &Map<String, Value>) -> bool {
     kinds.peek().is_some() && kinds.all(|kind| kind != "number")
 }
 
-/// Digits of a number, but for zeros around them.
+/// Returns the number of significant digits of a number.
 fn digits(value: &Value) -> usize {
     let Some(number) = value.as_f64() else { return 0 };
     let all: String = number.to_string().chars().filter(char::is_ascii_digit).collect();

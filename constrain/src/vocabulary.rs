@@ -1,4 +1,4 @@
-//! The tokens of a model, as bytes in a tree.
+//! The tokens of a model, as a tree of bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::grammar::{DEAD_END, Grammar, UNSATISFIABLE, reason};
 use crate::schema;
 use crate::{before, calls};
 
-/// Bytes of a token, at most: longer ones are never chosen in a format. The tree goes no deeper than 1,024.
+/// Most bytes of a token. Longer ones are never chosen in a format, because the tree has at most 1,024 levels.
 const MAX_TOKEN: usize = 1000;
-/// Bytes of all tokens, at most: the tree has room for so many.
+/// Most bytes of all tokens, for which the tree has room.
 const MAX_BYTES: usize = (1 << 22) - 4096;
-/// Bytes of a regular expression, at most.
+/// Most bytes of a regular expression.
 const MAX_REGEX: usize = 4096;
-/// Begins what is not text.
+/// First byte of tokens that are not text.
 const NO_TEXT: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
 
-/// The limits of what a grammar may cost: memory of some 100 MB, and for a token some 20 ms, by what the library says of
-/// its fuel.
+/// Returns the limits of a grammar's cost: about 100 MB of memory, and about 20 ms for a token by the library's
+/// description of its fuel.
 fn limits() -> ParserLimits {
     ParserLimits {
         max_items_in_row: 2000,
@@ -40,8 +40,8 @@ fn limits() -> ParserLimits {
     }
 }
 
-/// The tokens of a model, of which grammars choose. Making it takes 0.1 s for 50,000 tokens and 1 s
-/// for 260,000; clones share it, on all threads.
+/// The tokens of a model, for compiling grammars. Creating it takes 0.1 s for 50,000 tokens and 1 s for 260,000. Clones
+/// share it, also between threads.
 #[derive(Clone)]
 pub struct Vocabulary(Arc<ParserFactory>);
 
@@ -52,23 +52,24 @@ impl fmt::Debug for Vocabulary {
 }
 
 impl Vocabulary {
-    /// Those of a tokenizer.
+    /// Creates the vocabulary of a tokenizer.
     ///
-    /// *Errors*: it has more bytes than any that is known.
+    /// *Errors*: the tokens have more bytes than those of any known tokenizer.
     pub fn new(tokenizer: &Tokenizer) -> Result<Vocabulary, FormatError> {
         Vocabulary::of_words((0..tokenizer.vocab_len() as u32).map(|id| tokenizer.word(id)).collect())
     }
 
-    /// Those that are such words, as [`Tokenizer::word`] gives them.
+    /// Creates a vocabulary of words in the form of [`Tokenizer::word`].
     ///
-    /// *Errors*: they have more bytes than those of any tokenizer that is known.
+    /// *Errors*: the words have more bytes than those of any known tokenizer.
     pub fn of_words(mut words: Vec<Vec<u8>>) -> Result<Vocabulary, FormatError> {
         words.iter_mut().filter(|word| word.len() > MAX_TOKEN).for_each(Vec::clear);
         let bytes: usize = words.iter().map(Vec::len).sum();
         if bytes > MAX_BYTES {
             return Err(FormatError::Vocabulary(format!("its tokens have {bytes} bytes, and may have {MAX_BYTES}")));
         }
-        // The end of a text is a token of the tree that no model has: which tokens end a text is not said here.
+        // The tree needs a token for the end of a text. It is an extra one that no model has, because this type does
+        // not know which tokens end a text.
         let end = words.len() as u32;
         words.push([&[NO_TEXT], &b"<|end|>"[..]].concat());
         let info = TokRxInfo::new(words.len() as u32, end);
@@ -80,10 +81,10 @@ impl Vocabulary {
         Ok(Vocabulary(Arc::new(factory)))
     }
 
-    /// The grammar of a format. It takes a few milliseconds, and for hostile ones up to a second: servers have other threads
-    /// for that.
+    /// Compiles a format to a grammar. It takes a few milliseconds, and up to a second for hostile formats, so servers
+    /// should do it on another thread.
     ///
-    /// *Errors*: a format that answers cannot be held to, or not within the limits.
+    /// *Errors*: a format that cannot be enforced, or that exceeds the limits.
     pub fn grammar(&self, format: &Format) -> Result<Grammar, FormatError> {
         let made = Grammar::new(&self.0, self.top(format)?, format.source());
         match (format.schema_of(), made) {
@@ -106,7 +107,7 @@ impl Vocabulary {
         })
     }
 
-    /// Finds the first schema within another one that no answer follows.
+    /// Finds the first inner schema that no answer follows, for the error.
     fn blame(&self, schema: &Value, why: String) -> FormatError {
         let parts = schema::parts(schema).unwrap_or_default();
         let impossible = |(place, part): &(String, Value)| match Grammar::new(
@@ -122,7 +123,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether an error says that no answer follows a schema.
+/// Returns whether an error says that no answer follows a schema.
 fn is_impossible(why: &str) -> bool {
     why == DEAD_END || why.contains(UNSATISFIABLE)
 }

@@ -1,4 +1,4 @@
-//! Calls of random tokens, of those that the form of a family allows.
+//! Tests of tool calls from random tokens, among those that the form of a model's family allows.
 
 mod common;
 #[path = "common/demand.rs"]
@@ -23,7 +23,7 @@ const MARKS: [&str; 16] = [
     "<|message|>",
     "<|start|>",
     "<|end|>",
-    // Where there are these, it ends messages only.
+    // If the vocabulary has these tokens, `<|end|>` ends messages only.
     "<|return|>",
     "<|call|>",
     "<think>",
@@ -36,7 +36,8 @@ const MARKS: [&str; 16] = [
     "[ARGS]",
 ];
 
-/// A tokenizer with a token for each byte, in which marks are tokens of their own, or are written letter by letter.
+/// Returns a tokenizer with a token for each byte. Marks are single tokens if `marks` is set, or else written byte by
+/// byte.
 fn tokenizer(marks: bool) -> Tokenizer {
     let mut tokens: Vec<(String, u64)> = vec![("<unk>".into(), 2), ("<s>".into(), 3), ("</s>".into(), 3)];
     tokens.extend((0..256).map(|byte| (format!("<0x{byte:02X}>"), 6)));
@@ -52,7 +53,7 @@ fn tokenizer(marks: bool) -> Tokenizer {
     Tokenizer::from_metadata(&metadata).unwrap()
 }
 
-/// What follows a text, of random tokens.
+/// Continues a text with random tokens that the format allows.
 fn text(tokenizer: &Tokenizer, format: &Format, begin: &str, random: &mut Random) -> String {
     let grammar = Vocabulary::new(tokenizer).unwrap().grammar(format).unwrap();
     let constraint = grammar.constraint();
@@ -78,7 +79,7 @@ fn random_calls_are_what_families_read() {
             let mut random = Random::new(seed + 100 * at as u64);
             let demand = Demand::new(template, &mut random);
             let form = demand.form();
-            // A text of random bytes would not come to the end of its thoughts.
+            // Random bytes would not reach the end of the reasoning.
             let begin = match &form.thoughts {
                 Some((begin, end)) if seed % 2 == 0 => format!("{begin}\na < b / c <thin[\n{end}\n\n"),
                 _ if form.thoughts.is_some() => form.call.0.clone(),
@@ -111,7 +112,8 @@ fn arguments_that_calls_cannot_be_held_to_are_refused_by_name() {
     assert!(matches!(&refused, FormatError::Keyword { keyword, .. } if keyword == "not"), "{refused}");
 }
 
-/// Templates of families that think in different ways, and what may stand before their answers, with and without thoughts.
+/// Templates of families that write reasoning in different ways, and the text that may precede an answer, with and
+/// without reasoning.
 const THINKERS: [(&str, &str, &str); 4] = [
     ("{{ messages }}<think></think>", "<think>\na < b / c <thin[\n</think>\n\n", ""),
     ("{{ messages }}[THINK][/THINK]", "[THINK]a < b / c <thin[[/THINK]", ""),
@@ -135,11 +137,11 @@ fn formats_hold_behind_thoughts() {
         for (seed, format) in (0..4).flat_map(|seed| formats.iter().map(move |format| (seed, format))) {
             let after = format.clone().after(preface.clone());
             assert_eq!(Format::from_source(&serde_json::to_string(&after).unwrap()).unwrap(), after);
-            // Random bytes would hardly come to the end of thoughts.
+            // Random bytes would hardly reach the end of the reasoning.
             let first = if matches!(format, Format::Regex(_)) { "ab" } else { "{" };
             let begin = if seed % 2 == 0 { thoughts.to_owned() } else { format!("{header}{first}") };
             if seed >= 2 && !header.is_empty() {
-                // Reasoning could take in such a channel, so that nothing would hold behind it.
+                // Reasoning could contain such a channel's header, so nothing after it would be constrained.
                 let refused = Vocabulary::new(&tokenizer(false)).unwrap().grammar(&after);
                 assert!(matches!(refused, Err(FormatError::Grammar(why)) if why.contains("no tokens for the marks")));
                 continue;

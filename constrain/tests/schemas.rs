@@ -1,4 +1,4 @@
-//! Answers of random tokens, of those that a format allows: without a model, so that many are made in a moment.
+//! Tests of schemas with random tokens that a format allows. They need no model, so many answers are made in a moment.
 
 mod common;
 #[path = "common/held.rs"]
@@ -44,7 +44,7 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
     assert_eq!(ends(""), (false, false));
     assert_eq!(ends("{\"a\": [1"), (false, false));
     assert_eq!(ends("{\"a\": [1]}"), (true, true));
-    // Back, and elsewhere.
+    // An earlier position, and another answer.
     assert_eq!(ends("{"), (false, false));
     assert_eq!(ends("{\"b\":{}}"), (true, true));
     for wrong in ["x", " {", "[", "{}}", "{a", "{\"a\":01"] {
@@ -52,7 +52,7 @@ fn answers_end_where_the_format_does_and_whole_answers_decide() {
         let refused = now(constraint.allow(&bytes(wrong), &mut mask)).unwrap_err().to_string();
         assert!(refused.contains("cannot go on in the format") && !refused.contains('\n'), "{wrong}: {refused}");
     }
-    // No more than that goes between words.
+    // Only this whitespace is allowed between tokens.
     for (text, sound) in [("{ ", true), ("{  ", false), ("{\n \t", true), ("{\n\n", false), ("{\t", false)] {
         mask.fill(0);
         assert_eq!(now(constraint.allow(&bytes(text), &mut mask)).is_ok(), sound, "{text:?}");
@@ -95,7 +95,7 @@ fn what_cannot_be_held_to_is_refused_by_name() {
         (json!({ "const": { "k": "\u{7f}" } }), "#/const/k has the control character"),
         (json!({ "properties": { "a\u{0}": {} } }), "control character"),
         (json!({ "type": "string", "pattern": "a\\u0001" }), "control character"),
-        // More than a hundred bytes of characters that take two.
+        // More than a hundred bytes, of characters with two bytes.
         (json!({ "type": "array", "minItems": "ä".repeat(99) }), "#/minItems must be an integer"),
     ];
     for (schema, why) in refused {
@@ -112,7 +112,7 @@ fn what_cannot_be_held_to_is_refused_by_name() {
     }
 }
 
-/// What an answer could begin with, and not finish.
+/// Schemas are refused if an answer could begin and never finish.
 #[test]
 fn dead_ends_are_refused_with_their_place() {
     let no_range = json!({ "type": "integer", "minimum": 3, "maximum": 4, "multipleOf": 5 });
@@ -144,7 +144,7 @@ fn dead_ends_are_refused_with_their_place() {
         let is_there = matches!(&refused, FormatError::Schema { place: found, .. } if found == place);
         assert!(is_there, "{schema}: {refused}");
     }
-    // What may be left out is left out.
+    // Optional properties without a valid value are left out.
     let optional =
         grammar(&json!({ "properties": { "a": { "enum": [1], "type": "null" } }, "type": "object" })).unwrap();
     assert!(allows(&optional, "{}") && !allows(&optional, "{\"a\":1}"));
@@ -221,12 +221,12 @@ fn alternatives_that_exclude_each_other_are_a_one_of() {
     };
     let held = grammar(&json!({ "oneOf": [key("a", true), key("b", true)] })).unwrap();
     assert!(allows(&held, "{\"a\":1}") && !allows(&held, "{\"a\":1,\"b\":1}"));
-    // An object with the first key is one of both.
+    // An object with the first key is valid by both alternatives.
     assert!(grammar(&json!({ "oneOf": [key("a", true), key("b", false)] })).is_err());
     assert!(grammar(&json!({ "oneOf": [{ "enum": [1, 2] }, { "const": 2.0 }] })).is_err());
 }
 
-/// Within the limits of size, on the stack of a thread.
+/// Hostile schemas stay within the limits of time and memory, on the stack of a thread.
 #[test]
 fn hostile_schemas_end_in_time_and_memory() {
     let chain = |links: usize| {

@@ -1,20 +1,21 @@
-//! What changes the chances of tokens.
+//! Options that change the probabilities of tokens.
 
 use clap::Args;
 
-/// What changes the chances of tokens.
+/// Options that change the probabilities of tokens.
 #[derive(Debug, Clone, Args)]
 pub struct AdjustArgs {
-    /// Divide the logits of tokens among the last 64 of prompt and text: above 1 repeats less [default: 1]
+    /// Penalize tokens among the last 64 of prompt and text by dividing their logits by R: above 1 repeats less
+    /// [default: 1]
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     pub repetition_penalty: Option<f32>,
-    /// Subtract this from the logits of tokens that were generated before [default: 0]
+    /// Subtract P from the logits of tokens that were generated before [default: 0]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub presence_penalty: Option<f32>,
-    /// Subtract this as often as the token was generated before [default: 0]
+    /// Subtract F from the logit of a token for each time that it was generated before [default: 0]
     #[arg(long, value_name = "F", allow_hyphen_values = true)]
     pub frequency_penalty: Option<f32>,
-    /// When sampling, drop candidates less likely than so many times the best one [default: 0]
+    /// When sampling, drop candidates whose probability is less than M times that of the best one [default: 0]
     #[arg(long, value_name = "M", allow_hyphen_values = true)]
     pub min_p: Option<f32>,
     /// Add B, from -100 to 100, to the logit of the token ID; may be given several times
@@ -22,7 +23,7 @@ pub struct AdjustArgs {
     pub logit_bias: Vec<(u32, f32)>,
 }
 
-/// A token and its bias.
+/// Parses a token id and its bias.
 fn bias(text: &str) -> Result<(u32, f32), String> {
     let why = || format!("{text:?} is not a token id, an equals sign and a number, such as 42=-100");
     let (id, bias) = text.split_once('=').ok_or_else(why)?;

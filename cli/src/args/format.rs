@@ -1,4 +1,4 @@
-//! What an answer is to be.
+//! The format that answers must have.
 
 use anygpu_constrain::{Format, schema};
 use anyhow::{Context, Result, bail};
@@ -6,12 +6,12 @@ use clap::Args;
 use std::fs::File;
 use std::io::Read;
 
-/// What an answer is to be.
+/// The format that answers must have.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Format")]
 #[group(multiple = false)]
 pub struct FormatArgs {
-    /// Answer with JSON that follows this JSON schema, or the one in this file
+    /// Answer with JSON that follows this JSON schema, given as text or as a file
     #[arg(long, value_name = "JSON|FILE")]
     pub json_schema: Option<String>,
     /// Answer with any JSON object
@@ -23,9 +23,9 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// What was asked for, if anything was.
+    /// Returns the requested format, if there is one.
     ///
-    /// *Errors*: a file that cannot be read, or is no JSON.
+    /// *Errors*: a file that cannot be read or is not JSON.
     pub fn format(&self) -> Result<Option<Format>> {
         let FormatArgs { json_schema, json_object, regex } = self;
         match (json_schema, regex) {
@@ -37,14 +37,14 @@ impl FormatArgs {
     }
 }
 
-/// A file that has a schema, and no more than one may have.
+/// Reads a file with a schema. It reads no more bytes than a schema may have.
 fn read(file: &str) -> Result<String> {
     let why = || format!("cannot read the schema in {file}; give the path of a file, or JSON that begins with {{");
     let mut text = String::new();
     let most = schema::MAX_BYTES as u64 * 4;
     File::open(file).with_context(why)?.take(most + 1).read_to_string(&mut text).with_context(why)?;
     if text.len() as u64 > most {
-        bail!("{file} has more than {most} bytes, which is no schema that is taken on; use a simpler one");
+        bail!("{file} has more than {most} bytes, too many for a schema; use a simpler one");
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! The arguments of `pool`.
+//! The arguments of `pool` and its commands.
 
 use super::{HttpArgs, ModelArgs, OnDevice, bytes};
 use clap::builder::NonEmptyStringValueParser;
@@ -6,58 +6,59 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Many machines as one.
+/// The commands of `pool`.
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
-    /// Write the configuration of a NATS server for a pool, with passwords of its own
+    /// Print the configuration of a NATS server for a pool, with new passwords
     ///
-    /// anygpu pool config > pool.conf, and then nats-server -c pool.conf. What `pool serve` takes to reach it stands in its
-    /// comments.
+    /// Run anygpu pool config > pool.conf, and then nats-server -c pool.conf. Comments in that file have the options
+    /// with which `pool serve` reaches the server.
     Config(PoolConfigArgs),
-    /// Coordinate a pool: serve a model that its workers compute, to clients of OpenAI's API
+    /// Coordinate a pool: serve a model that its workers compute, for clients of OpenAI's API
     ///
-    /// Workers join by `anygpu pool work --coordinator http://HOST:PORT`, or with a page. Each gets some of the model's
-    /// blocks. One that is lost is replaced, and texts go on as if nothing had happened.
+    /// Workers join with `anygpu pool work --coordinator http://HOST:PORT`, or with a web page. Each gets some of the
+    /// model's blocks. A worker that is lost is replaced, and texts continue as if nothing had happened.
     Serve(Box<PoolServeArgs>),
     /// Join a pool: compute some of its model's blocks
     ///
-    /// Texts that others ask pass through this machine. Ctrl-C leaves.
+    /// Other people's texts pass through this machine. Ctrl-C leaves the pool.
     Work(Box<OnDevice<PoolWorkArgs>>),
-    /// Simulate a pool: workers that come and go, and the coordinator's own code
+    /// Simulate a pool: workers that come and go, with the real coordinator's code
     ///
-    /// One seed gives one result, on every machine.
+    /// A seed always gives the same result, on every machine.
     Sim(PoolSimArgs),
 }
 
 /// Arguments of `pool config`.
 #[derive(Debug, Clone, Args)]
 pub struct PoolConfigArgs {
-    /// The address that the server listens at; 0.0.0.0 is all of its machine's
+    /// The address that the server listens on; 0.0.0.0 is every address of its machine
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub host: IpAddr,
-    /// What workers elsewhere reach this machine by [default: the address of --host]
+    /// The name or address by which other machines reach this one [default: the address of --host]
     #[arg(long, value_name = "NAME")]
     pub public: Option<String>,
-    /// Where pages are that ask the pool: `pool serve --cors`
+    /// The origin of web pages that use the pool: `pool serve --cors`
     #[arg(long, value_name = "ORIGIN", default_value = "http://127.0.0.1:8000")]
     pub cors: String,
     /// The port for native workers
     #[arg(long, default_value_t = 4222)]
     pub port: u16,
-    /// The port for pages
+    /// The WebSocket port, for web pages
     #[arg(long, default_value_t = 9222)]
     pub websocket_port: u16,
-    /// All workers are one user, and may speak for and listen to each other: for a server before 2.10, among friends
+    /// Let all workers share one user, who can read and send each other's messages: for a server before 2.10, among
+    /// friends
     #[arg(long)]
     pub shared: bool,
 }
 
-/// What workers hand over.
+/// The data type of activations between workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SeamArg {
-    /// Half the bytes. Part of what is computed: texts may differ from those of f32.
+    /// Half the bytes. Rounding is part of the computation: texts may differ from those of f32.
     F16,
-    /// The text of one machine, to the last bit of what is handed over.
+    /// Exact: the text is the one that a single machine generates.
     F32,
 }
 
@@ -78,44 +79,46 @@ pub struct PoolServeArgs {
         help_heading = "Pool"
     )]
     pub nats: String,
-    /// The same as a user of its system account, by whom the end of a connection is known at once [default: heartbeats tell]
+    /// The NATS server, with a user of its system account. With it, the end of a connection is noticed at once
+    /// [default: only heartbeats tell]
     #[arg(long, value_name = "URL", env = "ANYGPU_NATS_SYSTEM", hide_env_values = true, help_heading = "Pool")]
     pub nats_system: Option<String>,
-    /// What workers reach the server by [default: what --nats says]
+    /// The NATS server's URL for workers [default: the one of --nats]
     #[arg(long, value_name = "URL", env = "ANYGPU_NATS_WORKERS", hide_env_values = true, help_heading = "Pool")]
     pub nats_workers: Option<String>,
-    /// What pages reach the server by, such as ws://worker:SECRET@192.168.1.2:9222 [default: pages cannot join]
+    /// The NATS server's URL for web pages, such as ws://worker:SECRET@192.168.1.2:9222 [default: pages cannot join]
     #[arg(long, value_name = "URL", env = "ANYGPU_NATS_PAGES", hide_env_values = true, help_heading = "Pool")]
     pub nats_pages: Option<String>,
-    /// What workers reach this program by [default: http:// and the address that it listens at]
+    /// The URL by which workers reach this program [default: http:// and the address that it listens on]
     #[arg(long, value_name = "URL", help_heading = "Pool")]
     pub public: Option<String>,
-    /// What workers hand over: half the bytes (f16), or all (f32)
+    /// Data type of the activations between workers: f16 (half the bytes) or f32 (exact)
     #[arg(long, value_enum, default_value = "f16", help_heading = "Pool")]
     pub seam: SeamArg,
-    /// Tokens that the context holds [default: what the model was trained for, at most 2048]
+    /// Size of the context in tokens [default: what the model was trained for, at most 2048]
     #[arg(long, value_name = "TOKENS", help_heading = "Pool")]
     pub n_ctx: Option<usize>,
-    /// Chains of workers that are kept, if there are enough of them; each has the whole model
+    /// Number of chains of workers, if there are enough of them; each chain has the whole model
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Pool")]
     pub chains: u64,
-    /// Workers that stand by for each stage, if there are enough of them
+    /// Number of spare workers for each stage, if there are enough of them
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Pool")]
     pub spares: u32,
-    /// Texts that a stage holds states for
+    /// Number of texts whose states (such as the KV cache) a stage holds
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=255), help_heading = "Pool")]
     pub sessions: u32,
-    /// Tokens between two copies of a text's states that go to who stands by; 0 makes none, and all is computed again
+    /// Tokens between two copies of a text's states to a spare worker; 0 sends none, and a lost stage is computed again
     #[arg(long, value_name = "TOKENS", default_value_t = 512, help_heading = "Pool")]
     pub snapshot: u32,
-    /// The part of texts of which one stage is computed by a worker that stands by as well, from 0 to 1: who computes
-    /// something else is banned. A dispute takes two that stand by for the stage
+    /// Share of the texts that are checked, from 0 to 1: a spare worker computes one stage as well, and a worker that
+    /// computes something else is banned. Settling a dispute takes two spare workers for the stage
     #[arg(long, value_name = "PART", default_value_t = 0.0, value_parser = part, help_heading = "Pool")]
     pub check: f64,
-    /// Only workers with this key see tokens: they have the first stage of each chain and the last one [default: all may]
+    /// Let only workers with this key see tokens: only they get the first and the last stage of a chain [default: all
+    /// may]
     #[arg(long, value_name = "KEY", env = "ANYGPU_ENDS_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Pool")]
     pub ends_key: Option<String>,
-    /// Where texts under way are kept, so that a coordinator that starts again goes on with them [default: nowhere]
+    /// File for the texts under way, so that a restarted coordinator continues them [default: none]
     #[arg(long, value_name = "FILE", help_heading = "Pool")]
     pub state: Option<PathBuf>,
 }
@@ -126,13 +129,13 @@ pub struct PoolWorkArgs {
     /// The coordinator, such as http://192.168.1.2:8080
     #[arg(long, value_name = "URL", help_heading = "Pool")]
     pub coordinator: String,
-    /// Memory that weights and states may take
+    /// Most memory for weights and states, such as 800M or 6G
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "2G", help_heading = "Pool")]
     pub memory: u64,
-    /// The key of `pool serve --ends-key`, with which this worker may have a chain's first stage or its last one
+    /// The key of `pool serve --ends-key`, which lets this worker have the first or the last stage of a chain
     #[arg(long, value_name = "KEY", env = "ANYGPU_ENDS_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Pool")]
     pub ends_key: Option<String>,
-    /// Do not keep what was fetched of models for the next time
+    /// Do not keep downloaded parts of models for the next time
     #[arg(long, help_heading = "Pool")]
     pub no_keep: bool,
 }
@@ -140,37 +143,38 @@ pub struct PoolWorkArgs {
 /// Arguments of `pool sim`.
 #[derive(Debug, Clone, Args)]
 pub struct PoolSimArgs {
-    /// Workers, there or away
+    /// Number of workers, including those that are away
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub workers: u64,
-    /// Chances follow from it
+    /// Seed of everything that is random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Hours that are simulated
+    /// Hours to simulate
     #[arg(long, default_value_t = 24.0, value_parser = positive)]
     pub hours: f64,
-    /// Requests an hour for each worker
+    /// Requests per hour for each worker
     #[arg(long, default_value_t = 0.5, value_parser = positive)]
     pub requests: f64,
-    /// Tokens of a prompt
+    /// Tokens of each prompt
     #[arg(long, value_name = "TOKENS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=8192))]
     pub prompt: u32,
-    /// Seconds that most workers do not stay beyond; 0 has all of them stay
+    /// Seconds after which most workers have left; 0 makes all of them stay
     #[arg(long, default_value_t = 1800.0, value_parser = not_negative)]
     pub stay: f64,
-    /// Instead of a day: failures that grow to one in 10 s for each of 10 workers, with a model that needs so many of them
+    /// Simulate growing failures instead of a day: 10 workers, a model that needs this many of them, and at the end a
+    /// failure every 10 s for each
     #[arg(long, value_name = "NEEDED", value_parser = clap::value_parser!(u32).range(1..=10), conflicts_with_all = ["workers", "hours", "requests", "prompt", "stay"])]
     pub churn: Option<u32>,
-    /// Seconds over which failures grow
+    /// Seconds over which the failures grow
     #[arg(long, default_value_t = 600.0, value_parser = positive, requires = "churn")]
     pub seconds: f64,
-    /// Share of the failures in which a worker stands still, with its connection there
+    /// Share of the failures in which a worker freezes while its connection stays open
     #[arg(long, default_value_t = 0.0, value_parser = not_negative, requires = "churn")]
     pub frozen: f64,
-    /// Other machines than the thesis': what `cargo xtask pool --churn` measured
+    /// Machines that `cargo xtask pool --churn` measured, instead of those of the thesis
     #[arg(long, value_name = "FILE", requires = "churn")]
     pub machines: Option<PathBuf>,
-    /// The report as JSON
+    /// Print the report as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 }

@@ -1,4 +1,4 @@
-//! What chat templates are given.
+//! The inputs of chat templates besides messages.
 
 use crate::text;
 use anygpu::ToolChoice;
@@ -6,35 +6,35 @@ use clap::Args;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What the chat template is given besides messages.
+/// The variables of the chat template.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TemplateArgs {
-    /// Give the chat template a variable, such as enable_thinking=false; may be given several times
+    /// Set a variable of the chat template, such as enable_thinking=false; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Text")]
     pub template_arg: Vec<(String, Value)>,
 }
 
 impl TemplateArgs {
-    /// The variables; of one that is given twice, the last.
+    /// Returns the variables. If one is given twice, the last value counts.
     pub fn variables(&self) -> BTreeMap<String, Value> {
         self.template_arg.iter().cloned().collect()
     }
 }
 
-/// Functions as JSON, or those of a file.
+/// Parses functions from JSON or from a file that has it.
 pub fn tools(text: &str) -> Result<Tools, String> {
     let read =
         if text.trim_start().starts_with('[') { Ok(text.into()) } else { text::given(None, Some(text.as_ref())) };
     let json = read.map_err(|error| format!("{error:#}; give a file, or an array as JSON"))?;
     let tools: Vec<Value> =
-        serde_json::from_str(&json).map_err(|error| format!("that is no array as JSON: {error}"))?;
+        serde_json::from_str(&json).map_err(|error| format!("this is not a JSON array: {error}"))?;
     match tools.iter().position(|tool| !tool["function"]["name"].is_string()) {
-        Some(at) => Err(format!("tool {at} is no {{\"type\": \"function\", \"function\": {{\"name\": ..., ...}}}}")),
+        Some(at) => Err(format!("tool {at} is not {{\"type\": \"function\", \"function\": {{\"name\": ..., ...}}}}")),
         None => Ok(Tools(tools)),
     }
 }
 
-/// Whether a model calls functions.
+/// Parses whether a model calls functions.
 pub fn choice(text: &str) -> Result<ToolChoice, String> {
     Ok(match text {
         "auto" => ToolChoice::Auto,
@@ -48,7 +48,7 @@ pub fn choice(text: &str) -> Result<ToolChoice, String> {
 #[derive(Debug, Clone)]
 pub struct Tools(pub Vec<Value>);
 
-/// A name, and a value as JSON; what is no JSON is a text.
+/// Parses a name and a value. The value is JSON, or else a string.
 fn variable(text: &str) -> Result<(String, Value), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.trim().is_empty());
     let (name, value) = pair.ok_or_else(|| format!("{text:?} is not NAME=VALUE, such as enable_thinking=false"))?;
@@ -76,7 +76,7 @@ mod tests {
     fn tools_are_an_array_of_functions() {
         let read = tools(r#" [{"type": "function", "function": {"name": "f"}}]"#).unwrap();
         assert_eq!(read.0[0]["function"]["name"], "f");
-        for (wrong, why) in [("[{}]", "tool 0"), ("[", "no array"), ("/no/such", "cannot open")] {
+        for (wrong, why) in [("[{}]", "tool 0"), ("[", "not a JSON array"), ("/no/such", "cannot open")] {
             assert!(tools(wrong).unwrap_err().contains(why), "{wrong}");
         }
     }

@@ -1,19 +1,19 @@
-//! Where texts come from.
+//! The options for texts and prompts.
 
 use crate::text;
 use anyhow::Result;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Texts, or the tokens of one.
+/// One or more texts, or the tokens of one.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Text")]
 #[group(required = true, multiple = false)]
 pub struct TextArgs {
-    /// A text, or - for what the standard input has; may be given several times
+    /// A text, or - to read it from the standard input; may be given several times
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     pub text: Vec<String>,
-    /// A text from a file, without a line break at its end; may be given several times
+    /// A file with a text; a line break at its end is left out; may be given several times
     #[arg(long, value_name = "FILE")]
     pub file: Vec<PathBuf>,
     /// A text as token ids
@@ -22,9 +22,9 @@ pub struct TextArgs {
 }
 
 impl TextArgs {
-    /// All texts.
+    /// Returns all texts.
     ///
-    /// *Errors*: as [`text::given`].
+    /// *Errors*: those of [`text::given`].
     pub fn texts(&self) -> Result<Vec<String>> {
         let given = self.text.iter().map(|text| text::given(Some(text), None));
         given.chain(self.file.iter().map(|file| text::given(None, Some(file)))).collect()
@@ -36,10 +36,10 @@ impl TextArgs {
 #[command(next_help_heading = "Text")]
 #[group(required = true, multiple = false)]
 pub struct PromptArgs {
-    /// The prompt as text, or - for what the standard input has
+    /// The prompt as text, or - to read it from the standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     pub prompt: Option<String>,
-    /// The prompt from a file, without a line break at its end
+    /// A file with the prompt; a line break at its end is left out
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The prompt as token ids
@@ -48,9 +48,9 @@ pub struct PromptArgs {
 }
 
 impl PromptArgs {
-    /// The prompt as text.
+    /// Returns the prompt as text.
     ///
-    /// *Errors*: as [`text::given`].
+    /// *Errors*: those of [`text::given`].
     pub fn text(&self) -> Result<String> {
         text::given(self.prompt.as_deref(), self.file.as_deref().map(Path::new))
     }

@@ -1,6 +1,6 @@
-//! What a line of a conversation asks for: an answer, or something of the program.
+//! Commands of a conversation: a line is either a message or a command to the program.
 
-/// What is typed beside messages, and what it does.
+/// The commands, and what each one does.
 pub const HELP: [(&str, &str); 10] = [
     ("/system TEXT", "tell the model who it is to be; without a text, take that back"),
     ("/reset", "begin a new conversation, with the same system prompt"),
@@ -14,19 +14,19 @@ pub const HELP: [(&str, &str); 10] = [
     ("\\ or \"\"\"", "\\ at the end of a line, or \"\"\" around lines: a message of several lines"),
 ];
 
-/// What a line asks for.
+/// A message or command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ask<'a> {
-    /// Nothing.
+    /// An empty line.
     Nothing,
-    /// An answer to a message.
+    /// A message to answer.
     Answer(String),
-    /// Another system prompt; an empty one is none.
+    /// Sets the system prompt; an empty one removes it.
     System(&'a str),
     Reset,
-    /// Another answer to the last message.
+    /// Answers the last message again.
     Again,
-    /// Another value of a setting; nothing shows all.
+    /// Changes a setting; an empty text shows all of them.
     Set(&'a str),
     Save(&'a str),
     Load(&'a str),
@@ -35,9 +35,9 @@ pub enum Ask<'a> {
     Exit,
 }
 
-/// What lines ask for that are [whole](is_whole).
+/// Parses lines that are [complete](is_whole).
 ///
-/// *Errors*: a command that is not known, or lacks what it needs.
+/// *Errors*: an unknown command, or one whose argument is missing or superfluous.
 pub fn read(lines: &str) -> Result<Ask<'_>, String> {
     if lines.trim().is_empty() {
         return Ok(Ask::Nothing);
@@ -67,7 +67,7 @@ pub fn read(lines: &str) -> Result<Ask<'_>, String> {
     }
 }
 
-/// Whether lines are a whole message, or more belongs to it.
+/// Returns whether lines are a complete message, to which no further line belongs.
 pub fn is_whole(lines: &str) -> bool {
     match lines.trim_start().strip_prefix("\"\"\"") {
         Some(rest) => rest.trim_end().ends_with("\"\"\""),
@@ -75,7 +75,7 @@ pub fn is_whole(lines: &str) -> bool {
     }
 }
 
-/// The message that lines are, without what holds them together.
+/// Returns the message in some lines, without the backslashes or quotes that join them.
 fn message(lines: &str) -> String {
     let quoted = lines.trim().strip_prefix("\"\"\"");
     match quoted {
@@ -125,7 +125,7 @@ mod tests {
         }
         assert_eq!(read("a\\\nb"), answer("a\nb"));
         assert_eq!(read("\"\"\"\na\\\n\n b\n\"\"\""), answer("a\\\n\n b"));
-        // Where the input ends before the message does.
+        // The input ends before the message does.
         assert_eq!(read("a\\"), answer("a"));
         assert_eq!(read("\"\"\"a\nb"), answer("a\nb"));
     }

@@ -1,4 +1,4 @@
-//! What was said, in memory and in files.
+//! Conversations, in memory and in files.
 
 use crate::{saved, text};
 use anygpu::Message;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 
-/// A conversation as a file has it: the messages as other programs write them, too.
+/// A conversation in a file. Other programs use this form of messages as well.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved<'a> {
     messages: Vec<Said<'a>>,
@@ -20,28 +20,28 @@ struct Said<'a> {
     content: Cow<'a, str>,
 }
 
-/// Who said what.
+/// A conversation: a system prompt, and turns of the user and the assistant.
 #[derive(Debug, Default, PartialEq)]
 pub struct Conversation {
     system: Option<String>,
-    /// Of the user and the assistant in turn, as far as they go.
+    /// The turns of the user and the assistant, which alternate.
     turns: Vec<Message>,
 }
 
 impl Conversation {
-    /// One in which nothing was said, with a system prompt unless it is empty.
+    /// Creates an empty conversation, with a system prompt unless that is empty.
     pub fn new(system: &str) -> Conversation {
         let mut new = Conversation::default();
         new.set_system(system);
         new
     }
 
-    /// Gives it another system prompt; an empty one is none.
+    /// Sets the system prompt; an empty one removes it.
     pub fn set_system(&mut self, text: &str) {
         self.system = (!text.is_empty()).then(|| text.to_owned());
     }
 
-    /// Forgets all but the system prompt.
+    /// Removes everything but the system prompt.
     pub fn reset(&mut self) {
         self.turns.clear();
     }
@@ -51,28 +51,28 @@ impl Conversation {
         self.turns.push(Message::new(role, content));
     }
 
-    /// Takes the last message back.
+    /// Removes the last message.
     pub fn unsay(&mut self) {
         self.turns.pop();
     }
 
-    /// Takes the last answer back, so that its message waits for another one. Gives it, if there is one.
+    /// Removes and returns the last answer, if there is one, so that its message can be answered again.
     pub fn unanswer(&mut self) -> Option<String> {
         self.turns.pop_if(|last| last.role == "assistant").map(|last| last.content)
     }
 
-    /// How many messages there are, without the system prompt.
+    /// Returns the number of messages, without the system prompt.
     pub fn len(&self) -> usize {
         self.turns.len()
     }
 
-    /// All messages.
+    /// Returns all messages, the system prompt first.
     pub fn messages(&self) -> Vec<Message> {
         let system = self.system.iter().map(|text| Message::new("system", &**text));
         system.chain(self.turns.iter().cloned()).collect()
     }
 
-    /// Writes it to a file.
+    /// Writes the conversation to a file.
     ///
     /// *Errors*: the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
@@ -83,15 +83,15 @@ impl Conversation {
         saved::replace(path, json.as_bytes()).with_context(|| format!("cannot write {path:?}"))
     }
 
-    /// Reads one from a file.
+    /// Reads a conversation from a file.
     ///
-    /// *Errors*: the file cannot be read, or holds something else.
+    /// *Errors*: the file cannot be read, or is not a conversation.
     pub fn load(path: &Path) -> Result<Conversation> {
         let file = File::open(path).with_context(|| format!("cannot open {path:?}"))?;
         let json = text::read(file, &format!("{path:?}"))?;
         let read = serde_json::from_str(&json).map_err(anyhow::Error::from);
         let read = read.and_then(|Saved { messages }: Saved<'_>| Conversation::of(messages));
-        read.with_context(|| format!("{path:?} is no conversation that /save wrote"))
+        read.with_context(|| format!("{path:?} is not a conversation that /save wrote"))
     }
 
     fn of(messages: Vec<Said<'_>>) -> Result<Conversation> {

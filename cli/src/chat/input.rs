@@ -1,4 +1,4 @@
-//! Where the lines of a conversation come from: a person at a terminal, or a pipe.
+//! Input of a conversation: a person at a terminal, or a pipe.
 
 use super::commands::{HELP, is_whole};
 use crate::output;
@@ -16,54 +16,54 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 
-/// Lines that are kept for the next conversation.
+/// Number of lines in the history file.
 const KEPT: usize = 1000;
 
-/// What comes next.
+/// The next input.
 pub enum Next {
     /// One or more lines that belong together.
     Lines(String),
     /// Ctrl-C.
     Interrupt,
-    /// There is no more.
+    /// The end of the input.
     End,
 }
 
-/// Where lines come from.
+/// The source of lines.
 pub enum Input {
-    /// A terminal, and where what is typed is kept.
+    /// A terminal, and its history file if there is one.
     Terminal(Box<Editor<Lines, DefaultHistory>>, Option<PathBuf>),
-    /// Anything else.
+    /// A pipe or file.
     Pipe,
 }
 
 impl Input {
-    /// The standard input. What was typed in earlier conversations is there unless `history` is false.
+    /// Opens the standard input. Lines of earlier conversations are available unless `history` is false.
     ///
     /// *Errors*: the terminal cannot be used.
     pub fn new(history: bool) -> Result<Input> {
         if !io::stdin().is_terminal() {
             return Ok(Input::Pipe);
         }
-        // The prompt is for the terminal, wherever the answers go.
+        // The prompt belongs on the terminal, even if answers go elsewhere.
         let behavior = if io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
         let config = Config::builder().max_history_size(KEPT)?.history_ignore_dups(true)?.behavior(behavior).build();
         let mut editor = Editor::with_config(config)?;
         editor.set_helper(Some(Lines));
         let file = if history { tune::folder().ok().map(|folder| folder.join("chat-history")) } else { None };
         if let Some(file) = &file {
-            // There is none at first.
+            // The file does not exist at first.
             let _ = editor.load_history(file);
         }
         Ok(Input::Terminal(Box::new(editor), file))
     }
 
-    /// Whether a person types.
+    /// Returns whether the input is a terminal.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Input::Terminal(..))
     }
 
-    /// The next lines.
+    /// Reads the next lines.
     ///
     /// *Errors*: they cannot be read, are not UTF-8, or are too many.
     pub fn next(&mut self) -> Result<Next> {
@@ -91,7 +91,7 @@ impl Input {
     }
 }
 
-/// The next lines of the standard input.
+/// Reads the next lines of a pipe.
 fn piped() -> Result<Next> {
     let mut lines = Vec::new();
     let mut input = io::stdin().lock();
@@ -112,7 +112,7 @@ fn piped() -> Result<Next> {
     }
 }
 
-/// How lines are edited.
+/// Editing of lines: completion of commands, and messages of several lines.
 pub struct Lines;
 
 impl Validator for Lines {

@@ -1,4 +1,4 @@
-//! What can be set in a conversation.
+//! Settings of a conversation.
 
 use crate::args::SamplingArgs;
 use anygpu::Sampling;
@@ -6,19 +6,19 @@ use anyhow::{Context, Result, anyhow, bail};
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// How answers are made.
+/// The sampling options and the length of answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     temperature: f32,
     top_k: u32,
     top_p: f32,
     seed: u64,
-    /// The longest answer.
+    /// Most tokens of an answer.
     pub max_tokens: usize,
 }
 
 impl Settings {
-    /// What the command line says.
+    /// Creates the settings of the command line.
     pub fn new(args: &SamplingArgs, max_tokens: usize) -> Settings {
         match args.sampling() {
             Some(Sampling::Random { temperature, top_k, top_p, seed }) => {
@@ -28,22 +28,22 @@ impl Settings {
         }
     }
 
-    /// How tokens are chosen.
+    /// Returns the sampling method of these settings.
     pub fn sampling(&self) -> Sampling {
         let &Settings { temperature, top_k, top_p, seed, .. } = self;
         if temperature == 0.0 { Sampling::Greedy } else { Sampling::Random { temperature, top_k, top_p, seed } }
     }
 
-    /// Lets the next answer be another one, where chance decides.
+    /// Changes the seed, so that the next sampled answer differs.
     pub fn next_seed(&mut self) {
         self.seed = self.seed.wrapping_add(1);
     }
 
-    /// Sets what is named to the value behind it. Nothing is no change.
+    /// Changes a setting: a name and a value. An empty text changes nothing.
     ///
-    /// *Errors*: there is no such setting, or no such value.
+    /// *Errors*: an unknown setting, or a value that it cannot have.
     pub fn change(&mut self, change: &str) -> Result<()> {
-        // As other programs for such conversations have it.
+        // `/set parameter NAME VALUE` is the form of other chat programs.
         let change = change.strip_prefix("parameter ").unwrap_or(change).trim();
         if change.is_empty() {
             return Ok(());
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// A number of a range.
+/// Parses a number within a range.
 fn number<T: FromStr + PartialOrd>(text: &str, range: std::ops::RangeInclusive<T>, which: &str) -> Result<T> {
     let number = text.parse::<T>().ok().filter(|number| range.contains(number));
     number.ok_or_else(|| anyhow!("{text:?} does not do; give a number {which}"))

@@ -3,11 +3,11 @@
 use anygpu::{Part, Parts};
 use serde::Serialize;
 
-/// What the assistant thought, said, and wants to be called.
+/// Reasoning, text and tool calls of an answer.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     role: &'static str,
-    /// Null if it only calls.
+    /// Null if the answer only calls tools.
     content: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     reasoning_content: String,
@@ -29,7 +29,7 @@ struct Function {
 }
 
 impl Answer {
-    /// Of a whole text.
+    /// Parses a complete text.
     pub fn of(mut parts: Parts, text: &str) -> Answer {
         let mut answer = Answer { role: "assistant", ..Answer::default() };
         let told = [parts.push(text), parts.finish()].concat();
@@ -39,7 +39,7 @@ impl Answer {
                 Part::Thought(text) => answer.reasoning_content += &text,
                 Part::Call(call) => {
                     let function = Function { name: call.name, arguments: call.arguments };
-                    // Nine letters and digits, as Mistral's templates want them.
+                    // Ids have nine letters and digits, because Mistral's templates require that.
                     let id = format!("call{:05}", answer.tool_calls.len());
                     answer.tool_calls.push(Call { id, r#type: "function", function });
                 }

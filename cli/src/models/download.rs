@@ -1,4 +1,4 @@
-//! Files from other machines: resumed after an interruption, and checked.
+//! Downloads of files: resumed after an interruption, and verified.
 
 use super::reference::hub;
 use crate::output;
@@ -14,31 +14,31 @@ use std::time::Duration;
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
-/// Attempts in a row that bring nothing.
+/// Most attempts in a row that bring nothing.
 const ATTEMPTS: u32 = 4;
 const REDIRECTS: usize = 8;
-/// Nothing comes for so long from a server that has gone away.
+/// Time without data after which a server counts as gone.
 const STALLED: Duration = Duration::from_secs(60);
-/// The longest list of files, in bytes.
+/// Size of the longest list of files, in bytes.
 const MOST_LIST: u64 = 16 << 20;
 
-/// A file that is here.
+/// A downloaded file.
 pub struct Fetched {
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Its SHA-256, in hexadecimal digits.
+    /// SHA-256 in hexadecimal digits.
     pub sha256: String,
 }
 
-/// Why an attempt failed.
+/// Error of an attempt.
 enum Failure {
-    /// Another one would fail as well.
+    /// The error is permanent.
     Final(Error),
-    /// It may go on.
+    /// The download may be tried again.
     Broken(Error),
 }
 
-/// Who asks servers.
+/// Creates the HTTP client.
 pub fn agent() -> Agent {
     let config = Agent::config_builder()
         .user_agent(concat!("anygpu/", env!("CARGO_PKG_VERSION")))
@@ -51,16 +51,16 @@ pub fn agent() -> Agent {
     config.new_agent()
 }
 
-/// What a server says about a file on the way to it.
+/// A server's response, and what the servers on the way to it said about the file.
 struct Answer {
     response: Response<Body>,
-    /// The SHA-256 of the file, if the hub tells it.
+    /// SHA-256 of the file, if the hub reports it.
     sha256: Option<String>,
-    /// What changes with the file.
+    /// Tag that changes with the file's contents (its ETag).
     tag: String,
 }
 
-/// Asks for a file from a position on.
+/// Requests a file from a position on. Follows redirects.
 fn get(agent: &Agent, address: &str, from: u64) -> Result<Answer, Failure> {
     let (mut at, mut sha256, mut tag) = (address.to_owned(), None, None);
     for _ in 0..=REDIRECTS {
@@ -73,7 +73,7 @@ fn get(agent: &Agent, address: &str, from: u64) -> Result<Answer, Failure> {
         }
         let response = request.call().map_err(|error| failed(error, address))?;
         let headers = response.headers();
-        // The hub tells of the file itself before it sends elsewhere for it.
+        // The hub describes the file before it redirects to it.
         let linked = header(headers, "x-linked-etag").map(|tag| tag.trim_matches('"').to_ascii_lowercase());
         tag = tag.or_else(|| linked.clone()).or_else(|| header(headers, "etag").map(str::to_owned));
         let is_digest = |tag: &String| tag.len() == 64 && tag.chars().all(|c| c.is_ascii_hexdigit());
@@ -88,7 +88,7 @@ fn get(agent: &Agent, address: &str, from: u64) -> Result<Answer, Failure> {
     Err(Failure::Final(anyhow!("{address} leads from one address to the next without end; check it")))
 }
 
-/// Who asks, which is the hub's business and nobody else's.
+/// Returns the user's access token, which only the hub gets.
 fn token(address: &str) -> Option<String> {
     let token = env::var("HF_TOKEN").ok().filter(|token| !token.is_empty())?;
     address.strip_prefix(&hub())?.starts_with('/').then_some(token)
@@ -98,7 +98,7 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// An address as another one refers to it.
+/// Resolves the target of a redirect.
 fn joined(at: &str, next: &str) -> Option<String> {
     if next.starts_with("https://") || (next.starts_with("http://") && at.starts_with("http://")) {
         return Some(next.into());
@@ -114,7 +114,7 @@ fn failed(error: ureq::Error, address: &str) -> Failure {
     if is_final { Failure::Final(error) } else { Failure::Broken(error) }
 }
 
-/// What a status means that brings no file.
+/// Returns the error for a status other than success.
 fn refused(status: StatusCode, address: &str) -> Failure {
     let what = match status.as_u16() {
         401 => {
@@ -130,10 +130,11 @@ fn refused(status: StatusCode, address: &str) -> Failure {
 }
 
 fn web_page(address: &str) -> Failure {
-    Failure::Final(anyhow!("{address} is a web page and no model; give the address of the file itself"))
+    Failure::Final(anyhow!("{address} is a web page and not a model; give the address of the file itself"))
 }
 
-/// Tries as often as makes sense.
+/// Repeats an attempt while another one may help. `came` returns the bytes so far: an attempt that brought some starts
+/// the count anew.
 fn persist<T>(mut attempt: impl FnMut() -> Result<T, Failure>, mut came: impl FnMut() -> u64) -> Result<T> {
     let (mut failures, mut before) = (0, came());
     loop {
@@ -152,9 +153,9 @@ fn persist<T>(mut attempt: impl FnMut() -> Result<T, Failure>, mut came: impl Fn
     }
 }
 
-/// A short text, such as a list of files.
+/// Downloads a short text, such as a list of files.
 ///
-/// *Errors*: it cannot be had, or is too long.
+/// *Errors*: the text cannot be downloaded, or is too long.
 pub fn fetch_text(address: &str) -> Result<String> {
     let agent = agent();
     let attempt = || {
@@ -168,9 +169,9 @@ pub fn fetch_text(address: &str) -> Result<String> {
     persist(attempt, || 0)
 }
 
-/// Brings a file here, unless it is here. What came before an interruption is kept, and used by the next attempt.
+/// Downloads a file unless it exists. After an interruption the downloaded part is kept, and the next call resumes it.
 ///
-/// *Errors*: it cannot be had, is no GGUF file, or not the one that the hub says it is.
+/// *Errors*: the file cannot be downloaded, is not a GGUF file, or does not have the digest that the hub reports.
 pub fn fetch(address: &str, path: &Path) -> Result<Fetched> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if path.exists() {
@@ -186,7 +187,7 @@ pub fn fetch(address: &str, path: &Path) -> Result<Fetched> {
             output::note(&format!("another anygpu is fetching {name}; waiting for it"));
             file.lock()?;
         }
-        // Where files cannot be locked, one at a time is up to the user.
+        // Some systems cannot lock files. There the user must not download a file twice at a time.
         Ok(()) | Err(TryLockError::Error(_)) => {}
     }
     if path.exists() {
@@ -201,7 +202,7 @@ pub fn fetch(address: &str, path: &Path) -> Result<Fetched> {
     let expected = match (fetched, came()) {
         (Ok(expected), _) => expected,
         (Err(error), 0) => {
-            // What counts is the first error.
+            // The first error is the one to report.
             let _ = fs::remove_file(beside(&part, "tag")).and(fs::remove_file(&part));
             return Err(error);
         }
@@ -225,7 +226,7 @@ pub fn fetch(address: &str, path: &Path) -> Result<Fetched> {
     Ok(found)
 }
 
-/// A file's name with more behind it.
+/// Appends an ending to a file's name.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -233,7 +234,7 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Adds what is missing. Gives the digest that the hub tells, if it does.
+/// Downloads the missing rest. Returns the digest that the hub reports, if it does.
 fn attempt(
     agent: &Agent,
     address: &str,
@@ -251,7 +252,7 @@ fn attempt(
     let mut at = match (response.status().as_u16(), range) {
         (200, _) => 0,
         (206, Some((first, _))) if first == from && fs::read_to_string(&tags).is_ok_and(|before| before == tag) => from,
-        // The file has changed, or what is here is longer.
+        // The file has changed, or the local part is longer than the file.
         (206 | 416, _) => {
             file.set_len(0).map_err(write)?;
             return Err(Failure::Broken(anyhow!("{address} changes while it is read; try again later")));
@@ -281,7 +282,7 @@ fn attempt(
         }
         if at == 0 && !b"GGUF".starts_with(&bytes[..read.min(4)]) {
             let is_markup = bytes[..read].trim_ascii_start().starts_with(b"<");
-            let other = || Failure::Final(anyhow!("{address} is no GGUF file; give the address of one"));
+            let other = || Failure::Final(anyhow!("{address} is not a GGUF file; give the address of one"));
             return Err(if is_markup { web_page(address) } else { other() });
         }
         file.write_all(&bytes[..read]).map_err(write)?;
@@ -296,7 +297,7 @@ fn attempt(
     }
 }
 
-/// Where a range begins, and the length of the whole.
+/// Parses a `Content-Range` header: the beginning of the range, and the length of the whole.
 fn range_of(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     Some((range.split('-').next()?.parse().ok()?, total.parse().ok()))

@@ -1,12 +1,12 @@
-//! Which of a model's files is meant. The page and the package choose alike.
+//! Choice among a model's files on the hub. The web page and the npm package choose in the same way.
 
 use anygpu::native::split_names;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// What is taken of several if none is asked for: small, and nearly as good as the whole.
+/// Quantisations in order of preference, if none is requested: small, and nearly as good as the original.
 const PREFERRED: [&str; 3] = ["Q4_K_M", "Q4_0", "Q8_0"];
-/// So many names are shown of a longer list.
+/// Most file names in an error message.
 const SHOWN: usize = 20;
 
 #[derive(Deserialize)]
@@ -19,17 +19,17 @@ struct Sibling {
     rfilename: String,
 }
 
-/// The names of a model's files, of what the hub says about it.
+/// Parses the names of a model's files from the hub's response.
 ///
-/// *Errors*: it is no such list.
+/// *Errors*: the response is not a list of files.
 pub fn names(json: &str) -> Result<Vec<String>> {
-    let listed: Listed = serde_json::from_str(json).context("the hub's answer is no list of files")?;
+    let listed: Listed = serde_json::from_str(json).context("the hub did not return a file list")?;
     Ok(listed.siblings.into_iter().map(|sibling| sibling.rfilename).collect())
 }
 
-/// Of the files of a model the one that is meant; of a split model its first part.
+/// Returns the requested file of a model; for a split model, its first part.
 ///
-/// *Errors*: there is none, or several may be meant.
+/// *Errors*: no file fits, or several do.
 pub fn chosen(names: &[String], quant: Option<&str>, repo: &str) -> Result<String> {
     let mut models: Vec<&str> = names.iter().map(|name| &**name).filter(|name| is_model(name)).collect();
     models.sort_unstable();
@@ -51,14 +51,16 @@ pub fn chosen(names: &[String], quant: Option<&str>, repo: &str) -> Result<Strin
     bail!("{repo} has {what}; name one of these, as in hf:{repo}:{}: {shown}{more}", all.first().unwrap_or(first))
 }
 
-/// Whether a file is a model, or the first of several that are one. A projector is a part of a model for pictures.
+/// Returns whether a file is a model, or the first part of one. Projectors (`mmproj`), which belong to vision models,
+/// do not count.
 fn is_model(name: &str) -> bool {
     let (lower, file) = (name.to_ascii_lowercase(), name.rsplit('/').next().unwrap_or(name));
     let is_first = split_names(file).is_none_or(|names| names.first().is_some_and(|first| first == file));
     lower.ends_with(".gguf") && !file.to_ascii_lowercase().starts_with("mmproj") && is_first
 }
 
-/// Names that have a quantisation, as a word if there are such: Q4_K is also in Q4_K_M.
+/// Returns the names with a quantisation. Names that have it as a whole word are preferred: Q4_K is also a part of
+/// Q4_K_M.
 fn having<'n>(names: &[&'n str], quant: &str) -> Vec<&'n str> {
     let wanted = quant.to_ascii_lowercase();
     let some: Vec<&str> = names.iter().copied().filter(|name| name.to_ascii_lowercase().contains(&wanted)).collect();

@@ -1,4 +1,4 @@
-//! What `--model` names: a file, an address, a model of a hub, or the built-in one.
+//! Values of `--model`: a file, a URL, a model on a hub, or the built-in one.
 
 use crate::embedded;
 use std::env;
@@ -6,34 +6,34 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where models are looked up by name, unless `HF_ENDPOINT` says otherwise.
+/// Address of the hub, unless `HF_ENDPOINT` names another one.
 const HUB: &str = "https://huggingface.co";
 
-/// A model by reference.
+/// A reference to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// The one in this program.
+    /// The built-in model.
     BuiltIn,
-    /// A file of this machine.
+    /// A local file.
     File(PathBuf),
-    /// A file of another.
+    /// A URL.
     Address(String),
-    /// A model of the hub, and what of it: a file or a quantisation.
+    /// A model on the hub, and which file or quantisation of it.
     Hub {
         /// `OWNER/NAME`.
         repo: String,
-        /// What stands behind the colon.
+        /// The text after the colon.
         wanted: Option<String>,
     },
 }
 
-/// The hub's address.
+/// Returns the hub's address.
 pub fn hub() -> String {
     let given = env::var("HF_ENDPOINT").ok().filter(|given| !given.is_empty());
     given.unwrap_or_else(|| HUB.into()).trim_end_matches('/').into()
 }
 
-/// Whether a name is a file's in a model of the hub, rather than a quantisation.
+/// Returns whether the text after the colon names a file rather than a quantisation.
 pub fn is_file(wanted: &str) -> bool {
     wanted.to_ascii_lowercase().ends_with(".gguf")
 }
@@ -51,7 +51,9 @@ impl FromStr for Reference {
             let printable = text.chars().all(|c| c.is_ascii_graphic());
             return match is_whole && printable {
                 true => Ok(Reference::Address(text.into())),
-                false => Err(format!("{text:?} is no address of a file; give one such as https://HOST/model.gguf")),
+                false => {
+                    Err(format!("{text:?} is not the address of a file; give one such as https://HOST/model.gguf"))
+                }
             };
         }
         let Some(name) = text.strip_prefix("hf:") else { return Ok(Reference::File(text.into())) };
@@ -64,7 +66,7 @@ impl FromStr for Reference {
         let is_path = |path: &str| path.split('/').all(|part| is_word(&part.replace([' ', '+', '(', ')'], "_")));
         if words.len() != 2 || !words.iter().all(|word| is_word(word)) || !wanted.is_none_or(is_path) {
             return Err(format!(
-                "{text:?} is no model of the hub; give hf:OWNER/NAME, hf:OWNER/NAME:Q4_K_M or hf:OWNER/NAME:FILE.gguf"
+                "{text:?} is not a model on the hub; give hf:OWNER/NAME, hf:OWNER/NAME:Q4_K_M or hf:OWNER/NAME:FILE.gguf"
             ));
         }
         Ok(Reference::Hub { repo: repo.into(), wanted: wanted.map(str::to_owned) })

@@ -1,5 +1,4 @@
-//! The models that were fetched, among the user's cached files. Beside the file of each, or the first of several, lies what
-//! is known of it.
+//! The downloaded models, in the user's cache folder. A JSON file beside the first file of each model describes it.
 
 use super::download::beside;
 use crate::{saved, text, tune};
@@ -8,46 +7,46 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Folders within folders at most.
+/// Most levels of folders that are searched.
 const DEPTH: usize = 12;
 
-/// What is known of a model that was fetched.
+/// A downloaded model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Entry {
-    /// What it was asked for by; the first names the file.
+    /// References by which it was requested; the first one names the file.
     pub asked: Vec<String>,
-    /// Where it came from.
+    /// The address that it was downloaded from.
     pub address: String,
-    /// Its files, which lie in one folder.
+    /// The files, which are in one folder.
     pub files: Vec<Kept>,
-    /// The first of them.
+    /// Path of the first file.
     #[serde(skip)]
     pub path: PathBuf,
 }
 
-/// A file of it.
+/// A file of a model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept {
     pub name: String,
-    /// None until it is here.
+    /// `None` until the file is complete.
     pub bytes: Option<u64>,
     pub sha256: Option<String>,
 }
 
 impl Entry {
-    /// Whether all of its files are there, as long as they were.
+    /// Returns whether all files exist with their full length.
     pub fn is_whole(&self) -> bool {
         let has =
             |kept: &Kept| fs::metadata(self.path.with_file_name(&kept.name)).is_ok_and(|m| kept.bytes == Some(m.len()));
         !self.files.is_empty() && self.files.iter().all(has)
     }
 
-    /// Bytes of its files that are here, and of those that were not fetched to their ends.
+    /// Returns the size of its files, including partial downloads.
     pub fn bytes(&self) -> u64 {
         self.here().map(|(_, bytes)| bytes).sum()
     }
 
-    /// What is here of its files, and how long it is.
+    /// Returns the existing files, including partial downloads, with their sizes.
     fn here(&self) -> impl Iterator<Item = (PathBuf, u64)> {
         let files = self.files.iter().map(|file| self.path.with_file_name(&file.name));
         files.flat_map(|file| [beside(&file, "part"), file]).filter_map(|file| {
@@ -56,9 +55,9 @@ impl Entry {
         })
     }
 
-    /// Writes what is known.
+    /// Writes the description.
     ///
-    /// *Errors*: it cannot be written.
+    /// *Errors*: the file cannot be written.
     pub fn write(&self) -> Result<()> {
         let path = beside(&self.path, "json");
         let json = serde_json::to_string_pretty(self)?;
@@ -67,7 +66,7 @@ impl Entry {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Deletes it.
+    /// Deletes the model's files and its description.
     ///
     /// *Errors*: a file cannot be deleted.
     pub fn remove(&self) -> Result<()> {
@@ -79,16 +78,16 @@ impl Entry {
     }
 }
 
-/// Where models are kept.
+/// Returns the folder of the models.
 ///
 /// *Errors*: no home folder is known.
 pub fn root() -> Result<PathBuf> {
     Ok(tune::folder().context("no home folder is known, so models cannot be kept; name a file")?.join("models"))
 }
 
-/// All that are there, by name.
+/// Returns all downloaded models, sorted by name.
 ///
-/// *Errors*: as [`root`].
+/// *Errors*: those of [`root`].
 pub fn all() -> Result<Vec<Entry>> {
     let mut found = Vec::new();
     walk(&root()?, DEPTH, &mut found);
@@ -96,9 +95,9 @@ pub fn all() -> Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// The one that was asked for by a name, if it is there.
+/// Returns the model that was requested by a name, if there is one.
 ///
-/// *Errors*: as [`root`].
+/// *Errors*: those of [`root`].
 pub fn find(name: &str) -> Result<Option<Entry>> {
     Ok(all()?.into_iter().find(|entry| entry.asked.iter().any(|asked| asked == name)))
 }
@@ -114,7 +113,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<Entry>) {
     }
 }
 
-/// What lies beside a model; what cannot be read is as if it were not there.
+/// Reads the description of a model. Unreadable files count as missing.
 fn read(path: &Path) -> Option<Entry> {
     let model = path.with_extension("");
     if path.extension()? != "json" || !model.extension()?.eq_ignore_ascii_case("gguf") {

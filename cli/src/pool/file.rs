@@ -1,4 +1,4 @@
-//! The file that workers fetch ranges of, and its digests.
+//! The model file that workers download in ranges, and its digests.
 
 use crate::args::ModelArgs;
 use anygpu::native::block_on;
@@ -13,30 +13,30 @@ use sha2::{Digest, Sha256};
 use std::ops::Range;
 use tokio::sync::mpsc;
 
-/// Bytes of a chunk, at least and at most: the larger the file, the larger they are, so that digests stay few.
+/// Least and most bytes of a chunk. Larger files have larger chunks, so that there are not too many digests.
 const CHUNK: Range<u64> = 1 << 20..16 << 20;
-/// Chunks of a file, as far as their size allows.
+/// Number of chunks of a file, if their size allows it.
 const CHUNKS: u64 = 1 << 14;
 /// Bytes that are read and sent at a time.
 const PIECE: u64 = 1 << 20;
-/// Pieces that wait to be sent.
+/// Most pieces that wait to be sent.
 const AHEAD: usize = 2;
 
-/// A model's file and what it is checked with.
+/// A model's file, and the digests that its chunks are checked with.
 pub struct Served {
     model: ModelArgs,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// The encoded manifest.
+    /// The encoded manifest, which has the digests of all chunks.
     pub manifest: Vec<u8>,
-    /// The digest of the model: that of the manifest.
+    /// Digest of the manifest, which identifies the model.
     pub digest: Vec<u8>,
 }
 
 impl Served {
-    /// Reads a file to its end for its digests.
+    /// Reads the whole file and computes its digests.
     ///
-    /// *Errors*: it cannot be read; it is one of several.
+    /// *Errors*: the file cannot be read, or is a part of a split model.
     pub fn new(model: &ModelArgs) -> Result<Served> {
         let source = model.open()?;
         if source.files().len() > 1 {
@@ -60,7 +60,7 @@ impl Served {
         Ok(Served { model: model.clone(), bytes, manifest, digest })
     }
 
-    /// Sends the file, or what the request wants of it.
+    /// Sends the file, or the range that the request asks for.
     pub fn send(&self, headers: &HeaderMap) -> Response {
         let asked = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
         let Some(range) = asked.map_or(Some(0..self.bytes), |asked| range(asked, self.bytes)) else {
@@ -81,7 +81,7 @@ impl Served {
         response
     }
 
-    /// Bytes of the file, read on a thread that may wait for a disk.
+    /// Streams a range of the file. A thread that may block reads it.
     fn pieces(&self, range: Range<u64>) -> impl futures_util::Stream<Item = Result<Bytes>> + Send + 'static {
         let (send, receive) = mpsc::channel(AHEAD);
         let model = self.model.clone();
@@ -98,7 +98,7 @@ impl Served {
                 Ok(())
             };
             if let Err(error) = read() {
-                // Whoever has left does not mind.
+                // The client may have disconnected.
                 let _ = send.blocking_send(Err(error));
             }
         });
@@ -106,7 +106,7 @@ impl Served {
     }
 }
 
-/// The bytes that a header asks for: one range, as workers and browsers ask.
+/// Parses a `Range` header. Only a single range is supported, which is what workers and browsers send.
 fn range(header: &str, bytes: u64) -> Option<Range<u64>> {
     let (first, last) = header.strip_prefix("bytes=")?.split_once('-')?;
     let range = match (first.parse::<u64>().ok(), last.parse::<u64>().ok()) {

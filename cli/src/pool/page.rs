@@ -1,4 +1,4 @@
-//! The page that a coordinator shows: the pool as it is now, as `pool.html` has it.
+//! Web page of a coordinator: the state of the pool, as `pool.html` shows it.
 
 use axum::Router;
 use axum::http::header;
@@ -7,11 +7,11 @@ use axum::routing::get;
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
-/// Nothing of elsewhere, and nothing inline.
+/// Content security policy: nothing from other origins, and nothing inline.
 const POLICY: &str =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
-/// What there is at which path.
+/// The files: path, content type and text.
 const FILES: [(&str, &str, &str); 8] = [
     ("/", HTML, include_str!("page/index.html")),
     ("/page/page.css", CSS, include_str!("page/page.css")),
@@ -23,7 +23,7 @@ const FILES: [(&str, &str, &str); 8] = [
     ("/page/pool.css", CSS, include_str!("../../../web/pool.css")),
 ];
 
-/// Its paths.
+/// Returns a router that serves the files.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
         let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, POLICY)];

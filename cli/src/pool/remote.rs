@@ -1,4 +1,4 @@
-//! Files of models that workers fetch chunks of, and keep.
+//! Models that workers download in chunks, and keep.
 
 use crate::models::agent;
 use crate::saved;
@@ -10,15 +10,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 use ureq::Agent;
 
-/// Fetches by HTTP.
+/// Models that are downloaded over HTTP.
 pub struct Remote {
     agent: Agent,
-    /// Where chunks are kept, by their digests.
+    /// Folder of the chunks, which are named by their digests.
     kept: Option<PathBuf>,
 }
 
 impl Remote {
-    /// With a folder of chunks that are kept for the next time.
+    /// Creates the source of models. Chunks are kept in the folder `kept`, if there is one.
     pub fn new(kept: Option<PathBuf>) -> Remote {
         Remote { agent: agent(), kept }
     }
@@ -37,13 +37,13 @@ impl Models for Remote {
     }
 }
 
-/// The manifest of the model at an address.
+/// Downloads the manifest of the model at an address.
 pub fn manifest(agent: &Agent, address: &str) -> Result<Manifest, String> {
     let bytes = get(agent, &format!("{address}.manifest"), None, limits::MESSAGE_BYTES as u64)?;
     Manifest::from_wire(&bytes).map_err(|error| error.to_string())
 }
 
-/// The rate of a download, by that of the file's first chunk.
+/// Measures the download rate with the file's first chunk.
 ///
 /// *Units*: bytes a second.
 pub fn bandwidth(agent: &Agent, address: &str) -> Result<u64, String> {
@@ -54,7 +54,7 @@ pub fn bandwidth(agent: &Agent, address: &str) -> Result<u64, String> {
     Ok((bytes as f64 / begun.elapsed().as_secs_f64().max(1e-6)) as u64)
 }
 
-/// Bytes at an address, or so many from a position on.
+/// Downloads the bytes at an address, or `range`, which is an offset and a length.
 pub fn get(agent: &Agent, address: &str, range: Option<(u64, u64)>, most: u64) -> Result<Vec<u8>, String> {
     let mut request = agent.get(address);
     if let Some((offset, len)) = range {
@@ -75,7 +75,7 @@ pub fn get(agent: &Agent, address: &str, range: Option<(u64, u64)>, most: u64) -
     }
 }
 
-/// A file that is read by whole chunks: who reads it checks them.
+/// A remote file that is read in whole chunks. Its reader verifies them.
 struct Ranges {
     agent: Agent,
     address: String,
@@ -95,7 +95,7 @@ impl ByteSource for Ranges {
     }
 }
 
-/// A folder with a file for each chunk.
+/// Folder with one file for each chunk.
 struct Folder(PathBuf);
 
 impl Chunks for Folder {
@@ -104,7 +104,7 @@ impl Chunks for Folder {
     }
 
     fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> PutFuture<'a> {
-        // It works without.
+        // An error is ignored: the cache is optional.
         let _ = saved::replace(&self.0.join(name), bytes);
         Box::pin(async {})
     }

@@ -1,4 +1,4 @@
-//! What a coordinator tells workers and people over HTTP.
+//! HTTP routes of a coordinator, for workers and people.
 
 use super::file::Served;
 use super::traces;
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tower_http::cors::CorsLayer;
 
-/// What a worker has to know to join.
+/// Everything that a worker needs to know to join.
 #[derive(Debug, Clone, Serialize)]
 pub struct Pool {
-    /// The version of this object.
+    /// Version of this object.
     pub version: u32,
-    /// The broker, for native workers.
+    /// URL of the NATS server for native workers.
     pub tcp: String,
-    /// The same for pages.
+    /// URL of the NATS server for web pages.
     pub websocket: Option<String>,
-    /// What is computed.
+    /// The model that the pool computes.
     pub model: PoolModel,
 }
 
@@ -32,19 +32,19 @@ pub struct Pool {
 pub struct PoolModel {
     pub name: String,
     pub address: String,
-    /// In hexadecimal digits.
+    /// Digest in hexadecimal digits.
     pub digest: String,
     pub blocks: u32,
     pub bytes: u64,
-    /// What a block takes of a worker's memory, with states of all texts that it may hold.
+    /// Memory that a block takes on a worker, with the states of all texts that the worker may hold.
     pub block_bytes: u64,
-    /// The same of what is before the blocks.
+    /// Memory of the layers before the blocks (the embedding).
     pub embedding_bytes: u64,
-    /// The same of what is after them.
+    /// Memory of the layers after the blocks (the head).
     pub head_bytes: u64,
-    /// Blocks that it takes as long as.
+    /// Time of the head, as a number of blocks.
     pub head_blocks: f64,
-    /// Numbers of a row of activations.
+    /// Number of elements in a row of activations.
     pub width: usize,
 }
 
@@ -55,7 +55,7 @@ struct Told {
     traces: watch::Receiver<Vec<Trace>>,
 }
 
-/// The paths. Pages of any origin may read them: what workers may know is no secret from each other.
+/// Creates the routes. Pages of any origin may read them: workers have no secrets from each other.
 pub fn router(
     pool: Pool,
     file: Served,
@@ -83,7 +83,7 @@ async fn metrics(State(told): State<Arc<Told>>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
-/// In Prometheus' format.
+/// Formats the metrics in Prometheus' text format.
 fn text(picture: &Picture) -> String {
     let Picture { chains, spares, workers, waiting, running, serves, tokens, lost, promoted, recruited, .. } = picture;
     let up = chains.iter().filter(|chain| chain.up).count();

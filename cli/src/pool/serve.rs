@@ -1,4 +1,4 @@
-//! `pool serve`: a coordinator, and a server for those who ask.
+//! `pool serve`: a coordinator of workers, and an HTTP server for clients.
 
 use super::file::Served;
 use super::page;
@@ -20,7 +20,8 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Time between two heartbeats of a worker: who stands still is to be known before it is counted on.
+/// Time between two heartbeats of a worker. It is short, so that a frozen worker is noticed before the coordinator
+/// relies on it.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// Heartbeats that a worker may miss.
 const MISSED: u32 = 30;
@@ -108,7 +109,8 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     let (handle, requests) = elsewhere.open(limits, status);
     let show = requests.status();
     let (send, asked) = mpsc::unbounded_channel();
-    // Prompts are made where that keeps no token waiting. When all handles are gone this ends, and with it the coordinator.
+    // Prompts are encoded on this thread, where that delays no token. The thread ends with the last handle, and the
+    // coordinator ends with it.
     let read = move || {
         for request in requests {
             if send.send(request).is_err() {
@@ -123,7 +125,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     let (say, ended) = oneshot::channel();
     tokio::spawn(async move {
         let outcome = coordinate(&coordinating, dispatcher, &facts, asked, telling).await;
-        // When the server stops nobody waits for it.
+        // The receiver is gone when the server stops.
         let _ = say.send(outcome);
     });
     let mut seen = pictured.clone();
@@ -148,7 +150,7 @@ async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
     })
 }
 
-/// Says how others join, and where the pool is shown.
+/// Prints how workers join, and where the pool's page is.
 fn invite(args: &PoolServeArgs, public: &str) {
     output::note(&format!("  anygpu pool work --coordinator {public}"));
     if args.nats_pages.is_some() {
@@ -160,12 +162,12 @@ fn invite(args: &PoolServeArgs, public: &str) {
     output::note(&format!("  {public}/ shows it"));
 }
 
-/// Texts that a worker holds states for: those of its chain, and one that it checks.
+/// Returns the number of texts whose states a worker holds: those of its chain, and one that it checks.
 fn held(args: &PoolServeArgs) -> u32 {
     args.sessions + u32::from(args.check > 0.0)
 }
 
-/// What parts of the model take of a worker.
+/// Returns the memory that the model's parts take on a worker.
 fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
     let blocks = elsewhere.blocks();
     let of = |embed, range: std::ops::Range<usize>, head| -> Result<(u64, u64)> {
@@ -177,13 +179,13 @@ fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
         let (weights, states) = of(false, block..block + 1, false)?;
         (block_bytes, block_states) = (block_bytes.max(weights), block_states.max(states));
     }
-    // The ends' states are the ids of a text's tokens: little, and counted with their weights.
+    // The states of the embedding and the head are the ids of a text's tokens. They are small, and counted as weights.
     let all = |(weights, states): (u64, u64)| weights + states;
     let first = all(of(false, 0..1, false)?);
     let last = all(of(false, blocks - 1..blocks, false)?);
     let embedding_bytes = all(of(true, 0..1, false)?).saturating_sub(first);
     let head_bytes = all(of(false, blocks - 1..blocks, true)?).saturating_sub(last);
-    // A product with the head reads its weights as blocks read theirs.
+    // The matmul with the head reads its weights at the same speed as blocks read theirs.
     let head_blocks = head_bytes as f64 / of(false, 0..1, false)?.0.max(1) as f64;
     let blocks = u32::try_from(blocks)?;
     Ok(Model { blocks, block_bytes, block_states, embedding_bytes, head_bytes, head_blocks })

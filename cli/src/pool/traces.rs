@@ -1,10 +1,10 @@
-//! The last steps, in the format of Chrome's tracing, which Perfetto and browsers show.
+//! The last steps in the format of Chrome's tracing, which Perfetto and browsers show.
 
 use anygpu_pool::dispatch::Trace;
 use serde_json::{Value, json};
 
-/// A text is a process there. Its first line has its steps, and each stage has one below, by its place in the chain. What lies
-/// between two of a step is the way from one to the next.
+/// Formats the traces. A text is shown as a process. Its first row has its steps, and each stage has a row below, in
+/// the order of the chain. Gaps within a step are the time between one stage and the next.
 pub fn shown(traces: &[Trace]) -> Value {
     let events = traces.iter().flat_map(|trace| {
         let what = if trace.rows == 1 { "token" } else { "prompt" };

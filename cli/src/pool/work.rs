@@ -1,4 +1,4 @@
-//! `pool work`: a worker.
+//! `pool work`: joins a pool as a worker.
 
 use super::remote::{Remote, bandwidth, get};
 use crate::args::DeviceArgs;
@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use tokio::runtime;
 
-/// Bytes of what a coordinator says, at most.
+/// Most bytes of the coordinator's `pool.json`.
 const MOST: u64 = 64 << 10;
-/// Texts that it would hold states for.
+/// Most texts whose states the worker holds.
 const SESSIONS: u32 = 64;
 
 #[derive(Deserialize)]
@@ -44,9 +44,8 @@ pub fn run(args: &PoolWorkArgs, device: &DeviceArgs) -> Result<()> {
     let coordinator = args.coordinator.trim_end_matches('/');
     let agent = agent();
     let pool = get(&agent, &format!("{coordinator}/pool.json"), None, MOST).map_err(|why| anyhow!(why))?;
-    let pool: Pool = serde_json::from_slice(&pool).with_context(|| {
-        format!("{coordinator} is no coordinator of a pool; give the address that `pool serve` says")
-    })?;
+    let pool: Pool = serde_json::from_slice(&pool)
+        .with_context(|| format!("{coordinator} is not a pool coordinator; give the address that `pool serve` says"))?;
     let (_, report) = block_on(select(None, &device.options(), &NativeHost::default()))?;
     let chosen = report.chosen().map_or("cpu", |rung| rung.name);
     let matvec_ms = report.chosen().and_then(|rung| rung.matvec_ms);
@@ -84,7 +83,7 @@ pub fn run(args: &PoolWorkArgs, device: &DeviceArgs) -> Result<()> {
     })
 }
 
-/// Where chunks of models are kept.
+/// Returns the folder in which chunks of models are kept, and creates it.
 fn chunks() -> Result<PathBuf> {
     let folder = tune::folder()?.join("chunks");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

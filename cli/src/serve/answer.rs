@@ -1,4 +1,4 @@
-//! Answers in the shapes of OpenAI's API, whole and as streams of events.
+//! Answers in the formats of OpenAI's API, complete or as event streams.
 
 use super::choice::Choice;
 use super::error::{ApiError, respond};
@@ -20,7 +20,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-/// Since 1970.
+/// Returns the time since 1970.
 ///
 /// *Units*: seconds.
 pub fn now() -> u64 {
@@ -36,7 +36,7 @@ impl Shape {
         if self == Shape::Chat { "chat.completion.chunk" } else { "text_completion" }
     }
 
-    /// What a stream begins with.
+    /// Returns the first chunk of a stream, if there is one.
     fn first(self) -> Option<Value> {
         (self == Shape::Chat).then(|| json!({ "delta": { "role": "assistant", "content": "" } }))
     }
@@ -46,7 +46,7 @@ impl Shape {
     }
 }
 
-/// What all chunks of an answer have in common.
+/// Fields that all chunks of an answer share.
 struct Head {
     shape: Shape,
     id: String,
@@ -80,13 +80,14 @@ impl Head {
         fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
     }
 
-    /// A chunk of one choice.
+    /// Returns a chunk with one choice.
     fn chunk(&self, choice: Value) -> Map<String, Value> {
         self.object(self.shape.part(), json!([choice]))
     }
 }
 
-/// Tokens of the prompts, each of which `n` choices have in common, and of all choices.
+/// Returns the `usage` of a response: the tokens of all prompts, each counted once for its `n` choices, and those of
+/// all choices.
 fn usage(choices: &[Choice], n: usize) -> Value {
     let sum = |count: fn(&Outcome) -> usize| {
         choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(count).sum::<usize>()
@@ -98,7 +99,7 @@ fn usage(choices: &[Choice], n: usize) -> Value {
         choices.chunks(n.max(1)).map(least).sum::<usize>()
     };
     let prompt = of_prompts(|outcome| outcome.prompt_tokens);
-    // Those that come later find what the first has computed.
+    // Later choices of a prompt reuse what the first one computed, so the least count is that of the first.
     let cached = of_prompts(|outcome| outcome.cached_tokens);
     let completion = sum(|outcome| outcome.tokens.len());
     json!({
@@ -115,7 +116,7 @@ fn usage(choices: &[Choice], n: usize) -> Value {
     })
 }
 
-/// Times, besides what OpenAI's API has: those of the choice that took longest.
+/// Returns the times of the slowest choice, as an extension of OpenAI's API.
 fn timings(choices: &[Choice]) -> Value {
     let longest = |time: fn(&Outcome) -> f64| {
         choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(time).fold(0.0, f64::max)
@@ -127,10 +128,10 @@ fn timings(choices: &[Choice]) -> Value {
     })
 }
 
-/// The answers to one request, as they come. Dropping them cancels.
+/// Events of all answers to one request. Dropping it cancels them.
 type Answers = SelectAll<BoxStream<'static, (usize, Result<Told, EngineError>)>>;
 
-/// The next event of any answer, unless the server stops before.
+/// Waits for the next event of any answer, unless the server stops before.
 async fn next(server: &Server, answers: &mut Answers) -> Result<(usize, Told), ApiError> {
     let mut phase = server.phase.clone();
     let told = tokio::select! {
@@ -151,19 +152,19 @@ async fn next(server: &Server, answers: &mut Answers) -> Result<(usize, Told), A
     Ok((index, told))
 }
 
-/// A response under way.
+/// A response in progress.
 struct Responding {
     server: Arc<Server>,
-    /// When the client has gone, the server's part of the connection goes, and all of this with it.
+    /// Streams of the answers. If the client disconnects, the connection is dropped, and these with it.
     answers: Answers,
     choices: Vec<Choice>,
-    /// Choices of each prompt.
+    /// Number of choices for each prompt.
     n: usize,
     head: Head,
 }
 
 impl Responding {
-    /// Once all answers, `n` to each prompt, are known to come.
+    /// Begins a response. Returns when all answers, `n` to each prompt, are known to come.
     async fn begin(
         server: Arc<Server>,
         shape: Shape,
@@ -188,7 +189,7 @@ impl Responding {
         Ok(Responding { server, answers, choices, n, head })
     }
 
-    /// What comes next: the choice, what it adds, and whether that was its last.
+    /// Waits for the next event. Returns the choice, the chunks that it adds, and whether the choice has ended.
     async fn next(&mut self) -> Result<(&mut Choice, Vec<Value>, bool), ApiError> {
         let (index, told) = next(&self.server, &mut self.answers).await?;
         let choice = self.choices.get_mut(index).ok_or(HandleError::Stopped)?;
@@ -207,16 +208,16 @@ impl Responding {
     }
 }
 
-/// How a request for text is answered.
+/// The form of the response to a request for text.
 pub struct How {
     pub shape: Shape,
-    /// Answers to each prompt.
+    /// Number of answers to each prompt.
     pub n: usize,
     pub stream: bool,
     pub include_usage: bool,
 }
 
-/// Answers a request for text. Of a stream the response begins once the request was found sound.
+/// Answers a request for text. A stream begins once the request is known to be valid.
 pub async fn text(server: Arc<Server>, generate: Vec<Generate>, how: How) -> Result<Response, ApiError> {
     let How { shape, n, stream, include_usage } = how;
     let mut responding = Responding::begin(server, shape, generate, n).await?;
@@ -234,7 +235,7 @@ pub async fn text(server: Arc<Server>, generate: Vec<Generate>, how: How) -> Res
     Ok(respond(StatusCode::OK, &Value::Object(whole)))
 }
 
-/// A response as a stream.
+/// A streamed response.
 struct Streamed {
     responding: Responding,
     include_usage: bool,
@@ -250,7 +251,7 @@ impl Streamed {
         self.ready.push_back(Event::default().data(Value::Object(chunk).to_string()));
     }
 
-    /// Waits for something to say.
+    /// Waits for the next event of the stream.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Streamed)> {
         while self.ready.is_empty() && !self.ended {
             match self.responding.next().await {
@@ -299,11 +300,11 @@ fn events(responding: Responding, include_usage: bool) -> Response {
         let first: Vec<_> = choices.iter_mut().map(|choice| head.chunk(choice.dress(first.clone(), None))).collect();
         first.into_iter().for_each(|chunk| streamed.push(chunk));
     }
-    // Comments keep proxies from giving up while others have their turns.
+    // Keep-alive comments prevent timeouts of proxies while other requests have their turns.
     Sse::new(stream::unfold(streamed, Streamed::next)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Embeddings.
+/// Returns the response to a request for embeddings.
 pub fn embeddings(server: &Server, embedded: &Embedded, base64: bool) -> Response {
     let vector = |vector: &Vec<f32>| {
         if !base64 {

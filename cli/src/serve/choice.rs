@@ -1,4 +1,4 @@
-//! One of an answer's choices while it comes.
+//! A choice of an answer while it is generated.
 
 use super::request::Shape;
 use anygpu::handle::Outcome;
@@ -6,7 +6,7 @@ use anygpu::{Finish, LogProbEntry, Part, Parts, TokenEntry, ToolCall};
 use serde_json::{Map, Value, json};
 use std::hash::{BuildHasher, RandomState};
 
-/// A choice: what tells its parts apart, and what was said so far.
+/// A choice: the parser of its parts, and the text so far.
 pub struct Choice {
     index: usize,
     shape: Shape,
@@ -14,12 +14,12 @@ pub struct Choice {
     said: String,
     thought: String,
     calls: Vec<Value>,
-    /// Those that were not told yet.
+    /// Log probabilities that were not sent yet.
     log_probs: Vec<LogProbEntry>,
-    /// Characters of the tokens before them, and bytes after these that make no whole character yet.
+    /// Number of characters before these tokens, and the bytes of an incomplete character after them.
     offset: usize,
     partial: Vec<u8>,
-    /// Tokens that were thought.
+    /// Number of reasoning tokens.
     pub thought_tokens: usize,
     pub outcome: Option<Outcome>,
 }
@@ -47,7 +47,7 @@ impl Choice {
         self.shape
     }
 
-    /// Takes a piece of the text. Gives what it adds to the answer, as OpenAI's API has it in streams.
+    /// Adds a piece of the text. Returns the deltas for a stream, in the format of OpenAI's API.
     pub fn take(&mut self, text: &str, is_token: bool, log_prob: Option<LogProbEntry>) -> Vec<Value> {
         let parts = self.parts.push(text);
         self.thought_tokens += usize::from(is_token && self.parts.is_thinking());
@@ -55,7 +55,7 @@ impl Choice {
         parts.into_iter().map(|part| self.add(part)).collect()
     }
 
-    /// The text has ended. Gives what that adds.
+    /// Ends the text. Returns the last deltas.
     pub fn end(&mut self, outcome: Outcome) -> Vec<Value> {
         self.outcome = Some(outcome);
         self.parts.finish().into_iter().map(|part| self.add(part)).collect()
@@ -96,7 +96,7 @@ impl Choice {
         }
     }
 
-    /// What ended it, in the words of OpenAI's API.
+    /// Returns the finish reason of OpenAI's API.
     pub fn finish(&self) -> &'static str {
         match self.outcome.as_ref().map(|outcome| outcome.finish) {
             Some(Finish::Length) => "length",
@@ -105,7 +105,7 @@ impl Choice {
         }
     }
 
-    /// A choice of a response, with what is known of it so far.
+    /// Adds the index, the new log probabilities and the finish reason to a choice.
     pub fn dress(&mut self, mut choice: Value, finish: Option<&str>) -> Value {
         choice["index"] = json!(self.index);
         choice["logprobs"] = self.log_probs();
@@ -113,12 +113,12 @@ impl Choice {
         choice
     }
 
-    /// All of it.
+    /// Returns the complete choice.
     pub fn whole(&mut self) -> Value {
         let choice = match self.shape {
             Shape::Text => json!({ "text": self.said }),
             Shape::Chat => {
-                // Who only calls says nothing.
+                // An answer that only calls tools does not have content.
                 let content = (!self.said.is_empty() || self.calls.is_empty()).then_some(&self.said);
                 let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
                 if !self.thought.is_empty() {
@@ -134,7 +134,7 @@ impl Choice {
         self.dress(choice, Some(finish))
     }
 
-    /// Where in the text a token begins; one that goes on with a character begins where that does.
+    /// Returns the character offset of a token. A token that continues a character has the offset of that character.
     fn offset_of(&mut self, bytes: &[u8]) -> usize {
         let at = self.offset;
         self.partial.extend(bytes);
@@ -154,7 +154,7 @@ impl Choice {
         at
     }
 
-    /// How likely the tokens were that were not told yet.
+    /// Takes the log probabilities that were not sent yet, as JSON.
     fn log_probs(&mut self) -> Value {
         let entries = std::mem::take(&mut self.log_probs);
         match self.shape {
@@ -178,7 +178,7 @@ impl Choice {
     }
 }
 
-/// The text of a token, or its bytes where those are no whole characters: by their text alone many tokens would be one.
+/// Returns the text of a token, or its bytes if they are not whole characters: many such tokens have the same text.
 fn named(token: &TokenEntry) -> String {
     if !token.token.contains(char::REPLACEMENT_CHARACTER) {
         return token.token.clone();
@@ -186,7 +186,7 @@ fn named(token: &TokenEntry) -> String {
     token.bytes.iter().fold("bytes:".into(), |name, byte| format!("{name}\\x{byte:02x}"))
 }
 
-/// What tells a call from others. Mistral's templates take nine letters and digits, and others anything.
+/// Returns a random id for a tool call: nine letters and digits, which Mistral's templates require.
 fn id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnopqrstuvwxyz2345679";
     let number = RandomState::new().hash_one(0);

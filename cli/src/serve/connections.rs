@@ -1,4 +1,4 @@
-//! Connections: how many there may be, how long a request may take to come, and how they end.
+//! Connections: their number, their timeouts, and their end.
 
 use super::{Phase, reached};
 use axum::Router;
@@ -17,14 +17,14 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// Connections at a time; others wait in the system's queue.
+/// Most connections at a time. Others wait in the system's queue.
 const MOST: usize = 512;
-/// In which the head of a request has to come, and after which a connection that nobody uses is closed.
+/// Timeout for the head of a request, after which an idle connection is closed as well.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// After the system had no connection to give, because all files are open that may be.
+/// Pause after the system could not accept a connection, because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers until the server stops and what was begun has ended.
+/// Serves connections until the server stops and running requests have finished.
 pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receiver<Phase>) {
     let stopping = phase.clone();
     let (places, mut connections) = (Arc::new(Semaphore::new(MOST)), JoinSet::new());
@@ -45,7 +45,7 @@ pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receive
                 }
                 Err(_) => sleep(PAUSE).await,
             },
-            // Those that have ended.
+            // Removes connections that have ended.
             Some(_) = connections.join_next() => {}
         }
     }
@@ -53,12 +53,12 @@ pub async fn serve(listener: TcpListener, app: Router, mut phase: watch::Receive
     while connections.join_next().await.is_some() {}
 }
 
-/// Whoever is at the other end of a connection, which its requests are marked with.
+/// The client's address, which each request gets as an extension.
 #[derive(Debug, Clone, Copy)]
 pub struct Client(pub IpAddr);
 
-/// A path with the slashes and the `/v1` that belong in it, if some are too many or missing: clients put paths behind whatever
-/// address a person gave them.
+/// Returns the path with superfluous slashes removed and a missing `/v1` added, if it needs that. Clients append paths
+/// to whatever base URL a user gave them.
 fn straightened(uri: &Uri) -> Option<Uri> {
     const ROOTS: [&str; 4] = ["models", "chat", "completions", "embeddings"];
     let mut names: Vec<&str> = uri.path().split('/').filter(|name| !name.is_empty()).collect();
@@ -75,9 +75,9 @@ fn straightened(uri: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// One connection. Whatever ends it, there is nobody to tell.
+/// Serves one connection. Errors are ignored, because there is nobody to report them to.
 async fn answer(stream: TcpStream, from: Client, app: Router, mut phase: watch::Receiver<Phase>) {
-    // Each token is sent as it comes.
+    // Each token is sent at once.
     let _ = stream.set_nodelay(true);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);

@@ -1,4 +1,4 @@
-//! Errors in the shape of OpenAI's API.
+//! Errors in the format of OpenAI's API.
 
 use anygpu::handle::HandleError;
 use anygpu::{ChatError, EngineError, ModelError};
@@ -6,15 +6,15 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// Seconds after which to come again.
+/// Seconds after which clients should retry.
 const RETRY_AFTER: &str = "2";
 
-/// Why there is no answer.
+/// An error response.
 #[derive(Debug)]
 pub struct ApiError {
     pub status: StatusCode,
     pub message: String,
-    /// The field of the request that it is about.
+    /// The field of the request that caused the error.
     pub param: Option<String>,
     pub code: Option<&'static str>,
 }
@@ -24,24 +24,24 @@ impl ApiError {
         ApiError { status, message: message.into(), param: None, code: None }
     }
 
-    /// A request that cannot be answered.
+    /// Creates an error for an invalid request (400).
     pub fn request(message: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// The same about a field.
+    /// Names the field that caused the error.
     #[must_use]
     pub fn about(self, param: &str) -> ApiError {
         ApiError { param: Some(param.into()), ..self }
     }
 
-    /// The same with a code that programs look at.
+    /// Adds a code for programs.
     #[must_use]
     pub fn with_code(self, code: &'static str) -> ApiError {
         ApiError { code: Some(code), ..self }
     }
 
-    /// The server ends before the answer does.
+    /// Creates the error for answers that the server's stop has cut off (503).
     pub fn stopping() -> ApiError {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask again when it is back")
             .with_code("stopping")
@@ -61,7 +61,7 @@ impl ApiError {
     }
 }
 
-/// What the model's template cannot do.
+/// Returns the error for a parameter that the model's template does not support.
 fn unsupported(error: &ChatError, param: &str) -> ApiError {
     ApiError::request(error.to_string()).about(param).with_code("unsupported_parameter")
 }
@@ -112,7 +112,7 @@ impl From<EngineError> for ApiError {
     }
 }
 
-/// An answer as JSON.
+/// Returns a response with JSON.
 pub fn respond(status: StatusCode, value: &Value) -> Response {
     const JSON: (HeaderName, HeaderValue) = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     (status, [JSON], value.to_string()).into_response()

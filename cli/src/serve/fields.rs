@@ -1,26 +1,26 @@
-//! What the fields of a request may hold. A value that asks for nothing special passes. A field that would change what the
-//! answer may be and is not supported is refused by name; one that is not known is noted, or refused by a strict server.
+//! Validation of request fields. Neutral values pass. A field that would change the answer but is not supported is
+//! refused by name. An unknown field is noted, or refused by a strict server.
 
 use super::error::ApiError;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 
-/// Notes that are told; a client that gives cause for more has the first ones.
+/// Most notes in a response. Further ones are dropped.
 const MOST_NOTES: usize = 16;
 
-/// What a request asks for in vain, and is answered without.
+/// Fields of a request that had no effect.
 pub struct Notes {
     is_strict: bool,
     noted: RefCell<Vec<String>>,
 }
 
 impl Notes {
-    /// A strict server refuses what others note.
+    /// Creates an empty list. A strict server refuses such fields instead of noting them.
     pub fn new(is_strict: bool) -> Notes {
         Notes { is_strict, noted: RefCell::default() }
     }
 
-    /// Takes note of a field that changes nothing.
+    /// Notes a field that has no effect.
     ///
     /// *Errors*: the server is strict.
     pub fn note(&self, name: &str, why: &str) -> Result<(), ApiError> {
@@ -36,58 +36,59 @@ impl Notes {
         Ok(())
     }
 
-    /// All notes.
+    /// Returns all notes.
     pub fn into_noted(self) -> Vec<String> {
         self.noted.into_inner()
     }
 }
 
-/// What is done with a field. For every one, null is the same as leaving it out.
+/// Rule for a field. Null always means that the field is missing.
 pub enum Rule {
-    /// It is used, if it is such a value.
+    /// The field is used, and must have this kind of value.
     Use(Kind),
-    /// It is not supported; these values, as JSON, ask for nothing. Why others are refused, and what to do.
+    /// The field is not supported. These values, as JSON, are neutral and pass; the text says why others are refused
+    /// and what to do.
     Only(&'static [&'static str], &'static str),
-    /// It is not supported, and the answer is the same without: these values, as JSON, ask for nothing, and others are
-    /// noted. Why it changes nothing.
+    /// The field is not supported, but does not change the answer. These values, as JSON, are neutral and pass; others
+    /// are noted with the text as the reason.
     Noted(&'static [&'static str], &'static str),
-    /// Whatever it holds, the answer would be the same.
+    /// The field is ignored, because no value of it would change the answer.
     Ignored,
 }
 
-/// A kind of values. Integers may be written as numbers with a point, such as 5.0.
+/// Kind of a value. Integers may be written with a decimal point, such as 5.0.
 pub enum Kind {
     Integer(u64, u64),
-    /// An integer, or -1 for as many as there may be.
+    /// An integer, or -1 for no limit.
     Count(u64, u64),
-    /// Any integer of 64 bits; -1 is any of them.
+    /// An integer of 64 bits, or -1 for a random one.
     Seed,
     Number(f64, f64),
     Boolean,
     Text,
     OneOf(&'static [&'static str]),
     Object(Table),
-    /// A check of its own.
+    /// A value that a function checks.
     Checked(fn(&str, &Value, &Notes) -> Result<(), ApiError>),
 }
 
-/// All fields that an object may have.
+/// The known fields of an object, with their rules.
 pub type Table = &'static [(&'static str, Rule)];
 
-/// The integer that a value is.
+/// Returns the value as an integer, if it is one.
 pub fn integer(value: &Value) -> Option<i128> {
     let whole = |number: f64| (number.fract() == 0.0 && number.abs() <= 2f64.powi(53)).then_some(number as i128);
     let exact = value.as_u64().map(i128::from).or(value.as_i64().map(i128::from));
     exact.or_else(|| whole(value.as_f64()?))
 }
 
-/// A value as messages show it.
+/// Formats a value for error messages.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 80 { text } else { text.chars().take(77).collect::<String>() + "..." }
 }
 
-/// Refuses a value.
+/// Returns the error for an invalid or missing value.
 pub fn refused(name: &str, expected: &str, value: &Value) -> ApiError {
     let message = match value {
         Value::Null => format!("{name} must be {expected}, and is missing"),
@@ -96,7 +97,7 @@ pub fn refused(name: &str, expected: &str, value: &Value) -> ApiError {
     ApiError::request(message).about(name)
 }
 
-/// Checks all fields of an object, which stand in one of the tables. `path` leads to it, and is empty for the request
+/// Checks all fields of an object against these tables. `path` leads to the object, and is empty for the request
 /// itself.
 pub fn check<'v>(
     path: &str,
@@ -137,7 +138,7 @@ pub fn check<'v>(
     Ok(fields)
 }
 
-/// Whether a value is what a text of JSON says; 0 and 0.0 are the same.
+/// Returns whether a value equals the one in a JSON text; 0 and 0.0 are equal.
 fn is(text: &str, value: &Value) -> bool {
     let one: Value = serde_json::from_str(text).unwrap_or_default();
     match (one.as_f64(), value.as_f64()) {

@@ -1,4 +1,4 @@
-//! `response_format`, and other fields that hold an answer to a format.
+//! `response_format`, and other fields that constrain an answer to a format.
 
 use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Object, OneOf, Text};
@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 const FIELD: &str = "response_format";
 
-/// Texts of which an answer may be one.
+/// Most texts of a choice, such as `guided_choice`.
 const MOST_CHOICES: usize = 1024;
 
 const FORMAT: Table = &[
@@ -26,7 +26,7 @@ const FORMAT: Table = &[
             ("name", Use(Checked(check_name))),
             ("description", Use(Text)),
             ("schema", Use(Checked(check_schema))),
-            // Answers always follow it. LM Studio's examples have it as a string.
+            // Ignored, because answers always follow the schema. In LM Studio's examples it is a string.
             ("strict", Ignored),
         ])),
     ),
@@ -42,13 +42,13 @@ pub fn check_schema(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError
     if value.is_object() { Ok(()) } else { Err(refused(name, "an object", value)) }
 }
 
-/// A schema, or the text of one.
+/// Checks a schema, which may be an object or its text.
 pub fn check_schema_or_text(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = value.is_object() || value.as_str().is_some_and(|text| Format::schema(text).is_ok());
     if sound { Ok(()) } else { Err(refused(name, "a schema as an object, or as its text", value)) }
 }
 
-/// Texts of which the answer is one.
+/// Checks the list of texts of which the answer must be one.
 pub fn check_choices(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = |texts: &Vec<Value>| {
         (1..=MOST_CHOICES).contains(&texts.len())
@@ -58,7 +58,7 @@ pub fn check_choices(name: &str, value: &Value, _: &Notes) -> Result<(), ApiErro
     if value.as_array().is_some_and(sound) { Ok(()) } else { Err(refused(name, &expected, value)) }
 }
 
-/// vLLM's field for formats.
+/// Fields of vLLM's `structured_outputs`.
 pub const STRUCTURED: Table = &[
     ("json", Use(Checked(check_schema_or_text))),
     ("regex", Use(Text)),
@@ -69,7 +69,7 @@ pub const STRUCTURED: Table = &[
     ("disable_fallback", Ignored),
 ];
 
-/// Checks the field.
+/// Checks `response_format`.
 pub fn check_format(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     let fields = check(name, value, &[FORMAT], notes)?;
     let missing = |part: &str, what| Err(refused(&format!("{name}.{part}"), what, &Value::Null));
@@ -83,15 +83,15 @@ pub fn check_format(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiE
     }
 }
 
-/// What a request asks for.
+/// The format that a request asks for.
 pub struct Asked {
     format: Format,
-    /// The field that asks for it, and what messages call that.
+    /// The field that asks for the format, and the format's name in error messages.
     pub field: &'static str,
     name: String,
 }
 
-/// The schema that a sound field has.
+/// Returns the schema of a valid field.
 fn schema(value: &Value) -> Option<Format> {
     value.as_str().map_or_else(|| Some(Format::Schema(value.clone())), |text| Format::schema(text).ok())
 }
@@ -100,7 +100,7 @@ fn regex(value: &Value) -> Option<Format> {
     Some(Format::Regex(value.as_str().filter(|text| !text.is_empty())?.to_owned()))
 }
 
-/// The regular expression of some texts.
+/// Returns a regular expression that matches each of some texts.
 fn one_of(value: &Value) -> Option<Format> {
     let escaped = |text: &str| -> String {
         let of = |c: char| r"\.+*?()|[]{}^$#&-~".contains(c).then_some('\\').into_iter().chain([c]);
@@ -110,7 +110,7 @@ fn one_of(value: &Value) -> Option<Format> {
     Some(Format::Regex(texts.join("|")))
 }
 
-/// A field that holds answers to a format: its path, and what it asks for.
+/// A field that constrains answers: its path, and the function that reads its format.
 type Source = (&'static str, fn(&Value) -> Option<Format>);
 
 const SOURCES: [Source; 9] = [
@@ -126,9 +126,9 @@ const SOURCES: [Source; 9] = [
 ];
 
 impl Asked {
-    /// From the fields of a request that was found sound.
+    /// Reads the format from the fields of a valid request.
     ///
-    /// *Errors*: several formats at once.
+    /// *Errors*: more than one format.
     pub fn read(fields: &Map<String, Value>) -> Result<Option<Asked>, ApiError> {
         let of_field = |(path, format): &Source| {
             let (field, part) = path.split_once('.').unwrap_or((*path, ""));
@@ -159,21 +159,21 @@ impl Asked {
         Some(Asked { format, field: FIELD, name })
     }
 
-    /// For the answer to a conversation, before which there may be something else.
+    /// Returns the format for the answer to a conversation, which a preface such as reasoning may precede.
     pub fn after(self, preface: Option<Preface>) -> Asked {
         Asked { format: self.format.after(preface), ..self }
     }
 
-    /// From tools of which some must be called.
+    /// Creates the format of an answer that must call tools.
     pub fn calls(form: CallForm) -> Asked {
         Asked { format: Format::Calls(Box::new(form)), field: "tools", name: "parameters of tools".into() }
     }
 }
 
-/// Grammars that are made at a time, beside the threads that answer.
+/// Most grammars that are compiled at a time, on other threads than those that answer.
 const AT_ONCE: usize = 2;
 
-/// Makes grammars for answers.
+/// Compiler of grammars for answers.
 pub struct Formats {
     vocabulary: Arc<OnceLock<Result<Vocabulary, FormatError>>>,
     places: Semaphore,
@@ -186,9 +186,9 @@ impl Default for Formats {
 }
 
 impl Formats {
-    /// Requests with answers that are held to a format.
+    /// Adds the format's constraint to the requests.
     ///
-    /// *Errors*: a format that answers cannot be held to.
+    /// *Errors*: a format that cannot be enforced.
     pub async fn hold(
         &self,
         handle: &Handle,

@@ -1,21 +1,22 @@
-//! The names that requests may call the server by. A page whose name was made to lead here is of the same origin as the
-//! server to its browser, so that nothing but this name tells it from pages that may ask.
+//! Check of the `Host` header, against DNS rebinding. An attacker's page can make its own name resolve to this server.
+//! To the browser both then have one origin, and only the name in the header tells the page from permitted ones.
 
 use axum::http::uri::Authority;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Names besides addresses and localhost, which nobody else can make lead here.
+/// Permitted names. IP addresses and localhost are always permitted, because nobody else can make them resolve to this
+/// server.
 pub struct Hosts {
     names: Vec<String>,
 }
 
 impl Hosts {
-    /// The names that `--allowed-host` gives; `*` is any.
+    /// Creates the list from the values of `--allowed-host`; `*` is any name.
     pub fn new(names: &[String]) -> Hosts {
         Hosts { names: names.iter().map(|name| plain(name)).collect() }
     }
 
-    /// Whether a request may call the server by this name, which may have a port.
+    /// Returns whether a request may have this `Host` header, which may include a port.
     pub fn admit(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
         let host = plain(authority.host());
@@ -28,7 +29,7 @@ impl Hosts {
     }
 }
 
-/// Names are the same whatever the case of their letters, and with a dot at the end.
+/// Normalizes a name: lower case, and without a dot at the end.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }

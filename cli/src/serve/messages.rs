@@ -1,4 +1,4 @@
-//! Conversations in requests: messages, tools, and what else a template is given.
+//! Conversations in requests: messages, tools, and variables of the template.
 
 use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Integer, OneOf, Text};
@@ -8,15 +8,15 @@ use anygpu::{ChatOptions, ChatTemplate, Message, ToolChoice, call_arguments};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// As many as OpenAI's API takes.
+/// Most tools of a request, as in OpenAI's API.
 const MOST_TOOLS: usize = 128;
-/// Variables of a template that a request may give.
+/// Most template variables of a request.
 const MOST_VARIABLES: usize = 32;
 
 const ONLY_TEXT: &str = "only text is read; leave this part out";
 
-/// The fields of a turn. Those that a service adds to its own answers must be empty; what clients read of answers comes back
-/// with them.
+/// Fields of a message. Clients send back the messages that they received. So fields that services add to their answers
+/// are accepted if they are empty, and fields that clients add are ignored.
 const MESSAGE: Table = &[
     ("role", Use(Checked(check_role))),
     ("content", Use(Checked(check_content))),
@@ -32,7 +32,7 @@ const MESSAGE: Table = &[
     ("cache_control", Ignored),
 ];
 
-/// The fields of a part of a turn.
+/// Fields of a part of a message.
 const PART: Table = &[
     ("type", Use(OneOf(&["text"]))),
     ("text", Use(Text)),
@@ -46,7 +46,7 @@ const PART: Table = &[
 
 const FUNCTION: &[&str] = &["function"];
 
-/// The fields of a call in a turn.
+/// Fields of a tool call in a message.
 const CALL: Table = &[
     ("id", Use(Text)),
     ("type", Use(OneOf(FUNCTION))),
@@ -72,7 +72,7 @@ const CHOICE: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked
 
 const CHOSEN: Table = &[("name", Use(Checked(check_name)))];
 
-/// Checks an object, some of whose fields must be there.
+/// Checks an object with required fields.
 fn check_with(name: &str, value: &Value, (table, required): (Table, &[&str]), notes: &Notes) -> Result<(), ApiError> {
     let fields = check(name, value, &[table], notes)?;
     match required.iter().find(|key| fields.get(**key).is_none_or(Value::is_null)) {
@@ -86,7 +86,7 @@ fn check_role(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     if sound { Ok(()) } else { Err(refused(name, "a string such as user", value)) }
 }
 
-/// The text of a turn: a string, or parts of it.
+/// Checks the content of a message: a string, or an array of text parts.
 fn check_content(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     let Value::Array(parts) = value else {
         let expected = "a string, or an array of { type: \"text\", text }";
@@ -129,7 +129,7 @@ pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), Ap
         let Some(role) = turn.get("role").and_then(Value::as_str) else {
             return Err(refused(&format!("{path}.role"), "a string such as user", &Value::Null));
         };
-        // Services answer without content where they call tools, and such answers come back in the conversation.
+        // Services answer without content when they call tools, and clients send such answers back.
         if turn.get("content").is_none_or(Value::is_null) && role != "assistant" {
             return Err(refused(&format!("{path}.content"), "a string", &Value::Null));
         }
@@ -140,7 +140,7 @@ pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), Ap
     Ok(())
 }
 
-/// A name as OpenAI's API takes it.
+/// Checks a name by the rules of OpenAI's API.
 fn check_name(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let sound = value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.chars().all(is));
@@ -174,19 +174,19 @@ pub fn check_choice(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiE
     }
 }
 
-/// Variables of the template.
+/// Checks the variables of the template.
 pub fn check_variables(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let sound = value.as_object().is_some_and(|variables| variables.len() <= MOST_VARIABLES);
     let expected = format!("an object of at most {MOST_VARIABLES} values");
     if sound { Ok(()) } else { Err(refused(name, &expected, value)) }
 }
 
-/// The messages of a request that was found sound.
+/// Returns the messages of a valid request.
 pub fn messages(value: &Value) -> Vec<Message> {
     value.as_array().into_iter().flatten().map(Message::from_openai).collect()
 }
 
-/// The path of the first speaker's name in a conversation, if the template takes no notice of it.
+/// Returns the path of the first `name` of a speaker in a conversation, if the template ignores such names.
 pub fn unread_name(chat: &ChatTemplate, value: &Value) -> Option<String> {
     let is_unread = |role: &str| {
         let (turn, user) = (Message::new(role, "?"), Message::new("user", "?"));
@@ -198,13 +198,13 @@ pub fn unread_name(chat: &ChatTemplate, value: &Value) -> Option<String> {
     is_unread(turn["role"].as_str()?).then(|| format!("messages[{at}].name"))
 }
 
-/// What else there is in a request that was found sound.
+/// Reads the tools and template variables of a valid request.
 ///
-/// *Errors*: fields that do not go with each other.
+/// *Errors*: fields that contradict each other.
 pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
     let get = |name: &str| request.get(name).filter(|value| !value.is_null());
     let mut tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
-    // How strictly calls are held to a schema is no business of the model's, whose prompt stays the same.
+    // `strict` concerns only the grammar. Without it in the prompt, the model sees the same prompt either way.
     for function in tools.iter_mut().filter_map(|tool| tool["function"].as_object_mut()) {
         function.shift_remove("strict");
     }

@@ -1,11 +1,11 @@
-//! What has happened, in Prometheus's text format.
+//! Metrics in Prometheus's text format.
 
 use anygpu::handle::{Handle, Outcome};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bounds of times: from a token on a fast device to an answer on a slow one.
+/// Bounds of the histograms: from a token on a fast device to an answer on a slow one.
 ///
 /// *Units*: seconds.
 const BOUNDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
@@ -27,7 +27,7 @@ impl Histogram {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// By path and status.
+    /// Number of responses, by path and status.
     requests: BTreeMap<(&'static str, u16), u64>,
     prompt_tokens: u64,
     cached_tokens: u64,
@@ -44,27 +44,28 @@ struct Counts {
 pub struct Metrics(Mutex<Counts>);
 
 impl Metrics {
-    /// Nothing is done while it is locked that could leave it in parts.
+    /// Locks the counts. A poisoned lock is used anyway: nothing that runs while it is held leaves the counts half
+    /// changed.
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A response began.
+    /// Counts a response.
     pub fn responded(&self, path: &'static str, status: u16) {
         *self.counts().requests.entry((path, status)).or_default() += 1;
     }
 
-    /// A device was lost, and another took over.
+    /// Counts the recovery from a lost device.
     pub fn recovered(&self) {
         self.counts().recoveries += 1;
     }
 
-    /// Texts were embedded.
+    /// Counts the tokens of embedded texts.
     pub fn embedded(&self, tokens: usize) {
         self.counts().prompt_tokens += tokens as u64;
     }
 
-    /// A text was generated.
+    /// Counts a generated text.
     pub fn generated(&self, outcome: &Outcome) {
         let mut counts = self.counts();
         counts.prompt_tokens += outcome.prompt_tokens as u64;
@@ -78,7 +79,7 @@ impl Metrics {
         }
     }
 
-    /// All of it.
+    /// Returns all metrics as text.
     pub fn text(&self, handle: &Handle, model: &str) -> String {
         let counts = self.counts();
         let status = handle.status();

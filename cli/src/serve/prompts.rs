@@ -1,4 +1,4 @@
-//! Prompts become tokens on threads beside those that answer.
+//! Encoding of prompts, on other threads than those that answer.
 
 use super::error::ApiError;
 use anygpu::handle::{Encoded, Handle, Prompt};
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// Long requests whose prompts are encoded at a time.
+/// Most long requests whose prompts are encoded at a time.
 const AT_ONCE: usize = 2;
-/// A request of fewer bytes does not wait for long ones.
+/// Bytes from which on a request is long. Shorter ones do not wait for long ones.
 const LONG: usize = 64 << 10;
 
-/// Encodes prompts.
+/// Encoder of prompts.
 pub struct Prompts {
     places: Arc<Semaphore>,
 }
@@ -27,7 +27,7 @@ impl Default for Prompts {
 impl Prompts {
     /// Encodes the prompts of a request of `bytes`; see [`Handle::encode`].
     ///
-    /// *Errors*: what is wrong with a prompt.
+    /// *Errors*: an invalid prompt.
     pub async fn encode(
         &self,
         handle: &Handle,
@@ -40,7 +40,7 @@ impl Prompts {
         let place = if bytes < LONG { None } else { self.places.clone().acquire_owned().await.ok() };
         let handle = handle.clone();
         let encoded = spawn_blocking(move || {
-            // Who has gone away meanwhile still takes it.
+            // The place stays taken until the work is done, even if the client has disconnected.
             let _place = place;
             let encode = |prompt: &Prompt| handle.encode(prompt, &chat, overflow, room).map(Arc::new);
             prompts.iter().map(encode).collect::<Result<Vec<_>, _>>()

@@ -1,5 +1,5 @@
-//! Requests in the shapes of OpenAI's API: their fields, and what they ask of the engine. The package for browsers has
-//! tables like these.
+//! Requests in the formats of OpenAI's API: their fields, and the engine's options that these become. The npm package
+//! has similar tables.
 
 use super::error::ApiError;
 use super::fields::Kind::{Boolean, Checked, Count, Integer, Number, Object, OneOf, Seed, Text};
@@ -13,21 +13,21 @@ use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Lengths and counts.
+/// Upper bound of lengths and counts.
 const MOST: u64 = u32::MAX as u64;
-/// The engine requires more than 0, and the likeliest of its 64 candidates never has less than this.
+/// Least `top_p`. The engine requires more than 0, and the likeliest of its 64 candidates never has less than this.
 const LEAST_TOP_P: f64 = 1.0 / (1 << 24) as f64;
-/// As many texts as OpenAI's API takes at once.
+/// Most texts of a request, as in OpenAI's API.
 const MOST_TEXTS: usize = 2048;
 
-/// Answers to one request.
+/// Most answers to one prompt (`n`).
 const MOST_ANSWERS: u64 = 16;
 
 const RENAMED: &str = "its name is tools, and tool_choice";
 const NO_GRAMMARS: &str = "grammars are not read; use response_format, guided_regex or guided_choice";
 const NO_FILTERS: &str = "the choice of tokens cannot be held to that; leave it out, or use logit_bias";
 
-/// Fields of both kinds of requests for text.
+/// Fields of both kinds of text requests.
 const COMMON: Table = &[
     ("model", Use(Text)),
     ("max_tokens", Use(Count(1, MOST))),
@@ -73,7 +73,7 @@ const COMMON: Table = &[
     ("prompt_cache_key", Ignored),
 ];
 
-/// The other fields of a chat request.
+/// Further fields of a chat request.
 const CHAT: Table = &[
     ("messages", Use(Checked(messages::check_messages))),
     ("logprobs", Use(Boolean)),
@@ -100,7 +100,7 @@ const CHAT: Table = &[
     ("id_slot", Ignored),
 ];
 
-/// The other fields of a request to continue a text.
+/// Further fields of a completion request.
 const TEXT: Table = &[
     ("prompt", Use(Checked(check_texts))),
     ("best_of", Only(&["1"], "one answer is made at a time; leave it out")),
@@ -109,7 +109,7 @@ const TEXT: Table = &[
     ("suffix", Only(&["\"\""], "nothing is filled in; leave it out")),
 ];
 
-/// The fields of a request for embeddings.
+/// Fields of an embeddings request.
 const EMBEDDING: Table = &[
     ("input", Use(Checked(check_texts))),
     ("model", Use(Text)),
@@ -128,12 +128,12 @@ fn check_stop(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     if all { Ok(()) } else { Err(refused(name, "a string that is not empty, or at most 64 of them", value)) }
 }
 
-/// How many of the likeliest tokens are told for each; some clients say false for none.
+/// Checks the number of likeliest tokens to report at each position. Some clients send false for none.
 fn check_logprobs(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
     if *value == false { Ok(()) } else { Integer(0, MAX_TOP as u64).check(name, value, notes) }
 }
 
-/// Token ids, and what is added to their logits. The engine knows how many there may be.
+/// Parses token ids and their biases. The engine checks how many there may be.
 fn biases(name: &str, value: &Value, notes: &Notes) -> Result<Vec<(u32, f32)>, ApiError> {
     let biases = value.as_object().ok_or_else(|| refused(name, "an object of token ids and numbers", value))?;
     let bias = |(id, bias): (&String, &Value)| {
@@ -149,7 +149,7 @@ fn check_biases(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError
     biases(name, value, notes).map(|_| ())
 }
 
-/// A text, or its tokens. A text that was read from a file may begin with the mark of its encoding.
+/// Parses a prompt: a text, or its tokens. A byte order mark at the beginning of a text is removed.
 fn text(name: &str, value: &Value) -> Result<Prompt, ApiError> {
     if let Value::String(text) = value {
         return Ok(Prompt::Text(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()));
@@ -159,7 +159,7 @@ fn text(name: &str, value: &Value) -> Result<Prompt, ApiError> {
     tokens.map(Prompt::Tokens).ok_or_else(|| refused(name, "a string or an array of token ids", value))
 }
 
-/// Texts, or one of them: none is a list of numbers.
+/// Parses one or more prompts. An array of numbers is a single prompt.
 fn texts(name: &str, value: &Value) -> Result<Vec<Prompt>, ApiError> {
     let is_list = |values: &&Vec<Value>| values.first().is_some_and(|first| first.is_string() || first.is_array());
     match value.as_array().filter(is_list) {
@@ -175,7 +175,7 @@ fn check_texts(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     texts(name, value).map(|_| ())
 }
 
-/// The fields of a request that was found sound.
+/// Fields of a valid request.
 struct Sound<'v>(&'v Map<String, Value>);
 
 impl Sound<'_> {
@@ -183,7 +183,7 @@ impl Sound<'_> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    /// None, too, for the -1 that stands for as many as there may be.
+    /// Returns an integer, or `None` also for -1, which means no limit.
     fn integer(&self, name: &str) -> Option<u64> {
         integer(self.get(name)?).and_then(|number| u64::try_from(number).ok())
     }
@@ -204,13 +204,13 @@ impl Sound<'_> {
         self.get(name)?.as_str()
     }
 
-    /// Without a temperature the likeliest token is taken, as everywhere in anygpu.
+    /// Returns the sampling method. Without a temperature it is greedy, as everywhere in anygpu.
     fn sampling(&self, seed: u64) -> Sampling {
         match self.number("temperature") {
             None | Some(0.0) => Sampling::Greedy,
             Some(temperature) => Sampling::Random {
                 temperature: temperature as f32,
-                // More than the device can keep means as many as it can.
+                // A `top_k` above the device's limit means the limit.
                 top_k: self.integer("top_k").filter(|k| *k <= TopK::MAX as u64).unwrap_or(0) as u32,
                 top_p: self.number("top_p").unwrap_or(1.0).max(LEAST_TOP_P) as f32,
                 seed,
@@ -226,12 +226,12 @@ impl Sound<'_> {
         }
     }
 
-    /// What changes the chances of tokens.
+    /// Returns the adjustments of the logits.
     fn adjust(&self) -> Adjust {
         let neutral = Adjust::default();
         let number = |name, neutral| self.number(name).map_or(neutral, |number| number as f32);
         Adjust {
-            // Its name with llama.cpp and ollama is the other one.
+            // llama.cpp and ollama call it `repeat_penalty`.
             repetition_penalty: number("repetition_penalty", number("repeat_penalty", neutral.repetition_penalty)),
             presence_penalty: number("presence_penalty", neutral.presence_penalty),
             frequency_penalty: number("frequency_penalty", neutral.frequency_penalty),
@@ -243,7 +243,7 @@ impl Sound<'_> {
         }
     }
 
-    /// With how many of the likeliest tokens log probabilities are told, if they are.
+    /// Returns how many of the likeliest tokens to report, or `None` if log probabilities are not requested.
     fn log_probs(&self) -> Option<usize> {
         match self.get("logprobs")? {
             Value::Bool(told) => told.then(|| self.size("top_logprobs").unwrap_or(0)),
@@ -255,12 +255,13 @@ impl Sound<'_> {
         self.size("max_tokens").or(self.size("max_completion_tokens"))
     }
 
-    /// Clients ask for more tokens than any context holds, so that an answer ends with the context unless they say otherwise.
+    /// Returns the overflow policy. Many clients ask for more tokens than any context holds, so by default an answer
+    /// ends when the context is full.
     fn overflow(&self) -> Overflow {
         self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or(Overflow::Stop)
     }
 
-    /// What the engine is asked.
+    /// Returns the request to the engine.
     fn generate(&self, prompt: Prompt, seed: u64) -> Generate {
         let (max_tokens, overflow) = (self.max_tokens(), self.overflow());
         let (sampling, adjust, stop) = (self.sampling(seed), self.adjust(), self.stop());
@@ -288,12 +289,12 @@ impl Sound<'_> {
     }
 }
 
-/// A number that nobody foresees: the key of a hash map.
+/// Returns an unpredictable number: a hash with a random key.
 pub fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// Which API a request for text is of.
+/// The API of a text request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Chat,
@@ -305,20 +306,22 @@ pub struct TextRequest {
     fields: Map<String, Value>,
     pub prompts: Vec<Prompt>,
     pub chat: ChatOptions,
-    /// Answers to each prompt.
+    /// Number of answers to each prompt.
     pub n: usize,
     pub model: Option<String>,
-    /// Whom the client asks for.
+    /// The user on whose behalf the client asks.
     pub user: Option<String>,
     pub stream: bool,
     pub include_usage: bool,
     pub format: Option<format::Asked>,
-    /// The conversation, if its answer must call tools or have a format.
+    /// The conversation, if its answer must call tools or follow a format.
     pub held: Option<(Vec<Message>, ChatOptions)>,
 }
 
 impl TextRequest {
-    /// *Errors*: what is wrong with it, by the field.
+    /// Reads and validates a request.
+    ///
+    /// *Errors*: a field is invalid; the error names it.
     pub fn read(shape: Shape, value: &Value, notes: &Notes) -> Result<TextRequest, ApiError> {
         let own = if shape == Shape::Chat { CHAT } else { TEXT };
         let sound = Sound(check("", value, &[COMMON, own], notes)?);
@@ -364,17 +367,18 @@ impl TextRequest {
         })
     }
 
-    /// What becomes of a text that outgrows the context, and the tokens that are to have room in it.
+    /// Returns the overflow policy, and the number of tokens that must fit after the prompt.
     pub fn room(&self) -> (Overflow, usize) {
         let sound = Sound(&self.fields);
         let neutral = GenerateOptions { max_tokens: sound.max_tokens(), ..GenerateOptions::default() };
         (sound.overflow(), neutral.most())
     }
 
-    /// What the engine is asked: for each of the prompts `n` answers, one after the other.
+    /// Returns the requests to the engine: `n` answers for each prompt, one after the other.
     pub fn generate(&self, prompts: &[Arc<Encoded>]) -> Vec<Generate> {
         let sound = Sound(&self.fields);
-        // Answers differ by their seeds: that of the request, and those after it. Without one, any.
+        // Each answer has its own seed: that of the request, and those after it. Without a seed, the first one is
+        // random.
         let seed = sound.get("seed").and_then(integer).filter(|seed| *seed != -1);
         let seed = seed.map_or_else(random, |seed| seed as u64);
         let seeds = || (0..self.n as u64).map(move |at| seed.wrapping_add(at));
@@ -396,7 +400,9 @@ pub struct EmbedRequest {
 }
 
 impl EmbedRequest {
-    /// *Errors*: what is wrong with it, by the field.
+    /// Reads and validates a request.
+    ///
+    /// *Errors*: a field is invalid; the error names it.
     pub fn read(value: &Value, notes: &Notes) -> Result<EmbedRequest, ApiError> {
         let sound = Sound(check("", value, &[EMBEDDING], notes)?);
         let expected = "a string, an array of token ids, or an array of either";

@@ -1,4 +1,4 @@
-//! Paths, keys and bodies.
+//! Routes of the server, API keys, and request bodies.
 
 use super::answer::{self, How};
 use super::connections::Client;
@@ -26,15 +26,15 @@ use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-/// In which the body of a request has to come.
+/// Timeout for reading a request body.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a request asked for in vain.
+/// Header that lists the fields that had no effect.
 const WARNING: HeaderName = HeaderName::from_static("x-anygpu-warning");
 
 type Answered = Result<Response, ApiError>;
 
-/// All paths. Pages of these origins may ask.
+/// Creates the router. Pages of these origins may send requests.
 pub fn router(server: Arc<Server>, origins: &[HeaderValue]) -> Router {
     let keyed = Router::new()
         .route("/v1/models", get(models))
@@ -66,7 +66,7 @@ pub fn router(server: Arc<Server>, origins: &[HeaderValue]) -> Router {
     .layer(named)
 }
 
-/// Lets those by who call the server by a name that it goes by. Whoever has its key need not.
+/// Rejects requests whose `Host` header has a name that is not permitted. A server with a key accepts any name.
 async fn named(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let hosts = request.headers().get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let mut names = hosts.chain(request.uri().authority().map(|authority| authority.as_str()));
@@ -79,7 +79,7 @@ async fn named(State(server): State<Arc<Server>>, request: Request, next: Next) 
     ApiError::new(StatusCode::FORBIDDEN, message).with_code("host_not_allowed").into_response()
 }
 
-/// The path of a request as it is counted: clients cannot make up others.
+/// Returns the path for metrics. Unknown paths are counted together, so that clients cannot create new ones.
 fn counted(path: &str) -> &'static str {
     const KNOWN: [&str; 6] =
         ["/v1/models", "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/metrics", "/health"];
@@ -93,11 +93,11 @@ async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) 
     response
 }
 
-/// Lets those by who have the key, if there is one.
+/// Rejects requests without the server's key, if there is one.
 async fn key(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let Some(key) = &server.key else { return next.run(request).await };
     let given = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-    // The scheme is no secret, and its case does not matter.
+    // The scheme is not secret, and its case does not matter.
     let given = given.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
     let Some((_, given)) = given else {
         let message = "this server wants a key; send it as Authorization: Bearer KEY";
@@ -163,7 +163,7 @@ async fn model(State(server): State<Arc<Server>>, Path(name): Path<String>) -> A
     Ok(respond(StatusCode::OK, &described(&server, &name)))
 }
 
-/// Refuses a model that is not here. A request that names none means this one.
+/// Rejects a request for another model. A request without a model name is accepted.
 fn serves(server: &Server, name: Option<&str>) -> Result<(), ApiError> {
     let Some(name) = name else { return Ok(()) };
     if server.is_named(name) {
@@ -177,7 +177,7 @@ fn serves(server: &Server, name: Option<&str>) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::NOT_FOUND, message).about("model").with_code("model_not_found"))
 }
 
-/// The bytes of a request.
+/// Reads the body of a request.
 async fn bytes(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
     let (mut bytes, mut data) = (Vec::new(), body.into_data_stream());
     while let Some(more) = data.next().await {
@@ -193,28 +193,28 @@ async fn bytes(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
     Ok(bytes)
 }
 
-/// The JSON of a request, and its length.
+/// Reads the JSON of a request. Returns it with its length.
 async fn body(server: &Server, request: Request) -> Result<(Value, usize), ApiError> {
     if *server.phase.borrow() != Phase::Running {
         return Err(ApiError::stopping());
     }
     if !is_json(request.headers()) {
-        // A page of any origin can send forms without asking, but not this.
+        // Pages of any origin can send forms without a CORS preflight, but not this content type.
         let message = "the request must be JSON; send it with Content-Type: application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to come; send it again");
     let bytes = timeout(PATIENCE, bytes(request.into_body(), server.max_body)).await.map_err(late)??;
-    // Some clients read it from a file, which may begin with the mark of its encoding.
+    // Some clients send a file's contents, which may begin with a byte order mark.
     let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let value = serde_json::from_slice(json)
         .map_err(|error| ApiError::request(format!("the request is not JSON: {error}; send an object")))?;
     Ok((value, bytes.len()))
 }
 
-/// A response with what the request asked for in vain.
+/// Adds the notes to a response as headers.
 fn noted(mut response: Response, notes: Notes) -> Response {
-    // Names of fields are the client's, and headers do not hold all characters.
+    // Field names come from the client, and headers cannot have all characters.
     let plain = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
     let text = |note: String| HeaderValue::try_from(note.chars().map(plain).collect::<String>()).ok();
     let noted = notes.into_noted().into_iter().filter_map(text);
@@ -227,18 +227,18 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// What a client sends who would rather have the answer that it asked for before than another one.
+/// Returns the idempotency key: a client that repeats a request with it wants the earlier answer.
 fn idempotency(headers: &HeaderMap) -> Option<Vec<u8>> {
     headers.get("idempotency-key").map(|key| key.as_bytes().to_vec())
 }
 
-/// A number for what two texts say together.
+/// Returns a hash of two byte strings.
 fn number(one: &[u8], other: &[u8]) -> u64 {
     let digest = Sha256::new_with_prefix(one).chain_update(other).finalize();
     digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Each answer to a request has a key of its own.
+/// Adds a key that identifies this answer: the request's idempotency key and the answer's index.
 fn keyed(generate: Generate, key: Option<&[u8]>, at: u64) -> Generate {
     match key {
         Some(key) => generate.keyed(number(key, &at.to_le_bytes())),
@@ -246,7 +246,7 @@ fn keyed(generate: Generate, key: Option<&[u8]>, at: u64) -> Generate {
     }
 }
 
-/// Who asks: the user whom the client names, or else the client.
+/// Returns a number for the user: the one that the client names, or else the client's address.
 fn user(name: Option<&str>, client: Option<&Client>) -> u64 {
     let address = client.map(|Client(address)| address.to_string()).unwrap_or_default();
     match name {

@@ -1,15 +1,15 @@
-//! What several tests need, each a part of it.
+//! Helpers that several tests share.
 #![allow(dead_code, reason = "a test need not use all of it")]
 
 pub mod server;
 
 use std::path::PathBuf;
 
-/// A copy of the small model with a chat template, which becomes its first key.
+/// Writes a copy of the small model with a chat template, which becomes its first metadata key.
 pub fn with_template(name: &str, template: &str) -> PathBuf {
     let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
     let key = [&string("tokenizer.chat_template")[..], &8u32.to_le_bytes()].concat();
-    // Tensors keep their alignment if the pair is a multiple of it.
+    // Tensors keep their alignment if the new pair's length is a multiple of it.
     let padding = (32 - (key.len() + 8 + template.len()) % 32) % 32;
     let pair = [key, string(&format!("{template}{}", " ".repeat(padding)))].concat();
     let mut file = include_bytes!("../../../models/gab-q4_0.gguf").to_vec();

@@ -1,4 +1,4 @@
-//! A server of a test's own, and a client.
+//! A server for one test, and a client.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-/// A server of a test's own, which ends with it.
+/// A server for one test. It ends when it is dropped.
 pub struct Server {
     child: Child,
     pub address: String,
@@ -35,7 +35,7 @@ impl Server {
         self.send_to("localhost", method, path, headers, body)
     }
 
-    /// Calls the server by a name.
+    /// Sends a request with this name in the `Host` header.
     fn send_to(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
@@ -45,7 +45,7 @@ impl Server {
         stream
     }
 
-    /// The status, the head and the body of a response to a request that calls the server by a name.
+    /// Sends a request with this `Host` header. Returns the status, the head and the body of the response.
     pub fn ask_as(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
         let mut response = String::new();
         self.send_to(host, method, path, headers, body).read_to_string(&mut response).unwrap();
@@ -53,7 +53,7 @@ impl Server {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
     }
 
-    /// The status, the head and the body of a response.
+    /// Sends a request. Returns the status, the head and the body of the response.
     pub fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
         self.ask_as("localhost", method, path, headers, body)
     }
@@ -68,7 +68,7 @@ impl Server {
         (status, serde_json::from_str(&body).unwrap())
     }
 
-    /// The events of a stream.
+    /// Sends a request for a stream. Returns the stream's events.
     pub fn stream(&self, path: &str, body: &Value) -> Vec<String> {
         let (status, head, body) = self.ask("POST", path, JSON, &body.to_string());
         assert!(status == 200 && head.contains("content-type: text/event-stream"), "{head}");
@@ -81,7 +81,7 @@ impl Server {
         line.rsplit(' ').next().unwrap().parse().unwrap()
     }
 
-    /// Sends a signal, and waits for the end.
+    /// Sends a signal and waits until the server ends. Returns its exit code and the rest of its standard error.
     pub fn end(mut self, signal: &str) -> (Option<i32>, String) {
         assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
         let mut rest = String::new();
@@ -92,7 +92,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended.
+        // The server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -102,12 +102,12 @@ pub const JSON: &str = "Content-Type: application/json\r\n";
 pub const TEXT: &str = "/v1/completions";
 pub const CHAT: &str = "/v1/chat/completions";
 
-/// A file of `models/fixtures`.
+/// Returns the path of a file in `models/fixtures`.
 pub fn fixture(name: &str) -> String {
     format!("{}/../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Tools of these names.
+/// Returns tools with these names.
 pub fn tools(names: &[&str]) -> Value {
     let tool =
         |name: &&str| json!({ "type": "function", "function": { "name": name, "parameters": { "type": "object" } } });

@@ -1,4 +1,4 @@
-//! Answers that must call functions, and a checker of them.
+//! Requests that require function calls, and a checker of their answers.
 
 use model::{CallForm, ChatOptions, ChatTemplate, Message, Metadata, Part, ToolChoice, gguf};
 use serde_json::{Value, json};
@@ -14,14 +14,15 @@ pub const TEMPLATES: [&str; 5] = [
     "{{ tools | tojson }}<|start_header_id|>{\"name\": NAME, \"parameters\": OBJECT}",
 ];
 
-/// A conversation in which calls are demanded.
+/// A conversation that requires calls.
 pub struct Demand {
     chat: ChatTemplate,
     options: ChatOptions,
 }
 
 impl Demand {
-    /// With two functions, whose arguments have random schemas, and the second one demanded by its name or any of them.
+    /// Creates a conversation with two functions, whose arguments have random schemas. It requires the second one by
+    /// name, or any of them.
     pub fn new(template: &str, random: &mut Random) -> Demand {
         let mut metadata = Metadata::default();
         metadata.insert("tokenizer.chat_template", gguf::Value::String(template.into()));
@@ -36,7 +37,7 @@ impl Demand {
         self.chat.call_form(&[Message::new("user", "?")], &self.options).unwrap().unwrap()
     }
 
-    /// What is wrong with an answer, and what it thinks.
+    /// Returns the error in an answer, if there is one, and its reasoning.
     pub fn read(&self, text: &str) -> (Option<String>, String) {
         let mut parts = self.chat.with(&self.options).unwrap().parts("");
         let (mut thoughts, mut calls, mut wrong) = (String::new(), Vec::new(), None);

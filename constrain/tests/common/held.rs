@@ -1,4 +1,4 @@
-//! Answers of random tokens, of those that a grammar allows, and whether a grammar allows an answer.
+//! Generator of answers from random tokens that a grammar allows, and a check whether a grammar allows an answer.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::Random;
 use crate::now::now;
 
-/// The tokenizer of the built-in model, and its tokens.
+/// Returns the built-in model's tokenizer and vocabulary.
 pub fn gab() -> &'static (Tokenizer, Vocabulary) {
     static GAB: OnceLock<(Tokenizer, Vocabulary)> = OnceLock::new();
     GAB.get_or_init(|| {
@@ -22,7 +22,7 @@ pub fn gab() -> &'static (Tokenizer, Vocabulary) {
     })
 }
 
-/// The bytes of each token of the built-in model, or of 256 tokens that are a byte each.
+/// Returns the bytes of each token: of 256 single-byte tokens, or of the built-in model's.
 pub fn words(bytes: bool) -> Vec<Vec<u8>> {
     if bytes {
         return (0..=255).map(|byte| vec![byte]).collect();
@@ -35,12 +35,12 @@ pub fn grammar(schema: &Value) -> Result<Grammar, FormatError> {
     gab().1.grammar(&Format::Schema(schema.clone()))
 }
 
-/// Whether a bit is set.
+/// Returns whether a bit is set.
 fn is_set(mask: &[u32], id: usize) -> bool {
     mask[id / 32] >> (id % 32) & 1 == 1
 }
 
-/// Random tokens of a grammar, and whether they ended by themselves.
+/// Generates random tokens that a grammar allows. Returns whether the grammar ended the text.
 pub fn tokens(
     grammar: &Grammar,
     count: usize,
@@ -62,14 +62,14 @@ pub fn tokens(
     Ok((tokens, false))
 }
 
-/// A text of random tokens of the built-in model, and whether it ended by itself.
+/// Generates a text of random tokens of the built-in model. Returns whether the grammar ended it.
 pub fn text(grammar: &Grammar, random: &mut Random, most: usize) -> Result<(String, bool), ModelError> {
     let tokenizer = &gab().0;
     let (tokens, ended) = tokens(grammar, tokenizer.vocab_len(), random, most)?;
     Ok((tokenizer.decode(&tokens, false), ended))
 }
 
-/// The tokens of one byte each of a text.
+/// Returns a text as single-byte tokens.
 pub fn bytes(text: &str) -> Vec<u32> {
     static SINGLE: OnceLock<HashMap<u8, u32>> = OnceLock::new();
     let single = SINGLE.get_or_init(|| {
@@ -79,7 +79,7 @@ pub fn bytes(text: &str) -> Vec<u32> {
     text.bytes().map(|byte| single[&byte]).collect()
 }
 
-/// Whether a grammar allows a whole answer.
+/// Returns whether a grammar allows an answer as a complete one.
 pub fn allows(grammar: &Grammar, answer: &str) -> bool {
     let mut mask = vec![0; gab().0.vocab_len().div_ceil(32)];
     now(grammar.constraint().allow(&bytes(answer), &mut mask)).is_ok_and(|may_end| may_end)

@@ -1,8 +1,8 @@
-//! Random schemas, and a checker of what follows them that shares nothing with what is tested.
+//! Generator of random schemas, and a checker of values that shares no code with the crate.
 
 use serde_json::{Map, Value, json};
 
-/// Numbers that follow from a seed.
+/// Random numbers with a seed.
 pub struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// A pattern, and whether a text has it.
+/// A pattern, and a function that matches it.
 type Pattern = (&'static str, fn(&str) -> bool);
 
 const PATTERNS: [Pattern; 3] = [
@@ -34,12 +34,12 @@ const PATTERNS: [Pattern; 3] = [
     }),
 ];
 
-/// All that values of random schemas are of.
+/// Types of the values of random schemas.
 const TYPES: [&str; 6] = ["array", "boolean", "number", "null", "object", "string"];
 
 const NAMES: [&str; 8] = ["name", "age", "größe", "a b", "\"q\"", "x\n", "tags", "id"];
 
-/// A schema whose answers end by themselves.
+/// Returns a random schema whose answers are finite.
 pub fn schema(random: &mut Random) -> Value {
     let mut schema = object(random, 0);
     if random.below(4) == 0 {
@@ -108,7 +108,7 @@ fn object(random: &mut Random, depth: usize) -> Value {
     object
 }
 
-/// What is wrong with a value, if anything is. `root` is the whole schema.
+/// Returns the error of a value, if there is one. `root` is the whole schema.
 pub fn fault(root: &Value, schema: &Value, value: &Value) -> Option<String> {
     let Value::Object(keywords) = schema else {
         return (schema == &json!(false)).then(|| format!("{value} where nothing may be"));
@@ -194,7 +194,7 @@ pub fn fault(root: &Value, schema: &Value, value: &Value) -> Option<String> {
     None
 }
 
-/// Whether a text has a pattern.
+/// Returns whether a text matches a pattern.
 fn has(pattern: &str, text: &str) -> bool {
     PATTERNS.iter().find(|(known, _)| *known == pattern).is_some_and(|(_, has)| has(text))
 }

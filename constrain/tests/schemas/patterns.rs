@@ -1,10 +1,10 @@
-//! Patterns of strings, and of keys.
+//! Tests of patterns of strings and keys.
 
 use crate::common::Random;
 use crate::held::{allows, gab, grammar, text};
 use serde_json::{Value, json};
 
-/// Texts that are answers of a pattern, and texts that are not.
+/// A pattern, texts that match it, and texts that do not.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const CASES: &[Case] = &[
@@ -37,7 +37,7 @@ const CASES: &[Case] = &[
     ("^[\\]\\[\\-a]+$", &["[]-a"], &["b"]),
 ];
 
-/// A JSON string as answers write it.
+/// Returns a text as a JSON string in the form of answers.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -53,7 +53,7 @@ fn patterns_are_held_to_quotes_backslashes_and_all() {
         for text in *wrong {
             assert!(!allows(&held, &quoted(text)), "{pattern} allows {text:?}");
         }
-        // Texts are written in one way, and are JSON.
+        // A text can be written in one way only, which is valid JSON.
         for raw in ["\"\\u0061\"", "\"\\/\"", "\"\n\"", "\"\\ud83d\\udc1f\"", "\"\"\"", "\"\\\""] {
             assert!(!allows(&held, raw), "{pattern} allows {raw:?}");
         }

@@ -1,10 +1,10 @@
-//! Schemas that people reported of engines like this one, with texts that are answers and texts that are not.
+//! Tests of schemas that users of similar engines reported, with valid and invalid answers.
 
 use crate::common::Random;
 use crate::held::{allows, grammar, text};
 use serde_json::{Value, json};
 
-/// Where it was reported, the schema, answers, and texts that are none.
+/// Returns the source of each report, the schema, valid answers, and invalid ones.
 fn reports() -> Vec<(&'static str, Value, Vec<String>, Vec<String>)> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let spaces = format!("\"\\n{}\"", " ".repeat(31));
@@ -120,7 +120,7 @@ fn what_people_reported_of_engines_is_right() {
     }
 }
 
-/// Keywords that are not held to are refused, and never read over.
+/// Unsupported keywords are refused and never ignored.
 #[test]
 fn keywords_that_engines_drop_are_refused() {
     for keyword in

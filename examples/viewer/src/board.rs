@@ -1,22 +1,22 @@
-//! Which matrix is painted where: a step's passes in order, a line for each block of the model.
+//! Layout of the picture: the passes of a step in order, with a row for each block of the model.
 
 use backend_api::op::TopK;
 use backend_api::{KernelInfo, Made, StepParams};
 
-/// Texels of the picture, on each side.
+/// Width and height of the picture in texels.
 pub const SIDE: u32 = 1024;
-/// Lines that rows are wrapped into, and the most columns that this gives: wider rows have more lines.
+/// Lines that a row is wrapped into, and the most columns that these may have. Wider rows get more lines.
 const LINES: usize = 8;
 const WIDEST: usize = 128;
-/// What has fewer columns is not shown: there is little to see, and candidates stand elsewhere.
+/// Fewest columns of a matrix that is shown. Smaller ones show little, and the candidates are shown elsewhere.
 const LEAST: usize = TopK::MAX + 1;
-/// Of attention, the newest keys are shown, of so many heads at most.
+/// Number of newest keys, and of heads, that are shown of attention scores.
 const NEWEST: usize = 128;
 const HEADS: usize = 16;
-/// Points in the window that all tiles are wide.
+/// Width of each tile in the window, in points.
 const WIDTH: usize = 256;
 
-/// What kernels make, in people's words: by the beginning of the kernel's name and what its weights are called.
+/// Labels of kernels' results, by the beginning of the kernel's name and a part of its weights' name.
 const WORDS: &[(&str, &str, &str)] = &[
     ("attention_scores", "", "attention scores, a line a head"),
     ("attention", "", "what attention found"),
@@ -35,37 +35,37 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("linear", "output.", "logits"),
 ];
 
-/// A matrix, or a part of it, in the picture.
+/// A matrix, or a part of one, in the picture.
 #[derive(Debug, Clone)]
 pub struct Tile {
     pub label: String,
-    /// The block of the model; none before the first and after the last.
+    /// Block of the model; `None` before the first one and after the last one.
     pub block: Option<usize>,
     pub kernel: String,
     pub made: Made,
-    /// Which of the buffers or textures it lies in, by the order in which they first came.
+    /// Number of its buffer or texture, in the order in which these are first used.
     pub place: usize,
-    /// x, y, width and height in the picture.
+    /// Position and size in the picture: x, y, width and height.
     pub area: [u32; 4],
     pub first: usize,
     pub stride: usize,
-    /// The size of an element in the window.
+    /// Width and height of an element in the window.
     pub dot: [u32; 2],
 }
 
-/// The tiles of the newest step.
+/// Tiles of the newest step.
 #[derive(Debug, Default)]
 pub struct Board {
     pub tiles: Vec<Tile>,
-    /// The step's position in the text.
+    /// Position of the step in the text.
     pub position: usize,
-    /// Where the next tile goes, and how high its shelf is.
+    /// Position of the next tile, and height of the current row of tiles.
     x: u32,
     y: u32,
     height: u32,
 }
 
-/// The buffers or textures of a step, numbered in the order in which they come first.
+/// Buffers or textures of a step, numbered in the order in which they are first used.
 pub struct Places<P>(Vec<P>);
 
 impl<P: PartialEq> Places<P> {
@@ -73,7 +73,7 @@ impl<P: PartialEq> Places<P> {
         Places(Vec::new())
     }
 
-    /// Takes note of a pass: with the first one a step begins.
+    /// Begins a pass. The first pass begins a new step.
     pub fn begin(&mut self, kernel: usize) {
         if kernel == 0 {
             self.0.clear();
@@ -90,7 +90,8 @@ impl<P: PartialEq> Places<P> {
 }
 
 impl Board {
-    /// Takes note of a pass. Only steps of one token are shown: prompts go through in one with many.
+    /// Begins a pass. Returns whether the pass is shown: only steps of one token are, and not prompts, which are
+    /// computed in steps of many tokens.
     pub fn begin(&mut self, kernel: usize, params: &StepParams) -> bool {
         if params.rows == 1 && kernel == 0 {
             (self.tiles, self.x, self.y, self.height) = (Vec::new(), 0, 0, 0);
@@ -99,14 +100,15 @@ impl Board {
         params.rows == 1
     }
 
-    /// Finds room for a matrix that lies at a place; none if it is too small to show or there is no room left.
+    /// Adds a tile for a matrix in a buffer or texture. Returns `None` if the matrix is too small to show, or if the
+    /// picture is full.
     pub fn add(&mut self, info: &KernelInfo, made: &Made, place: usize) -> Option<(usize, &Tile)> {
         let (rows, cols) = (made.rows, made.cols);
         let is_scores = info.name.starts_with("attention_scores");
         if cols < LEAST || (rows > 1 && !is_scores) {
             return None;
         }
-        // The first element, those from line to line, and how many are shown.
+        // First element, elements from one line to the next, and size of the shown part.
         let (first, stride, width, height) = if is_scores {
             let first = (self.position + 1).saturating_sub(NEWEST);
             (first, cols, NEWEST.min(cols), rows.min(HEADS))
@@ -133,7 +135,7 @@ impl Board {
     }
 }
 
-/// What a kernel makes, and in which block.
+/// Returns the label of a kernel's result, and the block of the model.
 fn words(info: &KernelInfo) -> (String, Option<usize>) {
     let block = info.subject.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse().ok());
     let known =

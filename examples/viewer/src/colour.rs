@@ -1,4 +1,4 @@
-//! What colours stand for. The shaders that paint say the same.
+//! Colours of values. The shaders use the same ones.
 
 use eframe::egui::Color32;
 
@@ -6,7 +6,8 @@ const DARK: [f32; 3] = [0.10, 0.11, 0.13];
 const BELOW: [f32; 3] = [0.25, 0.65, 1.0];
 const ABOVE: [f32; 3] = [1.0, 0.62, 0.15];
 
-/// The colour of a value: dark at 0, orange above and blue below, half as bright at 1 as at 100 and beyond.
+/// Returns the colour of a value: dark at 0, orange above and blue below. The brightness at 1 is half of that at 100
+/// and beyond.
 pub fn of(value: f32) -> Color32 {
     let t = ((1.0 + 100.0 * value.abs()).ln() / 10001f32.ln()).min(1.0);
     let hue = if value < 0.0 { BELOW } else { ABOVE };

@@ -1,4 +1,4 @@
-//! WebGL2: the textures are painted as they are, between one draw and the next, in the context of the window.
+//! WebGL2: paints the backend's own textures between draws, in the window's context.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use backend_webgl::{Options, Picture, Tile, Watched, WebGl, glow};
 
 use crate::board::{Board, Places, SIDE};
 
-/// Paints what a draw made. What could not be painted is left out of the board.
+/// Paints the result of a draw. If that fails, the tile is removed from the board.
 fn paint(board: &mut Board, places: &mut Places<glow::Texture>, picture: &Picture, pass: &Watched<'_>) {
     if !board.begin(pass.kernel, pass.params) {
         return;
@@ -25,7 +25,8 @@ fn paint(board: &mut Board, places: &mut Places<glow::Texture>, picture: &Pictur
     }
 }
 
-/// The backend in the window's context, watched, and the picture that passes are painted in.
+/// Opens a watched backend in the window's context. Returns it with the texture that passes are painted in, and the
+/// board.
 pub fn open(gl: Arc<glow::Context>) -> Result<(WebGl, glow::Texture, Rc<RefCell<Board>>)> {
     let backend = WebGl::new(gl, Options::default())?;
     let (picture, board) = (backend.picture(SIDE, SIDE)?, Rc::new(RefCell::<Board>::default()));

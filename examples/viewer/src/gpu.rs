@@ -1,4 +1,4 @@
-//! WebGPU: the buffers are bound as they are, and painted by a pipeline of the window's between one dispatch and the next.
+//! WebGPU: binds the backend's own buffers and paints them between dispatches, with a pipeline on the window's device.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use crate::board::{Board, Places, SIDE};
 
-/// Tiles of a step, at most.
+/// Most tiles of a step.
 const TILES: usize = 1024;
 
-/// A tile, as the shader has it.
+/// A tile, in the layout of the shader.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Entry {
@@ -27,7 +27,8 @@ struct Entry {
     pad: [u32; 3],
 }
 
-/// Asks for a device as the engine would open it: with subgroups where there are any, and with all that it allows of memory.
+/// Configures the device as the engine needs it: with subgroups if there are any, and with the adapter's largest memory
+/// limits.
 pub fn ask(options: &mut WgpuConfiguration) {
     let WgpuSetup::CreateNew(new) = &mut options.wgpu_setup else { return };
     new.device_descriptor = Arc::new(|adapter| {
@@ -50,7 +51,7 @@ fn whole(binding: u32, buffer: &wgpu::Buffer) -> wgpu::BindGroupEntry<'_> {
     wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() }
 }
 
-/// What paints.
+/// Painter of buffers.
 struct Painter {
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -106,7 +107,7 @@ impl Painter {
         Painter { device: device.clone(), queue: state.queue.clone(), pipeline, tiles, picture }
     }
 
-    /// Paints what a dispatch made.
+    /// Paints the result of a dispatch.
     fn paint(&self, board: &mut Board, places: &mut Places<wgpu::Buffer>, pass: Watched<'_>) {
         if !board.begin(pass.kernel, pass.params) {
             return;
@@ -123,7 +124,7 @@ impl Painter {
             let (count, first, stride) = (made.rows * made.cols, tile.first as u32, tile.stride as u32);
             let entry = Entry { origin: [x, y], first, stride, count: count as u32, pad: [0; 3] };
             let at = (index * size_of::<Entry>()) as u64;
-            // It is there before the step is submitted, and no tile of a step has the entry of another.
+            // The write happens before the step is submitted, and each tile of a step has its own entry.
             self.queue.write_buffer(&self.tiles, at, bytemuck::bytes_of(&entry));
             let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
                 label: Some("picture"),
@@ -148,7 +149,8 @@ impl Painter {
     }
 }
 
-/// The backend on the window's device, watched, and the picture that passes are painted in.
+/// Opens a watched backend on the window's device. Returns it with the picture that passes are painted in, and the
+/// board.
 pub async fn open(state: &RenderState) -> Result<(WebGpu, TextureId, Rc<RefCell<Board>>)> {
     let backend = WebGpu::from_device(state.device.clone(), state.queue.clone(), Options::default()).await?;
     let (painter, board) = (Painter::new(state), Rc::new(RefCell::<Board>::default()));

@@ -1,5 +1,5 @@
-//! A window in which a story writes itself, while what each pass of the model leaves on the GPU is drawn: the buffers (WebGPU)
-//! or textures (WebGL2) themselves, between one pass and the next, on the device that the window is drawn with.
+//! Window in which a model writes a story, and which shows the result of each of its passes on the GPU. It draws the
+//! backend's own buffers (WebGPU) or textures (WebGL2) between passes, on the device that also draws the window.
 //!
 //!     cargo run --release -p anygpu-viewer
 //!     cargo run --release -p anygpu-viewer -- --backend webgl
@@ -19,28 +19,28 @@ use eframe::egui::ViewportBuilder;
 use eframe::{NativeOptions, Renderer};
 use std::path::PathBuf;
 
-/// A story writes itself, and what each pass of the model leaves on the GPU is drawn.
+/// Watch a model write a story, with the result of each of its passes on the GPU.
 #[derive(Debug, Clone, Parser)]
 struct Args {
-    /// What computes, and draws the window: wgpu, or glow.
+    /// The backend, and the window's renderer: webgpu (wgpu) or webgl (glow).
     #[arg(long, value_enum, default_value = "webgpu")]
     backend: Backend,
-    /// A GGUF file; by default the built-in story model.
+    /// A GGUF file [default: the built-in story model].
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// How the story begins.
+    /// The beginning of the story.
     #[arg(long, value_name = "TEXT", default_value = "Once upon a time")]
     prompt: String,
-    /// How many tokens are written.
+    /// Number of tokens to write.
     #[arg(long, value_name = "N", default_value_t = 200)]
     tokens: usize,
-    /// How many tokens are written in a second, at most.
+    /// Most tokens to write in a second.
     #[arg(long, value_name = "N", default_value_t = 10.0)]
     speed: f64,
-    /// Draws tokens at random, by this seed; without it the likeliest is taken.
+    /// Sample tokens with this seed [default: always take the likeliest token].
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// When the story ends, saves the window as PNG, says on the standard output what it shows, as JSON, and closes.
+    /// When the story ends, save the window as a PNG file, print its contents as JSON, and close.
     #[arg(long, value_name = "FILE")]
     screenshot: Option<PathBuf>,
 }
@@ -59,13 +59,13 @@ fn main() -> Result<()> {
             Backend::Webgpu => Renderer::Wgpu,
             Backend::Webgl => Renderer::Glow,
         },
-        // Dots of values are to be of the colour that they stand for.
+        // Dithering would change the colours of the dots.
         dithering: false,
         ..NativeOptions::default()
     };
     gpu::ask(&mut options.wgpu_options);
     if args.screenshot.is_some() {
-        // Nobody looks at the frames before.
+        // Nobody sees the frames before the screenshot.
         options.wgpu_options.surface.present_mode = backend_webgpu::wgpu::PresentMode::AutoNoVsync;
     }
     let (tell, told) = std::sync::mpsc::channel();
@@ -80,7 +80,7 @@ fn main() -> Result<()> {
         }
         error => anyhow!("the window cannot be shown: {error}; update the graphics driver, or try the other backend"),
     })?;
-    // A window that was closed has nothing to tell.
+    // If the user has closed the window, there is no result.
     told.try_recv().unwrap_or(Ok(()))
 }
 

@@ -1,4 +1,4 @@
-//! What is left of a story when nobody looks: the window as PNG, and on the standard output, as JSON, what it shows.
+//! Report for `--screenshot`: the window as a PNG file, and its contents as JSON on the standard output.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::board::{Board, Tile};
 use crate::story::Told;
 
-/// Saves what is seen, and says what it is: `drawn` is where the tiles of the board are, in points of `scale` pixels each.
+/// Saves the window and prints its contents. `drawn` has the positions of the board's tiles, in points of `scale`
+/// pixels each.
 ///
 /// *Errors*: the file cannot be written.
 pub fn save(image: &ColorImage, path: &Path, told: &Told, (board, drawn, scale): (&Board, &[Rect], f32)) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The story: an engine on the window's device, which gets a turn in each frame.
+//! The story: an engine on the window's device, which runs for a moment in each frame.
 
 use anygpu::native::open_files;
 use anygpu::{
@@ -16,31 +16,31 @@ use crate::Args;
 
 /// The story model `gab` (Apache-2.0).
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
-/// The likeliest tokens that are told of.
+/// Number of likeliest tokens to show.
 const CANDIDATES: usize = 6;
-/// How long a frame may wait for a token, so that the window stays responsive.
+/// Longest wait of a frame for a token, so that the window stays responsive.
 const PATIENCE: Duration = Duration::from_millis(15);
 
-/// A token that might have come.
+/// A candidate for the newest token.
 pub struct Candidate {
     pub text: String,
     pub chance: f32,
     pub is_taken: bool,
 }
 
-/// What there is to show so far.
+/// Everything that the window shows of the story.
 #[derive(Default)]
 pub struct Told {
-    /// The pieces of text, one a token.
+    /// Pieces of the text, one for each token.
     pub pieces: Vec<String>,
-    /// What was likely in the place of the newest token.
+    /// Likeliest tokens at the position of the newest one.
     pub candidates: Vec<Candidate>,
-    /// Tokens of the prompt and those written.
+    /// Tokens of the prompt, and those that were written.
     pub tokens: Vec<u32>,
     pub device: String,
 }
 
-/// Has futures be polled again in the next turn of the same frame, or in the next frame.
+/// Host without wake-ups: futures are polled again in the same frame or in the next one.
 struct Frames(Instant);
 
 impl Host for Frames {
@@ -51,13 +51,13 @@ impl Host for Frames {
     }
 }
 
-/// A story on its way.
+/// A story that is being written.
 pub struct Story {
     pub told: Rc<RefCell<Told>>,
     writing: Option<Pin<Box<dyn Future<Output = Result<Engine>>>>>,
-    /// Kept when the story is written: what is drawn belongs to it.
+    /// Engine of a finished story, whose textures or buffers are still drawn.
     engine: Option<Engine>,
-    /// When the next token is due.
+    /// Time at which the next token is due.
     due: Instant,
     every: Duration,
 }
@@ -71,7 +71,7 @@ impl Story {
         Story { writing: Some(writing), engine: None, told, due: Instant::now(), every }
     }
 
-    /// Lets it go on until a token comes, or the frame should be drawn. Gives how it ended, once.
+    /// Continues the story until a token comes or the frame must be drawn. Returns its result once, when it ends.
     pub fn advance(&mut self) -> Option<Result<()>> {
         let begun = Instant::now();
         let before = self.told.borrow().pieces.len();
@@ -92,7 +92,7 @@ impl Story {
         self.writing.is_none()
     }
 
-    /// Drops the engine with all that it has on the device.
+    /// Drops the engine and everything that it has on the device.
     pub fn end(&mut self) {
         (self.writing, self.engine) = (None, None);
     }

@@ -1,4 +1,4 @@
-//! What each pass left, as tiles: a line for each block of the model.
+//! Tiles: the result of each pass, with a row for each block of the model.
 
 use eframe::egui::{
     Align2, Color32, FontId, Pos2, Rect, RichText, ScrollArea, Sense, Stroke, StrokeKind, TextureId, Ui, pos2, vec2,
@@ -8,12 +8,12 @@ use crate::board::{Board, SIDE, Tile};
 use crate::window::{FAINT, TEXT};
 use crate::{Backend, colour};
 
-/// Points of a label's line, between tiles, and before them.
+/// Height of a label, gap between tiles, and margin before them, in points.
 const LABEL: f32 = 16.0;
 const GAP: f32 = 12.0;
 const MARGIN: f32 = 66.0;
 
-/// Shows what each pass left; gives where the dots of each tile are.
+/// Shows the result of each pass. Returns the position of each tile.
 pub fn show(ui: &mut Ui, board: &Board, picture: TextureId, backend: Backend) -> Vec<Rect> {
     ui.label(RichText::new("What each pass leaves on the GPU").color(TEXT).size(15.0));
     let (holders, attention) = match backend {
@@ -49,7 +49,7 @@ pub fn show(ui: &mut Ui, board: &Board, picture: TextureId, backend: Backend) ->
     drawn
 }
 
-/// Draws a tile with its label; gives where its dots are.
+/// Draws a tile with its label. Returns its position, without the label.
 fn draw(ui: &Ui, picture: TextureId, tile: &Tile, at: Pos2) -> Rect {
     let letter = char::from(b'A' + (tile.place % 26) as u8);
     let label = format!("{} · {letter}", tile.label);
@@ -63,7 +63,7 @@ fn draw(ui: &Ui, picture: TextureId, tile: &Tile, at: Pos2) -> Rect {
     dots
 }
 
-/// What colours stand for.
+/// Draws the legend of colours.
 fn legend(ui: &mut Ui) {
     let (response, painter) = ui.allocate_painter(vec2(400.0, 34.0), Sense::hover());
     let bar = Rect::from_min_size((response.rect.min + vec2(0.0, 4.0)).round(), vec2(400.0, 8.0));

@@ -1,4 +1,4 @@
-//! The window: the story and what might have come above, below it what each pass left.
+//! The window: above, the story and the candidates of its newest token; below, the result of each pass.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,10 +25,10 @@ pub const FAINT: Color32 = Color32::from_gray(150);
 const NEW: Color32 = Color32::from_rgb(255, 180, 80);
 const BACKGROUND: Color32 = Color32::from_rgb(26, 28, 33);
 
-/// What the window does.
+/// State of the window.
 enum State {
     Writing,
-    /// The newest picture is still to be drawn; then it is saved.
+    /// The story has ended, and its last picture must be drawn before the screenshot.
     Written,
     Saving(Arc<Mutex<Option<Arc<ColorImage>>>>),
     Over,
@@ -40,10 +40,10 @@ pub struct Window {
     told: Rc<RefCell<Told>>,
     board: Rc<RefCell<Board>>,
     picture: Picture,
-    /// Why there is no story any more, in words.
+    /// Error that ended the story.
     failure: Option<String>,
     state: State,
-    /// Where the tiles were drawn last.
+    /// Positions of the tiles in the last frame.
     drawn: Vec<Rect>,
     tell: Sender<Result<()>>,
 }
@@ -51,7 +51,7 @@ pub struct Window {
 /// The picture that passes are painted in, as egui draws it.
 enum Picture {
     None,
-    /// A texture that egui is still to be told of.
+    /// A texture that is not registered with egui yet.
     Texture(eframe::glow::Texture),
     Known(TextureId),
 }
@@ -98,21 +98,21 @@ impl Window {
         window
     }
 
-    /// Tells why there is no story, in the window, and when it closes on the standard error.
+    /// Shows an error in the window. When the window closes, `main` reports it as well.
     fn fail(&mut self, error: anyhow::Error) {
         if is_lost(&error) {
-            // The window is drawn with the same device, and egui panics without it.
+            // The lost device also draws the window, and egui panics without it.
             eprintln!("Error: the window's device is gone, so that it closes: {error:#}");
             std::process::exit(1);
         }
         (self.failure, self.story, self.state) = (Some(format!("{error:#}")), None, State::Over);
-        // It went with the engine.
+        // The engine's end has removed the picture.
         self.picture = Picture::None;
-        // Who listens waits for the window to close.
+        // The receiver waits until the window closes.
         let _ = self.tell.send(Err(error));
     }
 
-    /// What is to be done when the story is there.
+    /// Takes the screenshot and closes the window, if that is requested and the story has ended.
     fn finish(&mut self, context: &egui::Context) {
         match &self.state {
             State::Writing if self.story.as_ref().is_some_and(Story::is_written) => {
@@ -134,7 +134,7 @@ impl Window {
                 if let (Some(image), Some(path)) = (image, &self.args.screenshot) {
                     let (told, board) = (self.told.borrow(), self.board.borrow());
                     let shown = (&*board, &self.drawn[..], context.pixels_per_point());
-                    // Who listens waits for the window to close.
+                    // The receiver waits until the window closes.
                     let _ = self.tell.send(report::save(&image, path, &told, shown));
                     self.state = State::Over;
                 }
@@ -173,7 +173,7 @@ impl App for Window {
         });
     }
 
-    /// The engine goes while its device is there.
+    /// Drops the engine while its device still exists.
     fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
         if let Some(story) = &mut self.story {
             story.end();
@@ -223,7 +223,7 @@ impl Window {
     }
 }
 
-/// Whether a device was lost.
+/// Returns whether an error says that the device was lost.
 fn is_lost(error: &anyhow::Error) -> bool {
     let lost = |error: &EngineError| matches!(error, EngineError::Model(ModelError::Backend(Error::Lost(_))));
     error.downcast_ref().is_some_and(lost)

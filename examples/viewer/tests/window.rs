@@ -1,4 +1,4 @@
-//! The window opens, tells the engine's story, and what it draws is what is there.
+//! Test of the window: it shows the engine's story, and the picture has the values that are on the GPU.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
 
-/// On Linux a display that nobody looks at, and that is large enough.
+/// A virtual display on Linux that is large enough.
 struct Display {
     name: Option<String>,
     server: Option<Child>,
@@ -25,7 +25,7 @@ impl Display {
         if cfg!(not(target_os = "linux")) {
             return Display { name: None, server: None };
         }
-        // It prints its number when it accepts connections.
+        // Xvfb prints its number when it accepts connections.
         let mut command = Command::new("Xvfb");
         command.args(["-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"]);
         let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("apt-get install xvfb");
@@ -51,7 +51,7 @@ impl Drop for Display {
     }
 }
 
-/// Whether a test may need a backend's driver and a display.
+/// Returns whether `ANYGPU_SKIP` names this backend, or displays.
 fn is_skipped(backend: &str) -> bool {
     let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let named = skip.split(',').map(str::trim).find(|name| [backend, "display"].contains(name));
@@ -61,20 +61,20 @@ fn is_skipped(backend: &str) -> bool {
     named.is_some()
 }
 
-/// The engine on a device of its own.
+/// Creates an engine on a device of its own.
 fn engine(backend: Box<dyn Backend>, stage: Option<Stage>) -> Engine {
     let options = EngineOptions { stage, ..EngineOptions::default() };
     let host = Rc::new(NativeHost::default());
     block_on(Engine::with_backend(backend, &BytesSource(GAB), &options, host, &mut |_| {})).unwrap()
 }
 
-/// The numbers after the last block, of the last of some tokens.
+/// Returns the activations after the last block, for the last of some tokens.
 fn hidden(backend: Box<dyn Backend>, tokens: &[u32]) -> Vec<f32> {
     let engine = engine(backend, Some(Stage { embed: true, blocks: 0..6, head: false }));
     let mut session = engine.stage_session(Seam::F32).unwrap();
     let host: &dyn Host = &NativeHost::default();
     let mut last = Vec::new();
-    // One by one: kernels of several rows take software seconds to compile.
+    // One token at a time: software backends take seconds to compile kernels of several rows.
     for (position, token) in tokens.iter().enumerate() {
         let step = StageStep { position, tokens: &[*token], hidden: &[], choose: false };
         let StageOutput::Hidden(bytes) = block_on(session.step(&step, host)).unwrap() else { panic!("it has no head") };
@@ -83,14 +83,14 @@ fn hidden(backend: Box<dyn Backend>, tokens: &[u32]) -> Vec<f32> {
     last
 }
 
-/// The colour that the legend gives a value.
+/// Returns the colour that the legend has for a value.
 fn colour(value: f32) -> [f32; 3] {
     let hue = if value < 0.0 { [0.25, 0.65, 1.0] } else { [1.0, 0.62, 0.15] };
     let t = ((1.0 + 100.0 * value.abs()).ln() / 10001f32.ln()).min(1.0);
     [0, 1, 2].map(|i| 255.0 * ([0.10, 0.11, 0.13][i] * (1.0 - t) + hue[i] * t))
 }
 
-/// Four numbers of a report.
+/// Reads numbers of a report.
 fn numbers<const N: usize>(value: &Value) -> [u32; N] {
     std::array::from_fn(|i| value[i].as_f64().unwrap() as u32)
 }
@@ -112,7 +112,7 @@ fn shows_a_story(name: &str, open: impl Fn() -> Box<dyn Backend>) -> Value {
     let tokens: Vec<u32> = [prompt, story.tokens].concat();
     assert_eq!(report["tokens"], serde_json::json!(tokens));
 
-    // The last step looked at all tokens but the one that it made.
+    // The last step has seen all tokens but the one that it made.
     let position = report["position"].as_u64().unwrap() as usize;
     assert_eq!(position, tokens.len() - 2);
     let tiles = report["tiles"].as_array().unwrap();
