@@ -207,7 +207,7 @@ impl Loaded {
         let snapshot = files.load_session.as_deref().map(saved::read).transpose()?;
         let mut options = EngineOptions { draft: draft.open()?, ..args.options(device) };
         if let Some(snapshot) = &snapshot
-            && options.kv_cache == KvCache::default()
+            && args.context.kv_cache.is_none()
             && let Ok(kv_cache) = snapshot.header().kv_cache.parse()
         {
             options.kv_cache = kv_cache;

@@ -89,6 +89,7 @@ fn what_is_no_session_of_this_model_is_refused_in_one_line() {
     // Without --kv-cache, the saved type is used.
     json(&[&load[..], &["--json"]].concat());
     refused(&[&load[..], &["--kv-cache", "q8_0"]].concat(), "load the model with that KV cache");
+    refused(&[&load[..], &["--kv-cache", "f32"]].concat(), "load the model with that KV cache");
     refused(&[&load[..], &["--model", &path, "--kv-cache", "f32"]].concat(), "load it with the model file");
     std::fs::write(&file.0, &saved[..saved.len() - 1]).unwrap();
     refused(&load, "save it again");

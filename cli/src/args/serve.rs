@@ -48,7 +48,8 @@ pub struct HttpArgs {
     /// times. IP addresses and localhost are always accepted, and every name is with --api-key [default: none]
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub allowed_host: Vec<String>,
-    /// Refuse requests with unknown fields, instead of naming these in the header x-anygpu-warning
+    /// Refuse requests with fields that are unknown or have no effect, instead of naming these in the header
+    /// x-anygpu-warning
     #[arg(long)]
     pub strict: bool,
     /// Another name by which requests may call the model; may be given several times

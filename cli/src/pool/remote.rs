@@ -58,7 +58,7 @@ pub fn bandwidth(agent: &Agent, address: &str) -> Result<u64, String> {
 pub fn get(agent: &Agent, address: &str, range: Option<(u64, u64)>, most: u64) -> Result<Vec<u8>, String> {
     let mut request = agent.get(address);
     if let Some((offset, len)) = range {
-        request = request.header("range", format!("bytes={offset}-{}", offset + len - 1));
+        request = request.header("range", format!("bytes={offset}-{}", (offset + len).saturating_sub(1)));
     }
     let cannot = |why: &dyn std::fmt::Display| format!("cannot fetch {address}: {why}; check it and the network");
     let mut response = request.call().map_err(|error| cannot(&error))?;

@@ -67,9 +67,12 @@ fn a_small_file_is_read() {
 /// An author's name in Latin-1 keeps no file from being read.
 #[test]
 fn descriptions_may_be_in_any_encoding() {
-    let file = Writer::default()
-        .pair("general.author", 8, &string(b"J\xf6rg"))
-        .array("general.tags", 8, 2, &[string(b"chat"), string(b"\xff")].concat());
+    let file = Writer::default().pair("general.author", 8, &string(b"J\xf6rg")).array(
+        "general.tags",
+        8,
+        2,
+        &[string(b"chat"), string(b"\xff")].concat(),
+    );
     let gguf = Gguf::from_bytes(&file.bytes()).unwrap();
     assert_eq!(gguf.metadata.require::<&str>("general.author"), Ok("J\u{fffd}rg"));
     assert_eq!(gguf.metadata.require::<&std::sync::Arc<StringArray>>("general.tags").unwrap().get(1), Some("\u{fffd}"));

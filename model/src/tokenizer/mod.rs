@@ -21,7 +21,6 @@ mod wordpiece;
 use crate::gguf::{GgufError, Metadata, StringArray, shown};
 use std::sync::Arc;
 
-
 use bpe::Bpe;
 use char_bpe::CharBpe;
 use pre::Pre;
@@ -117,12 +116,16 @@ impl Marks {
         };
         let (bos, eos, unknown) = match algorithm {
             // Encoders begin a text with the token of its class, and end it with the separator. That key is spelled like this.
-            Some(Algorithm::Bpe) => {
-                (id("bos", None)?.or(id("cls", None)?), id("eos", None)?.or(id("seperator", None)?), id("unknown", None)?)
-            }
+            Some(Algorithm::Bpe) => (
+                id("bos", None)?.or(id("cls", None)?),
+                id("eos", None)?.or(id("seperator", None)?),
+                id("unknown", None)?,
+            ),
             Some(Algorithm::CharBpe) | None => (id("bos", None)?, id("eos", None)?, id("unknown", None)?),
             Some(Algorithm::Spm) => (id("bos", Some(1))?, id("eos", Some(2))?, id("unknown", Some(0))?),
-            Some(Algorithm::WordPiece) => (id("bos", Some(101))?, id("seperator", Some(102))?, id("unknown", Some(100))?),
+            Some(Algorithm::WordPiece) => {
+                (id("bos", Some(101))?, id("seperator", Some(102))?, id("unknown", Some(100))?)
+            }
         };
         Ok(Marks { bos, eos, unknown })
     }

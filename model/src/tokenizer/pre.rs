@@ -81,14 +81,8 @@ const THREE_DIGITS: Pass = plain("[0-9][0-9][0-9]");
 const NUMERIC_BYTES: Pass = plain(r"(?-u:[0-9\xB2\xB3\xB9\xBC-\xBE])+");
 
 /// What most entries of the table have.
-const BASE: Pre = Pre {
-    names: &[],
-    passes: &[GPT2],
-    ignore_merges: false,
-    add_bos: false,
-    clean_spaces: true,
-    composes: false,
-};
+const BASE: Pre =
+    Pre { names: &[], passes: &[GPT2], ignore_merges: false, add_bos: false, clean_spaces: true, composes: false };
 
 const TABLE: &[Pre] = &[
     Pre {
